@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from cloudevents_kafka.attributes.documented_extensions import DOCUMENTED
 from cloudevents_kafka.attributes.extension_types import current, type_of
-from cloudevents_kafka.attributes.fast_validation import accept
+from cloudevents_kafka.attributes.fast_validation import accept, join_texts
 from cloudevents_kafka.attributes.types import (
     CORE,
     INTEGER_RANGE,
@@ -39,10 +39,15 @@ _REPEATED: Final = frozenset({*CORE, *DOCUMENTED} - {"time", "expirytime", "reco
 """Attributes with the same value in many records of a producer."""
 
 
-def correct(texts: dict[str, Any], report: Report, *, expected: bool = False) -> dict[str, AttributeValue]:
-    """Return attributes with corrected values; ``expected`` is whether they may be valid."""
+def correct(
+    texts: dict[str, Any], report: Report, *, expected: bool = False, joined: str | None = None
+) -> dict[str, AttributeValue]:
+    """Return attributes with corrected values; ``expected`` is whether they may be valid.
+
+    ``joined`` are all texts together, as for `accept`.
+    """
     if not report.refused:
-        attributes = corrections.apply(texts, report, expected=expected)
+        attributes = corrections.apply(texts, report, joined, expected=expected)
         if attributes is not None:
             return attributes
     unreadable = [attribute_of(str(problem.attribute)) for problem in report.refused]
@@ -59,6 +64,9 @@ def correct(texts: dict[str, Any], report: Report, *, expected: bool = False) ->
     return attributes
 
 
+_Correction = tuple[Problem, AttributeValue | None, AttributeValue | None]
+
+
 class _Corrections:
     """Corrections of earlier records, and what the last one needed: then it is tried first for the next.
 
@@ -70,39 +78,45 @@ class _Corrections:
     __slots__ = ("_known", "_names", "_table", "members", "names", "values")
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, str], tuple[Problem, AttributeValue | None, AttributeValue | None]] = {}
+        self._known: dict[tuple[str, str], _Correction] = {}
         self._names: set[str] = set()
         self._table = current.table
         self.values = self.members = self.names = False
 
     def apply(
-        self, texts: dict[str, Any], report: Report, *, expected: bool
+        self, texts: dict[str, Any], report: Report, joined: str | None, *, expected: bool
     ) -> dict[str, AttributeValue] | None:
         """Return attributes if all their deviations are known, which are added to the report."""
-        # After a registration nothing is known, but the record may be valid all the same.
-        candidates = self._names.intersection(texts) if self._table is current.table else set()
-        if not (candidates or expected):
+        known = self._find(texts)
+        if not (known or expected):
             return None
-        problems: list[Problem] = []
-        kept: list[tuple[str, Any]] = []
-        attributes = dict(texts)
-        for name in texts if len(candidates) > 1 else candidates:
-            found = self._known.get((name, texts[name])) if type(texts[name]) is str else None
-            if found is None:
-                continue
-            problem, value, valid = found
-            problems.append(problem)
+        attributes = texts.copy()
+        kept: dict[str, AttributeValue] = {}
+        for name, (_, value, valid) in known.items():
             if valid is None:
                 del attributes[name]
                 continue
             attributes[name] = valid
-            if valid is not value:
-                kept.append((name, value))
-        if not (problems or expected) or not accept(attributes):
+            if value is not None and valid is not value:
+                kept[name] = value
+        if joined is None:
+            joined = join_texts(texts)  # a text that has a correction is a String (T-06)
+        if joined is None or not accept(attributes, joined):
             return None
         attributes.update(kept)
-        report.tolerated += problems
+        report.tolerated += [problem for problem, _, _ in known.values()]
         return attributes
+
+    def _find(self, texts: dict[str, Any]) -> dict[str, _Correction]:
+        """Return the corrections that are known, in the order of the attributes."""
+        known: dict[str, _Correction] = {}
+        if self._table is not current.table:
+            return known  # after a registration nothing is known, but the record may be valid all the same
+        for name in self._names.intersection(texts):
+            text = texts[name]
+            if type(text) is str and (name, text) in self._known:
+                known[name] = self._known[name, text]
+        return known if len(known) < 2 else {name: known[name] for name in texts if name in known}
 
     def remember(self, problem: Problem, text: str, value: AttributeValue | None) -> None:
         """Store the correction of a text if it depends on nothing else and may occur again."""

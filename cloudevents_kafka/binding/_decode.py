@@ -19,7 +19,7 @@ from cloudevents_kafka.attributes.types import REQUIRED
 from cloudevents_kafka.binding._binary import decode_binary, is_misspelled, read_headers
 from cloudevents_kafka.binding._corrections import corrections
 from cloudevents_kafka.binding._headers import CONTENT_TYPE
-from cloudevents_kafka.binding._lenient import read_lenient, read_texts
+from cloudevents_kafka.binding._lenient import read_lenient, read_misspelled, read_texts
 from cloudevents_kafka.binding._lenient_json import Found, read_marked_json
 from cloudevents_kafka.binding._sniffer import Mode, Verdict, decode_error, sniff
 from cloudevents_kafka.binding._structured import check_content_type, decode_structured
@@ -182,11 +182,11 @@ def _read_lenient(record: Record) -> Found:
 def _read_deviating(record: Record, attributes: dict[str, Any] | None, media: MediaType | None) -> Found:
     """Return the same for a record that is not valid, with the attributes in its headers if these are."""
     try:
-        if attributes is not None:
-            if len(attributes) != len(record.headers):
-                record = with_bytes_headers(record)  # of others, too, before their event is accepted
-            if (found := read_texts(record.value, attributes, media)) is not None:
-                return found
+        found = read_misspelled(record) if attributes is None else read_texts(record.value, attributes, media)
+        if found is not None:
+            if attributes is None or len(attributes) != len(record.headers):
+                with_bytes_headers(record)  # raises an error for a header of another type
+            return found
         record = with_bytes_headers(record)
         return read_lenient(record, _read_valid)
     except InvalidEvent as error:

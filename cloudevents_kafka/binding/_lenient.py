@@ -20,6 +20,7 @@ from cloudevents_kafka.binding._lenient_headers import (
     add_headers,
     decode_texts,
     normalize_headers,
+    read_nearly_exact,
 )
 from cloudevents_kafka.binding._lenient_json import (
     NO_CONTENT_TYPE,
@@ -38,7 +39,7 @@ from cloudevents_kafka.binding._sniffer import Verdict, decode_error, sniff
 from cloudevents_kafka.binding._structured import charset_problem, decode_structured
 from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.errors import InvalidEvent, Problem
-from cloudevents_kafka.event import Event, raw_parts
+from cloudevents_kafka.event import Event, raw_parts, unchecked_event
 from cloudevents_kafka.formats import InvalidAttributes
 from cloudevents_kafka.formats.json_decoder import InvalidEnvelope
 from cloudevents_kafka.formats.json_reader import NAME
@@ -65,6 +66,24 @@ def read_texts(value: bytes | None, texts: dict[str, Any], media: MediaType | No
         corrections.values = bool(report.tolerated)
         return make_event(attributes, value, DataKind.BYTES, report), tuple(report.tolerated)
     return read_unmarked_json(value, texts.get("datacontenttype"))
+
+
+def read_misspelled(record: Record) -> Found | None:
+    """Return the event of headers with nearly exact names, and the accepted problems.
+
+    Return None if something else may be wrong: `read_lenient` decides.
+    """
+    found = read_nearly_exact(record.headers)
+    if found is None:
+        return None
+    attributes, problems = found
+    content_type = attributes.get("datacontenttype")
+    if content_type is not None and media_type(content_type).cloudevents:
+        return None
+    if len(attributes) < len(_REQUIRED) or not accept(attributes, "".join(attributes.values())):
+        return None
+    corrections.names = bool(problems)
+    return unchecked_event(attributes, record.value), tuple(problems)
 
 
 def read_lenient(record: Record, read_valid: Callable[[Record], Event | None]) -> Found:

@@ -53,8 +53,20 @@ class _Attributes(dict[str, str]):
         return remember(self, header, name_in(header))
 
 
+class _AttributesIn(dict[str, tuple[str, Problem | None] | None]):
+    """The same with the names of attributes; that of ``ce_datacontenttype`` is its header's."""
+
+    def __missing__(self, name: str) -> tuple[str, Problem | None] | None:
+        found = _names[name]
+        if found is not None:
+            header, problem = found
+            found = (header if header == CONTENT_TYPE_COPY else name_in(header)), problem
+        return remember(self, name, found)
+
+
 _names: Final = _Names()
 _attributes: Final = _Attributes()
+_attributes_in: Final = _AttributesIn()
 
 
 class Report(msgspec.Struct):
@@ -74,6 +86,43 @@ class Report(msgspec.Struct):
         if not (self.tolerated or self.refused):
             return self
         return Report(_content_type_problems(self.tolerated), _content_type_problems(self.refused))
+
+
+def read_nearly_exact(headers: Headers) -> tuple[dict[str, Any], list[Problem]] | None:
+    """Return the texts of attributes in headers with exact or nearly exact names, and the problems of these.
+
+    Those with exact names are first. Return None if `normalize_headers` decides: headers occur
+    more than once, are not UTF-8, or name the content type twice.
+    """
+    attributes: dict[str, Any] = {}
+    others: dict[str, Any] = {}
+    problems: list[Problem] = []
+    foreign = 0
+    try:
+        for header, value in headers:
+            found = _attributes_in[header]
+            if found is None or value is None:
+                foreign += 1
+                continue
+            name, problem = found
+            if problem is None:
+                attributes[name] = value.decode()
+            else:
+                others[name] = value.decode()
+                problems.append(problem)
+    except (AttributeError, UnicodeDecodeError):
+        return None
+    attributes.update(others)
+    if len(attributes) + foreign != len(headers):
+        return None
+    if CONTENT_TYPE_COPY in attributes:
+        copy = attributes.pop(CONTENT_TYPE_COPY)
+        if "datacontenttype" not in attributes:
+            attributes["datacontenttype"] = copy
+            problems.append(_copies[copy.encode()])
+        elif copy != attributes["datacontenttype"]:
+            return None
+    return attributes, problems
 
 
 def normalize_headers(headers: Headers) -> tuple[dict[str, bytes], Report]:
