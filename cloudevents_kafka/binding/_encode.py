@@ -67,11 +67,14 @@ def encode(  # noqa: PLR0917  # keywords would take a tenth of the time of Event
     """Return the key, the value and the headers of the record that `to_record` returns."""
     if type(event) is not Event:
         event = Event.of(event)
-    mapped = None if key is None and key_mapper is None else _map_key(event, key, key_mapper)
+    if key is None and key_mapper is not None:
+        key = key_mapper(event)
+    if key is not None and type(key) is not bytes:
+        key = _key_bytes(key)
     if like is not None:
         like = _record_like(like)
         written, value = _encode_like(event, like, mode, format)
-        mapped = like.key if mapped is None else mapped
+        key = like.key if key is None else key
     elif format is None and (mode is None or mode == "binary"):
         written, value = encode_binary(event)
     else:
@@ -80,7 +83,7 @@ def encode(  # noqa: PLR0917  # keywords would take a tenth of the time of Event
         written, value = encode_structured(event, "json" if format is None else format)
     if headers:
         written += extra_headers(headers)
-    return mapped, value, written
+    return key, value, written
 
 
 def check_mode(mode: object, format: str | None) -> None:
@@ -110,9 +113,7 @@ def extra_headers(headers: HeaderInput) -> Headers:
     return added
 
 
-def _map_key(event: Event, key: bytes | str | None, key_mapper: KeyMapper | None) -> bytes | None:
-    if key is None and key_mapper is not None:
-        key = key_mapper(event)
+def _key_bytes(key: bytes | str) -> bytes | None:
     if type(key) is str and key.isascii():
         return key.encode()
     try:
