@@ -111,13 +111,9 @@ class Event:
         """
         if isinstance(source, cls):
             return source
-        try:
-            values, data = source.get_attributes(), source.get_data()
-        except (AttributeError, TypeError):
-            _check_methods(source)
-            raise
+        attributes, data = parts_of(source)
         event = _new(cls)
-        event._set(dict(values) if type(values) is dict else _copy(values), data)
+        event._set(attributes, data)
         return event
 
     @property
@@ -348,6 +344,26 @@ def unchecked_event(
     return event
 
 
+def event_of(attributes: dict[str, Any], data: Any) -> Event:
+    """Return the event of attributes and data as `parts_of` returns them; raise `InvalidEvent`."""
+    event = _new(Event)
+    event._set(attributes, data)
+    return event
+
+
+def parts_of(source: Any) -> tuple[dict[str, Any], Any]:
+    """Return the attributes of an SDK's event as a new dictionary, and its data, as it returns them.
+
+    Raises `TypeError` if the object has not the methods of such an event.
+    """
+    try:
+        values, data = source.get_attributes(), source.get_data()
+    except (AttributeError, TypeError):
+        _check_methods(source)
+        raise
+    return (dict(values) if type(values) is dict else _copy(values)), data
+
+
 def select_attributes(event: Event, names: Container[str]) -> Event:
     """Return an event with some of the attributes of another, and its data; they are not checked again."""
     attributes = {name: value for name, value in event._attributes.items() if name in names}
@@ -405,8 +421,7 @@ def _check_methods(source: object) -> None:
 def _copy(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return a mapping as a new dictionary."""
     # A view of a dictionary, as the SDK's version 1 returns, is copied slowly by dict().
-    copy = getattr(values, "copy", None) if isinstance(values, MappingProxyType) else None
-    copied = values if copy is None else copy()
+    copied = values | {} if type(values) is MappingProxyType else values
     return copied if type(copied) is dict else dict(copied)
 
 

@@ -177,12 +177,12 @@ class EventProducer(Generic[ProducerT]):
         topic = topic or self._topic
         if topic is None:
             raise EncodeError("topic must be set, in send() or EventProducer()")
-        if type(event) is not Event:
-            event = Event.of(event)
         if mode is None and like is None:
             mode = self._mode
             format = self._format if format is None and mode == "structured" else format
-        key, value, headers = encode(event, mode, format, key, key_mapper or self._key_mapper, headers, like)
+        event, key, value, headers = encode(
+            event, mode, format, key, key_mapper or self._key_mapper, headers, like
+        )
         delivery = Delivery(event, topic, self)
         report = _DeliveryReport(event, topic, self._reference, ref(delivery), on_delivery)
         # Without ** for the options that are not set: an empty one takes a tenth of the time of send().

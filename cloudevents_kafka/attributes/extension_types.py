@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -38,7 +38,8 @@ class ExtensionTable(msgspec.Struct, frozen=True):
     ``constrained`` names the extensions that need more than any text; these have ``checks``.
     The table also caches names, which are checked again under the next table.
     ``header_names`` has the names in headers that may be any text, and None for the other
-    headers; ``header_checks`` has the name and the check of those that need one.
+    headers; ``header_checks`` has the name and the check of those that need one. ``writers``
+    has functions that write events whose attributes have these names, or None.
     """
 
     extensions: Mapping[str, Extension]
@@ -48,6 +49,7 @@ class ExtensionTable(msgspec.Struct, frozen=True):
     text_names: set[str]
     header_names: dict[str, str | None]
     header_checks: dict[str, tuple[str, Check]]
+    writers: dict[tuple[str, ...], Any] = {}
 
 
 class _Current:

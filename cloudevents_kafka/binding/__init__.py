@@ -6,6 +6,7 @@ Read the modules in this order:
 * `_sniffer`: the kind of a record, by its headers;
 * `_binary` and `_structured`: the two content modes;
 * `_decode` and `_encode`: `from_record`, `decode` and `to_record`;
+* `_sdk_events`: events of the official SDK, written in one pass;
 * `_keys`: key mappers;
 * `_lenient`, `_lenient_headers`, `_lenient_json` and `_corrections`: lenient reading of known deviations.
 """

@@ -16,6 +16,7 @@ from cloudevents_kafka.attributes.validation import validate
 from cloudevents_kafka.binding._headers import (
     CONTENT_TYPE,
     CONTENT_TYPE_COPY,
+    IMPLIED_TYPE,
     attribute_of,
     decode_text,
     exact_name,
@@ -29,7 +30,6 @@ from cloudevents_kafka.event import Event, binary_parts, unchecked_event
 from cloudevents_kafka.primitives.bounded import remember, remember_text
 from cloudevents_kafka.record import Headers, Record
 
-_JSON: Final = b"application/json"
 HeadersRead = tuple[dict[str, Any], list[Check] | None]
 """Attributes, and their checks, or None for attributes that may be any texts."""
 
@@ -194,8 +194,8 @@ def encode_binary(event: Event) -> tuple[Headers, bytes | None]:
         headers = [(header_of(name), canonical_text(value).encode()) for name, value in attributes.items()]
     content_type = attributes.get("datacontenttype")
     if type(content_type) is not str:
-        if kind is DataKind.JSON:  # R-10: "SHOULD be set explicitly to the implied `datacontenttype`"
-            headers.append((CONTENT_TYPE, _JSON))
+        if kind is DataKind.JSON:
+            headers.append((CONTENT_TYPE, IMPLIED_TYPE))
     elif media_type(content_type).cloudevents:  # K-20: if "prefixed with the CloudEvents media type"
         raise EncodeError(
             "datacontenttype must not start with application/cloudevents in binary mode "

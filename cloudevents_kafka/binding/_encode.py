@@ -9,6 +9,7 @@ from cloudevents_kafka.attributes.types import AttributeType
 from cloudevents_kafka.binding._binary import encode_binary
 from cloudevents_kafka.binding._headers import CONTENT_TYPE, CONTENT_TYPE_COPY, PREFIX, attribute_of
 from cloudevents_kafka.binding._keys import KeyMapper
+from cloudevents_kafka.binding._sdk_events import Written, take_event
 from cloudevents_kafka.binding._sniffer import sniff
 from cloudevents_kafka.binding._structured import encode_structured
 from cloudevents_kafka.errors import EncodeError
@@ -51,7 +52,7 @@ def to_record(
     Raises `EncodeError` if the event or an argument cannot be written so, and `InvalidEvent` if
     an SDK's event breaks a rule.
     """
-    key, value, headers = encode(event, mode, format, key, key_mapper, headers, like)
+    _, key, value, headers = encode(event, mode, format, key, key_mapper, headers, like)
     return Record(key=key, value=value, headers=headers, topic=topic)
 
 
@@ -63,27 +64,29 @@ def encode(  # noqa: PLR0917  # keywords would take a tenth of the time of Event
     key_mapper: KeyMapper | None,
     headers: HeaderInput,
     like: RecordInput | None,
-) -> tuple[bytes | None, bytes | None, Headers]:
-    """Return the key, the value and the headers of the record that `to_record` returns."""
+) -> tuple[Event, bytes | None, bytes | None, Headers]:
+    """Return the event, and the key, the value and the headers of the record that `to_record` returns."""
+    is_binary = format is None and (mode is None or mode == "binary") and like is None
+    taken: Written | None = None
     if type(event) is not Event:
-        event = Event.of(event)
+        event, taken = take_event(event) if is_binary else (Event.of(event), None)
     if key is None and key_mapper is not None:
         key = key_mapper(event)
     if key is not None and type(key) is not bytes:
         key = _key_bytes(key)
-    if like is not None:
+    if is_binary:
+        written, value = taken or encode_binary(event)
+    elif like is not None:
         like = _record_like(like)
         written, value = _encode_like(event, like, mode, format)
         key = like.key if key is None else key
-    elif format is None and (mode is None or mode == "binary"):
-        written, value = encode_binary(event)
     else:
         if mode != "structured":  # which accepts any format that encode_structured finds
             check_mode("binary" if mode is None else mode, format)
         written, value = encode_structured(event, "json" if format is None else format)
     if headers:
         written += extra_headers(headers)
-    return key, value, written
+    return event, key, value, written
 
 
 def check_mode(mode: object, format: str | None) -> None:

@@ -11,6 +11,7 @@ from cloudevents_kafka.primitives.bounded import remember
 
 CONTENT_TYPE: Final = "content-type"  # K-04: "MUST be mapped directly to the CloudEvents datacontenttype"
 CONTENT_TYPE_COPY: Final = "ce_datacontenttype"  # which some producers write in addition to content-type
+IMPLIED_TYPE: Final = b"application/json"  # "SHOULD be set explicitly to the implied `datacontenttype`"
 PREFIX: Final = "ce_"  # K-05: "CloudEvent attributes are prefixed with ce_"
 OTHER_PREFIXES: Final = re.compile("ce-|cloudevents[:_]")  # of the bindings for HTTP and AMQP
 

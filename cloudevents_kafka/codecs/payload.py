@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from cloudevents_kafka.attributes.media_type import media_type, python_codec
 from cloudevents_kafka.codecs.json import decode_json, encode_json
-from cloudevents_kafka.codecs.registry import call_decode, call_encode, find
+from cloudevents_kafka.codecs.registry import by_key, call_decode, call_encode, find
 from cloudevents_kafka.errors import DataError, message_without_data, preview_name
 
 
@@ -69,7 +69,7 @@ def to_payload(
     has_json_type = type(data) in _JSON_TYPES
     if not has_json_type and isinstance(data, _BYTES_LIKE):
         return bytes(data), _BYTES
-    codec = find(content_type, attributes)
+    codec = find(content_type, attributes) if by_key else None  # without a call if there are none
     if codec is not None and codec.encode is not None:
         return call_encode(codec.encode, data, content_type), _BYTES
     if not has_json_type and (message := _serialized_any(data)) is not None:
@@ -118,7 +118,7 @@ def from_payload(
     """
     if payload is None or kind is DataKind.PROTO:
         return payload
-    codec = find(content_type, attributes)
+    codec = find(content_type, attributes) if by_key else None  # without a call if there are none
     if codec is not None and codec.decode is not None:
         return call_decode(codec.decode, payload, content_type)
     media = None if content_type is None else media_type(content_type)

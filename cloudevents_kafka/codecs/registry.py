@@ -36,7 +36,8 @@ class Codec(msgspec.Struct, frozen=True):
 Key = tuple[str, str | None, str | None]
 """Media type or suffix, event type, and dataschema."""
 
-_codecs: Final[dict[Key, Codec]] = {}
+by_key: Final[dict[Key, Codec]] = {}
+"""The registered codecs, which only the functions of this module change; most programs have none."""
 
 
 def register_codec(
@@ -65,18 +66,18 @@ def register_codec(
             f"media_type must be like 'application/avro', or a suffix like '+avro', got {media_type!r}"
         )
     with registration_lock:
-        _codecs[media_type.lower(), type, dataschema] = codec
+        by_key[media_type.lower(), type, dataschema] = codec
 
 
 def find(content_type: str | None, attributes: Mapping[str, Any]) -> Codec | None:
     """Return the codec for data of a content type in an event with these attributes, or None."""
-    if not _codecs or content_type is None:
+    if not by_key or content_type is None:
         return None
     essence = parsed(content_type).essence
     _, plus, suffix = essence.rpartition("+")
     types, schemas = (attributes.get("type"), None), (attributes.get("dataschema"), None)
     for key in product((essence, plus + suffix), types, schemas):
-        if (codec := _codecs.get(key)) is not None:
+        if (codec := by_key.get(key)) is not None:
             return codec
     return None
 
@@ -84,15 +85,15 @@ def find(content_type: str | None, attributes: Mapping[str, Any]) -> Codec | Non
 def registered() -> dict[Key, Codec]:
     """Return the registered codecs."""
     with registration_lock:
-        return dict(_codecs)
+        return dict(by_key)
 
 
 def restore(codecs: Mapping[Key, Codec]) -> None:
     """Register these codecs, and no others."""
     with registration_lock:
-        _codecs.update(codecs)
-        for key in _codecs.keys() - codecs.keys():
-            del _codecs[key]
+        by_key.update(codecs)
+        for key in by_key.keys() - codecs.keys():
+            del by_key[key]
 
 
 def call_decode(decode: Callable[[Any], Any], source: Any, content_type: str | None) -> Any:

@@ -50,14 +50,20 @@ class JsonFormat(BaseFormat):
     def _encode(self, event: Event, attributes: dict[str, AttributeValue]) -> bytes:
         head = _write(attributes)  # J-03: a Boolean is true or false, an Integer a number, a Binary base64
         payload = event.payload
-        return head if payload is None else b"%b,%b}" % (head[:-1], self._data_member(event, payload))
+        if payload is None:
+            return head
+        content_type = attributes.get("datacontenttype")
+        if type(content_type) is not str:
+            content_type = None
+        if event.kind is DataKind.JSON and (content_type is None or media_type(content_type).utf8):
+            return b'%b,"data":%b}' % (head[:-1], payload)  # J-10: the JSON value itself
+        return b"%b,%b}" % (head[:-1], self._data_member(event.kind, payload, content_type))
 
-    def _data_member(self, event: Event, payload: bytes) -> bytes:
-        content_type = event.datacontenttype
+    def _data_member(self, kind: DataKind, payload: bytes, content_type: str | None) -> bytes:
         try:
-            if event.kind is DataKind.JSON:  # J-10: the JSON value itself
+            if kind is DataKind.JSON:
                 return b'"data":' + to_utf8(payload, content_type)
-            if event.kind is DataKind.TEXT:  # J-11: another value is a string
+            if kind is DataKind.TEXT:  # J-11: another value is a string
                 return b'"data":' + encode_json(decode_text(payload, content_type))
         except DataError as error:
             raise EncodeError(str(error)) from None
