@@ -28,13 +28,13 @@ from cloudevents_kafka.binding._lenient_json import (
     complete_envelope,
     correct_envelope,
     find_json,
-    lower_case_names,
     read_json,
     read_marked_json,
     read_marked_value,
     read_unmarked_json,
     unmarked,
 )
+from cloudevents_kafka.binding._lenient_names import lower_case_names
 from cloudevents_kafka.binding._sniffer import Verdict, decode_error, sniff
 from cloudevents_kafka.binding._structured import charset_problem, decode_structured
 from cloudevents_kafka.codecs.payload import DataKind

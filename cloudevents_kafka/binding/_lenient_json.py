@@ -8,14 +8,13 @@ from typing import Any, Final
 import msgspec
 
 from cloudevents_kafka import formats
-from cloudevents_kafka.attributes.extension_types import ExtensionTable, current
 from cloudevents_kafka.attributes.fast_validation import accept
 from cloudevents_kafka.attributes.media_type import CLOUDEVENTS, MediaType, media_type
 from cloudevents_kafka.attributes.types import CORE, REQUIRED, SPECVERSION, AttributeValue, is_name
-from cloudevents_kafka.attributes.validation import name_problem
 from cloudevents_kafka.binding._corrections import correct, corrections, make_event
 from cloudevents_kafka.binding._headers import CONTENT_TYPE
-from cloudevents_kafka.binding._lenient_headers import Report, mark_ignored
+from cloudevents_kafka.binding._lenient_headers import Report
+from cloudevents_kafka.binding._lenient_names import correct_names, lower_case_names, lower_name
 from cloudevents_kafka.binding._structured import null_value
 from cloudevents_kafka.codecs.payload import DataKind, implies_json
 from cloudevents_kafka.errors import InvalidEvent, Problem, preview
@@ -30,19 +29,28 @@ NO_CONTENT_TYPE: Final = Problem(
     CONTENT_TYPE, "header is missing: the value was read as a JSON event", "K-09"
 )
 _REQUIRED: Final = frozenset(REQUIRED)
+_MEMBERS: Final = frozenset((*CORE, "data", "data_base64"))
+_SCALARS: Final = frozenset((str, int, bool))
+_QUOTE: Final = b'"'
+_split: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_parse: Final = msgspec.json.Decoder(list[Any]).decode
 
 Found = tuple[Event, tuple[Problem, ...]]
 """An event and the accepted problems."""
 
 
 class _Reader(JsonReader):
-    """A reader of JSON. ``corrects`` is whether the last record deviated, as then the next one may, too."""
+    """A reader of JSON, and how the last record deviated, as then the next one may, too.
 
-    __slots__ = ("corrects",)
+    ``corrects`` is whether it did at all, ``renames`` whether names had other letters, and
+    ``nests`` whether members were objects or lists.
+    """
+
+    __slots__ = ("corrects", "nests", "renames")
 
     def __init__(self) -> None:
         super().__init__()
-        self.corrects = False
+        self.corrects = self.nests = self.renames = False
 
 
 _json: Final = _Reader()
@@ -60,6 +68,19 @@ class _Unmarked(dict[str, Problem]):
 unmarked: Final = _Unmarked()
 
 
+class _WithoutFormat(dict[str | None, tuple[tuple[Problem], str | None]]):
+    """By a content type that does not name an event format, its problem, and the type of data without one."""
+
+    def __missing__(self, content_type: str | None) -> tuple[tuple[Problem], str | None]:
+        if content_type is None:
+            return remember(self, content_type, ((NO_CONTENT_TYPE,), None))
+        of_data = None if implies_json(content_type) else content_type or None
+        return remember(self, content_type, ((unmarked[content_type],), of_data))
+
+
+_without_format: Final = _WithoutFormat()
+
+
 def read_marked_json(
     value: bytes | None, media: MediaType, tolerated: tuple[Problem, ...] = ()
 ) -> Found | None:
@@ -74,7 +95,7 @@ def read_marked_json(
         return None
     if not _json.corrects and (event := form.read(value)) is not None:
         return event, tolerated
-    found = _read_json_parts(value, tolerated, None, is_marked=True)
+    found = _read_json_parts(value, tolerated, None, True)
     _json.corrects = found is None or len(found[1]) > len(tolerated)
     return found
 
@@ -94,51 +115,122 @@ def read_unmarked_json(
     """Return the same for a record whose content-type does not name an event format."""
     if value is None:
         return None
-    if content_type is None:
-        return _read_json_parts(value, (*tolerated, NO_CONTENT_TYPE), None)
-    of_data = None if implies_json(content_type) else content_type or None
-    return _read_json_parts(value, (*tolerated, unmarked[content_type]), of_data)
+    own, of_data = _without_format[content_type]
+    return _read_json_parts(value, (*tolerated, *own) if tolerated else own, of_data)
 
 
 def _read_json_parts(
-    value: bytes, tolerated: tuple[Problem, ...], content_type: str | None, *, is_marked: bool = False
+    value: bytes,
+    tolerated: tuple[Problem, ...],
+    content_type: str | None,
+    is_marked: bool = False,  # noqa: FBT001, FBT002  # a call by position is faster
 ) -> Found | None:
     """Return the event in JSON and the accepted problems; ``content_type`` is that of data without one.
 
     Return None if the event is not accepted, or needs a slower reader.
     """
-    table = current.table
-    encoded = (NAME, value) if is_marked else None
+    nested: list[str] = []
     try:
-        attributes, data, base64, joined = _json.split(value)
-        if content_type is not None and "datacontenttype" not in attributes:
-            attributes["datacontenttype"] = content_type
+        if _json.nests:
+            attributes, data, base64, nested = _split_nested(value)
             joined = None
-        named, misspelled, ignored = _correct_names(attributes, table)
-        if named is attributes and not corrections.members and accept(attributes, joined):
-            payload, kind = read_payload(attributes, data, base64)
-            return unchecked_event(attributes, payload, kind, encoded), tolerated
-        if not is_marked and not (
-            attributes.get("specversion") == SPECVERSION and attributes.keys() >= _REQUIRED
-        ):
+        else:
+            attributes, data, base64, joined = _json.split(value)
+    except msgspec.ValidationError:
+        if _json.nests:
             return None
-        if named is not attributes and not corrections.members and accept(named):
-            payload, kind = read_payload(named, data, base64)
-            return unchecked_event(named, payload, kind), (*tolerated, *misspelled, *ignored)
-        report = Report([*tolerated, *misspelled])
-        if ignored:
-            report = Report([*tolerated])
-            named = lower_case_names(attributes, report)
-        named = correct(named, report, expected=corrections.members)
-        if report.refused:
-            return None
-        corrections.members = len(report.tolerated) > len(tolerated) + len(misspelled)
-        payload, kind = read_payload(named, data, base64)
+        _json.nests = True  # a member has another type
+        return _read_json_parts(value, tolerated, content_type, is_marked)
     except REFUSED:
         return None
-    if len(report.tolerated) > len(tolerated):
-        encoded = None
-    return unchecked_event(named, payload, kind, encoded), tuple(report.tolerated)
+    if content_type is not None and "datacontenttype" not in attributes:
+        attributes["datacontenttype"] = content_type
+        joined = None if joined is None else joined + content_type
+    try:
+        if not (_json.renames or corrections.members or nested) and accept(attributes, joined):
+            named, problems = attributes, tolerated
+        elif is_marked or (attributes.get("specversion") == SPECVERSION and attributes.keys() >= _REQUIRED):
+            named, problems = _correct_members(attributes, joined, nested, tolerated)
+        else:
+            return None
+        payload, kind, more = _read_payload(named, data, base64)
+    except REFUSED:
+        return None
+    problems = (*problems, *more) if more else problems
+    encoded = (NAME, value) if is_marked and len(problems) == len(tolerated) else None
+    return unchecked_event(named, payload, kind, encoded), problems
+
+
+def _correct_members(
+    attributes: dict[str, Any], joined: str | None, nested: list[str], tolerated: tuple[Problem, ...]
+) -> tuple[dict[str, Any], tuple[Problem, ...]]:
+    """Return attributes with other names and values, and all accepted problems.
+
+    ``nested`` names those that were objects or lists. Raises `ValueError` or `InvalidEvent` if
+    these are not all problems.
+    """
+    named, misspelled, ignored = correct_names(attributes)
+    _json.renames = named is not attributes
+    report = Report([*tolerated, *misspelled])
+    if ignored or not all(type(attributes[str(problem.attribute)]) is str for problem in misspelled):
+        joined = None  # the types of those with other names are not checked yet
+    if nested:
+        if ignored:
+            raise ValueError
+        report.tolerated += map(_kept.__getitem__, nested)
+    if not corrections.members and accept(named, joined):
+        return named, (*report.tolerated, *ignored)
+    if ignored:
+        report = Report([*tolerated])
+        named = lower_case_names(attributes, report)
+    known = len(report.tolerated)
+    named = correct(named, report, expected=corrections.members, joined=joined)
+    if report.refused:
+        raise InvalidEvent(report.refused)
+    corrections.members = len(report.tolerated) > known
+    return named, tuple(report.tolerated)
+
+
+def _read_payload(
+    attributes: dict[str, Any], data: bytes | None, encoded: Any
+) -> tuple[bytes | None, DataKind, Sequence[Problem]]:
+    """Return the payload of an event, its kind, and the accepted problems."""
+    try:
+        return *read_payload(attributes, data, encoded), ()
+    except InvalidEvent as error:
+        if data is None or encoded is not None:
+            raise
+        return *_keep_json_data(data, error), error.problems
+
+
+def _split_nested(value: bytes) -> tuple[dict[str, Any], bytes | None, Any, list[str]]:
+    """Return the attributes, data and data_base64 of JSON, with objects and lists as their JSON text.
+
+    The last value has the names of these, in lower case. Raises one of `REFUSED` if the form breaks
+    rules, or an attribute that is not an extension is an object or a list.
+    """
+    if not value.isascii():
+        value.decode()
+    members = _split(value)
+    count = len(members)
+    data = bytes(members.pop("data")) if "data" in members else None
+    texts = b"[" + b",".join(members.values()) + b"]"
+    quotes = texts.count(_QUOTE) if data is None else texts.count(_QUOTE) + data.count(_QUOTE)
+    if value.count(_QUOTE) != quotes + 2 * count:  # other ones are those of repeated names (N-05)
+        raise ValueError
+    attributes: dict[str, Any] = {}
+    nested: list[str] = []
+    for name, member in zip(members, _parse(texts), strict=True):
+        if type(member) in _SCALARS:
+            attributes[name] = member
+        elif member is not None:
+            lower = lower_name(name)
+            if type(member) is float or lower in _MEMBERS:
+                raise ValueError
+            attributes[name] = msgspec.json.format(bytes(members[name]), indent=-1).decode()
+            nested.append(lower)
+    _json.nests = bool(nested)
+    return attributes, data, attributes.pop("data_base64", None), nested
 
 
 def complete_envelope(value: bytes | None) -> Envelope | None:
@@ -180,7 +272,8 @@ def correct_envelope(envelope: Envelope, report: Report) -> Event:
     """Return the event of members; raise `InvalidEvent` with all problems if it is refused."""
     report.refused += envelope.problems
     members = lower_case_names(envelope.attributes, report)
-    attributes = correct(_keep_json_texts(members, envelope.texts, report.tolerated), report)
+    attributes = _keep_json_texts(members, envelope.texts, report.tolerated)
+    attributes = correct(attributes, report)
     try:
         payload, kind = _read_data(envelope, attributes.get("datacontenttype"), report.tolerated)
     except InvalidEvent as error:
@@ -188,84 +281,15 @@ def correct_envelope(envelope: Envelope, report: Report) -> Event:
     return make_event(attributes, payload, kind, report)
 
 
-class _Spellings(dict[str, tuple[str, Problem, Problem]]):
-    """By an invalid name, the name in lower case or "", and the problems if that is read, or left out."""
+class _Kept(dict[str, Problem]):
+    """By the name of an extension, its problem if it is an object or a list."""
 
-    def __missing__(self, name: str) -> tuple[str, Problem, Problem]:
-        lower = _lower(name)
-        read_as = Problem(name, f"was read as {lower}", "N-01")
-        return remember(
-            self, name, (lower if is_name(lower) else "", read_as, mark_ignored(name_problem(name)))
-        )
+    def __missing__(self, name: str) -> Problem:
+        problem = Problem(name, "is an object or a list: kept as its JSON text", "J-03")
+        return remember(self, name, problem)
 
 
-_spellings: Final = _Spellings()
-
-
-def _correct_names(
-    attributes: dict[str, Any], table: ExtensionTable
-) -> tuple[dict[str, Any], Sequence[Problem], Sequence[Problem]]:
-    """Return attributes with valid names only, the problems of names in other letters, and of those left out.
-
-    Raises `ValueError` if two of them differ only in case.
-    """
-    if table.text_names.issuperset(attributes):
-        return attributes, (), ()
-    wrong = [
-        name
-        for name in attributes
-        if not (name in table.text_names or name in table.constrained or is_name(name))
-    ]
-    if not wrong:
-        return attributes, (), ()
-    names: dict[str, str] = {}
-    taken = set(attributes)
-    misspelled: list[Problem] = []
-    ignored: list[Problem] = []
-    for name in wrong:
-        lower, read_as, left_out = _spellings[name]
-        if lower == "" or lower in attributes:
-            ignored.append(left_out)
-        elif lower in taken:
-            raise ValueError  # they may be ambiguous
-        else:
-            taken.add(lower)
-            names[name] = lower
-            misspelled.append(read_as)
-    named = {names.get(name, name): value for name, value in attributes.items()}
-    for problem in ignored:
-        del named[str(problem.attribute)]
-    return named, misspelled, ignored
-
-
-def lower_case_names(members: dict[str, Any], report: Report) -> dict[str, Any]:
-    """Return members with their names in lower case if that makes these valid and unique."""
-    text_names = current.table.text_names
-    named: dict[str, Any] = {}
-    for name, value in members.items():
-        if name in text_names or is_name(name):
-            named[name] = value
-            continue
-        lower = _lower(name)
-        if not is_name(lower) or lower in members:
-            named[name] = value
-        elif lower in named and not _is_same_scalar(named[lower], value):
-            rule = f"is one of several members for {lower} that differ"
-            report.refused.append(Problem(name, rule, "N-01"))
-        else:
-            report.tolerated.append(Problem(name, f"was read as {lower}", "N-01"))
-            named[lower] = value
-    return named
-
-
-def _lower(name: str) -> str:
-    """Return an ASCII name in lower case; other names have no attribute name."""
-    return name.lower() if name.isascii() else ""
-
-
-def _is_same_scalar(left: Any, right: Any) -> bool:
-    """Return whether two scalars are equal; a nested value may be too deep to compare."""
-    return type(left) is type(right) and not isinstance(left, dict | list) and bool(left == right)
+_kept: Final = _Kept()
 
 
 def _keep_json_texts(
@@ -275,9 +299,9 @@ def _keep_json_texts(
     kept = dict(members)
     for name, value in members.items():
         if isinstance(value, dict | list) and is_name(name) and name not in CORE:
-            source = name if name in texts else next(member for member in texts if _lower(member) == name)
+            source = name if name in texts else next(member for member in texts if lower_name(member) == name)
             kept[name] = msgspec.json.format(bytes(texts[source]), indent=-1).decode()
-            tolerated.append(Problem(name, "is an object or a list: kept as its JSON text", "J-03"))
+            tolerated.append(_kept[name])
     return kept
 
 
@@ -289,7 +313,15 @@ def _read_data(
     try:
         return read_data(data, envelope.encoded, content_type)
     except InvalidEvent as error:
-        if data is None or envelope.encoded is not None or data.startswith(b'"'):
+        if data is None or envelope.encoded is not None:
             raise
+        payload = _keep_json_data(data, error)
         tolerated += error.problems
-        return (None, DataKind.BYTES) if data == b"null" else (data, DataKind.JSON)
+        return payload
+
+
+def _keep_json_data(data: bytes, error: InvalidEvent) -> tuple[bytes | None, DataKind]:
+    """Return data that must be a string as JSON; raise the error if it is one."""
+    if data.startswith(b'"'):
+        raise error
+    return (None, DataKind.BYTES) if data == b"null" else (data, DataKind.JSON)

@@ -8,12 +8,13 @@ import pytest
 import strategies as make
 
 from cloudevents_kafka import AttributeType, Decoded, Record, decode, register_extension
-from cloudevents_kafka.binding import _corrections, _lenient_headers, _lenient_json
+from cloudevents_kafka.binding import _corrections, _lenient_headers, _lenient_json, _lenient_names
 from cloudevents_kafka.conformance import Dataset
 from cloudevents_kafka.conformance._dataset import KINDS
 from cloudevents_kafka.conformance.notation import as_record
 
 CE = make.required_headers
+HEAD = b'{"specversion":"1.0","id":"1","source":"/","type":"t"'
 
 
 def read(headers: Any, value: bytes | None = None) -> Decoded:
@@ -48,22 +49,27 @@ def test_a_registration_ends_what_was_learned(kind: AttributeType) -> None:
 def test_what_is_learned_is_bounded() -> None:
     """Many deviations do not stay in memory, and long ones are not kept at all."""
     for number in range(5000):
-        value = b'{"specversion":"1.0","id":"1","source":"/","type":"t","dataschema":"%d","X%d":"v"}'
+        value = HEAD + b',"dataschema":"%d","X%d":"v"}'
         read([], value % (number, number))
+        read([("content-type", b"a/b%d" % number)], HEAD + b',"x%d":{}}' % number)
         read([*CE, (f"CE-x{number}", b"v"), ("ce_datacontenttype", b"a/b%d" % number)])
     long = b"x" * 10**5
-    read(
-        [],
-        b'{"specversion":"1.0","id":"1","source":"/","type":"t","dataschema":"%b","X%b":"v"}' % (long, long),
-    )
+    read([], HEAD + b',"dataschema":"%b","X%b":"v"}' % (long, long))
     read([*CE, ("CE-" + long.decode(), b"v"), ("ce_datacontenttype", b"a/" + long)])
     caches: list[dict[Any, Any]] = [
         _corrections.corrections._known,
-        _lenient_json._spellings,
+        _lenient_json._kept,
+        _lenient_json._without_format,
+        _lenient_names._spellings,
         _lenient_headers._names,
+        _lenient_headers._attributes_in,
         _lenient_headers._copies,
         _lenient_headers._attributes,
     ]
     for cache in caches:
         assert 1 < len(cache) <= 4096
-        assert max(len(key[1] if isinstance(key, tuple) else key) for key in cache) <= 256
+        assert max(len(key[1] if isinstance(key, tuple) else key or "") for key in cache) <= 256
+    renamings = _lenient_names._renamings
+    assert 1 < len(renamings) <= 64
+    assert max(map(len, renamings)) <= 64
+    assert max(len(name) for names in renamings for name in names) <= 64

@@ -201,11 +201,59 @@ def test_a_corrected_member_has_the_type_of_its_attribute() -> None:
 
 def test_records_after_a_corrected_one_are_read_as_before() -> None:
     """A reader that was ready for a deviation returns the same event, with the value it was read from."""
-    valid, deviating = HEAD + b',"data":1}', HEAD + b',"myExt":"v","data":1}'
-    for value in (valid, deviating, valid, valid, deviating, deviating):
-        result = read([JSON], value)
-        assert result.tolerated == () or value == deviating
-        assert raw_parts(result.event)[1] == (("json", value) if value == valid else None)
+    valid = HEAD + b',"data":1}'
+    for more in (b',"myExt":"v","data":1}', b',"x":{"a":1},"data":1}', b',"dataschema":"rel"}'):
+        deviating = HEAD + more
+        for value in (valid, deviating, valid, valid, deviating, deviating):
+            result = read([JSON], value)
+            assert (result.tolerated == ()) == (value == valid)
+            assert raw_parts(result.event)[1] == (("json", value) if value == valid else None)
+
+
+@pytest.mark.parametrize(
+    ("members", "clauses"),
+    [
+        (b',"x":{ "a" : 1 }', ["J-03"]),
+        (b',"x":[],"data":[1]', ["J-03"]),
+        (b',"y":null,"myExt":{},"n":5', ["N-01", "J-03"]),
+        (b',"myExt":"v","x":{},"dataschema":"rel"', ["N-01", "J-03", "T-10"]),
+        (b',"x":{},"datacontenttype":"text/plain","data":null', ["J-03", "J-16"]),
+        (b',"x":{},"sampledrate":[]', ["J-03", "J-03", "T-05"]),
+    ],
+)
+def test_objects_are_read_alike_after_any_record(members: bytes, clauses: list[str]) -> None:
+    """Objects and lists are kept as text with the same problems after any other record."""
+    value = HEAD + members + b"}"
+    results = []
+    for before in (b"}", b',"z":[1]}', b',"Z":"v"}', b',"dataschema":"#"}'):
+        read([JSON], HEAD + before)
+        results.append(read([JSON], value))
+    assert [problem.clause for problem in results[0].tolerated] == clauses
+    assert len({repr(result) for result in results}) == 1
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        b',"x":{},"y":1.5',
+        b',"subject":{}',
+        b',"SUBJECT":{},"x":[]',
+        b',"x":{},"y":1e999',
+        b',"x":{},"x":{}',
+        b',"x":{},"data_base64":{}',
+        b',"x":{},"subject":"\xff"',
+        b',"x":{},"Subject":5',
+    ],
+)
+def test_objects_do_not_hide_what_is_refused(members: bytes) -> None:
+    """A record with an object is refused for its other faults, also after others with objects."""
+    errors = []
+    for before in (b"}", b',"x":{}}', b',"X":"v"}'):
+        read([JSON], HEAD + before)
+        with pytest.raises(BrokenEvent) as caught:
+            from_record(Record(headers=[JSON], value=HEAD + members + b"}"), lenient=True)
+        errors.append(caught.value.problems)
+    assert errors[0] == errors[1] == errors[2]
 
 
 def test_a_required_member_must_have_its_name_in_json_without_a_content_type() -> None:

@@ -1,0 +1,121 @@
+"""Names of JSON members in other letters, as lenient reading accepts them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from cloudevents_kafka.attributes.extension_types import current
+from cloudevents_kafka.attributes.types import is_name
+from cloudevents_kafka.attributes.validation import name_problem
+from cloudevents_kafka.binding._lenient_headers import Report, mark_ignored
+from cloudevents_kafka.errors import Problem
+from cloudevents_kafka.primitives.bounded import remember
+
+
+class _Spellings(dict[str, tuple[str, Problem, Problem]]):
+    """By an invalid name, the name in lower case or "", and the problems if that is read, or left out."""
+
+    def __missing__(self, name: str) -> tuple[str, Problem, Problem]:
+        lower = lower_name(name)
+        read_as = Problem(name, f"was read as {lower}", "N-01")
+        return remember(
+            self, name, (lower if is_name(lower) else "", read_as, mark_ignored(name_problem(name)))
+        )
+
+
+_spellings: Final = _Spellings()
+
+
+_Renaming = tuple[tuple[str, ...], tuple[Problem, ...], tuple[Problem, ...]]
+
+
+class _Renamings(dict[tuple[str, ...], _Renaming | None]):
+    """By the names of members, these in lower case, and the problems of other letters and of those left out.
+
+    None if two of them differ only in case.
+    """
+
+    def __missing__(self, names: tuple[str, ...]) -> _Renaming | None:
+        renaming = _renaming_of(names)
+        is_short = len(names) <= _MOST_NAMES and max(map(len, names), default=0) <= _LONGEST_NAME
+        return remember(self, names, renaming, _MOST_NAMES) if is_short else renaming
+
+
+_MOST_NAMES: Final = 64  # of members in a renaming that is cached, and of renamings
+_LONGEST_NAME: Final = 64
+_renamings: Final = _Renamings()
+
+
+def _renaming_of(names: tuple[str, ...]) -> _Renaming | None:
+    given, taken = set(names), set(names)
+    renamed: list[str] = []
+    misspelled: list[Problem] = []
+    ignored: list[Problem] = []
+    for name in names:
+        renamed.append(name)
+        if is_name(name):
+            continue
+        lower, read_as, left_out = _spellings[name]
+        if lower == "" or lower in given:
+            ignored.append(left_out)
+        elif lower in taken:
+            return None  # they may be ambiguous
+        else:
+            taken.add(lower)
+            renamed[-1] = lower
+            misspelled.append(read_as)
+    return tuple(renamed), tuple(misspelled), tuple(ignored)
+
+
+def correct_names(
+    attributes: dict[str, Any],
+) -> tuple[dict[str, Any], Sequence[Problem], Sequence[Problem]]:
+    """Return attributes with valid names only, the problems of names in other letters, and of those left out.
+
+    Raises `ValueError` if two of them differ only in case.
+    """
+    renaming = _renamings[tuple(attributes)]
+    if renaming is None:
+        raise ValueError
+    names, misspelled, ignored = renaming
+    if not (misspelled or ignored):
+        return attributes, (), ()
+    named = dict(zip(names, attributes.values()))  # noqa: B905  # as many as there are attributes
+    for problem in ignored:
+        del named[str(problem.attribute)]
+    return named, misspelled, ignored
+
+
+def lower_case_names(members: dict[str, Any], report: Report) -> dict[str, Any]:
+    """Return members with their names in lower case if that makes these valid and unique."""
+    renaming = _renamings[tuple(members)]
+    if renaming is not None and not renaming[2]:
+        report.tolerated += renaming[1]
+        return dict(zip(renaming[0], members.values(), strict=True))
+    text_names = current.table.text_names
+    named: dict[str, Any] = {}
+    for name, value in members.items():
+        if name in text_names or is_name(name):
+            named[name] = value
+            continue
+        lower = lower_name(name)
+        if not is_name(lower) or lower in members:
+            named[name] = value
+        elif lower in named and not _is_same_scalar(named[lower], value):
+            rule = f"is one of several members for {lower} that differ"
+            report.refused.append(Problem(name, rule, "N-01"))
+        else:
+            report.tolerated.append(Problem(name, f"was read as {lower}", "N-01"))
+            named[lower] = value
+    return named
+
+
+def lower_name(name: str) -> str:
+    """Return an ASCII name in lower case; other names have no attribute name."""
+    return name.lower() if name.isascii() else ""
+
+
+def _is_same_scalar(left: Any, right: Any) -> bool:
+    """Return whether two scalars are equal; a nested value may be too deep to compare."""
+    return type(left) is type(right) and not isinstance(left, dict | list) and bool(left == right)
