@@ -87,11 +87,12 @@ class Event:
         if not accept_values(attributes):
             attributes = _find_problems(attributes, data)
         try:
-            self._payload, self._kind = (
-                (data, _BYTES)
-                if data is None or type(data) is bytes
-                else to_payload(data, attributes.get("datacontenttype"), attributes)
-            )
+            if data is None or type(data) is bytes:
+                self._payload = data
+                self._kind = _BYTES
+            else:
+                content_type = attributes.get("datacontenttype")
+                self._payload, self._kind = to_payload(data, content_type, attributes)
         except DataError as error:
             problem = _data_problem(error)
         else:
@@ -361,7 +362,14 @@ def parts_of(source: Any) -> tuple[dict[str, Any], Any]:
     except (AttributeError, TypeError):
         _check_methods(source)
         raise
-    return (dict(values) if type(values) is dict else _copy(values)), data
+    if type(values) is dict:
+        return values.copy(), data
+    if type(values) is MappingProxyType:  # of the SDK's version 1; dict() copies it slowly
+        try:
+            values = values | {}
+        except TypeError:  # not all mappings have the operator
+            values = dict(values)
+    return (values if type(values) is dict else dict(values)), data
 
 
 def select_attributes(event: Event, names: Container[str]) -> Event:
@@ -384,12 +392,13 @@ binary_parts: Final[Callable[[Event], tuple[dict[str, AttributeValue], bytes | N
 """Return the attributes of an event as it stores them, its payload and its kind, as `raw_parts` does."""
 
 
-def raw_parts(event: Event) -> tuple[dict[str, AttributeValue], tuple[str, bytes] | None]:
-    """Return the attributes of an event as it stores them, and ``encoded`` of `unchecked_event`.
+raw_parts: Final[Callable[[Event], tuple[dict[str, AttributeValue], tuple[str, bytes] | None]]] = attrgetter(
+    "_attributes", "_encoded"
+)
+"""Return the attributes of an event as it stores them, and ``encoded`` of `unchecked_event`.
 
-    Encoders use them, and do not change the dictionary.
-    """
-    return event._attributes, event._encoded
+Encoders use them, and do not change the dictionary.
+"""
 
 
 def _find_problems(attributes: dict[str, Any], data: Any) -> dict[str, Any]:
@@ -416,13 +425,6 @@ def _check_methods(source: object) -> None:
         raise TypeError(
             f"an event must have get_attributes() and get_data(), got a {type(source).__name__}"
         ) from None
-
-
-def _copy(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a mapping as a new dictionary."""
-    # A view of a dictionary, as the SDK's version 1 returns, is copied slowly by dict().
-    copied = values | {} if type(values) is MappingProxyType else values
-    return copied if type(copied) is dict else dict(copied)
 
 
 def _equal(name: str, left: AttributeValue, right: AttributeValue) -> bool:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import copy
 import json
+from collections import ChainMap, OrderedDict, UserDict
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta, timezone
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -142,6 +145,41 @@ def test_events_of_both_sdk_versions(
     assert from_record(to_record(sdk)).data == from_record(to_record(event)).data
     assert to_record(sdk, mode="structured") == to_record(event, mode="structured")
     assert (dict(sdk.get_attributes()), sdk.get_data()) == before
+
+
+class Frozen(Mapping[str, Any]):
+    """A mapping with nothing but what a mapping needs."""
+
+    def __init__(self, values: dict[str, Any]) -> None:
+        self._values = values
+
+    def __getitem__(self, name: str) -> Any:
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+
+@pytest.mark.parametrize("kind", [dict, Frozen, ChainMap, OrderedDict, UserDict])
+@pytest.mark.parametrize("view", [lambda values: values, MappingProxyType])
+def test_attributes_are_any_mapping(kind: Any, view: Any) -> None:
+    """The event has attributes of its own if the object returns another mapping, or a view of one."""
+
+    class Source:
+        def get_attributes(self) -> Any:
+            return view(given)
+
+        def get_data(self) -> None:
+            return None
+
+    given = kind({**ATTRIBUTES, "time": TIME})
+    event = Event.of(Source())
+    assert dict(given) == event.get_attributes() == {**ATTRIBUTES, "time": TIME}
+    assert list(event) == list(given)
+    assert to_record(Source()) == to_record(Source()) == to_record(event)
 
 
 def test_event_of_an_event() -> None:

@@ -16,6 +16,7 @@ from cloudevents_kafka.errors import Problem
 
 _BACKSLASH: Final = ord("\\")
 _DEL: Final = 0x7F
+_SCALARS: Final = frozenset((int, bool, bytes))
 _write_json: Final = msgspec.json.Encoder().encode
 
 
@@ -42,21 +43,23 @@ def accept_values(attributes: dict[str, Any]) -> bool:
     if not written.isascii() or _BACKSLASH in written or _DEL in written:
         return accept(attributes, valid_time=valid_time)
     table = current.table
-    return are_valid_texts(attributes, "", valid_time=valid_time) and (
+    return are_valid_texts(attributes, "", valid_time) and (
         table.text_names.issuperset(attributes) or accept_names(attributes, table)
     )
 
 
 def _convert(attributes: dict[str, Any]) -> bool:
     """Bring values into canonical form, and return whether `accept` can decide about them."""
+    constrained = current.table.constrained
     for name in [name for name, value in attributes.items() if type(value) is not str]:
         value = attributes[name]
         if value is None:
             del attributes[name]
             continue
-        value = attributes[name] = to_attribute(value)
+        if type(value) not in _SCALARS:
+            value = attributes[name] = to_attribute(value)
         # `accept` checks the values of the extensions that have rules.
-        if type(value) is not str and name not in current.table.constrained and not is_scalar(name, value):
+        if type(value) is not str and name not in constrained and not is_scalar(name, value):
             return False
     return True
 

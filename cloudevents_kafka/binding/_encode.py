@@ -73,7 +73,7 @@ def encode(  # noqa: PLR0917  # keywords would take a tenth of the time of Event
     if key is None and key_mapper is not None:
         key = key_mapper(event)
     if key is not None and type(key) is not bytes:
-        key = _key_bytes(key)
+        key = key.encode() if type(key) is str and key.isascii() else _key_bytes(key)
     if is_binary:
         written, value = taken or encode_binary(event)
     elif like is not None:
@@ -117,8 +117,6 @@ def extra_headers(headers: HeaderInput) -> Headers:
 
 
 def _key_bytes(key: bytes | str) -> bytes | None:
-    if type(key) is str and key.isascii():
-        return key.encode()
     try:
         return to_bytes(key)  # K-12: "map the user provided record key"
     except ValueError as error:

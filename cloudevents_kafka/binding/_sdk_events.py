@@ -16,7 +16,7 @@ from cloudevents_kafka.attributes.extension_types import ExtensionTable, current
 from cloudevents_kafka.attributes.fast_validation import are_valid_texts
 from cloudevents_kafka.attributes.media_type import media_type
 from cloudevents_kafka.attributes.timestamps import from_datetime, utc_text
-from cloudevents_kafka.attributes.types import INTEGER_RANGE
+from cloudevents_kafka.attributes.types import INTEGER_RANGE, SPECVERSION
 from cloudevents_kafka.binding._headers import CONTENT_TYPE, IMPLIED_TYPE, header_of
 from cloudevents_kafka.codecs.payload import DataKind, to_payload
 from cloudevents_kafka.errors import DataError
@@ -33,6 +33,7 @@ _BYTES_OF: Final = {
     bytes: "b64encode({})",
 }
 """The canonical text of a value in UTF-8, in the source of a writer."""
+_ONLY: Final = {"specversion": repr(SPECVERSION.encode())}  # of a valid event
 _SCOPE: Final = {"INTEGER_RANGE": INTEGER_RANGE, "b64encode": base64.b64encode}
 
 Written = tuple[Headers, bytes | None]
@@ -105,7 +106,7 @@ def _compile(names: tuple[str, ...], event: Event, table: ExtensionTable) -> Wri
     types = [f"type({value}) is {kind.__name__}" for value, kind in values.items() if kind is not str]
     ranges = [f"{value} in INTEGER_RANGE" for value, kind in values.items() if kind is int]
     headers = [
-        f"({header_of(name)!r}, {_BYTES_OF[kind].format(value)})"
+        f"({header_of(name)!r}, {_ONLY.get(name) or _BYTES_OF[kind].format(value)})"
         for name, (value, kind) in zip(names, values.items(), strict=True)
     ]
     conditions = " and ".join([*types, *ranges, f"{' is '.join(f'type({text})' for text in texts)} is str"])
