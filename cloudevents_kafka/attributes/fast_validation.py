@@ -116,6 +116,8 @@ def is_scalar(name: str, value: Any) -> bool:
 
 def _may_be_empty(attributes: dict[str, Any]) -> bool:
     """Return whether no empty text is an attribute of the core, or an extension that must not be empty."""
+    if "" not in attributes.values():
+        return True
     known = current.table.extensions
     empty = [name for name, value in attributes.items() if value == ""]
     return not any(name in _CORE or (name in known and NOT_EMPTY in known[name].rules) for name in empty)

@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from cloudevents_kafka import formats
-from cloudevents_kafka.attributes.fast_validation import accept
+from cloudevents_kafka.attributes.fast_validation import accept, is_scalar
 from cloudevents_kafka.attributes.media_type import CLOUDEVENTS, MediaType, media_type
 from cloudevents_kafka.attributes.types import CORE, REQUIRED, SPECVERSION, AttributeValue, is_name
 from cloudevents_kafka.binding._corrections import correct, corrections, make_event
@@ -30,8 +30,10 @@ NO_CONTENT_TYPE: Final = Problem(
 )
 _REQUIRED: Final = frozenset(REQUIRED)
 _MEMBERS: Final = frozenset((*CORE, "data", "data_base64"))
-_SCALARS: Final = frozenset((str, int, bool))
+_SCALARS: Final = frozenset((int, bool))
 _QUOTE: Final = b'"'
+_BACKSLASH: Final = ord("\\")
+_DEL: Final = 0x7F  # the only control character that JSON does not escape
 _split: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _parse: Final = msgspec.json.Decoder(list[Any]).decode
 
@@ -132,8 +134,7 @@ def _read_json_parts(
     nested: list[str] = []
     try:
         if _json.nests:
-            attributes, data, base64, nested = _split_nested(value)
-            joined = None
+            attributes, data, base64, joined, nested = _split_nested(value)
         else:
             attributes, data, base64, joined = _json.split(value)
     except msgspec.ValidationError:
@@ -172,8 +173,11 @@ def _correct_members(
     named, misspelled, ignored = correct_names(attributes)
     _json.renames = named is not attributes
     report = Report([*tolerated, *misspelled])
-    if ignored or not all(type(attributes[str(problem.attribute)]) is str for problem in misspelled):
-        joined = None  # the types of those with other names are not checked yet
+    if ignored:
+        joined = None
+    for problem in misspelled:
+        if type(attributes[str(problem.attribute)]) is not str:
+            joined = None  # its type was checked under the other name
     if nested:
         if ignored:
             raise ValueError
@@ -203,11 +207,11 @@ def _read_payload(
         return *_keep_json_data(data, error), error.problems
 
 
-def _split_nested(value: bytes) -> tuple[dict[str, Any], bytes | None, Any, list[str]]:
-    """Return the attributes, data and data_base64 of JSON, with objects and lists as their JSON text.
+def _split_nested(value: bytes) -> tuple[dict[str, Any], bytes | None, Any, str | None, list[str]]:
+    """Return what `JsonReader.split` does, with objects and lists as their JSON text, and their names.
 
-    The last value has the names of these, in lower case. Raises one of `REFUSED` if the form breaks
-    rules, or an attribute that is not an extension is an object or a list.
+    The names are in lower case. Raises one of `REFUSED` if the form breaks rules, or an attribute
+    that is not an extension is an object or a list.
     """
     if not value.isascii():
         value.decode()
@@ -220,17 +224,31 @@ def _split_nested(value: bytes) -> tuple[dict[str, Any], bytes | None, Any, list
         raise ValueError
     attributes: dict[str, Any] = {}
     nested: list[str] = []
-    for name, member in zip(members, _parse(texts), strict=True):
-        if type(member) in _SCALARS:
+    are_scalars = True
+    for name, member in zip(members, _parse(texts)):  # noqa: B905  # as many
+        if type(member) is str:
             attributes[name] = member
+        elif type(member) in _SCALARS:
+            attributes[name] = member
+            are_scalars = are_scalars and is_scalar(name, member)
         elif member is not None:
             lower = lower_name(name)
             if type(member) is float or lower in _MEMBERS:
                 raise ValueError
-            attributes[name] = msgspec.json.format(bytes(members[name]), indent=-1).decode()
+            attributes[name] = _to_dense(members[name])
             nested.append(lower)
     _json.nests = bool(nested)
-    return attributes, data, attributes.pop("data_base64", None), nested
+    encoded = attributes.pop("data_base64", None)
+    joined = None
+    if are_scalars:  # texts in ASCII without escapes and DEL are Strings (T-06)
+        is_plain = texts.isascii() and _BACKSLASH not in texts and _DEL not in texts
+        joined = "" if is_plain else "".join([text for text in attributes.values() if type(text) is str])
+    return attributes, data, encoded, joined, nested
+
+
+def _to_dense(text: msgspec.Raw) -> str:
+    """Return JSON without white space."""
+    return msgspec.json.format(bytes(text), indent=-1).decode()
 
 
 def complete_envelope(value: bytes | None) -> Envelope | None:
@@ -300,7 +318,7 @@ def _keep_json_texts(
     for name, value in members.items():
         if isinstance(value, dict | list) and is_name(name) and name not in CORE:
             source = name if name in texts else next(member for member in texts if lower_name(member) == name)
-            kept[name] = msgspec.json.format(bytes(texts[source]), indent=-1).decode()
+            kept[name] = _to_dense(texts[source])
             tolerated.append(_kept[name])
     return kept
 
