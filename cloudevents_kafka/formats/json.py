@@ -7,8 +7,8 @@ the writer; `json_reader` reads valid events, and `json_decoder` names the probl
 
 from __future__ import annotations
 
-import base64
 import math
+from binascii import b2a_base64
 from typing import Final
 
 import msgspec
@@ -68,14 +68,18 @@ class JsonFormat(BaseFormat):
         except DataError as error:
             raise EncodeError(str(error)) from None
         text = None if content_type is None else self._as_json(payload, content_type)
+        if text is not None:
+            return b'"data":' + text
         # J-06: Binary is data_base64. J-07: it does not get a content type.
-        return b'"data_base64":"%b"' % base64.b64encode(payload) if text is None else b'"data":' + text
+        return b'"data_base64":"%b"' % b2a_base64(payload, newline=False)
 
     def _as_json(self, payload: bytes, content_type: str) -> bytes | None:
         """Return JSON that is read as the same bytes, or None: some charsets encode a text in two ways."""
         media = media_type(content_type)
+        if media.is_utf8_json:
+            return payload if is_json(payload) else None
         try:
-            if media.is_json:
+            if media.is_json:  # in another charset
                 text = to_utf8(payload, content_type)
                 return text if is_json(text) and from_utf8(text, content_type) == payload else None
             if self._text_data and (
