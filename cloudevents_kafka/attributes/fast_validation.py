@@ -76,7 +76,7 @@ def are_valid_texts(  # a call by position is faster
             attributes["specversion"] == SPECVERSION
             and "id" in attributes
             and "type" in attributes
-            and (all(attributes.values()) or _may_be_empty(attributes))
+            and (all(attributes.values()) or "" not in attributes.values() or _may_be_empty(attributes))
             and (source in _sources or _is_source(source))
             and (valid_time or "time" not in attributes or is_timestamp(attributes["time"]))
             and (

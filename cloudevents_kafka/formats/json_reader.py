@@ -1,81 +1,66 @@
 """A reader of valid events in JSON.
 
 It reads any order of members, white space, escapes, types and data, and keeps the text of
-``data``. The parser skips ``data``, then the other members are read as one small object.
-`json_decoder` names the problems of the objects that it returns no event for.
+``data``. One pass of the parser reads the members whose names are known and skips ``data``;
+names that a valid event has become known. `json_decoder` names the problems of the objects
+that it returns no event for.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any, Final, TypedDict
 
 import msgspec
 
 from cloudevents_kafka.attributes.fast_validation import accept, is_scalar
 from cloudevents_kafka.attributes.media_type import media_type
-from cloudevents_kafka.attributes.types import parse_binary
+from cloudevents_kafka.attributes.types import CORE, parse_binary
 from cloudevents_kafka.codecs.json import is_utf8
 from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.errors import InvalidEvent
 from cloudevents_kafka.event import Event, unchecked_event
 from cloudevents_kafka.formats.json_decoder import read_data
+from cloudevents_kafka.primitives.bounded import MAX_KEY_LENGTH
 
 NAME: Final = "json"
-_ABSENT: Final = msgspec.Raw()
+_Scalar = str | int | bool | None
 
 
-class _Envelope(msgspec.Struct):
-    """The one member that is not read."""
-
-    data: msgspec.Raw = _ABSENT
-
-
-_skip_to_data: Final = msgspec.json.Decoder(_Envelope).decode
-_check_json: Final = msgspec.json.Decoder(msgspec.Raw).decode
-_read_texts: Final = msgspec.json.Decoder(dict[str, str]).decode
-_read_scalars: Final = msgspec.json.Decoder(dict[str, str | int | bool | None]).decode
+_read_any_names: Final = msgspec.json.Decoder(dict[str, _Scalar]).decode
 _data_name: Final = re.compile(
     rb'[{,\s]"(?:d|\\u0064)(?:a|\\u0061)(?:t|\\u0074)(?:a|\\u0061)"[ \t\r\n]*:[ \t\r\n]*'
 ).search
 """The name of data with any escapes and white space. In a text, a backslash would be before it."""
 REFUSED: Final = (msgspec.MsgspecError, RecursionError, ValueError, InvalidEvent)
+_NO_DATA: Final = b"0"  # replaces data in the object that is read
 _DATA: Final = b'"data"'
-_NO_DATA: Final = b'"data":""'  # replaces data in the object that is read
-_LAST: Final = _NO_DATA + b"}"
-_BLANKS: Final = b" \t\r\n"
 _QUOTE: Final = b'"'
-_COLON: Final = ord(":")
-_BRACE: Final = ord("}")
 _BACKSLASH: Final = ord("\\")
-_ENOUGH: Final = 3
+_TEXTS: Final = (str, msgspec.Raw)
+_MOST_NAMES: Final = 100
 _DEL: Final = 0x7F  # the only control character that JSON does not escape
 
 
 class JsonReader:
     """A reader that adapts to its records: those of a topic are alike.
 
-    A record of texts in ASCII without escapes, with JSON data as its last member or without
-    data, is simple. After a few of them in a row, records are first read as such.
+    It knows the names that earlier events had, and which of these were not always texts.
     """
 
-    __slots__ = ("_data_is_last", "_simple", "_texts")
+    __slots__ = ("_members", "_read", "_read_scalars", "_typed")
 
     def __init__(self) -> None:
-        self._simple = _ENOUGH  # how many simple records in a row
-        self._texts = True  # whether all members of the last record were texts
-        self._data_is_last = True  # in the last record
+        self._members: dict[str, Any] = {}  # the type of each known name
+        self._know(dict.fromkeys([*CORE, "data_base64"], str))
 
     def read(self, value: bytes) -> Event | None:
         """Return the event of a JSON object, or None if it is not valid or needs a slower reader."""
-        if self._simple >= _ENOUGH and (event := _read_simple(value)) is not None:
-            return event
         try:
             attributes, data, encoded, joined = self.split(value)
             if accept(attributes, joined):
                 payload, kind = read_payload(attributes, data, encoded)
-                if kind is DataKind.TEXT:
-                    self._simple = 0
                 return unchecked_event(attributes, payload, kind, (NAME, value))
         except REFUSED:
             pass
@@ -86,72 +71,94 @@ class JsonReader:
 
         The attributes may break rules. Raises one of `REFUSED` if the form does, or needs a slower reader.
         """
-        members, data = self._cut_data(value)
-        attributes: dict[str, Any] = _read_scalars(members)
-        names = len(attributes)
-        encoded = attributes.pop("data_base64") if "data_base64" in attributes else None
-        joined: str | None
         try:
-            joined, texts = "".join(attributes.values()) if self._texts else None, len(attributes)
-        except TypeError:
-            joined = None
-        if joined is None:
-            joined, texts = self._join_typed(attributes)
-        is_escaped = _BACKSLASH in members
-        quotes = _count_quotes(members) if is_escaped else members.count(_QUOTE)
-        # Without repeated names (N-05), each name and each text has two quotation marks.
-        if quotes != 2 * (names + texts + (type(encoded) is str)):
-            raise ValueError
-        # The name of another member may end like data's after an escaped quotation mark.
-        if data is not None and (
-            attributes.pop("data", None) is None or not (data.isascii() or is_utf8(data))
-        ):
-            raise ValueError
-        if is_escaped or _DEL in members or not members.isascii():
-            self._simple = 0
+            attributes = self._read(value)
+        except msgspec.ValidationError:
+            attributes = self._read_typed(value)
+        names = len(attributes)
+        data = None
+        others = value
+        if "data" in attributes:
+            data = bytes(attributes.pop("data"))
+            others = value[: -1 - len(data)] if value.endswith(data, 0, -1) else _without(value, data)
+        texts = _remove_nulls(attributes, self._typed) if self._typed else names - (data is not None)
+        encoded = attributes.pop("data_base64") if "data_base64" in attributes else None
+        if value.isascii():
+            is_plain = _BACKSLASH not in others and _DEL not in others
+        elif data is None or is_utf8(data):  # the parser does not read what it skips
+            is_plain = False
         else:
-            joined = ""  # texts in ASCII without escapes and DEL are Strings (T-06)
-            is_simple = texts == names and (data is None or members.endswith(_LAST))
-            self._simple = self._simple + 1 if is_simple else 0
+            raise ValueError
+        joined = "" if is_plain else self._join(attributes)  # if empty, all texts are Strings (T-06)
+        # Each name and each text has two quotation marks, if no name is repeated (N-05) or unknown.
+        quotes = _count_quotes(others) if '"' in joined else others.count(_QUOTE)
+        if quotes != 2 * (names + texts):
+            attributes, encoded = self._read_unknown(value, data)
+            joined = "" if is_plain else self._join(attributes)
         return attributes, data, encoded, joined
 
-    def _cut_data(self, value: bytes) -> tuple[bytes, bytes | None]:
-        """Return an object with an empty text as its data, and the text of its data or None.
+    def _join(self, attributes: dict[str, Any]) -> str:
+        """Return all texts together."""
+        members = attributes.values()
+        return "".join([member for member in members if type(member) is str] if self._typed else members)
 
-        Only data may contain other members, so the first member of this name is data itself.
-        """
-        if self._data_is_last:
-            head, _, rest = value.partition(_DATA)
-            data = rest[1:-1].strip(_BLANKS)
-            if data and rest[0] == _COLON and rest[-1] == _BRACE and _is_value(data):
-                return head + _LAST, data
-        raw = _skip_to_data(value).data
-        if raw is _ABSENT:
-            self._data_is_last = False
-            return value, None
-        data = bytes(raw)
-        head, _, rest = value.partition(_DATA)
-        start = 2 if rest[1:2] == b" " else 1
-        if not (rest.startswith(data, start) and rest[0] == _COLON):
-            head, rest, start = *_split_at_data(value, data, len(head)), 0
-        rest = rest[start + len(data) :]
-        self._data_is_last = len(rest) == 1
-        return head + _NO_DATA + rest, data
+    def _read_typed(self, value: bytes) -> dict[str, Any]:
+        """Return the members of known names if one that was a text is not; remember these."""
+        members = self._read_scalars(value)
+        self._know({name: _Scalar for name, member in members.items() if type(member) not in _TEXTS})
+        return members
 
-    def _join_typed(self, attributes: dict[str, Any]) -> tuple[str, int]:
-        """Remove null members; return all texts together, and how many they are.
+    def _read_unknown(self, value: bytes, data: bytes | None) -> tuple[dict[str, Any], Any]:
+        """Return the attributes, which may have unknown names, and data_base64; remember the names."""
+        members = value if data is None else _blank_data(value, data)
+        attributes: dict[str, Any] = _read_any_names(members)
+        names = len(attributes)
+        if data is not None:
+            del attributes["data"]
+        unknown = {
+            name: str if type(member) is str else _Scalar
+            for name, member in attributes.items()
+            if name not in self._members
+        }
+        texts = _remove_nulls(attributes, list(attributes))
+        if _count_quotes(members) != 2 * (names + texts):
+            raise ValueError  # a name is repeated
+        self._know(unknown)
+        return attributes, attributes.pop("data_base64", None)
 
-        Raises `ValueError` if another member may not be an attribute.
-        """
-        texts = [member for member in attributes.values() if type(member) is str]
-        self._texts = len(texts) == len(attributes)
-        if not self._texts:
-            for name in [name for name, member in attributes.items() if type(member) is not str]:
-                if attributes[name] is None:
+    def _know(self, members: dict[str, Any]) -> None:
+        """Expect members of these names and types from now on, unless they are too many."""
+        known = self._members | {name: members[name] for name in members if len(name) <= MAX_KEY_LENGTH}
+        if known != self._members and len(known) <= _MOST_NAMES:
+            self._read = _decoder(known)
+            self._read_scalars = _decoder(dict.fromkeys(known, _Scalar))
+            self._typed = [name for name, kind in known.items() if kind is _Scalar]
+            self._members = known
+
+
+def _remove_nulls(attributes: dict[str, Any], names: list[str]) -> int:
+    """Remove null members, and return how many members are texts; all are but some with these names.
+
+    Raises `ValueError` if another member may not be an attribute.
+    """
+    texts = len(attributes)
+    for name in names:
+        if name in attributes:
+            member = attributes[name]
+            if type(member) is not str:
+                texts -= 1
+                if member is None:
                     del attributes[name]
-                elif not is_scalar(name, attributes[name]):
+                elif not is_scalar(name, member):
                     raise ValueError
-        return "".join(texts), len(texts)
+    return texts
+
+
+def _decoder(types: dict[str, Any]) -> Callable[[bytes], dict[str, Any]]:
+    """Return the function that reads members of these names, and the text of data; it skips others."""
+    members = TypedDict("members", {**types, "data": msgspec.Raw}, total=False)  # type: ignore[misc]  # names known at run time
+    decode: Callable[[bytes], dict[str, Any]] = msgspec.json.Decoder(members).decode  # type: ignore[assignment]  # a TypedDict is a dict
+    return decode
 
 
 def read_payload(
@@ -167,54 +174,26 @@ def read_payload(
     return read_data(data, None, attributes["datacontenttype"])
 
 
-def _read_simple(value: bytes) -> Event | None:
-    """Return the event of a simple object, or None."""
-    head, name, rest = value.partition(_DATA)
-    data = rest[1:-1].strip(_BLANKS)
-    try:
-        if name:
-            if not data or rest[0] != _COLON or rest[-1] != _BRACE:
-                return None
-            _check_json(data)
-            head += _LAST
-        attributes: dict[str, Any] = _read_texts(head)
-    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
-        return None
-    if (
-        head.count(_QUOTE) != 4 * len(attributes)  # a name is repeated, or a text has quotation marks
-        or _BACKSLASH in head
-        or _DEL in head
-        or not value.isascii()
-        or not _is_json(attributes)
-        or "data_base64" in attributes
-    ):
-        return None
-    if not data:
-        return (
-            unchecked_event(attributes, None, DataKind.BYTES, (NAME, value))
-            if accept(attributes, "")
-            else None
-        )
-    del attributes["data"]
-    return unchecked_event(attributes, data, DataKind.JSON, (NAME, value)) if accept(attributes, "") else None
+def _without(value: bytes, data: bytes) -> bytes:
+    """Return an object without its data, or without an equal text: only characters are counted."""
+    if value.endswith(data, 0, -2):  # indented
+        return value[: -2 - len(data)]
+    start = value.find(_DATA) + len(_DATA)
+    start += 2 if value[start + 1 : start + 2] == b" " else 1
+    if value.startswith(data, start):
+        return value[:start] + value[start + len(data) :]
+    return value.replace(data, b"", 1)
 
 
-def _is_value(text: bytes) -> bool:
-    """Return whether a text is one JSON value for the parser, whose strings may not be UTF-8."""
-    try:
-        _check_json(text)
-    except msgspec.DecodeError:
-        return False
-    return True
+def _blank_data(value: bytes, data: bytes) -> bytes:
+    """Return an object with an empty text as its data.
 
-
-def _split_at_data(value: bytes, data: bytes, position: int) -> tuple[bytes, bytes]:
-    """Return what is before the name of data, which is probably at a position, and what is from data on."""
-    for start in (max(position - 1, 0), 0):
-        name = _data_name(value, start)
-        if name is not None and value.startswith(data, name.end()):
-            return value[: name.start() + 1], value[name.end() :]
-    raise ValueError  # data occurs more than once
+    Only data may contain other members, so the first member of this name is data itself.
+    """
+    name = _data_name(value)
+    if name is None or not value.startswith(data, name.end()):
+        raise ValueError  # data occurs more than once
+    return value[: name.end()] + _NO_DATA + value[name.end() + len(data) :]
 
 
 def _count_quotes(members: bytes) -> int:
