@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from types import FrameType
 
-_WARM_UP = 5  # caches are filled, and readers have adapted to the record
+_WARM_UP = 200  # caches are filled, and readers have adapted to the record
 
 
 def count_calls(work: Callable[[], object]) -> int:

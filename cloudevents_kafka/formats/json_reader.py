@@ -37,6 +37,7 @@ REFUSED: Final = (msgspec.MsgspecError, RecursionError, ValueError, InvalidEvent
 _NO_DATA: Final = b"0"  # replaces data in the object that is read
 _DATA: Final = b'"data"'
 _QUOTE: Final = b'"'
+_CORE: Final = (*CORE, "data_base64")
 _BACKSLASH: Final = ord("\\")
 _TEXTS: Final = (str, msgspec.Raw)
 _MOST_NAMES: Final = 100
@@ -46,14 +47,15 @@ _DEL: Final = 0x7F  # the only control character that JSON does not escape
 class JsonReader:
     """A reader that adapts to its records: those of a topic are alike.
 
-    It knows the names that earlier events had, and which of these were not always texts.
+    It knows the names that earlier events had, and which of these members were not always texts.
     """
 
-    __slots__ = ("_members", "_read", "_read_scalars", "_typed")
+    __slots__ = ("_calls", "_changes", "_members", "_read", "_read_scalars", "_typed")
 
     def __init__(self) -> None:
         self._members: dict[str, Any] = {}  # the type of each known name
-        self._know(dict.fromkeys([*CORE, "data_base64"], str))
+        self._calls = self._changes = 0
+        self._know(dict.fromkeys(_CORE, str))
 
     def read(self, value: bytes) -> Event | None:
         """Return the event of a JSON object, or None if it is not valid or needs a slower reader."""
@@ -73,15 +75,17 @@ class JsonReader:
         """
         try:
             attributes = self._read(value)
+            typed = self._typed
         except msgspec.ValidationError:
             attributes = self._read_typed(value)
+            typed = list(attributes)
         names = len(attributes)
         data = None
         others = value
         if "data" in attributes:
             data = bytes(attributes.pop("data"))
             others = value[: -1 - len(data)] if value.endswith(data, 0, -1) else _without(value, data)
-        texts = _remove_nulls(attributes, self._typed) if self._typed else names - (data is not None)
+        texts = _remove_nulls(attributes, typed) if typed else names - (data is not None)
         encoded = attributes.pop("data_base64") if "data_base64" in attributes else None
         if value.isascii():
             is_plain = _BACKSLASH not in others and _DEL not in others
@@ -89,18 +93,15 @@ class JsonReader:
             is_plain = False
         else:
             raise ValueError
-        joined = "" if is_plain else self._join(attributes)  # if empty, all texts are Strings (T-06)
+        joined = "" if is_plain else _join(attributes, typed)  # if empty, all texts are Strings (T-06)
         # Each name and each text has two quotation marks, if no name is repeated (N-05) or unknown.
-        quotes = _count_quotes(others) if '"' in joined else others.count(_QUOTE)
+        quotes = others.count(_QUOTE)
+        if '"' in joined:
+            quotes = _count_quotes(others) if b"u0022" in value else quotes - joined.count('"')
         if quotes != 2 * (names + texts):
             attributes, encoded = self._read_unknown(value, data)
-            joined = "" if is_plain else self._join(attributes)
+            joined = "" if is_plain else _join(attributes, [*attributes])
         return attributes, data, encoded, joined
-
-    def _join(self, attributes: dict[str, Any]) -> str:
-        """Return all texts together."""
-        members = attributes.values()
-        return "".join([member for member in members if type(member) is str] if self._typed else members)
 
     def _read_typed(self, value: bytes) -> dict[str, Any]:
         """Return the members of known names if one that was a text is not; remember these."""
@@ -127,22 +128,40 @@ class JsonReader:
         return attributes, attributes.pop("data_base64", None)
 
     def _know(self, members: dict[str, Any]) -> None:
-        """Expect members of these names and types from now on, unless they are too many."""
-        known = self._members | {name: members[name] for name in members if len(name) <= MAX_KEY_LENGTH}
+        """Expect members of these names and types from now on.
+
+        If they are too many, earlier ones are forgotten. After n changes, the next is made on the
+        nth call, because it takes as long as reading some hundred events.
+        """
+        self._calls += 1
+        if self._calls < self._changes:
+            return
+        members = {name: kind for name, kind in members.items() if len(name) <= MAX_KEY_LENGTH}
+        known = self._members | members
+        if len(known) > _MOST_NAMES:
+            known = dict.fromkeys(_CORE, str) | members
         if known != self._members and len(known) <= _MOST_NAMES:
             self._read = _decoder(known)
             self._read_scalars = _decoder(dict.fromkeys(known, _Scalar))
             self._typed = [name for name, kind in known.items() if kind is _Scalar]
             self._members = known
+            self._calls = 0
+            self._changes += 1
 
 
-def _remove_nulls(attributes: dict[str, Any], names: list[str]) -> int:
-    """Remove null members, and return how many members are texts; all are but some with these names.
+def _join(attributes: dict[str, Any], typed: list[str]) -> str:
+    """Return all texts together; only members with these names may be other values."""
+    members = attributes.values()
+    return "".join([member for member in members if type(member) is str] if typed else members)
+
+
+def _remove_nulls(attributes: dict[str, Any], typed: list[str]) -> int:
+    """Remove null members, and return how many members are texts; only those with these names may be others.
 
     Raises `ValueError` if another member may not be an attribute.
     """
     texts = len(attributes)
-    for name in names:
+    for name in typed:
         if name in attributes:
             member = attributes[name]
             if type(member) is not str:
@@ -169,9 +188,16 @@ def read_payload(
         return _read_base64(encoded, data), DataKind.BYTES
     if data is None:
         return None, DataKind.BYTES
-    if _is_json(attributes):
+    content_type = attributes.get("datacontenttype")
+    if content_type is None:
+        return data, DataKind.JSON  # J-09: without a content type, data is JSON
+    media = media_type(content_type)
+    if media.is_utf8_json:
         return data, DataKind.JSON
-    return read_data(data, None, attributes["datacontenttype"])
+    is_ascii = data.isascii() and _BACKSLASH not in data
+    if is_ascii and media.utf8 and not media.is_json and data.startswith(_QUOTE):
+        return data[1:-1], DataKind.TEXT  # J-15: a string
+    return read_data(data, None, content_type)
 
 
 def _without(value: bytes, data: bytes) -> bytes:
@@ -207,9 +233,3 @@ def _read_base64(encoded: Any, data: bytes | None) -> bytes:
     if not isinstance(encoded, str) or data not in (None, b"null"):
         raise ValueError
     return parse_binary(encoded)
-
-
-def _is_json(attributes: dict[str, Any]) -> bool:
-    """Return whether data is JSON in UTF-8, as it is without a content type (J-09)."""
-    content_type = attributes.get("datacontenttype")
-    return content_type is None or media_type(content_type).is_utf8_json

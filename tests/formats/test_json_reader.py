@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
 from typing import Any
 
 import pytest
@@ -37,7 +36,13 @@ PIECES = st.sampled_from(
         ),
     ]
 )
-STATES = list(product((True, False), repeat=3))
+EARLIER: list[list[bytes]] = [
+    [],
+    [HEAD + b',"subject":5,"data_base64":null,"time":null}'],  # which need not be events
+    [HEAD + b',"c":"x","e":"x","sampledrate":"x","x\\"data":"5"}'],
+    [*VALUES, HEAD + b',"sequence":true,"id2":5}'],
+    [HEAD + b',"n%d":"x"}' % number for number in range(200)],
+]
 
 
 def decode(value: bytes) -> Any:
@@ -53,19 +58,19 @@ def parts(event: Event) -> Any:
     return list(attributes.items()), [*map(type, attributes.values())], event.payload, event.kind, encoded
 
 
-def read(value: bytes, state: tuple[bool, bool, bool]) -> Event | None:
+def read(value: bytes, earlier: list[bytes]) -> Event | None:
     """Return what a reader returns that has read other records before."""
     reader = JsonReader()
-    simple, reader._texts, reader._data_is_last = state
-    reader._simple = 9 if simple else 0
+    for other in earlier:
+        reader.read(other)
     return reader.read(value)
 
 
 @pytest.mark.parametrize("value", VALUES)
-def test_valid_events_are_read_in_any_state(value: bytes) -> None:
-    """A valid event is read after records of any kind."""
-    for state in STATES:
-        event = read(value, state)
+def test_valid_events_are_read_after_others(value: bytes) -> None:
+    """A valid event is read after records of any kind, and again."""
+    for earlier in [*EARLIER, [value], [value, value]]:
+        event = read(value, earlier)
         assert event is not None
         assert parts(event) == decode(value)
 
@@ -81,11 +86,25 @@ def changed_values(draw: st.DrawFn) -> bytes:
 
 
 @make.examples(1000)
-@given(changed_values(), st.sampled_from(STATES))
-@example(HEAD + b'}"data":', (True, True, True))
-@example(HEAD + b',"x\\"data":5}', (False, True, True))
-def test_no_other_object_is_read(value: bytes, state: tuple[bool, bool, bool]) -> None:
+@given(changed_values(), st.lists(st.sampled_from(VALUES) | changed_values(), max_size=3))
+@example(HEAD + b'}"data":', [])
+@example(HEAD + b',"x\\"data":5}', [])
+@example(HEAD + b',"a":"\\u0022\\u0022","a":""}', [HEAD + b',"a":""}'])
+@example(HEAD + b',"a":"\\"b","data":"b","a":""}', [HEAD + b',"a":""}'])
+@example(HEAD + b',"data":"b","a":"\\"b"}', [HEAD + b',"a":""}'])
+@example(HEAD + b',"data":2,"a":"\\u0022"}', [HEAD + b',"a":""}'])
+def test_no_other_object_is_read(value: bytes, earlier: list[bytes]) -> None:
     """The reader accepts no value that the complete decoder refuses, and reads the others equally."""
-    event = read(value, state)
+    event = read(value, earlier)
     if event is not None:
         assert parts(event) == decode(value)
+
+
+def test_the_names_of_events_are_remembered_within_bounds() -> None:
+    """Events of many names are read, and the reader does not grow with them."""
+    reader = JsonReader()
+    for number in range(1000):
+        assert reader.read(HEAD + b',"n%d":"x"}' % number) is not None
+    assert len(reader._members) <= 100
+    assert reader.read(HEAD + b',"%b":"x"}' % (b"n" * 1000)) is not None
+    assert max(map(len, reader._members)) < 100
