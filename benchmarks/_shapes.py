@@ -385,7 +385,7 @@ PRODUCER_CALLS: Final[dict[str, int]] = {
     "debezium-json": 90,
     "debezium-transaction": 80,
     "debezium-avro-data": 65,
-    "confluent-audit-log": 210,
+    "confluent-audit-log": 225,
     "spring-http-prefix": 60,
     "spring-amqp-prefix": 50,
     "spring-quoted-source": 45,

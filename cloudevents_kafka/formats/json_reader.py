@@ -50,12 +50,11 @@ class JsonReader:
     It knows the names that earlier events had, and which of these members were not always texts.
     """
 
-    __slots__ = ("_calls", "_changes", "_members", "_read", "_read_scalars", "_typed")
+    __slots__ = ("_calls", "_changes", "_read", "_read_scalars", "_typed", "_types")
 
     def __init__(self) -> None:
-        self._members: dict[str, Any] = {}  # the type of each known name
         self._calls = self._changes = 0
-        self._know(dict.fromkeys(_CORE, str))
+        self._expect(dict.fromkeys(_CORE, str))
 
     def read(self, value: bytes) -> Event | None:
         """Return the event of a JSON object, or None if it is not valid or needs a slower reader."""
@@ -106,7 +105,7 @@ class JsonReader:
     def _read_typed(self, value: bytes) -> dict[str, Any]:
         """Return the members of known names if one that was a text is not; remember these."""
         members = self._read_scalars(value)
-        self._know({name: _Scalar for name, member in members.items() if type(member) not in _TEXTS})
+        self._know(members)
         return members
 
     def _read_unknown(self, value: bytes, data: bytes | None) -> tuple[dict[str, Any], Any]:
@@ -116,37 +115,39 @@ class JsonReader:
         names = len(attributes)
         if data is not None:
             del attributes["data"]
-        unknown = {
-            name: str if type(member) is str else _Scalar
-            for name, member in attributes.items()
-            if name not in self._members
-        }
+        self._know(attributes)
         texts = _remove_nulls(attributes, list(attributes))
         if _count_quotes(members) != 2 * (names + texts):
             raise ValueError  # a name is repeated
-        self._know(unknown)
         return attributes, attributes.pop("data_base64", None)
 
     def _know(self, members: dict[str, Any]) -> None:
-        """Expect members of these names and types from now on.
+        """Expect members of these names and types from now on; forget others if they are too many.
 
-        If they are too many, earlier ones are forgotten. After n changes, the next is made on the
-        nth call, because it takes as long as reading some hundred events.
+        A change takes as long as reading some tens of events. So after some changes, the next n
+        are made on every nth call.
         """
         self._calls += 1
-        if self._calls < self._changes:
+        if self._calls < self._changes - _MOST_NAMES or len(members) + len(_CORE) > _MOST_NAMES:
             return
-        members = {name: kind for name, kind in members.items() if len(name) <= MAX_KEY_LENGTH}
-        known = self._members | members
+        self._calls = 0
+        types = {
+            name: str if type(member) in _TEXTS and self._types.get(name, str) is str else _Scalar
+            for name, member in members.items()
+            if len(name) <= MAX_KEY_LENGTH and name != "data"
+        }
+        known = self._types | types
         if len(known) > _MOST_NAMES:
-            known = dict.fromkeys(_CORE, str) | members
-        if known != self._members and len(known) <= _MOST_NAMES:
-            self._read = _decoder(known)
-            self._read_scalars = _decoder(dict.fromkeys(known, _Scalar))
-            self._typed = [name for name, kind in known.items() if kind is _Scalar]
-            self._members = known
-            self._calls = 0
+            known = dict.fromkeys(_CORE, str) | types
+        if known != self._types:
             self._changes += 1
+            self._expect(known)
+
+    def _expect(self, types: dict[str, Any]) -> None:
+        self._read = _decoder(types)
+        self._read_scalars = _decoder(dict.fromkeys(types, _Scalar))
+        self._typed = [name for name, kind in types.items() if kind is _Scalar]
+        self._types = types
 
 
 def _join(attributes: dict[str, Any], typed: list[str]) -> str:

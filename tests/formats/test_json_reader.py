@@ -105,6 +105,6 @@ def test_the_names_of_events_are_remembered_within_bounds() -> None:
     reader = JsonReader()
     for number in range(1000):
         assert reader.read(HEAD + b',"n%d":"x"}' % number) is not None
-    assert len(reader._members) <= 100
+    assert len(reader._types) <= 100
     assert reader.read(HEAD + b',"%b":"x"}' % (b"n" * 1000)) is not None
-    assert max(map(len, reader._members)) < 100
+    assert max(map(len, reader._types)) < 100
