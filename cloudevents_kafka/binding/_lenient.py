@@ -56,7 +56,8 @@ def read_texts(value: bytes | None, texts: dict[str, Any], media: MediaType | No
     """Return the event of a record and the accepted problems, or None if `read_lenient` decides.
 
     ``texts`` are its headers, whose names are exact, and ``media`` is their content-type. They
-    are not those of a valid event in binary mode. Raises `InvalidEvent` if lenient reading refuses them.
+    are not those of a valid event in binary mode. With fewer than an event needs, JSON in the value
+    has been tried. Raises `InvalidEvent` if lenient reading refuses them.
     """
     if media is not None and media.cloudevents:
         return None
@@ -65,7 +66,7 @@ def read_texts(value: bytes | None, texts: dict[str, Any], media: MediaType | No
         attributes = correct(texts, report, expected=corrections.values)
         corrections.values = bool(report.tolerated)
         return make_event(attributes, value, DataKind.BYTES, report), tuple(report.tolerated)
-    return read_unmarked_json(value, texts.get("datacontenttype"))
+    return None if len(texts) < len(_REQUIRED) else read_unmarked_json(value, texts.get("datacontenttype"))
 
 
 def read_misspelled(record: Record) -> Found | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
@@ -154,10 +154,13 @@ def _read_json_parts(
             named, problems = _correct_members(attributes, joined, nested, tolerated)
         else:
             return None
-        payload, kind, more = _read_payload(named, data, base64)
+        try:
+            payload, kind = read_payload(named, data, base64)
+        except InvalidEvent as error:
+            payload, kind = _keep_json_data(data, base64, error)
+            problems = (*problems, *error.problems)
     except REFUSED:
         return None
-    problems = (*problems, *more) if more else problems
     encoded = (NAME, value) if is_marked and len(problems) == len(tolerated) else None
     return unchecked_event(named, payload, kind, encoded), problems
 
@@ -172,7 +175,7 @@ def _correct_members(
     """
     named, misspelled, ignored = correct_names(attributes)
     _json.renames = named is not attributes
-    report = Report([*tolerated, *misspelled])
+    problems = (*tolerated, *misspelled)
     if ignored:
         joined = None
     for problem in misspelled:
@@ -181,11 +184,11 @@ def _correct_members(
     if nested:
         if ignored:
             raise ValueError
-        report.tolerated += map(_kept.__getitem__, nested)
+        problems = (*problems, *[_kept[name] for name in nested])
     if not corrections.members and accept(named, joined):
-        return named, (*report.tolerated, *ignored)
+        return named, (*problems, *ignored)
+    report = Report([*(tolerated if ignored else problems)])
     if ignored:
-        report = Report([*tolerated])
         named = lower_case_names(attributes, report)
     known = len(report.tolerated)
     named = correct(named, report, expected=corrections.members, joined=joined)
@@ -193,18 +196,6 @@ def _correct_members(
         raise InvalidEvent(report.refused)
     corrections.members = len(report.tolerated) > known
     return named, tuple(report.tolerated)
-
-
-def _read_payload(
-    attributes: dict[str, Any], data: bytes | None, encoded: Any
-) -> tuple[bytes | None, DataKind, Sequence[Problem]]:
-    """Return the payload of an event, its kind, and the accepted problems."""
-    try:
-        return *read_payload(attributes, data, encoded), ()
-    except InvalidEvent as error:
-        if data is None or encoded is not None:
-            raise
-        return *_keep_json_data(data, error), error.problems
 
 
 def _split_nested(value: bytes) -> tuple[dict[str, Any], bytes | None, Any, str | None, list[str]]:
@@ -331,15 +322,15 @@ def _read_data(
     try:
         return read_data(data, envelope.encoded, content_type)
     except InvalidEvent as error:
-        if data is None or envelope.encoded is not None:
-            raise
-        payload = _keep_json_data(data, error)
+        payload = _keep_json_data(data, envelope.encoded, error)
         tolerated += error.problems
         return payload
 
 
-def _keep_json_data(data: bytes, error: InvalidEvent) -> tuple[bytes | None, DataKind]:
-    """Return data that must be a string as JSON; raise the error if it is one."""
-    if data.startswith(b'"'):
+def _keep_json_data(
+    data: bytes | None, encoded: object, error: InvalidEvent
+) -> tuple[bytes | None, DataKind]:
+    """Return data that must be a string as JSON; raise the error if it is about anything else."""
+    if data is None or encoded is not None or data.startswith(_QUOTE):
         raise error
     return (None, DataKind.BYTES) if data == b"null" else (data, DataKind.JSON)
