@@ -21,6 +21,7 @@ from cloudevents_kafka.binding._headers import CONTENT_TYPE, IMPLIED_TYPE, heade
 from cloudevents_kafka.codecs.payload import DataKind, to_payload
 from cloudevents_kafka.errors import DataError
 from cloudevents_kafka.event import Event, event_of, parts_of, raw_parts, unchecked_event
+from cloudevents_kafka.primitives.bounded import MAX_KEY_LENGTH
 from cloudevents_kafka.record import Headers
 
 _MAX_WRITERS: Final = 256
@@ -61,9 +62,13 @@ def take_event(source: Any) -> tuple[Event, Written | None]:
     event = event_of(attributes, data)
     if write is not None:
         table.writers[names] = None  # the types vary, and compiling takes time
-    elif len(table.writers) < _MAX_WRITERS and names not in table.writers:
+    elif len(table.writers) < _MAX_WRITERS and names not in table.writers and _is_small(names):
         table.writers[names] = _compile(names, event, table)
     return event, None
+
+
+def _is_small(names: tuple[str, ...]) -> bool:
+    return len(names) <= _MAX_NAMES and max(map(len, names)) <= MAX_KEY_LENGTH
 
 
 def _take(attributes: dict[str, Any], data: Any, write: Writer) -> tuple[Event, Written] | None:
@@ -96,10 +101,10 @@ def _take(attributes: dict[str, Any], data: Any, write: Writer) -> tuple[Event, 
 def _compile(names: tuple[str, ...], event: Event, table: ExtensionTable) -> Writer | None:
     """Return the writer for names and types of the attributes of a valid event, or None.
 
-    Attributes that are too many, were null, or have rules of extensions have no writer.
+    Attributes that were null, or have rules of extensions, have no writer.
     """
     attributes, _ = raw_parts(event)
-    if len(names) > _MAX_NAMES or tuple(attributes) != names or not table.text_names.issuperset(names):
+    if tuple(attributes) != names or not table.text_names.issuperset(names):
         return None
     values = {f"value{number}": type(value) for number, value in enumerate(attributes.values())}
     texts = [value for value, kind in values.items() if kind is str]

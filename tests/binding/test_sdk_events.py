@@ -147,14 +147,18 @@ def test_registrations_apply_to_the_next_event(registry: None) -> None:
 
 
 def test_the_functions_are_bounded(registry: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Names of any number of events, and any number of names, keep a bounded number of functions."""
+    """Only a number of names is kept, none that are long or many."""
     restore({})
     monkeypatch.setattr(_sdk_events, "_MAX_WRITERS", 5)
     for number in range(20):
-        for count in (1, 100):
-            source = Source({**GOOD, **{f"x{number}y{index}": "v" for index in range(count)}})
+        for more in (
+            {f"x{number}y{index}": "v" for index in range(100)},
+            {"x" * 300: "v"},
+            {f"x{number}": "v"},
+        ):
+            source = Source({**GOOD, **more})
             assert to_record(source) == to_record(source) == by_event(source)
-    assert len(current.table.writers) == 5
+    assert list(current.table.writers) == [(*GOOD, f"x{number}") for number in range(5)]
 
 
 def test_a_content_type_of_cloudevents_is_refused() -> None:
