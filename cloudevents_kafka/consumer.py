@@ -53,6 +53,7 @@ class EventConsumer(Generic[ConsumerT]):
         self._lenient = lenient
         self._reverse_key_mapper = reverse_key_mapper
         self._data_reader = data_reader
+        self._maps = reverse_key_mapper is not None or data_reader is not None
         self._stopped = False
         self._waiting: list[Any] = []  # polled but not decoded
 
@@ -126,11 +127,12 @@ class EventConsumer(Generic[ConsumerT]):
 
     def _read(self, message: Any) -> Decoded | Undecodable:
         item = decode(_record_of(message), lenient=self._lenient)
-        if isinstance(item, Undecodable):
-            if self._strict:
-                raise item.error
-        elif self._reverse_key_mapper is not None or self._data_reader is not None:
+        if type(item) is Decoded:
+            if not self._maps:
+                return item
             return Decoded(self._map_event(item.event, item.record), item.record, item.tolerated)
+        if self._strict and isinstance(item, Undecodable):
+            raise item.error
         return item
 
     def _map_event(self, event: Event, record: Record) -> Event:

@@ -60,7 +60,11 @@ def from_record(record: RecordInput, *, lenient: bool = False) -> Event:
     try:
         return _read_valid(record) or _read_slow(record)
     except InvalidEvent as error:
-        raise BrokenEvent(error.problems, with_bytes_headers(record)) from error.__cause__
+        raise _broken(error, record) from error.__cause__
+
+
+def _broken(error: InvalidEvent, record: Record) -> BrokenEvent:
+    return BrokenEvent(error.problems, with_bytes_headers(record))
 
 
 def decode(record: RecordInput, *, lenient: bool = False) -> Decoded | Undecodable:
@@ -76,9 +80,13 @@ def decode(record: RecordInput, *, lenient: bool = False) -> Decoded | Undecodab
         if lenient:
             event, tolerated = _read_lenient(record)
             return Decoded(event, record, tolerated)
-        return Decoded(from_record(record), record)
+        return Decoded(_read_valid(record) or _read_slow(record), record)
     except DecodeError as error:
         return Undecodable(error, record)
+    except InvalidEvent as error:
+        broken = _broken(error, record)
+        broken.__cause__ = error.__cause__
+        return Undecodable(broken, record)
 
 
 def _read_valid(record: Record) -> Event | None:
@@ -202,4 +210,4 @@ def _read_deviating(record: Record, attributes: dict[str, Any] | None, media: Me
         record = with_bytes_headers(record)
         return read_lenient(record, _read_valid)
     except InvalidEvent as error:
-        raise BrokenEvent(error.problems, with_bytes_headers(record)) from error.__cause__
+        raise _broken(error, record) from error.__cause__
