@@ -45,7 +45,8 @@ def encode_json(value: Any) -> bytes:
             valid = is_json(text)
         if not valid:
             raise DataError(_CANNOT + "a msgspec.Raw in it must be JSON in UTF-8")
-    if text.find(b"null") >= 0 and _has_non_finite(value):  # which the encoder writes as null
+    # The encoder writes these as null.
+    if type(value) is not str and text.find(b"null") >= 0 and _has_non_finite(value):
         raise DataError(_CANNOT + "it has a NaN or infinite number")
     return text
 

@@ -55,9 +55,10 @@ class JsonFormat(BaseFormat):
         content_type = attributes.get("datacontenttype")
         if type(content_type) is not str:
             content_type = None
-        if event.kind is DataKind.JSON and (content_type is None or media_type(content_type).utf8):
+        kind = event.kind
+        if kind is DataKind.JSON and (content_type is None or media_type(content_type).utf8):
             return b'%b,"data":%b}' % (head[:-1], payload)  # J-10: the JSON value itself
-        return b"%b,%b}" % (head[:-1], self._data_member(event.kind, payload, content_type))
+        return b"%b,%b}" % (head[:-1], self._data_member(kind, payload, content_type))
 
     def _data_member(self, kind: DataKind, payload: bytes, content_type: str | None) -> bytes:
         try:
