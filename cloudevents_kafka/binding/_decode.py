@@ -170,33 +170,31 @@ def _read_lenient(record: Record) -> Found:
         found = read_headers(record.headers, current.table)
         if found is not None and (found[1] is None or is_misspelled not in found[1]):
             attributes, checks = found
-            content_type = attributes.get("datacontenttype")
-            media = None if content_type is None else media_type(content_type)
-            if media is not None and media.cloudevents:
-                read = read_marked_json(record.value, media)
-            elif len(attributes) < _FEWEST:
-                read = read_unmarked_json(record.value, content_type)
-                if read is not None and len(attributes) != len(record.headers):
-                    with_bytes_headers(record)  # raises an error for a header of another type
-            else:
-                read = _read_valid_texts(record, attributes, checks, media)
-            if read is not None:
-                return read
+            valid_type = False
+            if "datacontenttype" in attributes:
+                media = media_type(attributes["datacontenttype"])
+                valid_type = media.valid
+            if len(attributes) < _FEWEST or (media is not None and media.cloudevents):
+                read = _read_json(record, attributes, media)
+                if read is not None:
+                    return read
+            elif (
+                not corrections.values
+                and are_valid_texts(attributes, "".join(attributes.values()), False, valid_type)
+                and (checks is None or _keep_rules(attributes, checks))
+            ):
+                return unchecked_event(attributes, record.value), ()
     return _read_deviating(record, attributes, media)
 
 
-def _read_valid_texts(
-    record: Record, attributes: dict[str, Any], checks: list[Check] | None, media: MediaType | None
-) -> Found | None:
-    """Return the event of a valid record in binary mode; None also if the last one had to be corrected."""
-    valid_type = media is not None and media.valid
-    if (
-        not corrections.values
-        and are_valid_texts(attributes, "".join(attributes.values()), False, valid_type)
-        and (checks is None or _keep_rules(attributes, checks))
-    ):
-        return unchecked_event(attributes, record.value), ()
-    return None
+def _read_json(record: Record, attributes: dict[str, Any], media: MediaType | None) -> Found | None:
+    """Return the event in JSON, also without its content-type, and the accepted problems, or None."""
+    if media is not None and media.cloudevents:
+        return read_marked_json(record.value, media)
+    found = read_unmarked_json(record.value, attributes.get("datacontenttype"))
+    if found is not None and len(attributes) != len(record.headers):
+        with_bytes_headers(record)  # raises an error for a header of another type
+    return found
 
 
 def _read_deviating(record: Record, attributes: dict[str, Any] | None, media: MediaType | None) -> Found:
