@@ -131,10 +131,10 @@ class JsonReader:
         if self._calls < self._changes - _MOST_NAMES or len(members) + len(_CORE) > _MOST_NAMES:
             return
         self._calls = 0
-        types = {
+        types = {  # the parser takes "" for a name that is not ASCII
             name: str if type(member) in _TEXTS and self._types.get(name, str) is str else _Scalar
             for name, member in members.items()
-            if len(name) <= MAX_KEY_LENGTH and name != "data"
+            if name.isascii() and len(name) <= MAX_KEY_LENGTH and name != "data"
         }
         known = self._types | types
         if len(known) > _MOST_NAMES:

@@ -256,6 +256,15 @@ def test_objects_do_not_hide_what_is_refused(members: bytes) -> None:
     assert errors[0] == errors[1] == errors[2]
 
 
+@pytest.mark.parametrize("name", ["\u212a", "é", "", "X", "x-y"])
+def test_invalid_names_are_reported_as_they_are(name: str) -> None:
+    """A reader that has met an invalid name does not take another name for it."""
+    for known in (name, "\u212a\u212a", "", name):
+        member = b',"%b":"v"' % known.encode()
+        (problem,) = read([JSON], HEAD + member + b"}").tolerated
+        assert problem.attribute == known
+
+
 def test_a_required_member_must_have_its_name_in_json_without_a_content_type() -> None:
     """Only a complete event is read as one if nothing else marks it."""
     more = b',"x_y":1}'
