@@ -16,6 +16,7 @@ from cloudevents_kafka.binding._headers import CONTENT_TYPE
 from cloudevents_kafka.binding._lenient_headers import Report
 from cloudevents_kafka.binding._lenient_names import correct_names, lower_case_names, lower_name
 from cloudevents_kafka.binding._structured import null_value
+from cloudevents_kafka.codecs.json import is_utf8
 from cloudevents_kafka.codecs.payload import DataKind, implies_json
 from cloudevents_kafka.errors import InvalidEvent, Problem, preview
 from cloudevents_kafka.event import Event, raw_parts, unchecked_event
@@ -204,11 +205,11 @@ def _split_nested(value: bytes) -> tuple[dict[str, Any], bytes | None, Any, str 
     The names are in lower case. Raises one of `REFUSED` if the form breaks rules, or an attribute
     that is not an extension is an object or a list.
     """
-    if not value.isascii():
-        value.decode()
     members = _split(value)
     count = len(members)
     data = bytes(members.pop("data")) if "data" in members else None
+    if data is not None and not (data.isascii() or is_utf8(data)):
+        raise ValueError  # the parser does not read what it skips
     texts = b"[" + b",".join(members.values()) + b"]"
     quotes = texts.count(_QUOTE) if data is None else texts.count(_QUOTE) + data.count(_QUOTE)
     if value.count(_QUOTE) != quotes + 2 * count:  # other ones are those of repeated names (N-05)
@@ -239,7 +240,8 @@ def _split_nested(value: bytes) -> tuple[dict[str, Any], bytes | None, Any, str 
 
 def _to_dense(text: msgspec.Raw) -> str:
     """Return JSON without white space."""
-    return msgspec.json.format(bytes(text), indent=-1).decode()
+    given = bytes(text)
+    return (given if len(given.split(None, 1)) == 1 else msgspec.json.format(given, indent=-1)).decode()
 
 
 def complete_envelope(value: bytes | None) -> Envelope | None:

@@ -242,6 +242,9 @@ def test_objects_are_read_alike_after_any_record(members: bytes, clauses: list[s
         b',"x":{},"x":{}',
         b',"x":{},"data_base64":{}',
         b',"x":{},"subject":"\xff"',
+        b',"x":{},"data":"\xff"',
+        b',"x":{"\xff":1}',
+        b',"x":{},"\xff":1',
         b',"x":{},"Subject":5',
     ],
 )
