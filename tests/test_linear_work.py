@@ -31,9 +31,7 @@ GROWTH: Final = 8
 SIZE: Final = 300
 SIZES: Final = (1, 10, 100, 1000)
 MOST_CALLS: Final = 20  # for an attribute or a header; a text in JSON needs none
-_STEP: Final = (
-    25  # calls more or fewer for any number of parts: another reader of more names than are remembered
-)
+_STEP: Final = 50  # calls for any number of parts: names that are too many are read by another reader
 _MEMORY: Final = 300  # bytes at the peak for each byte of input: an empty object in Avro is one byte
 _NOISE: Final = 0.002  # seconds that are too short to be compared
 
