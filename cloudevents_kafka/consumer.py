@@ -126,7 +126,17 @@ class EventConsumer(Generic[ConsumerT]):
         return batch
 
     def _read(self, message: Any) -> Decoded | Undecodable:
-        item = decode(_record_of(message), lenient=self._lenient)
+        kind, timestamp = message.timestamp()
+        record = Record(  # as `Record.of` does, without a copy of the headers
+            key=message.key(),
+            value=message.value(),
+            headers=message.headers() or [],
+            topic=message.topic(),
+            partition=message.partition(),
+            offset=message.offset(),
+            timestamp=timestamp if kind else None,
+        )
+        item = decode(record, lenient=self._lenient)
         if type(item) is Decoded:
             if not self._maps:
                 return item
@@ -171,20 +181,6 @@ def _is_record(message: Any) -> bool:
         "" if message.topic() is None else f"{message.topic()}{f'[{partition}]' if partition >= 0 else ''}"
     )
     raise ConsumeError(error, where)
-
-
-def _record_of(message: Any) -> Record:
-    """Return the record of a message as `Record.of` does, without a copy of its headers."""
-    kind, timestamp = message.timestamp()
-    return Record(
-        key=message.key(),
-        value=message.value(),
-        headers=message.headers() or [],
-        topic=message.topic(),
-        partition=message.partition(),
-        offset=message.offset(),
-        timestamp=timestamp if kind else None,
-    )
 
 
 class ConsumeError(CloudEventsKafkaError):
