@@ -35,6 +35,8 @@ final class Attributes {
         AT_TIME_TEXT = 6, AT_DATACONTENTTYPE = 7, AT_DATASCHEMA = 8, AT_EXTENSIONS = 9, AT_EXTENSION_TYPES = 10,
         AT_DATA = 11, AT_DATA_KIND = 12, AT_MODE = 13, NOT_CORE = -1;
 
+    private static volatile byte[] schema = Text.word("a:"); // the last valid dataschema: many events have the same
+
     private final Extensions known;
     private final Object[] fields = new Object[FIELDS];
     private UTF8String[] names = new UTF8String[4];
@@ -88,16 +90,24 @@ final class Attributes {
     private boolean isValid(int at, byte[] b, int begin, int end) {
         switch (at) {
             case AT_SOURCE: return Uri.isReference(b, begin, end);
-            case AT_DATASCHEMA: return Uri.isUri(b, begin, end);
+            case AT_DATASCHEMA: return isSchema(b, begin, end);
             case AT_SPECVERSION: return Text.is(VERSION, b, begin, end);
             case AT_DATACONTENTTYPE:
-                contentType = new MediaType(b, begin, end);
+                contentType = MediaType.of(b, begin, end);
                 return contentType.valid;
             case AT_TIME_TEXT:
                 fields[AT_TIME] = Time.micros(b, begin, end);
                 return fields[AT_TIME] != null;
             default: return true;
         }
+    }
+
+    private static boolean isSchema(byte[] b, int begin, int end) {
+        byte[] last = schema;
+        if (Arrays.equals(b, begin, end, last, 0, last.length)) return true;
+        if (!Uri.isUri(b, begin, end)) return false;
+        schema = Arrays.copyOfRange(b, begin, end);
+        return true;
     }
 
     /** Add a number or a boolean, whose text this is. */

@@ -15,6 +15,7 @@ final class Document {
     private static final byte[] TRUE = Text.word("true");
     private static final byte[] FALSE = Text.word("false");
     private static final byte[] NULL = Text.word("null");
+    private static final int NONE = -1; // no index: the grammar is broken
     private static final String ESCAPES = "\"\\/bfnrt";
     private static final String ESCAPED = "\"\\/\b\f\n\r\t";
     private static final UTF8String INTEGER = UTF8String.fromString("Integer");
@@ -115,50 +116,90 @@ final class Document {
     // --- JSON values: each method moves behind a value or returns false --------------------------------------------------------------------
 
     private boolean value() {
-        int depth = 0;
+        at = afterValue(at);
+        return at != NONE;
+    }
+
+    /** Return the index after a value. Local variables are faster than the field at. */
+    private int afterValue(int from) {
+        byte[] b = this.b;
+        int i = from, depth = 0;
         while (true) {
-            if (at == b.length) return false;
-            if (b[at] == '{' || b[at] == '[') {
-                byte closer = (byte) (b[at++] == '{' ? '}' : ']');
-                skipSpace();
-                if (at < b.length && b[at] == closer) {
-                    at++;
-                } else {
+            if (i == b.length) return NONE;
+            byte c = b[i];
+            if (c == '"') {
+                i = afterText(i + 1);
+            } else if (c == '{' || c == '[') {
+                byte closer = (byte) (c + 2);
+                i = afterSpace(i + 1);
+                if (i == b.length) return NONE;
+                if (b[i] != closer) {
                     if (depth == closers.length) closers = Arrays.copyOf(closers, 2 * depth);
                     closers[depth++] = closer;
-                    if (closer == '}' && !name()) return false;
+                    if (closer == '}') i = afterName(i);
+                    if (i == NONE) return NONE;
                     continue;
                 }
-            } else if (!scalar()) {
-                return false;
+                i++;
+            } else {
+                i = afterScalar(i);
             }
             while (true) {
-                if (depth == 0) return true;
-                skipSpace();
-                if (skip(',')) {
-                    skipSpace();
-                    if (closers[depth - 1] == '}' && !name()) return false;
+                if (i == NONE || depth == 0) return i;
+                i = afterSpace(i);
+                if (i == b.length) return NONE;
+                if (b[i] == ',') {
+                    i = afterSpace(i + 1);
+                    if (closers[depth - 1] == '}') i = afterName(i);
+                    if (i == NONE) return NONE;
                     break;
                 }
-                if (at == b.length || b[at] != closers[depth - 1]) return false;
-                at++;
-                depth--;
+                if (b[i++] != closers[--depth]) return NONE;
             }
         }
     }
 
-    /** Move behind the name of a member, and the colon. */
-    private boolean name() {
-        if (!text()) return false;
-        skipSpace();
-        if (!skip(':')) return false;
-        skipSpace();
-        return true;
+    /** Return the index after the name of a member, its colon, and space. */
+    private int afterName(int from) {
+        if (from == b.length || b[from] != '"') return NONE;
+        int i = afterText(from + 1);
+        if (i == NONE) return NONE;
+        i = afterSpace(i);
+        return i < b.length && b[i] == ':' ? afterSpace(i + 1) : NONE;
+    }
+
+    /** Return the index after a string, from that after its first quotation mark. */
+    private int afterText(int from) {
+        int i = from;
+        while (true) {
+            i = Text.afterPlain(words, b, i);
+            if (i == b.length) return NONE;
+            byte c = b[i++];
+            if (c == '"') return i;
+            if (c == '\\') {
+                at = i;
+                if (!escape()) return NONE;
+                i = at;
+            } else {
+                if (0 <= c && c < ' ') return NONE;
+                while (i < b.length && b[i] < 0) i++;
+            }
+        }
+    }
+
+    private int afterSpace(int from) {
+        int i = from;
+        while (i < b.length && b[i] <= ' ' && (b[i] == ' ' || b[i] == '\n' || b[i] == '\r' || b[i] == '\t')) i++;
+        return i;
+    }
+
+    private int afterScalar(int from) {
+        at = from;
+        return scalar() ? at : NONE;
     }
 
     private boolean scalar() {
         switch (b[at]) {
-            case '"': return text();
             case 't': return skipWord(TRUE);
             case 'f': return skipWord(FALSE);
             case 'n': return skipWord(NULL);
@@ -260,7 +301,7 @@ final class Document {
     }
 
     private void skipSpace() {
-        while (at < b.length && (b[at] == ' ' || b[at] == '\n' || b[at] == '\r' || b[at] == '\t')) at++;
+        at = afterSpace(at);
     }
 
     // --- the data -----------------------------------------------------------------------

@@ -1,5 +1,7 @@
 package cloudevents_kafka.spark;
 
+import java.util.Arrays;
+
 /** What a content type says about data; comparison ignores case. */
 final class MediaType {
     private static final boolean[] TOKEN = Text.table("!#$%&'*+-.^_`{|}~");
@@ -15,7 +17,21 @@ final class MediaType {
     boolean ascii = false;
     boolean otherCharset = false;
 
-    MediaType(byte[] b, int from, int to) {
+    private static volatile MediaType last = new MediaType(JSON, 0, JSON.length);
+
+    private final byte[] text;
+
+    /** Return the media type of a text; many events have the same. */
+    static MediaType of(byte[] b, int from, int to) {
+        MediaType found = last;
+        if (Arrays.equals(b, from, to, found.text, 0, found.text.length)) return found;
+        found = new MediaType(b, from, to);
+        last = found;
+        return found;
+    }
+
+    private MediaType(byte[] b, int from, int to) {
+        text = Arrays.copyOfRange(b, from, to);
         int slash = afterToken(b, from, to);
         if (slash == from || slash == to || b[slash] != '/') return;
         int end = afterToken(b, slash + 1, to);

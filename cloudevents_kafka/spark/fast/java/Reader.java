@@ -1,5 +1,6 @@
 package cloudevents_kafka.spark;
 
+import java.util.Arrays;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.unsafe.types.UTF8String;
@@ -20,6 +21,8 @@ final class Reader {
     private static final byte[] JSON = Text.word("application/cloudevents+json");
     private static final UTF8String BINARY = UTF8String.fromString("binary");
     private static final UTF8String STRUCTURED = UTF8String.fromString("structured");
+
+    private static volatile byte[] json = JSON; // the last media type of the JSON format in UTF-8
 
     private Reader() {}
 
@@ -47,12 +50,14 @@ final class Reader {
 
     /** Return whether a media type is that of the JSON format in UTF-8; its parameters need not be valid. */
     private static boolean isJson(byte[] contentType) {
+        if (Arrays.equals(contentType, json)) return true;
         int length = contentType.length;
         if (!Text.startsWithAnyCase(JSON, contentType, 0, length)) return false;
         int end = MediaType.afterSpace(contentType, JSON.length, length);
-        if (end == length) return true;
-        return contentType[end] == ';' && Text.isUtf8(contentType) // K-06
-            && !new MediaType(contentType, 0, length).otherCharset; // K-15
+        if (end < length && (contentType[end] != ';' || !Text.isUtf8(contentType) // K-06
+            || MediaType.of(contentType, 0, length).otherCharset)) return false; // K-15
+        json = contentType;
+        return true;
     }
 
     private static InternalRow structured(byte[] value, Extensions known) {
