@@ -53,6 +53,8 @@ class ProtobufFormat(BaseFormat):
         for name, value in attributes.items():
             if name not in _TYPED and name not in not_texts and type(value) is str:
                 entries[name].ce_string = value
+            elif name == "time" and type(value) is str:
+                _write_time(entries[name].ce_timestamp, name, value)
             elif name not in REQUIRED:
                 _write_attribute(entries[name], name, value)
         if event.payload is not None:
@@ -83,15 +85,17 @@ def _write_attribute(attr: Any, name: str, value: AttributeValue) -> None:
         return
     attribute_type = type_of(name)
     if attribute_type is AttributeType.TIMESTAMP:
-        seconds, nanos = encode_epoch(name, value, "Protobuf", "(P-02, Protobuf format 2.1)")
-        timestamp = attr.ce_timestamp
-        timestamp.seconds, timestamp.nanos = seconds, nanos
+        _write_time(attr.ce_timestamp, name, value)
     elif attribute_type is AttributeType.URI:
         attr.ce_uri = value
     elif attribute_type is AttributeType.URI_REFERENCE:
         attr.ce_uri_ref = value
     else:
         attr.ce_string = value
+
+
+def _write_time(timestamp: Any, name: str, text: str) -> None:
+    timestamp.seconds, timestamp.nanos = encode_epoch(name, text, "Protobuf", "(P-02, Protobuf format 2.1)")
 
 
 def _write_data(message: Any, event: Event, payload: bytes) -> None:
