@@ -22,6 +22,7 @@ from cloudevents_kafka.binding._keys import (
     key_to_attribute,
     partition_key,
 )
+from cloudevents_kafka.binding._lenient import lenient_mode
 from cloudevents_kafka.binding._sniffer import Mode, Verdict, sniff
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "first_of",
     "from_record",
     "key_to_attribute",
+    "lenient_mode",
     "partition_key",
     "sniff",
     "to_record",

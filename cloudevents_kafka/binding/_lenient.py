@@ -35,7 +35,7 @@ from cloudevents_kafka.binding._lenient_json import (
     unmarked,
 )
 from cloudevents_kafka.binding._lenient_names import lower_case_names
-from cloudevents_kafka.binding._sniffer import Verdict, decode_error, sniff
+from cloudevents_kafka.binding._sniffer import Mode, Verdict, decode_error, sniff
 from cloudevents_kafka.binding._structured import charset_problem, decode_structured
 from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.errors import InvalidEvent, Problem
@@ -43,10 +43,20 @@ from cloudevents_kafka.event import Event, raw_parts, unchecked_event
 from cloudevents_kafka.formats import InvalidAttributes
 from cloudevents_kafka.formats.json_decoder import InvalidEnvelope
 from cloudevents_kafka.formats.json_reader import NAME
-from cloudevents_kafka.record import Record
+from cloudevents_kafka.record import Headers, Record
 
 _REQUIRED: Final = frozenset(REQUIRED)
 _REQUIRED_HEADERS: Final = frozenset(PREFIX + name for name in REQUIRED)
+
+
+def lenient_mode(headers: Headers) -> Mode:
+    """Return the content mode in which lenient reading reads the event of a record with these headers."""
+    mode = sniff(headers).mode
+    if mode == "not-an-event":
+        exact, _ = normalize_headers(headers)
+        mode = sniff(exact).mode
+    return "binary" if mode == "binary" else "structured"
+
 
 Outcome = Event | InvalidEvent
 """The result of strict reading: an event or the error of its value."""

@@ -20,7 +20,7 @@ from cloudevents_kafka.spark._columns import (
 )
 from cloudevents_kafka.spark.fast.java_reader import coalesce_sql, reader_sql
 from cloudevents_kafka.spark.schema import FROM_JSON, HEADERS, KEPT_COLUMNS, event_schema, wire_schema
-from cloudevents_kafka.spark.udf import decode_batch, with_registry
+from cloudevents_kafka.spark.udf import decode_batch, decode_batch_leniently, with_registry
 
 _TYPES: Final = {
     "value": ColumnType(
@@ -37,7 +37,7 @@ _TYPES: Final = {
 _HINTS: Final = {"headers": "set the option includeHeaders of the Kafka source to true"}
 
 
-def decode_events(df: DataFrame, *, keep: Sequence[str] | None = None) -> DataFrame:
+def decode_events(df: DataFrame, *, keep: Sequence[str] | None = None, lenient: bool = False) -> DataFrame:
     """Return a DataFrame of events, one row for each row of Spark's Kafka source.
 
     ``df`` is a batch or a stream with the columns ``value`` and ``headers`` (option
@@ -45,6 +45,11 @@ def decode_events(df: DataFrame, *, keep: Sequence[str] | None = None) -> DataFr
     that ``keep`` names; the default is those of `KEPT_COLUMNS` that exist. A row that is not an
     event has nulls and an ``error``; no row fails the job. Headers that are null, or have no name,
     are ignored.
+
+    ``lenient`` accepts deviations of known producers, such as JSON without a content-type, as
+    `cloudevents_kafka.decode` does with ``lenient=True``. The result then also has the column
+    ``tolerated`` of `event_schema`, before the kept ones: what was accepted in a row, or null if
+    the row has no deviation or no event.
 
     Verdicts and values are those of `cloudevents_kafka.decode`. A function in Java reads valid
     events in binary mode and in JSON inside Spark. `decode` reads the others in Python workers,
@@ -63,20 +68,22 @@ def decode_events(df: DataFrame, *, keep: Sequence[str] | None = None) -> DataFr
     another type, or of the same name, and for names in ``keep`` that are missing or are columns of
     the event.
     """
-    fields, kept = _checked(df, keep)
+    fields, kept = _checked(df, keep, lenient=lenient)
     df, names = _select_records(df, fields, kept)
     outer = [
         f"{quote_name(inner)} AS {quote_name(name)}" if inner != name else quote_name(name)
         for name, inner in names.items()
     ]
-    sql = reader_sql(df)
+    sql = None if lenient else reader_sql(df)
     inner = list(names.values())
-    return _decode_in_python(df, inner, outer) if sql is None else _decode_in_java(df, sql, inner, outer)
+    if sql is None:
+        return _decode_in_python(df, inner, outer, lenient=lenient)
+    return _decode_in_java(df, sql, inner, outer)
 
 
 def _decode_in_java(df: DataFrame, sql: str, kept: Sequence[str], outer: Sequence[str]) -> DataFrame:
     """Return the events; each stays one struct until the last step, so that it is copied in one piece."""
-    df = _read_in_java(df, sql, kept).withColumn(PREFIX + "decoded", _decoded())
+    df = _read_in_java(df, sql, kept).withColumn(PREFIX + "decoded", _decoded(lenient=False))
     event = f"{coalesce_sql(PREFIX + 'read', PREFIX + 'decoded')} AS {PREFIX}event"
     return df.selectExpr(event, *map(quote_name, kept)).selectExpr(f"{PREFIX}event.*", *outer)
 
@@ -90,10 +97,12 @@ def _read_in_java(df: DataFrame, sql: str, kept: Sequence[str]) -> DataFrame:
     return df.select(read, packed, *map(quote_name, kept))
 
 
-def _decode_in_python(df: DataFrame, kept: Sequence[str], outer: Sequence[str]) -> DataFrame:
+def _decode_in_python(
+    df: DataFrame, kept: Sequence[str], outer: Sequence[str], *, lenient: bool
+) -> DataFrame:
     packed = _packed(F.col("value"), F.col("headers")).alias(PREFIX + "packed")
-    df = df.select(packed, *map(quote_name, kept)).withColumn(PREFIX + "decoded", _decoded())
-    return df.selectExpr(*map(_decoded_field, event_schema().names), *outer)
+    df = df.select(packed, *map(quote_name, kept)).withColumn(PREFIX + "decoded", _decoded(lenient=lenient))
+    return df.selectExpr(*map(_decoded_field, event_schema(lenient=lenient).names), *outer)
 
 
 def _decoded_field(name: str) -> str:
@@ -101,16 +110,19 @@ def _decoded_field(name: str) -> str:
     return f"{f'timestamp_micros({field})' if name == 'time' else field} AS {quote_name(name)}"
 
 
-def cloudevent(value: Column, headers: Column) -> Column:
+def cloudevent(value: Column, headers: Column, *, lenient: bool = False) -> Column:
     """Return a struct of `event_schema` for a record: an event, or its ``error``.
+
+    ``lenient`` is that of `decode_events`.
 
     `decode` reads every row in a Python worker, about ten times slower than `decode_events`, whose
     Java function cannot be part of one column expression.
     """
     # Texts become bytes, and fields are found by name: Spark refuses headers with other fields at once.
     named = F.transform(headers, lambda header: F.struct(_header_key(header), _header_value(header)))
-    decoded = _unpacked(decode_udf()(_packed(value.cast("binary"), named)))
-    fields = {name: decoded[name] for name in event_schema().names}
+    udf = decode_udf(lenient=lenient)
+    decoded = _unpacked(udf(_packed(value.cast("binary"), named)), lenient=lenient)
+    fields = {name: decoded[name] for name in event_schema(lenient=lenient).names}
     fields["time"] = F.timestamp_micros(fields["time"])
     return F.struct(*(field.alias(name) for name, field in fields.items()))
 
@@ -123,20 +135,22 @@ def _header_value(header: Column) -> Column:
     return header["value"].cast("binary").alias("value")
 
 
-def _checked(df: DataFrame, keep: Sequence[str] | None) -> tuple[list[StructField], list[str]]:
+def _checked(
+    df: DataFrame, keep: Sequence[str] | None, *, lenient: bool
+) -> tuple[list[StructField], list[str]]:
     """Return the columns of a record, and the names of the columns to keep; raise `ValueError`."""
     columns = InputColumns(df)
     fields = [columns.require(name, type_) for name, type_ in _TYPES.items()]
     kept = (
         [name for name in KEPT_COLUMNS if columns.find(name)]
         if keep is None
-        else _checked_keep(columns, keep)
+        else _checked_keep(columns, keep, event_schema(lenient=lenient).names)
     )
     columns.raise_problems("decode_events", _HINTS)
     return [field for field in fields if field is not None], kept
 
 
-def _checked_keep(columns: InputColumns, keep: Sequence[str]) -> list[str]:
+def _checked_keep(columns: InputColumns, keep: Sequence[str], of_event: Sequence[str]) -> list[str]:
     if isinstance(keep, str):
         columns.report(f"keep must be a list of names, got a text: use keep=[{keep!r}]")
         return []
@@ -149,7 +163,7 @@ def _checked_keep(columns: InputColumns, keep: Sequence[str]) -> list[str]:
     folded = [columns.fold(name) for name in names]
     if repeated := [name for n, name in enumerate(names) if folded[n] in folded[:n]]:
         columns.report(f"keep names {', '.join(repeated)} twice")
-    event_names = {columns.fold(name) for name in event_schema().names}
+    event_names = set(map(columns.fold, of_event))
     if clashing := [name for name in names if columns.fold(name) in event_names]:
         columns.report(f"keep names {', '.join(clashing)}, which is a column of the event: rename it first")
     return names
@@ -183,19 +197,21 @@ def _packed(value: Column, headers: Column) -> Column:
     return F.to_json(F.struct(value.alias("value"), headers.alias("headers")))
 
 
-def _unpacked(text: Column) -> Column:
-    return F.from_json(text, wire_schema(), FROM_JSON)
+def _unpacked(text: Column, *, lenient: bool) -> Column:
+    return F.from_json(text, wire_schema(lenient=lenient), FROM_JSON)
 
 
-def decode_udf() -> Any:
+def decode_udf(*, lenient: bool) -> Any:
     """Return `decode_batch` as an Arrow UDF, with the extensions and formats that are registered now."""
-    return pandas_udf(with_registry(decode_batch), StringType())  # type: ignore[call-overload]  # pandas has no types
+    decode = decode_batch_leniently if lenient else decode_batch
+    return pandas_udf(with_registry(decode), StringType())  # type: ignore[call-overload]  # pandas has no types
 
 
-def _decoded() -> Column:
+def _decoded(*, lenient: bool) -> Column:
     """Return the events of packed records; rows without one reach Python as nulls."""
     packed = internal("packed")
     # A non-deterministic function keeps the optimizer from moving filters on the result below it, where
     # they would decode twice. Because ``packed`` is used twice, it is computed before the rows go to
     # Python, which therefore need no headers.
-    return F.when(packed.isNotNull(), _unpacked(decode_udf().asNondeterministic()(packed)))
+    udf = decode_udf(lenient=lenient).asNondeterministic()
+    return F.when(packed.isNotNull(), _unpacked(udf(packed), lenient=lenient))

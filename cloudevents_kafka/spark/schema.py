@@ -40,7 +40,14 @@ def error_schema() -> StructType:
     )
 
 
-def event_schema() -> StructType:
+def tolerated_schema() -> ArrayType:
+    """Return the type of ``tolerated``: attribute, rule and clause of each problem, all text."""
+    return ArrayType(
+        StructType([StructField(name, StringType()) for name in ("attribute", "rule", "clause")]),
+    )
+
+
+def event_schema(*, lenient: bool = False) -> StructType:
     """Return the type of an event: the first columns of `decode_events`.
 
     ``time`` is the instant, truncated to microseconds; ``time_text`` is the received text.
@@ -49,7 +56,12 @@ def event_schema() -> StructType:
     none. ``data_kind`` is ``json``, ``text`` or ``proto`` if the data was received as such a value
     (see `Event.kind`), and null for bytes, as always in binary mode. `encode_events` reads both.
     Either ``error`` is null, or all other columns are.
+
+    If ``lenient`` is true there is one more column, ``tolerated``: the problems that lenient
+    reading accepted, in the order of `Decoded.tolerated`, each with the attribute or header, the
+    rule and its clause. It is null if there are none.
     """
+    more = [StructField("tolerated", tolerated_schema())] if lenient else []
     return StructType(
         [
             *(StructField(name, StringType()) for name in ("id", "source", "type", "specversion", "subject")),
@@ -61,6 +73,7 @@ def event_schema() -> StructType:
             StructField("data_kind", StringType()),
             StructField("mode", StringType()),
             StructField("error", error_schema()),
+            *more,
         ]
     )
 
@@ -76,7 +89,7 @@ def record_schema() -> StructType:
     )
 
 
-def wire_schema() -> StructType:
+def wire_schema(*, lenient: bool = False) -> StructType:
     """Return the type of the results of Python workers: ``time`` is in microseconds since the epoch."""
-    fields = event_schema().fields
+    fields = event_schema(lenient=lenient).fields
     return StructType([StructField(f.name, LongType()) if f.name == "time" else f for f in fields])

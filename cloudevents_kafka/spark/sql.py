@@ -30,9 +30,10 @@ _MODES: Final[Mapping[str, str | None]] = {"binary": None, "structured": "json"}
 
 
 def register(spark: SparkSession) -> None:
-    """Register ``ce_decode`` and ``ce_encode`` with a session.
+    """Register ``ce_decode``, ``ce_decode_lenient`` and ``ce_encode`` with a session.
 
     ``ce_decode(value, headers)`` returns a struct of `event_schema`: an event, or its ``error``.
+    ``ce_decode_lenient`` accepts deviations of known producers; its struct also has ``tolerated``.
     ``ce_encode(event, mode)`` accepts such a struct, or one with fewer fields, and ``'binary'``,
     ``'structured'`` or the name of an event format. It returns a struct of ``value``, ``headers``
     and ``error``, which is null for a valid event, and null if an argument is null.
@@ -40,11 +41,22 @@ def register(spark: SparkSession) -> None:
     Python workers process every row; `decode_events` and `encode_events` are many times faster.
     """
     spark.udf.register("ce_decode", F.udf(with_registry(_decode), event_schema()))
+    lenient = F.udf(with_registry(_decode_leniently), event_schema(lenient=True))
+    spark.udf.register("ce_decode_lenient", lenient)
     spark.udf.register("ce_encode", F.udf(with_registry(_encode), record_schema()))
 
 
 def _decode(value: Any, headers: Any) -> dict[str, Any]:
-    fields = result_fields(PackedRecord(_as_bytes("ce_decode: value", value), _header_list(headers)))
+    return _decode_record(value, headers, lenient=False)
+
+
+def _decode_leniently(value: Any, headers: Any) -> dict[str, Any]:
+    return _decode_record(value, headers, lenient=True)
+
+
+def _decode_record(value: Any, headers: Any, *, lenient: bool) -> dict[str, Any]:
+    record = PackedRecord(_as_bytes("ce_decode: value", value), _header_list(headers))
+    fields = result_fields(record, lenient=lenient)
     if "time" in fields:
         fields["time"] = _to_datetime(fields["time"])
     return fields

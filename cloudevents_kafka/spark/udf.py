@@ -20,7 +20,7 @@ from cloudevents_kafka.attributes.extension_types import type_of
 from cloudevents_kafka.attributes.timestamps import to_datetime
 from cloudevents_kafka.attributes.types import CORE, AttributeType, parse
 from cloudevents_kafka.attributes.validation import native_type
-from cloudevents_kafka.binding import Undecodable, decode, sniff, to_record
+from cloudevents_kafka.binding import Undecodable, decode, lenient_mode, sniff, to_record
 from cloudevents_kafka.codecs.json import is_json
 from cloudevents_kafka.codecs.payload import DataKind, decode_text, implies_json, to_utf8
 from cloudevents_kafka.errors import DataError, EncodeError, InvalidEvent, Problem, preview
@@ -77,21 +77,37 @@ def decode_batch(records: pd.Series) -> pd.Series:  # PySpark reads these types
     return records.map(decode_packed, na_action="ignore")
 
 
-def decode_packed(packed: str) -> str:
+def decode_batch_leniently(records: pd.Series) -> pd.Series:
+    """Return the same, and accept deviations of known producers."""
+    _speed_up_next_task()
+    if not records.notna().any():
+        return records
+    return records.map(functools.partial(decode_packed, lenient=True), na_action="ignore")
+
+
+def decode_packed(packed: str, *, lenient: bool = False) -> str:
     """Return JSON of `wire_schema` for JSON of a `PackedRecord`."""
     record = msgspec.json.decode(packed, type=PackedRecord)
-    return msgspec.json.encode(result_fields(record)).decode()
+    return msgspec.json.encode(result_fields(record, lenient=lenient)).decode()
 
 
-def result_fields(record: PackedRecord) -> dict[str, Any]:
+def result_fields(record: PackedRecord, *, lenient: bool = False) -> dict[str, Any]:
     """Return the fields of `event_schema` that are not null; ``time`` is in microseconds since the epoch."""
     # Kafka has no headers that are null, and none without a name.
     headers = [(pair.key, pair.value) for pair in record.headers or () if pair and pair.key is not None]
-    decoded = decode(Record(value=record.value, headers=headers))
+    decoded = decode(Record(value=record.value, headers=headers), lenient=lenient)
     if isinstance(decoded, Undecodable):
         error = decoded.error
         return {"error": _error_fields(error.verdict, error.reason, next(iter(error.problems), None))}
-    return {**event_fields(decoded.event), "mode": sniff(headers).mode}
+    fields = event_fields(decoded.event)
+    if not lenient:
+        return {**fields, "mode": sniff(headers).mode}
+    if decoded.tolerated:
+        fields["tolerated"] = [
+            {"attribute": problem.attribute, "rule": problem.rule, "clause": problem.clause}
+            for problem in decoded.tolerated
+        ]
+    return {**fields, "mode": lenient_mode(headers)}
 
 
 def event_fields(event: Event) -> dict[str, Any]:

@@ -37,7 +37,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Read records by the Java function, then by Python workers."""
     if request.param == "python":
-        monkeypatch.setattr("cloudevents_kafka.spark.decode.reader_sql", lambda df: None)
+        monkeypatch.setattr("cloudevents_kafka.spark.decode.reader_sql", lambda df, **options: None)
 
 
 @pytest.fixture(scope="package")

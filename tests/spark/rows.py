@@ -10,7 +10,7 @@ from cloudevents_kafka.attributes.extension_types import type_of
 from cloudevents_kafka.attributes.timestamps import to_datetime
 from cloudevents_kafka.attributes.types import CORE
 from cloudevents_kafka.attributes.validation import native_type
-from cloudevents_kafka.binding import Decoded, decode
+from cloudevents_kafka.binding import Decoded, decode, lenient_mode
 from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.event import Event, raw_parts
 from cloudevents_kafka.primitives.epoch import EPOCH, MICROSECOND
@@ -66,9 +66,12 @@ def read_by_java(df: DataFrame) -> dict[int, dict[str, Any]]:
     return {offset: fields for offset, fields in rows.items() if "packed" not in fields}
 
 
-def expected(record: Record) -> dict[str, Any]:
+def expected(record: Record, *, lenient: bool = False) -> dict[str, Any]:
     """Return the fields of a record's row, by `decode`; ``time`` is in microseconds since the epoch."""
-    decoded = decode(record)
+    decoded = decode(record, lenient=lenient)
+    if isinstance(decoded, Decoded) and lenient:
+        fields = {**event_fields(decoded.event), "mode": lenient_mode(record.headers)}
+        return fields | _tolerated(decoded)
     if isinstance(decoded, Decoded):
         structured = any(
             name == "content-type" and (value or b"").lower().startswith(b"application/cloudevents")
@@ -81,6 +84,14 @@ def expected(record: Record) -> dict[str, Any]:
         if problem.attribute is not None:
             fields["attribute"] = problem.attribute
     return {"error": fields}
+
+
+def _tolerated(decoded: Decoded) -> dict[str, Any]:
+    problems = [
+        {"attribute": problem.attribute, "rule": problem.rule, "clause": problem.clause}
+        for problem in decoded.tolerated
+    ]
+    return {"tolerated": problems} if problems else {}
 
 
 def event_fields(event: Event) -> dict[str, Any]:

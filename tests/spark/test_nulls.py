@@ -74,7 +74,7 @@ def decoded(spark: SparkSession, way: str, monkeypatch: pytest.MonkeyPatch) -> D
         register(spark)
         return df.selectExpr("ce_decode(value, headers) AS event", "offset").select("event.*", "offset")
     if way == "python":
-        monkeypatch.setattr("cloudevents_kafka.spark.decode.reader_sql", lambda df: None)
+        monkeypatch.setattr("cloudevents_kafka.spark.decode.reader_sql", lambda df, **options: None)
     return decode_events(df, keep=["offset"])
 
 

@@ -1,0 +1,128 @@
+"""`decode_events` with ``lenient=True`` returns the events, errors and tolerated problems of `decode`."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+pytest.importorskip("pyspark", minversion="4.0")
+
+from cloudevents_kafka import AttributeType, register_extension
+from cloudevents_kafka.binding import lenient_mode
+from cloudevents_kafka.conformance.notation import RecordNotation, as_record, convert
+from cloudevents_kafka.record import Record
+
+from .deviating import deviating, producers
+from .records import BASE, binary, changed, edges, structured, vectors
+from .rows import expected, read_back, rows_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_VECTORS = Path(__file__).parents[2] / "spec-conformance" / "vectors"
+DEBEZIUM = Record(value=structured({**BASE, "txId": "5", "gone": None}).value)
+MIXED = [DEBEZIUM, binary(BASE), binary({**BASE, "id": ""}), Record(value=b"not ours"), Record()]
+
+
+def _decoded(df: DataFrame) -> DataFrame:
+    from cloudevents_kafka.spark import decode_events
+
+    return decode_events(df, keep=["offset"], lenient=True)
+
+
+def _compare(spark: SparkSession, records: list[Record]) -> Counter[str]:
+    """Check each row; return the number of events with and without deviations, and of verdicts."""
+    read = read_back(rows_of(spark, records).repartition(2).transform(_decoded))
+    assert len(read) == len(records)
+    kinds: Counter[str] = Counter()
+    for offset, record in enumerate(records):
+        wanted = expected(record, lenient=True)
+        assert read[offset] == wanted, record
+        kinds["tolerated" if "tolerated" in wanted else wanted.get("error", {}).get("verdict", "event")] += 1
+    return kinds
+
+
+@pytest.mark.usefixtures("reader")
+def test_all_known_producers(spark: SparkSession) -> None:
+    """Each record of `spec-conformance/lenient.md` has the row of `decode`."""
+    records = [record for _, record in producers()]
+    assert _compare(spark, records)["tolerated"] >= 20
+
+
+@pytest.mark.usefixtures("reader")
+def test_same_row_for_every_record(spark: SparkSession) -> None:
+    """So do vectors, edges, changed records, and records with random deviations; some of each kind."""
+    kinds = _compare(spark, [*vectors(), *edges(), *changed(1000), *deviating(4000)])
+    assert kinds.keys() == {
+        *("tolerated", "event", "not-an-event", "broken-event", "unsupported-format", "batch"),
+    }
+    assert kinds["tolerated"] > 1000
+
+
+def test_the_mode_is_that_of_the_vectors() -> None:
+    """The content mode of an event that only lenient reading accepts is that of its vector."""
+    count = 0
+    for name in ("real-producers.json", "decode-matrix.json"):
+        for case in json.loads((_VECTORS / name).read_text("utf-8"))["cases"]:
+            if case["lenient"]["verdict"] == "event" and "mode" in case["lenient"]:
+                record = as_record(convert(case["record"], RecordNotation))
+                assert lenient_mode(record.headers) == case["lenient"]["mode"], case["about"]
+                count += 1
+    assert count > 40
+
+
+def test_columns_are_those_of_the_schema(spark: SparkSession) -> None:
+    """The column ``tolerated`` follows the others of the event, if reading is lenient."""
+    from cloudevents_kafka.spark import decode_events, event_schema
+
+    event = event_schema(lenient=True)
+    read = decode_events(rows_of(spark, MIXED), lenient=True).schema
+    assert event.names == [*event_schema().names, "tolerated"]
+    assert [(f.name, f.dataType) for f in read[: len(event)]] == [(f.name, f.dataType) for f in event]
+    assert "tolerated" not in decode_events(rows_of(spark, MIXED)).columns
+    with pytest.raises(ValueError, match="keep names tolerated, which is a column of the event"):
+        decode_events(
+            rows_of(spark, MIXED).withColumnRenamed("key", "tolerated"), keep=["tolerated"], lenient=True
+        )
+
+
+def test_sql_and_one_struct(spark: SparkSession) -> None:
+    """The function of SQL and `cloudevent` return what `decode_events` does."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    from cloudevents_kafka.spark import cloudevent, event_schema, register
+
+    register(spark)
+    rows = rows_of(spark, MIXED)
+    event = cloudevent(F.col("value"), F.col("headers"), lenient=True)
+    for made in (event, F.expr("ce_decode_lenient(value, headers)")):
+        frame = rows.select("offset", made.alias("event"))
+        assert frame.schema["event"].dataType.simpleString() == event_schema(lenient=True).simpleString()
+        read = read_back(frame.select("event.*", "offset"))
+        assert [read[offset] for offset in range(len(MIXED))] == [
+            expected(record, lenient=True) for record in MIXED
+        ]
+
+
+@pytest.mark.usefixtures("reader", "registry")
+def test_registered_extensions(spark: SparkSession) -> None:
+    """Types and rules that a user registered decide what is tolerated."""
+    register_extension("lucky", AttributeType.INTEGER, rule="must be 7", accepts=lambda value: value == 7)
+    register_extension("comexampleflag", AttributeType.BOOLEAN, needs=["subject"])
+    register_extension("partitionkey", AttributeType.INTEGER)
+    values: list[dict[str, Any]] = [
+        {"lucky": "7"},
+        {"Lucky": "8"},
+        {"lucky": ""},
+        {"comexampleflag": "True", "partitionkey": "5"},
+        {"comexampleFlag": "TRUE", "subject": "", "partitionkey": 5},
+        {"partitionkey": ""},
+        {"partitionkey": {}},
+    ]
+    records = [binary({**BASE, **{n: v for n, v in more.items() if isinstance(v, str)}}) for more in values]
+    records += [Record(value=structured({**BASE, **more}).value) for more in values]
+    assert _compare(spark, records)["tolerated"] >= 10
