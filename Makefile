@@ -80,13 +80,14 @@ demo: ready
 bench: ready
 	@$(PY) benchmarks $(BENCH_FLAGS)
 
-# Java, Kafka's jars, a prepared broker, Spark's connector: half a second when all is there.
+# Java, Kafka's jars, a prepared broker, Spark's connector and table formats: a second when all is there.
 # Where neither a Java is found nor apt can install one, it is downloaded, unchecked; to have none of
 # that: make INSTALL_JDK=0.
 INSTALL_JDK := 1
 ready: $(INSTALLED)
 	@CLOUDEVENTS_KAFKA_INSTALL_JDK=$(INSTALL_JDK) $(PY) -m cloudevents_kafka.testing >/dev/null
 	@$(PY) -m cloudevents_kafka.spark.connector >/dev/null
+	@$(PY) -m cloudevents_kafka.spark.table_formats >/dev/null
 
 # The old brokers, which only tests need.
 legacy: ready

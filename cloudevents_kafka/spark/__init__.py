@@ -2,12 +2,12 @@
 
 `decode_events` and `encode_events` convert between the columns of Spark's Kafka source and those of
 events; `cloudevent` and `register` do so for one column and for SQL. `event_schema` is the type of
-an event, `kafka_package` and `connector_jars` are for the session's builder.
+an event; `kafka_package`, `connector_jars`, `table_jars` and `table_settings` are for the session's builder.
 
 Read `schema`, `decode` (with `fast`, its Java function, and `udf`, the functions of Python workers) and
 `encode` (with `_event_columns`, its input, and `_patterns`, the rows that it recognizes); both check
 their input with `_columns`. `sql` has the functions for SQL, `connector` the jars of Spark's Kafka
-source, and `pipeline` is the job that writes tables.
+source, `table_formats` those of Delta and Iceberg, and `pipeline` is the job that writes tables.
 
 PySpark is imported with the first function that needs it: `connector_jars` and the code of workers
 do not. If a package is missing, the import raises `ModuleNotFoundError` with the extra to install.
@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # the names are imported on first use; type checkers of users
     from cloudevents_kafka.spark.encode import encode_events
     from cloudevents_kafka.spark.schema import event_schema
     from cloudevents_kafka.spark.sql import register
+    from cloudevents_kafka.spark.table_formats import table_jars, table_settings
 
 _MODULES = {
     "cloudevent": "decode",
@@ -33,6 +34,8 @@ _MODULES = {
     "event_schema": "schema",
     "kafka_package": "connector",
     "register": "sql",
+    "table_jars": "table_formats",
+    "table_settings": "table_formats",
 }
 
 _EXTRA = "cloudevents-kafka[spark]"
@@ -47,6 +50,8 @@ __all__ = [
     "event_schema",
     "kafka_package",
     "register",
+    "table_jars",
+    "table_settings",
 ]
 
 

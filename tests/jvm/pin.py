@@ -19,13 +19,25 @@ from cloudevents_kafka.jvm._progress import Progress
 from cloudevents_kafka.jvm._repository import find_repository
 from cloudevents_kafka.jvm._web import Repository
 from cloudevents_kafka.spark.connector import IN_PYSPARK
+from cloudevents_kafka.spark.table_formats import DELTA_IN_PYSPARK, DELTA_RELEASES, ICEBERG_RELEASES
 from cloudevents_kafka.testing.local import kafka_coordinates
 from cloudevents_kafka.testing.local.old_brokers import RELEASES
 
 KAFKA = ("3.9.1", "4.3.1")
 PYSPARK = ("4.0.0", "4.1.1", "4.2.0")  # the versions whose connector is complete in Maven Central
-DELTA = ("4.0.0", "4.0.1")
-ICEBERG = ("1.10.0", "1.10.1", "1.11.0")
+DELTA = (*DELTA_RELEASES.values(), "io.delta:delta-spark_2.13:4.0.1")
+ICEBERG = (
+    *ICEBERG_RELEASES.values(),
+    "org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.10.1",
+    "org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.11.0",
+)
+
+
+def _name(coordinate: str) -> str:
+    _, artifact, version = coordinate.split(":")
+    return f"{artifact.replace('_2.13', '')} {version}"
+
+
 REQUESTS = {
     **{f"kafka {version}": JarRequest.create(kafka_coordinates(version)) for version in KAFKA},
     **{f"kafka {version}": JarRequest.create(coordinates) for version, coordinates in RELEASES.items()},
@@ -35,18 +47,8 @@ REQUESTS = {
         )
         for version in PYSPARK
     },
-    **{
-        f"delta-spark {version}": JarRequest.create(
-            [f"io.delta:delta-spark_2.13:{version}"], ["org.antlr:antlr4-runtime"]
-        )
-        for version in DELTA
-    },
-    **{
-        f"iceberg-spark-4.0 {version}": JarRequest.create(
-            [f"org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:{version}"]
-        )
-        for version in ICEBERG
-    },
+    **{_name(one): JarRequest.create([one], DELTA_IN_PYSPARK) for one in DELTA},
+    **{_name(one): JarRequest.create([one]) for one in ICEBERG},
 }
 HEAD = "# The named sets of jars: what answers a request, with SHA-256. Written by tests/jvm/pin.py.\n"
 

@@ -1,4 +1,4 @@
-"""`local_session`: a Spark session on this machine: quiet, in UTC, on loopback, with the Kafka connector."""
+"""`local_session`: a Spark session on this machine: quiet, in UTC, on loopback, with its jars."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,6 +20,7 @@ from cloudevents_kafka.jvm import find_java
 from cloudevents_kafka.spark.connector import connector_jars
 from cloudevents_kafka.spark.pipeline._errors import PipelineFailed
 from cloudevents_kafka.spark.pipeline._options import is_launch_setting
+from cloudevents_kafka.spark.table_formats import TableFormat, table_jars, table_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -54,9 +55,18 @@ class SparkFailed(CloudEventsKafkaError):
 
 
 def spark_settings(
-    *, master: str | None, ui: bool, conf: Mapping[str, str], log4j: Path | None
+    *,
+    master: str | None,
+    ui: bool,
+    conf: Mapping[str, str],
+    log4j: Path | None,
+    formats: Collection[TableFormat] = (),
+    kafka: bool = True,
 ) -> dict[str, str]:
     """Return the settings of the session; those in ``conf`` override the defaults."""
+    # First: Java needs all jars when it starts, and a missing one is reported before anything starts.
+    jars = table_jars(formats) + (connector_jars() if kafka else [])
+    conf = table_settings(formats, conf)
     defaults = {
         "spark.master": master or "local[*]",
         "spark.app.name": "cloudevents-kafka",
@@ -65,7 +75,7 @@ def spark_settings(
         "spark.ui.enabled": str(ui).lower(),
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
-        "spark.jars": ",".join(map(str, connector_jars())),
+        "spark.jars": ",".join(map(str, jars)),
         # Only the few rows of the counts are shuffled; 200 tasks would take longer than the batch.
         "spark.sql.shuffle.partitions": str(os.cpu_count() or 2),
         "spark.sql.streaming.numRecentProgressUpdates": "20",
@@ -105,17 +115,27 @@ def local_session(
     ui: bool = False,
     conf: Mapping[str, str] | None = None,
     log: Path | None = None,
+    formats: Collection[TableFormat] = (),
+    kafka: bool = True,
 ) -> Iterator[SparkSession]:
     """Start Spark with its Java process, yield the session, and stop both; Java logs to ``log``.
 
-    Raises `NoJava`, `NoConnector`, or `SparkFailed` with the end of the log.
+    The session can write Parquet and the table formats in ``formats``, and read Kafka unless ``kafka``
+    is false. Raises `NoJava`, `NoConnector`, `NoTableFormat`, or `SparkFailed` with the end of the log.
     """
     with _no_artifacts(), tempfile.TemporaryDirectory(prefix="cloudevents-kafka-spark-") as folder:
         log4j = Path(folder) / "log4j2.properties"
         log4j.write_text(_LOG4J, encoding="utf-8")
         # A killed Spark leaves its folders behind: here they are deleted with this one.
         scratch = {"spark.local.dir": folder, "spark.sql.warehouse.dir": f"file://{folder}/warehouse"}
-        settings = spark_settings(master=master, ui=ui, conf={**scratch, **(conf or {})}, log4j=log4j)
+        settings = spark_settings(
+            master=master,
+            ui=ui,
+            conf={**scratch, **(conf or {})},
+            log4j=log4j,
+            formats=formats,
+            kafka=kafka,
+        )
         gateway = _launch(settings, log or Path(folder) / "java.log")
         with _silence_py4j(), _stopping(gateway):
             yield _connect(settings, gateway)

@@ -1,0 +1,128 @@
+"""Delta and Iceberg: their Maven coordinates for the installed PySpark, their jars and a session's settings.
+
+Pass `table_jars` to ``spark.jars`` and `table_settings` to the session's builder. ``python -m
+cloudevents_kafka.spark.table_formats`` downloads the jars of both and prints their paths.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Iterable, Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final, Literal
+
+from cloudevents_kafka.errors import CloudEventsKafkaError
+from cloudevents_kafka.jvm import NoJars, resolve
+
+TableFormat = Literal["delta", "iceberg"]
+
+# By the minor version of PySpark: its interfaces for tables differ from one to the next.
+DELTA_RELEASES: Final[Mapping[str, str]] = {
+    "4.0": "io.delta:delta-spark_2.13:4.0.0",
+    "4.1": "io.delta:delta-spark_2.13:4.1.0",
+}
+ICEBERG_RELEASES: Final[Mapping[str, str]] = {
+    "4.0": "org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.10.0",
+    "4.1": "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0",
+}
+_RELEASES: Final = {"delta": DELTA_RELEASES, "iceberg": ICEBERG_RELEASES}
+
+# Dependencies of Delta that PySpark contains. Iceberg's jar has no dependencies.
+DELTA_IN_PYSPARK: Final = (
+    "com.google.code.findbugs:jsr305",
+    "org.antlr:antlr4-runtime",
+    "org.apache.logging.log4j:log4j-api",
+    "org.apache.logging.log4j:log4j-core",
+    "org.apache.logging.log4j:log4j-slf4j2-impl",
+    "org.scala-lang:scala-library",
+    "org.slf4j:slf4j-api",
+)
+
+EXTENSIONS: Final = "spark.sql.extensions"
+_SETTINGS: Final[Mapping[str, Mapping[str, str]]] = {
+    "delta": {
+        EXTENSIONS: "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        # With the default, 50, each small commit takes more than three times as long.
+        "spark.databricks.delta.snapshotPartitions": "2",
+    },
+    "iceberg": {EXTENSIONS: "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"},
+}
+# Spark's default, INT96, has no time zone, and other readers decode it as nanoseconds.
+_TIMES: Final = {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS"}
+
+
+class NoTableFormat(CloudEventsKafkaError):
+    """The installed PySpark has no Delta or no Iceberg, or it cannot be downloaded."""
+
+
+def table_package(table_format: str) -> str:
+    """Return the Maven coordinate of ``delta`` or ``iceberg`` for the installed PySpark.
+
+    Raises `NoTableFormat` if none is known for it, or if PySpark is not installed.
+    """
+    releases = _RELEASES.get(table_format)
+    if releases is None:
+        raise ValueError(f"a table format must be one of {', '.join(_RELEASES)}, got {table_format!r}")
+    if importlib.util.find_spec("pyspark") is None:
+        raise NoTableFormat("PySpark is not installed; do: pip install 'cloudevents-kafka[spark]'")
+    installed = version("pyspark")
+    found = releases.get(".".join(installed.split(".")[:2]))
+    if found is None:
+        raise NoTableFormat(
+            f"no {table_format.capitalize()} is known for PySpark {installed}, only for "
+            f"{' and '.join(releases)}; do: pip install pyspark==4.0.0, or land in Parquet"
+        )
+    return found
+
+
+def table_jars(formats: Iterable[str]) -> list[Path]:
+    """Return the jar files of table formats, downloaded into the cache at the first use.
+
+    Raises `NoTableFormat` if there are none for the installed PySpark, or if the download fails.
+    """
+    packages = {name: table_package(name) for name in formats}
+    jars: list[Path] = []
+    for name, package in packages.items():
+        try:
+            jars += resolve([package], exclude=DELTA_IN_PYSPARK if name == "delta" else ())
+        except NoJars as error:
+            raise NoTableFormat(f"the jars of {name.capitalize()} are missing: {error}") from error
+    return jars
+
+
+def table_settings(formats: Iterable[str], conf: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return the settings of a session that writes these formats: extensions, catalog, exact times.
+
+    Settings in ``conf`` override them; its extensions are added to those of the formats. The jars are
+    not among them, see `table_jars`.
+    """
+    conf = dict(conf or {})
+    settings = dict(_TIMES)
+    extensions: list[str] = []
+    for name in formats:
+        if name not in _SETTINGS:
+            raise ValueError(f"a table format must be one of {', '.join(_SETTINGS)}, got {name!r}")
+        settings |= _SETTINGS[name]
+        extensions.append(_SETTINGS[name][EXTENSIONS])
+    extensions += filter(None, map(str.strip, conf.get(EXTENSIONS, "").split(",")))
+    if extensions:
+        conf[EXTENSIONS] = ",".join(dict.fromkeys(extensions))
+    return {**settings, **conf}
+
+
+def main() -> int:
+    """Download Delta and Iceberg and print the paths of their jars; return 1 if that fails."""
+    try:
+        jars = table_jars(_RELEASES)
+    except CloudEventsKafkaError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    sys.stdout.write("".join(f"{jar}\n" for jar in jars))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
