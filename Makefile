@@ -18,7 +18,7 @@ CHECKED := $(if $(wildcard $(INSTALLED))$(filter-out check lint,$(MAKECMDGOALS))
 # More workers than cores, as many tests wait for sockets and processes.
 WORKERS := 3
 
-.PHONY: help check test report test-newest release peers lint demo bench ready legacy clean
+.PHONY: help check test report test-newest release peers lint jar demo bench ready legacy clean
 
 help:
 	@echo "make check        lint, types, and the tests that need no broker and no Spark: 90 seconds"
@@ -28,6 +28,7 @@ help:
 	@echo "                  the peers, the wheel on each Python: an hour; RELEASE_FLAGS=--list prints the steps"
 	@echo "make test-newest  Spark's functions on the newest PySpark"
 	@echo "make peers        events exchanged with the SDKs for Java, JavaScript, Go, Python, Rust"
+	@echo "make jar          compile the Java function of decode_events into the package"
 	@echo "make demo         the library at work on a local Kafka"
 	@echo "make bench        measure against the alternatives"
 	@echo "make lint         ruff, prose, mypy and import contracts only"
@@ -73,6 +74,10 @@ release: $(INSTALLED)
 # Each in the version that spec-conformance/peers pins, by the toolchains that are here.
 peers: ready
 	@$(PY) spec-conformance/peers $(PEERS_FLAGS)
+
+# After a change of cloudevents_kafka/spark/fast/java.
+jar: $(INSTALLED)
+	@$(PY) .ci/jar.py
 
 demo: ready
 	@$(VENV)/bin/cloudevents-kafka demo $(DEMO_FLAGS)

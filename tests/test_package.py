@@ -164,3 +164,11 @@ def test_structures_without_gc_have_no_cycles() -> None:
         for name, hint in hints.items():
             for leaf in leaves(hint):
                 assert leaf in simple or issubclass(leaf, Enum), f"{one.__qualname__}.{name}: {leaf}"
+
+
+def test_the_jar_is_of_the_current_java_sources() -> None:
+    """The package has one jar of the Java function, and its name has the hash of its sources."""
+    from cloudevents_kafka.spark.fast.jar import packaged_jar
+
+    jars = [path.name for path in (PACKAGE / "spark" / "fast" / "jars").iterdir()]
+    assert jars == [packaged_jar().name], "the Java sources have changed; do: make jar"

@@ -61,7 +61,7 @@ def decode_events(df: DataFrame, *, keep: Sequence[str] | None = None, lenient: 
     * events with an extension that a user registered with a function to accept values.
 
     If the session cannot use Java classes, `decode` reads all records, and a warning is logged once.
-    With Spark Connect the function's jar is added from the cache folder, or from the path in the
+    With Spark Connect the function's jar is sent to the server, or the jar at the path in the
     setting ``spark.sql.catalog.cloudevents_kafka.jar``; see ``cloudevents-kafka spark-jar``.
 
     Raises `ValueError` with all problems, before anything runs: for columns that are missing, of

@@ -15,16 +15,15 @@ from cloudevents_kafka.cli.terminal.parameters import FILE
 def command(file: str) -> None:
     """Write the jar of the Java function that decode_events uses.
 
-    decode_events adds the jar by itself if it can compile it, and on Spark Connect if the
-    cache folder has it. For other machines, write it to FILE, and then either
+    decode_events adds the jar by itself, also on Spark Connect. To add it once for all
+    sessions, write it to FILE, and then either
 
     \b
     on the client    set spark.sql.catalog.cloudevents_kafka.jar to the path of FILE
     on the server    start Spark with --jars FILE and with the settings that this
                      command prints, one on each line, as for spark-defaults.conf
 
-    The jar is compiled by the installed PySpark, unless the cache folder has it. One
-    jar serves all versions of Spark 4.
+    One jar serves all versions of Spark 4.
     """
     require_extra("spark", "spark-jar")
     from cloudevents_kafka.jvm import NoJava

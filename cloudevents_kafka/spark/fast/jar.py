@@ -1,18 +1,24 @@
-"""The jar of the Java function: compiled by Spark's own compiler, kept in the cache folder.
+"""The jar of the Java function: a file of the package, compiled from its sources by Spark's compiler.
 
 One jar serves all versions of Spark 4. Its name has a hash of the sources, because Spark Connect
-refuses a jar that has the name of another one but not its content.
+refuses a jar that has the name of another one but not its content. Spark reads the file where it is
+each time an executor starts, so it must stay there as long as the session: in the package; if that
+is a zip, or if its sources were changed, in the cache folder; if that is read-only, in the folder
+that Spark deletes with the session.
 """
 
 from __future__ import annotations
 
 import functools
 import hashlib
+import io
 import os
-import shutil
 import tempfile
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,8 +38,11 @@ class NoReaderJar(CloudEventsKafkaError):
     """The jar of the Java function is missing, or cannot be compiled."""
 
 
-def cached_jar() -> Path | None:
-    """Return the jar in the cache folder, or None if it is missing or damaged."""
+def existing_jar() -> Path | None:
+    """Return the jar in the package, else the one in the cache folder, or None without an intact one."""
+    packaged = packaged_jar()
+    if isinstance(packaged, Path) and packaged.is_file():
+        return packaged
     jar = _cache_path()
     try:
         with zipfile.ZipFile(jar) as archive:
@@ -43,16 +52,30 @@ def cached_jar() -> Path | None:
 
 
 def build_jar(jvm: Any) -> Path:
-    """Return the jar, compiled in a Java process of Spark (``spark._jvm``) unless it is in the cache."""
-    jar = cached_jar()
+    """Return the jar for a session of a Java process (``spark._jvm``), compiled there if there is none."""
+    jar = existing_jar()
     if jar is not None:
         return jar
-    classes = _compile(jvm)
+    content = _packaged_content() or _compile(jvm)
     try:
-        return _write(_cache_path(), classes)
+        return _write(_cache_path(), content)
     except OSError:
         # The home folder may be read-only, as in many containers.
-        return _write(Path(tempfile.mkdtemp(prefix="cloudevents-kafka-")) / _cache_path().name, classes)
+        return _write(Path(jvm.org.apache.spark.SparkFiles.getRootDirectory(), "jars", _jar_name()), content)
+
+
+@contextmanager
+def jar_to_send() -> Iterator[Path]:
+    """Yield the jar for a server of Spark Connect; raise `NoReaderJar` without one."""
+    jar = existing_jar()
+    if jar is not None:
+        yield jar
+        return
+    content = _packaged_content()
+    if content is None:
+        raise NoReaderJar("the jar of the Java function is neither in the package nor in the cache folder")
+    with tempfile.TemporaryDirectory(prefix="cloudevents-kafka-") as folder:
+        yield _write(Path(folder, _jar_name()), content)
 
 
 def write_jar(path: Path) -> None:
@@ -60,7 +83,19 @@ def write_jar(path: Path) -> None:
 
     Raises `NoReaderJar` if that has no Java classes or does not start, `NoJava`, and `OSError`.
     """
-    shutil.copyfile(cached_jar() or _build_in_own_process(), path)
+    jar = existing_jar()
+    content = jar.read_bytes() if jar is not None else _packaged_content()
+    path.write_bytes(content or _compile_in_own_process())
+
+
+def packaged_jar() -> Traversable:
+    """Return the jar in the package, which may be a zip; it is missing if the sources were changed."""
+    return resources.files(__package__).joinpath("jars", _jar_name())
+
+
+def _packaged_content() -> bytes | None:
+    packaged = packaged_jar()
+    return packaged.read_bytes() if packaged.is_file() else None
 
 
 def _cache_path() -> Path:
@@ -79,8 +114,8 @@ def _source(name: str) -> str:
     return resources.files(__package__).joinpath("java", f"{name}.java").read_text("utf-8")
 
 
-def _compile(jvm: Any) -> dict[str, bytes]:
-    """Return the classes by their full names."""
+def _compile(jvm: Any) -> bytes:
+    """Return a jar of the compiled classes; the same sources result in the same bytes."""
     compiled: dict[str, bytes] = {}
     loader = jvm.Thread.currentThread().getContextClassLoader()
     for name in _CLASSES:
@@ -91,17 +126,20 @@ def _compile(jvm: Any) -> dict[str, bytes]:
         compiler.cook(_source(name))
         compiled |= {name: bytes(code) for name, code in compiler.getBytecodes().items()}
         loader = compiler.getClassLoader()
-    return compiled
+    jar = io.BytesIO()
+    with zipfile.ZipFile(jar, "w") as archive:
+        for name, code in sorted(compiled.items()):
+            archive.writestr(zipfile.ZipInfo(f"{name.replace('.', '/')}.class", _ZIP_EPOCH), code)
+    return jar.getvalue()
 
 
-def _write(jar: Path, classes: dict[str, bytes]) -> Path:
-    """Write a jar in one step; the same classes result in the same bytes."""
+def _write(jar: Path, content: bytes) -> Path:
+    """Write a jar in one step."""
     jar.parent.mkdir(parents=True, exist_ok=True)
     handle, draft = tempfile.mkstemp(prefix=".jar-", dir=jar.parent)
     try:
-        with os.fdopen(handle, "wb") as file, zipfile.ZipFile(file, "w") as archive:
-            for name, code in sorted(classes.items()):
-                archive.writestr(zipfile.ZipInfo(f"{name.replace('.', '/')}.class", _ZIP_EPOCH), code)
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
         Path(draft).chmod(0o644)
         return Path(draft).replace(jar)
     except BaseException:
@@ -109,7 +147,7 @@ def _write(jar: Path, classes: dict[str, bytes]) -> Path:
         raise
 
 
-def _build_in_own_process() -> Path:
+def _compile_in_own_process() -> bytes:
     from subprocess import DEVNULL
 
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # py4j has no types
@@ -123,7 +161,7 @@ def _build_in_own_process() -> Path:
             SparkConf(loadDefaults=False), {"stdout": DEVNULL, "stderr": DEVNULL}
         )
         try:
-            return build_jar(gateway.jvm)
+            return _compile(gateway.jvm)
         finally:
             gateway.shutdown()
             gateway.proc.stdin.close()  # makes Java end

@@ -17,7 +17,7 @@ from cloudevents_kafka import formats
 from cloudevents_kafka.attributes.documented_extensions import RULES
 from cloudevents_kafka.attributes.extension_types import current
 from cloudevents_kafka.errors import CloudEventsKafkaError
-from cloudevents_kafka.spark.fast.jar import NoReaderJar, build_jar, cached_jar
+from cloudevents_kafka.spark.fast.jar import NoReaderJar, build_jar, jar_to_send
 from cloudevents_kafka.spark.schema import event_schema, wire_schema
 
 if TYPE_CHECKING:
@@ -116,21 +116,20 @@ def _add_function(spark: SparkSession, *, is_local: bool) -> None:
         jar = Path(named) if named else build_jar(spark._jvm)  # noqa: SLF001
         spark.sql(f"ADD JAR '{jar.absolute().as_uri()}'")
     else:
-        spark.addArtifacts(str(_existing_jar(named)))
+        _send_jar(spark, named)
     for name, value in catalog_settings().items():
         spark.conf.set(name, value)
 
 
-def _existing_jar(named: str | None) -> Path:
-    """Return the jar that the setting names, or the one in the cache; raise `NoReaderJar` without one."""
+def _send_jar(spark: SparkSession, named: str | None) -> None:
+    """Send a Connect server the jar that the setting names, or ours; raise `NoReaderJar` without one."""
     if named:
         if not Path(named).is_file():
             raise NoReaderJar(f"{_JAR_SETTING} must be the path of a jar on this machine, got {named!r}")
-        return Path(named)
-    jar = cached_jar()
-    if jar is None:
-        raise NoReaderJar(f"the cache folder has no jar of the Java function, and {_JAR_SETTING} is not set")
-    return jar
+        spark.addArtifacts(named)
+    else:
+        with jar_to_send() as jar:
+            spark.addArtifacts(str(jar))
 
 
 def _warn_once(spark: SparkSession, error: Exception) -> None:

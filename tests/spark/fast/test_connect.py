@@ -25,7 +25,7 @@ CLIENT = Path(__file__).with_name("connect_client.py")
 
 @pytest.fixture(scope="module")
 def jar(spark: SparkSession) -> Path:
-    """Return the jar, compiled in the session of other tests if it is not in the cache."""
+    """Return the jar, compiled in the session of other tests if the package does not have it."""
     pytest.importorskip("grpc")
     from cloudevents_kafka.spark.fast.jar import build_jar
 
@@ -65,36 +65,28 @@ def results(jar: Path, corpus: Path, tmp_path_factory: pytest.TempPathFactory) -
     named = folder / "named.jar"
     named.write_bytes(jar.read_bytes())
     cases = {
-        "cache": (jar.parents[1], None),
+        "package": (folder / "no-cache", None),
         "setting": (folder / "no-cache", str(named)),
-        "no jar": (folder / "no-cache", None),
-        "no such jar": (jar.parents[1], str(folder / "missing.jar")),
+        "no such jar": (folder / "no-cache", str(folder / "missing.jar")),
     }
     with connect_server(folder, {}) as url:
         yield dict(zip(cases, run_client(url, corpus, *cases.values()), strict=True))
 
 
-@pytest.mark.parametrize("case", ["cache", "setting"])
+@pytest.mark.parametrize("case", ["package", "setting"])
 def test_the_client_adds_the_jar(results: dict[str, Any], case: str) -> None:
-    """The jar in the cache, or the one that the setting names, reads the same events as `decode`."""
+    """The jar in the package, or the one that the setting names, reads the same events as `decode`."""
     check_events(results[case])
     assert results[case]["java"]
     assert results[case]["warnings"] == []
 
 
-@pytest.mark.parametrize(
-    ("case", "reason"),
-    [
-        ("no jar", "the cache folder has no jar of the Java function"),
-        ("no such jar", "must be the path of a jar on this machine, got "),
-    ],
-)
-def test_without_a_jar_python_decodes(results: dict[str, Any], case: str, reason: str) -> None:
+def test_without_a_jar_python_decodes(results: dict[str, Any]) -> None:
     """An Arrow UDF reads the same events, and one warning says why, and what to do."""
-    check_events(results[case])
-    assert not results[case]["java"]
-    (warning,) = results[case]["warnings"]
-    assert reason in warning
+    check_events(results["no such jar"])
+    assert not results["no such jar"]["java"]
+    (warning,) = results["no such jar"]["warnings"]
+    assert "must be the path of a jar on this machine, got " in warning
     assert "cloudevents-kafka spark-jar FILE" in warning
 
 
