@@ -29,6 +29,7 @@ COMMANDS: Final = {
     "demo": "Run the library on a local Kafka and Spark.",
     "pipeline": "Write topics of events to Parquet tables with Spark.",
     "spark-jar": "Write the jar of Spark's Java function.",
+    "spark-zip": "Write this package to a zip, for Spark's workers.",
     "conformance": "Run the clauses of CloudEvents against this library.",
     "protocol": "Inspect the Kafka protocol: frames, grammar, brokers.",
 }

@@ -18,9 +18,10 @@ from cloudevents_kafka.spark._columns import (
     is_headers,
     quote_name,
 )
+from cloudevents_kafka.spark._workers import with_registry
 from cloudevents_kafka.spark.fast.java_reader import coalesce_sql, reader_sql
 from cloudevents_kafka.spark.schema import FROM_JSON, HEADERS, KEPT_COLUMNS, event_schema, wire_schema
-from cloudevents_kafka.spark.udf import decode_batch, decode_batch_leniently, with_registry
+from cloudevents_kafka.spark.udf import decode_batch, decode_batch_leniently
 
 _TYPES: Final = {
     "value": ColumnType(
@@ -53,7 +54,7 @@ def decode_events(df: DataFrame, *, keep: Sequence[str] | None = None, lenient: 
 
     Verdicts and values are those of `cloudevents_kafka.decode`. A function in Java reads valid
     events in binary mode and in JSON inside Spark. `decode` reads the others in Python workers,
-    which need this package:
+    which need this package as soon as there is such a record (see ``cloudevents-kafka spark-zip``):
 
     * records that are not a valid event, because Python has the messages of errors;
     * events in other formats, and in JSON if a user registered another format of that name;

@@ -18,8 +18,9 @@ from cloudevents_kafka.attributes.types import CORE, SPECVERSION
 from cloudevents_kafka.binding import ContentMode
 from cloudevents_kafka.spark import _event_columns, _patterns
 from cloudevents_kafka.spark._columns import PREFIX, internal
+from cloudevents_kafka.spark._workers import with_registry
 from cloudevents_kafka.spark.schema import FROM_JSON, HEADERS, record_schema
-from cloudevents_kafka.spark.udf import encode_batch, with_registry
+from cloudevents_kafka.spark.udf import encode_batch
 
 _DATA_TEXT: Final = "IF(is_valid_utf8(CAST(__ce_data AS STRING)), CAST(__ce_data AS STRING), NULL)"
 _CORE: Final = (*_event_columns.TEXTS, "time")

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812  # the usual name of this m
 from cloudevents_kafka import formats
 from cloudevents_kafka.attributes.timestamps import from_datetime
 from cloudevents_kafka.primitives.epoch import EPOCH
+from cloudevents_kafka.spark._workers import with_registry
 from cloudevents_kafka.spark.schema import HEADERS, event_schema, record_schema
 from cloudevents_kafka.spark.udf import (
     Extension,
@@ -20,7 +21,6 @@ from cloudevents_kafka.spark.udf import (
     Row,
     encode_row,
     result_fields,
-    with_registry,
 )
 
 _FIRST: Final = datetime(1, 1, 1, tzinfo=UTC)

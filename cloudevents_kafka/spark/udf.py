@@ -8,10 +8,7 @@ would cost the sum of its fields for every row. This module imports neither PySp
 from __future__ import annotations
 
 import functools
-import sys
-import zipimport
-from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import msgspec
 import pandas as pd  # type: ignore[import-untyped]  # published without types
@@ -28,28 +25,11 @@ from cloudevents_kafka.event import Event, raw_parts, unchecked_event
 from cloudevents_kafka.formats.protobuf_decoder import is_any
 from cloudevents_kafka.primitives.epoch import EPOCH, MICROSECOND
 from cloudevents_kafka.record import Record
-from cloudevents_kafka.registry import register_all, registered
 
 _REQUIRED: Final = ("id", "source", "type")
 _NOT_EXTENSIONS: Final = frozenset((*CORE, "data"))
 _KINDS: Final = {kind.value: kind for kind in DataKind}
 _TYPES: Final = {kind.value: kind for kind in AttributeType}
-_Result = TypeVar("_Result")
-
-
-def with_registry(function: Callable[..., _Result]) -> Callable[..., _Result]:
-    """Return a function that first registers the extensions and formats that are registered here now.
-
-    A worker is a separate process, which does not have the registry of the driver.
-    """
-    registry = registered()
-
-    @functools.wraps(function)  # PySpark reads the types of a UDF
-    def run(*args: Any) -> _Result:
-        register_all(registry)
-        return function(*args)
-
-    return run
 
 
 # --- decode ---
@@ -71,17 +51,11 @@ class PackedRecord(msgspec.Struct):
 
 def decode_batch(records: pd.Series) -> pd.Series:  # PySpark reads these types
     """Return the JSON of decoded events for JSON of `PackedRecord`; null for null."""
-    _speed_up_next_task()
-    if not records.notna().any():
-        return records
     return records.map(decode_packed, na_action="ignore")
 
 
 def decode_batch_leniently(records: pd.Series) -> pd.Series:
     """Return the same, and accept deviations of known producers."""
-    _speed_up_next_task()
-    if not records.notna().any():
-        return records
     return records.map(functools.partial(decode_packed, lenient=True), na_action="ignore")
 
 
@@ -129,18 +103,6 @@ def _extension_types(event: Event) -> dict[str, str]:
     attributes, _ = raw_parts(event)
     typed = {name: native_type(value) for name, value in attributes.items() if type(value) is not str}
     return {name: kind.value for name, kind in typed.items() if type_of(name) is not kind}
-
-
-def _speed_up_next_task() -> None:
-    """Save the next task of this worker about 0.2 s.
-
-    PySpark calls `importlib.invalidate_caches` before each task, which reads the directory of
-    pyspark.zip once for every package in it. Finders that are not cached need no refresh; an
-    import creates them again.
-    """
-    cache = sys.path_importer_cache
-    for path in [path for path, finder in cache.items() if isinstance(finder, zipimport.zipimporter)]:
-        del cache[path]
 
 
 # --- encode ---

@@ -49,5 +49,7 @@ def _cause(text: str) -> str:
     java = re.findall(r"^Caused by: (.+)$", text, re.MULTILINE)
     python = re.findall(r"^\s*((?:\w+\.)*\w+(?:Error|Exception): .+)$", text, re.MULTILINE)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if java and "PythonException" in java[-1] and python:
+        java = []  # the traceback of a worker, which follows
     cause = (java or python or [" ".join(lines[:3])])[-1]
     return cause if len(cause) <= _MAX_LENGTH else f"{cause[:_MAX_LENGTH]}…"

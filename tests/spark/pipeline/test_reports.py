@@ -33,6 +33,10 @@ COUNTS = BatchCounts(
             "Traceback (most recent call last):\n  File x\nModuleNotFoundError: No module named 'y'\n",
             "named 'y'",
         ),
+        (
+            "Caused by: org.x.PythonException: Traceback:\n  File x\nModuleNotFoundError: cloudevents_kafka is missing: `spark-zip FILE`\n\tat org.x",
+            "Spark stopped: ModuleNotFoundError: cloudevents_kafka is missing: `spark-zip FILE`",
+        ),
         ("something new", "Spark stopped: something new"),
     ],
 )

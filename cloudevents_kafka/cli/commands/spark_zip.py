@@ -1,0 +1,38 @@
+"""``spark-zip``: write the package to a zip, for Spark's Python workers that do not have it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from cloudevents_kafka.cli.terminal.errors import BadUsage
+from cloudevents_kafka.cli.terminal.parameters import FILE
+
+
+@click.command()
+@click.argument("file", type=FILE)
+def command(file: str) -> None:
+    """Write this package to a zip, for Spark's Python workers that do not have it.
+
+    A job of decode_events needs the package where its Python workers run as soon as a
+    record is not a valid event in binary mode or JSON. Write the zip to FILE, and then either
+
+    \b
+    start Spark with --py-files FILE, or with the setting that this command prints
+    or call  spark.sparkContext.addPyFile("FILE")
+    or, on Spark Connect,  spark.addArtifacts("FILE", pyfile=True)
+
+    The workers' Python must have msgspec, and what PySpark needs for Arrow (pandas,
+    pyarrow); events in Avro also need fastavro.
+    """
+    from cloudevents_kafka.spark._package_zip import write_zip
+
+    path = Path(file).absolute()
+    if path.suffix != ".zip":
+        raise BadUsage(f"FILE must end in .zip, as Spark expects of Python packages, got {file}")
+    try:
+        write_zip(path)
+    except OSError as error:
+        raise BadUsage(f"cannot write {file}: {error.strerror or error}") from error
+    click.echo(f"spark.submit.pyFiles {path}")

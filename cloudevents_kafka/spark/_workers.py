@@ -1,0 +1,87 @@
+"""`with_registry`: functions for Python workers, which import this package when a row needs it.
+
+PySpark pickles the functions of this module themselves, not their names. So a job runs on workers
+without this package as long as no row needs Python, and otherwise fails with advice.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import pickle
+import sys
+import zipimport
+from collections.abc import Callable
+from typing import Any, TypeVar, get_type_hints
+
+from cloudevents_kafka.registry import registered
+
+_Result = TypeVar("_Result")
+
+
+def with_registry(function: Callable[..., _Result]) -> Callable[..., _Result]:
+    """Return a function that first registers the extensions and formats that are registered here now.
+
+    A worker is a separate process, which does not have the registry of the driver. A batch of nulls
+    is returned as it is.
+    """
+    from pyspark import cloudpickle as cloudpickle_module
+
+    cloudpickle: Any = cloudpickle_module  # it has no types
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    pickled = cloudpickle.dumps((registered(), function))
+    loaded: list[Any] = []
+
+    @functools.wraps(function)
+    def run(*args: Any) -> _Result:
+        if hasattr(args[0], "notna"):
+            _speed_up_next_task()
+            if not args[0].notna().any():
+                batch: _Result = args[0]
+                return batch
+        if not loaded:
+            loaded.extend(_load(pickled))
+        register_all, registry, run_here = loaded
+        register_all(registry)
+        result: _Result = run_here(*args)
+        return result
+
+    # PySpark reads the types of a UDF; they must not refer to this package either.
+    del run.__wrapped__  # type: ignore[attr-defined]  # set by functools.wraps
+    run.__annotations__ = get_type_hints(function)
+    run.__signature__ = inspect.signature(function, eval_str=True)  # type: ignore[attr-defined]
+    return run
+
+
+def _load(pickled: bytes) -> tuple[Callable[[Any], None], Any, Callable[..., Any]]:
+    """Return what registers, the registry and the function; raise `ModuleNotFoundError` with advice."""
+    try:
+        registry, function = pickle.loads(pickled)  # noqa: S301  # of the driver, as the job itself
+        from cloudevents_kafka.registry import register_all
+    except ModuleNotFoundError as error:
+        package = str(error.name).partition(".")[0]
+        if package == "cloudevents_kafka":
+            advice = (
+                "write the package to a zip by `cloudevents-kafka spark-zip FILE` and start Spark with "
+                "--py-files FILE (spark.submit.pyFiles), or"
+            )
+        else:
+            advice = "to decode and encode records,"
+        raise ModuleNotFoundError(
+            f"{package} is missing in the Python workers of Spark: {advice} install cloudevents-kafka[spark] "
+            "where the workers run, or set PYSPARK_PYTHON to a Python that has it",
+            name=error.name,
+        ) from None
+    return register_all, registry, function
+
+
+def _speed_up_next_task() -> None:
+    """Save the next task of this worker about 0.2 s.
+
+    PySpark calls `importlib.invalidate_caches` before each task, which reads the directory of
+    pyspark.zip once for every package in it. Finders that are not cached need no refresh; an
+    import creates them again.
+    """
+    cache = sys.path_importer_cache
+    for path in [path for path, finder in cache.items() if isinstance(finder, zipimport.zipimporter)]:
+        del cache[path]
