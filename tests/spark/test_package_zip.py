@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from cloudevents_kafka.cli.app import app
-from cloudevents_kafka.spark._package_zip import write_zip
 from cloudevents_kafka.spark.fast.jar import packaged_jar
+from cloudevents_kafka.spark.package_zip import write_zip
 
 
 def test_the_command_writes_a_package(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ def command(file: str) -> None:
     The workers' Python must have msgspec, and what PySpark needs for Arrow (pandas,
     pyarrow); events in Avro also need fastavro.
     """
-    from cloudevents_kafka.spark._package_zip import write_zip
+    from cloudevents_kafka.spark.package_zip import write_zip
 
     path = Path(file).absolute()
     if path.suffix != ".zip":

@@ -1,7 +1,7 @@
 """A driver on a cluster whose workers do not have the package: ``driver.py MASTER FOLDER``.
 
 It prints what it finds as JSON. Its steps: events of Java only; a record that needs Python, before and
-after the zip is added; executors killed while a job runs, after all of ours in the temporary folder was
+after the zip is added; executors killed while a job runs, after our files in the temporary folder were
 deleted; Java killed.
 """
 
@@ -23,7 +23,7 @@ from spark.records import BASE, binary, structured
 from spark.rows import expected, read_back, rows_of
 
 from cloudevents_kafka.spark import decode_events
-from cloudevents_kafka.spark._package_zip import write_zip
+from cloudevents_kafka.spark.package_zip import write_zip
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

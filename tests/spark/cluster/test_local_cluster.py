@@ -63,5 +63,5 @@ def test_executors_are_killed(found: dict[str, Any]) -> None:
 
 
 def test_nothing_is_left_in_the_temporary_folder(found: dict[str, Any]) -> None:
-    """Neither while the session runs nor after Java was killed does it have a file of ours."""
+    """Neither while the session runs nor after Java was killed does it have one of our files."""
     assert found["left"] == []

@@ -17,6 +17,14 @@ COUNTS = BatchCounts(
     offsets={"t": {"0": PartitionCounts(5, 9, 3)}},
 )
 
+WORKER_FAILED = """
+Caused by: org.apache.spark.api.python.PythonException: Traceback (most recent call last):
+  File "worker.py", line 1, in main
+ModuleNotFoundError: No module named 'y'
+
+	at org.apache.spark.api.python.BasePythonRunner$ReaderIterator.read(PythonRunner.scala:1)
+"""
+
 
 @pytest.mark.parametrize(
     ("text", "words"),
@@ -33,10 +41,7 @@ COUNTS = BatchCounts(
             "Traceback (most recent call last):\n  File x\nModuleNotFoundError: No module named 'y'\n",
             "named 'y'",
         ),
-        (
-            "Caused by: org.x.PythonException: Traceback:\n  File x\nModuleNotFoundError: cloudevents_kafka is missing: `spark-zip FILE`\n\tat org.x",
-            "Spark stopped: ModuleNotFoundError: cloudevents_kafka is missing: `spark-zip FILE`",
-        ),
+        (WORKER_FAILED, "Spark stopped: ModuleNotFoundError: No module named"),
         ("something new", "Spark stopped: something new"),
     ],
 )

@@ -12,8 +12,6 @@ from pathlib import Path
 from typing import Final
 
 PACKAGE: Final = "cloudevents_kafka"
-# What the package needs from workers besides itself; PySpark's Arrow functions need the last two.
-NEEDED: Final = ("msgspec", "pandas", "pyarrow")
 _ZIP_EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 
 
