@@ -58,7 +58,7 @@ _SOURCE_SETTINGS: Final = (
 @click.option(
     "--date-of",
     type=click.Choice(["time", "timestamp"]),
-    default="time",
+    default="timestamp",
     show_default=True,
     help="The date of the folders: that of the event's time, or of the record's timestamp.",
 )

@@ -69,6 +69,11 @@ def coalesce_sql(read: str, decoded: str) -> str:
     return f"{_CATALOG}.coalesce({read}, {decoded})"
 
 
+def few_sql(text: str, most_bytes: int) -> str:
+    """Return SQL for a text, null after a task had texts of more than ``most_bytes``."""
+    return f"{_CATALOG}.few({text}, {most_bytes})"
+
+
 def catalog_settings() -> dict[str, str]:
     """Return the three settings of the Java function; the class is last, as it must be set last."""
     return {

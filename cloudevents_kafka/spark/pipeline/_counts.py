@@ -10,7 +10,6 @@ from typing import Self, TypeVar
 import msgspec
 
 from cloudevents_kafka.errors import CloudEventsKafkaError
-from cloudevents_kafka.spark.pipeline._offsets import OffsetRanges, find_range, format_ranges
 
 # The number of types and of reasons in the counts is untrusted input.
 MAX_LABELS = 1000
@@ -68,6 +67,17 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
             offsets=_merge(self.offsets, later.offsets, PartitionCounts.merge),
         )
 
+    def add_left(self, others: BatchCounts) -> BatchCounts:
+        """Return the counts plus those of records that were read, but neither landed nor quarantined."""
+        return BatchCounts(
+            read=self.read,
+            events=self.events + others.events,
+            quarantined=self.quarantined + others.quarantined,
+            by_type=_limit(_merge(self.by_type, others.by_type, add)),
+            by_reason=_limit(_merge(self.by_reason, others.by_reason, add)),
+            offsets=self.offsets,
+        )
+
     def check(self) -> Self:
         """Return the counts; raise `CountMismatch` if they contradict each other."""
         sums = {
@@ -82,18 +92,6 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
             if total != self.read:
                 raise CountMismatch(f"{self.read:,} records were read, but {what} come to {total:,}")
         return self
-
-    def check_within(self, planned: OffsetRanges) -> None:
-        """Raise `CountMismatch` if a record was read whose offset is outside the plan."""
-        for topic, partitions in self.offsets.items():
-            for partition, part in partitions.items():
-                offsets = find_range(planned, topic, partition)
-                if offsets is None or part.first < offsets.start or part.last >= offsets.end:
-                    raise CountMismatch(
-                        f"{topic}[{partition}]@{part.first} to {part.last} was read, but the batch was to "
-                        f"land {format_ranges(planned)}: the checkpoint was changed while it is in use. "
-                        "Start again; if that does not help, land into a fresh folder with a fresh checkpoint"
-                    )
 
     def skipped_since(self, earlier: BatchCounts) -> dict[str, dict[str, int]]:
         """Return the numbers of offsets without a record since an earlier total, by topic and partition."""

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
+    from cloudevents_kafka.spark.pipeline._batch import BatchWriter
+
 Report = Callable[[BatchProgress], None]
 Warn = Callable[[str], None]
 
@@ -119,7 +121,7 @@ class Pipeline:
         self._counts = BatchCounts()
         self._start_time = self._last_topic_check = time.monotonic()
         self._end_time: float | None = None
-        self._tasks = max(1, spark.sparkContext.defaultParallelism)
+        self._writer = self._batch_writer(spark)
         self._checkpoint = Checkpoint(open_store(options.checkpoint_url, spark))
         self._admin = KafkaAdmin(spark, options.source_options())
         try:
@@ -132,6 +134,12 @@ class Pipeline:
         except BaseException:
             self._admin.close()
             raise
+
+    def _batch_writer(self, spark: SparkSession) -> BatchWriter:
+        from cloudevents_kafka.spark.pipeline._batch import BatchWriter
+
+        tasks = max(1, spark.sparkContext.defaultParallelism)
+        return BatchWriter(date_of=self._options.date_of, tasks=tasks)
 
     def _check_start(self) -> dict[str, str]:
         """Return the topics' ids; raise an error if folder, checkpoint and topics do not match."""
@@ -178,13 +186,14 @@ class Pipeline:
         return self._topics.check(known, self._landing.landed, plan.ranges if plan else None, **timeout)
 
     def _write(self, records: DataFrame, plan: BatchPlan, folder: str, offsets: OffsetRanges) -> BatchCounts:
-        from cloudevents_kafka.spark import decode_events
-        from cloudevents_kafka.spark.pipeline._tables import KAFKA_COLUMNS, filter_offsets, write_tables
+        from cloudevents_kafka.spark.pipeline._parquet import ParquetFiles
+        from cloudevents_kafka.spark.pipeline._tables import filter_offsets
 
         if offsets != subtract_landed(plan.ranges, {}):
             records = filter_offsets(records, offsets)
-        decoded = decode_events(records, keep=KAFKA_COLUMNS)
-        counts = write_tables(decoded, folder, date_of=self._options.date_of, tasks=self._tasks)
+        files = ParquetFiles(records.sparkSession, folder)
+        counts = self._writer.write(records, offsets, files)
+        files.check(counts)
         self._check_topics()  # Spark has read the records, and they have not landed yet
         return counts
 

@@ -99,7 +99,7 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
     start: str = "earliest"
     max_records: int | None = 200_000
     allow_data_loss: bool = False
-    date_of: Literal["time", "timestamp"] = "time"
+    date_of: Literal["time", "timestamp"] = "timestamp"
     kafka: Mapping[str, str] = {}
     conf: Mapping[str, str] = {}
     master: str | None = None

@@ -47,20 +47,6 @@ SETTINGS = {
     "spark.sql.parquet.writeLegacyFormat": "true",
     "spark.sql.session.timeZone": "America/Los_Angeles",
 }
-# Names of folders that readers convert to null, or to another text.
-CONVERTED = (
-    "__HIVE_DEFAULT_PARTITION__",
-    "007",
-    "1e3",
-    "1.50",
-    "NaN",
-    "-0",
-    "\u0661\u0667",
-    " 5",
-    "true",
-    "2026-1-1",
-)
-UNCHANGED = ("17", "-3", "2026-01-01", "1.2.3", "a.b", "__HIVE_DEFAULT_PARTITION__x", "10.order", "nan.x")
 
 
 def send(lake: Lake, *events: Event) -> None:
@@ -90,8 +76,8 @@ def test_times_in_files(lake: Lake, changed_session: SparkSession) -> None:
     send(
         lake, *(Event(id=str(i), source="/s", type="t", time=time, data=b"1") for i, time in enumerate(TIMES))
     )
-    lake.run()
-    files = sorted(lake.out.glob("*/*/*/*.parquet"))
+    lake.run(date_of="time")
+    files = sorted(lake.out.glob("*/*/*.parquet"))
     assert {file.relative_to(lake.out).parts[0] for file in files} == {"events", "quarantine"}
     for file in files:
         check_columns(file)
@@ -131,33 +117,3 @@ def check_columns(file: Path) -> None:
         assert "timeUnit=microseconds" in str(column.logical_type)
     assert "INT96" not in {column.physical_type for column in columns}
     assert not {key for key in found.metadata.metadata if b"legacy" in key.lower()}
-
-
-def test_types_as_folders(lake: Lake, tmp_path: Path) -> None:
-    """A type that readers convert to null or another text has another folder; its column is exact."""
-    names = (*CONVERTED, *UNCHANGED)
-    send(lake, *(Event(id=name.strip(), source="/s", type=name, data=b"1") for name in names))
-    lake.run()
-    by_folder = {
-        file.parent.parent.name: pq.ParquetFile(file).read(["type"]).to_pydict()["type"]
-        for file in lake.out.glob("events/*/*/*.parquet")
-    }
-    assert sorted(by_folder.values()) == sorted([name] for name in names)
-    for folder, (name,) in by_folder.items():
-        alone = read_alone(lake.spark, lake.out / "events" / folder, tmp_path / "alone" / folder)
-        for value in alone:
-            assert (str(value) == name) == (name in UNCHANGED), (name, alone)
-            assert isinstance(value, str) or name in UNCHANGED
-    frame = pd.read_parquet(lake.out / "events", columns=["type", "event_type"])
-    assert frame["event_type"].notna().all()
-    assert sorted(frame["type"]) == sorted(names)
-
-
-def read_alone(spark: SparkSession, folder: Path, table: Path) -> list[Any]:
-    """Return the values that readers infer from the name of a folder that is alone in its table."""
-    table.mkdir(parents=True)
-    (table / folder.name).symlink_to(folder)
-    (by_spark,) = spark.read.parquet(f"file://{table}").select("event_type").distinct().collect()
-    hive = ds.partitioning(flavor="hive")
-    by_arrow = ds.dataset(table, partitioning=hive).to_table(["event_type"]).to_pydict()["event_type"]
-    return [by_spark[0], *set(by_arrow)]

@@ -1,5 +1,6 @@
 package cloudevents_kafka.spark;
 
+import org.apache.spark.TaskContext;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.analysis.NoSuchFunctionException;
 import org.apache.spark.sql.catalyst.util.ArrayData;
@@ -16,7 +17,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * A catalog of Spark with two functions, {@code read} and {@code coalesce}.
+ * A catalog of Spark with the functions {@code read}, {@code coalesce} and {@code few}.
  *
  * Spark compiles calls of their static methods {@code invoke} into its own code. The types of
  * their columns are options of the catalog, in JSON, which, unlike DDL, does not depend on the
@@ -39,12 +40,15 @@ public final class Functions implements FunctionCatalog {
 
     public Identifier[] listFunctions(String[] namespace) {
         if (namespace.length > 0) return new Identifier[0];
-        return new Identifier[] {Identifier.of(namespace, "read"), Identifier.of(namespace, "coalesce")};
+        return new Identifier[] {
+            Identifier.of(namespace, "read"), Identifier.of(namespace, "coalesce"), Identifier.of(namespace, "few"),
+        };
     }
 
     public UnboundFunction loadFunction(Identifier identifier) throws NoSuchFunctionException {
         if (identifier.namespace().length == 0) {
             if ("read".equals(identifier.name())) return new Read(row);
+            if ("few".equals(identifier.name())) return new Few();
             if ("coalesce".equals(identifier.name())) return new Coalesce(row, wire);
         }
         throw new NoSuchFunctionException(identifier);
@@ -125,6 +129,44 @@ public final class Functions implements FunctionCatalog {
 
         public DataType[] inputTypes() {
             return types;
+        }
+
+        public boolean isDeterministic() {
+            return false;
+        }
+    }
+
+    /** {@code few(text, bytes)}: the texts of a task until they have more than these bytes, then null. */
+    public static final class Few extends Function {
+        private static final ThreadLocal LEFT = new ThreadLocal();
+
+        Few() {
+            super("few", null);
+        }
+
+        public static UTF8String invoke(UTF8String text, int bytes) {
+            if (text == null) return null;
+            TaskContext task = TaskContext.get();
+            long attempt = task == null ? -1 : task.taskAttemptId();
+            long[] left = (long[]) LEFT.get(); // the task, and its bytes
+            if (left == null || left[0] != attempt) {
+                left = new long[] {attempt, bytes};
+                LEFT.set(left);
+            }
+            left[1] -= text.numBytes();
+            return left[1] < 0 ? null : text;
+        }
+
+        public String description() {
+            return "few(text, bytes): the texts of a task until they have more than these bytes, then null";
+        }
+
+        public DataType[] inputTypes() {
+            return new DataType[] {DataTypes.StringType, DataTypes.IntegerType};
+        }
+
+        public DataType resultType() {
+            return DataTypes.StringType;
         }
 
         public boolean isDeterministic() {

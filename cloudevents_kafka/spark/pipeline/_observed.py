@@ -1,0 +1,127 @@
+"""The counts of a batch, observed by Spark in the pass that writes it.
+
+Aggregates of `observe` must return a value of a simple type, so counts by partition and by type are
+histograms in JSON, which are exact while they have as many bins as there are values.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
+
+from cloudevents_kafka.primitives.bounded import MAX_KEY_LENGTH
+from cloudevents_kafka.spark.pipeline._counts import OTHERS, CountMismatch, PartitionCounts
+from cloudevents_kafka.spark.pipeline._offsets import OffsetRanges, format_ranges, iter_partitions
+
+_MAX_LABELS: Final = 10_000
+_HASH_BITS: Final = 48  # a double has 53
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The rows that are counted by two labels, which are columns of text."""
+
+    counted: Column
+    outer: Column
+    inner: Column
+
+
+def metrics(offsets: OffsetRanges, labels: Mapping[str, Labels]) -> list[Column]:
+    """Return the aggregates of records with these offsets: by partition, and by each kind of labels."""
+    number = _partition_number(offsets)
+    partitions = max(2, sum(1 for _ in iter_partitions(offsets)))
+    columns = [
+        F.count_if(number.isNull()).alias("outside"),
+        _bins(number, partitions).alias("partitions"),
+    ]
+    for kind, of in labels.items():
+        code = F.xxhash64(of.outer, of.inner).bitwiseAND(F.lit((1 << _HASH_BITS) - 1))
+        outer = F.substring(of.outer, 1, MAX_KEY_LENGTH).alias("outer")
+        label = F.struct(code.alias("code"), outer, of.inner.alias("inner"))
+        columns += [
+            _bins(F.when(of.counted, code), _MAX_LABELS).alias(f"{kind}_counts"),
+            F.to_json(F.collect_set(F.when(of.counted, label))).alias(f"{kind}_names"),
+        ]
+    return columns
+
+
+def _bins(number: Column, bins: int) -> Column:
+    return F.to_json(F.histogram_numeric(number.cast("double"), F.lit(bins)))
+
+
+def _partition_number(offsets: OffsetRanges) -> Column:
+    """Return the place of a record's partition in the offsets, null if its offset is not among them."""
+    found = F.lit(None).cast("int")
+    for topic, numbers in _numbers(offsets).items():
+        size = max(numbers) + 1
+        ranges = [offsets[topic].get(str(partition)) for partition in range(size)]
+        starts, ends, places = (
+            F.array(*map(F.lit, values))
+            for values in (
+                [0 if range_ is None else range_.start for range_ in ranges],
+                [0 if range_ is None else range_.end for range_ in ranges],
+                [numbers.get(partition, -1) for partition in range(size)],
+            )
+        )
+        partition, offset = F.col("partition"), F.col("offset")
+        is_within = (partition < size) & (offset >= starts[partition]) & (offset < ends[partition])
+        found = F.when((F.col("topic") == topic) & is_within, places[partition]).otherwise(found)
+    return found
+
+
+def _numbers(offsets: OffsetRanges) -> dict[str, dict[int, int]]:
+    """Return a number for each partition, by topic and partition."""
+    numbers: dict[str, dict[int, int]] = {}
+    for number, (topic, partition, _) in enumerate(iter_partitions(offsets)):
+        numbers.setdefault(topic, {})[int(partition)] = number
+    return numbers
+
+
+def partition_counts(
+    observed: Mapping[str, Any], offsets: OffsetRanges
+) -> dict[str, dict[str, PartitionCounts]]:
+    """Return the counts by topic and partition; raise `CountMismatch` if other records were read."""
+    if observed["outside"]:
+        raise CountMismatch(
+            f"the batch was to land {format_ranges(offsets)}, but {observed['outside']:,} other records "
+            "were read: the checkpoint was changed while it is in use. "
+            "Start again; if that does not help, land into a fresh folder with a fresh checkpoint"
+        )
+    bins = _parse(observed["partitions"])
+    counts: dict[str, dict[str, PartitionCounts]] = {}
+    for number, (topic, partition, range_) in enumerate(iter_partitions(offsets)):
+        records = bins[number]
+        if records > range_.end - range_.start:
+            raise CountMismatch(
+                f"{topic}[{partition}]@{range_.start} to {range_.end - 1} must have at most "
+                f"{range_.end - range_.start:,} records, got {records:,}: some were read twice. Start again"
+            )
+        counts.setdefault(topic, {})[partition] = PartitionCounts(range_.start, range_.end - 1, records)
+    return counts
+
+
+def label_counts(observed: Mapping[str, Any], kind: str) -> dict[str, dict[str, int]]:
+    """Return the counts by outer and inner label; `OTHERS` has all if they are too many."""
+    bins = _parse(observed[f"{kind}_counts"])
+    names = json.loads(observed[f"{kind}_names"] or "[]")
+    if len(names) > _MAX_LABELS:
+        return {OTHERS: {OTHERS: sum(bins.values())}}
+    counts: dict[str, dict[str, int]] = {}
+    for name in names:
+        inner = counts.setdefault(name["outer"], {})
+        inner[name["inner"]] = inner.get(name["inner"], 0) + bins[name["code"]]
+    return counts
+
+
+def _parse(text: str | None) -> Counter[int]:
+    """Return the counts in a histogram, which may have several bins for one number."""
+    counts: Counter[int] = Counter()
+    for bin_ in json.loads(text or "[]"):
+        counts[round(bin_["x"])] += round(bin_["y"])
+    return counts
