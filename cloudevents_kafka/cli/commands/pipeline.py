@@ -77,8 +77,8 @@ _SOURCE_SETTINGS: Final = (
 def command(summary_json: str | None, *, quiet: bool, **options: Any) -> None:
     """Write topics of CloudEvents to Parquet tables, each record exactly once.
 
-    OUT/events has the events, in folders by type and date; OUT/quarantine has the other
-    records, unchanged and with the reason. Run the command again to continue after the
+    OUT/events has the events, in folders by the date of the record; OUT/quarantine has the
+    other records, unchanged and with the reason. Run the command again to continue after the
     last record, however the last run ended. If a topic was deleted and created again, or
     the checkpoint belongs to another OUT, the run ends with exit code 2: use a new OUT then.
 

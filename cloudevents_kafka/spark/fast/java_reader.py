@@ -95,7 +95,7 @@ def _has_function(spark: SparkSession) -> bool:
         if not is_set:
             _add_function(spark, is_local=is_local)
         # Planned, not run: fails if the classes are missing.
-        _ = spark.sql(f"SELECT {coalesce_sql('NULL', 'NULL')}").schema
+        _ = spark.sql(f"SELECT {coalesce_sql('NULL', 'NULL')}, {few_sql('NULL', 0)}").schema
     except _errors() as error:
         if not is_set:
             spark.conf.unset(_SETTING)

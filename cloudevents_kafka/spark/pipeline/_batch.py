@@ -64,10 +64,9 @@ class BatchWriter:
             records = records.coalesce(self._tasks)  # as many files
         sql = reader_sql(records) if self._share < _LARGE_SHARE else None
         if sql is None:
-            counts = self._write_decoded(decode_events(records, keep=KAFKA_COLUMNS), offsets, tables)
-            left = counts.read
-        else:
-            counts, left = self._write_read(records, sql, offsets, tables)
+            self._share /= 2  # after some batches, Java reads again
+            return self._write_decoded(decode_events(records, keep=KAFKA_COLUMNS), offsets, tables)
+        counts, left = self._write_read(records, sql, offsets, tables)
         self._share = left / counts.read if counts.read else 0.0
         return counts
 
@@ -109,7 +108,7 @@ class BatchWriter:
         return counts.add_left(others), left
 
     def _write_decoded(self, decoded: DataFrame, offsets: OffsetRanges, tables: Tables) -> BatchCounts:
-        """Write events and the records that are none, decoded once, and return the counts."""
+        """Write the events and the other records, decoded once, and return the counts."""
         observation = Observation()
         is_event = F.col("error").isNull()
         labels = {

@@ -143,6 +143,7 @@ class Pipeline:
 
     def _check_start(self) -> dict[str, str]:
         """Return the topics' ids; raise an error if folder, checkpoint and topics do not match."""
+        self._landing.check_layout("event_date" if self._options.date_of == "time" else "record_date")
         self._landing.check(self._checkpoint.query_id(), self._checkpoint.last_committed())
         topic_ids = self._topics.check(self._landing.topic_ids, self._landing.landed)
         self._landing.record_topic_ids(topic_ids)

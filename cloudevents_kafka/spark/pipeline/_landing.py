@@ -105,6 +105,17 @@ class Landing:
         if committed is not None:
             self._check_follows(BatchPlan(committed.batch + 1, committed.ranges))
 
+    def check_layout(self, column: str) -> None:
+        """Raise `WrongCheckpoint` if the events have folders by another column than this."""
+        for name in self.store.list_names("events"):
+            other, equals, _ = name.partition("=")
+            if equals and other != column:
+                raise WrongCheckpoint(
+                    f"the folders of {self.store.url('events')} must be by {column}, got {other}. "
+                    "Use the option date_of (--date-of) of the run that made them, "
+                    "or a fresh folder and checkpoint"
+                )
+
     def land(
         self,
         plan: BatchPlan,

@@ -19,7 +19,7 @@ from cloudevents_kafka.spark.pipeline._offsets import OffsetRanges
 from cloudevents_kafka.spark.pipeline._store import Store
 
 BATCHES: Final = "_batches"
-VERSION: Final = 2
+VERSION: Final = 3
 # Recent manifests stay for troubleshooting.
 MANIFESTS_KEPT: Final = 100
 

@@ -82,8 +82,8 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
     ``max_records`` limits a batch and with it the memory; None means no limit.
 
     ``allow_data_loss`` continues if records expired before they were read; the default is to fail.
-    ``date_of`` is the source of the date in the folders of events: the event's "time" (the
-    record's timestamp if it has none), or the record's "timestamp".
+    ``date_of`` is the source of the date in the folders of events: the record's "timestamp", or the
+    event's "time" (the record's timestamp if it has none). Late events make many folders by time.
 
     ``kafka`` has options of Spark's Kafka source (``kafka.security.protocol``, …), ``conf``
     settings of the Spark session (``spark.driver.memory``, …) that `run` creates. ``master`` is

@@ -34,6 +34,11 @@ def utc_date(time: Column) -> Column:
     return F.date_from_unix_date(days.cast("int"))
 
 
+def date_column(date_of: DateOf) -> str:
+    """Return the name of the column of events that names their folders."""
+    return "event_date" if date_of == "time" else RECORD_DATE
+
+
 def filter_offsets(records: DataFrame, offsets: OffsetRanges) -> DataFrame:
     """Return the records with these offsets."""
     conditions = [
@@ -51,16 +56,12 @@ def select_events(records: DataFrame, date_of: DateOf) -> DataFrame:
     ``records`` are events with all Kafka columns. An event keeps its foreign headers only.
     """
     foreign = F.filter("headers", lambda header: ~_is_event_header(header["key"]))
-    date = (
-        utc_date(F.coalesce("time", "timestamp")).alias("event_date")
-        if date_of == "time"
-        else utc_date(F.col("timestamp")).alias(RECORD_DATE)
-    )
+    stamp = F.coalesce("time", "timestamp") if date_of == "time" else F.col("timestamp")
     return records.select(
         *EVENT_COLUMNS,
         *RECORD_COLUMNS,
         F.when(F.size(foreign) > 0, foreign).alias("headers"),
-        date,
+        utc_date(stamp).alias(date_column(date_of)),
     )
 
 

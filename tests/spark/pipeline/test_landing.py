@@ -317,16 +317,6 @@ def test_staged_file_removed(tmp_path: Path) -> None:
         Landing(LocalStore(tmp_path)).recover()
 
 
-def test_records_that_were_not_planned(tmp_path: Path) -> None:
-    """Nothing lands if records outside the planned offsets were read."""
-    landing = begun(tmp_path, one(0, 10))
-    with pytest.raises(
-        CountMismatch, match=r"t\[0\]@10 to 24 was read, but the batch was to land t\[0\]@10 to 19"
-    ):
-        landing.land(one(10, 20, 1), "query", IDS, lambda *_: counted({"t": {"0": OffsetRange(10, 25)}}))
-    assert landing.total.read == 10
-
-
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -357,7 +347,7 @@ def test_counts_that_do_not_add_up(tmp_path: Path, wrong: BatchCounts) -> None:
 def test_damaged_manifest(tmp_path: Path) -> None:
     """A damaged manifest is named in the error."""
     store = LocalStore(tmp_path)
-    store.create("_batches/00000000.json", b'{"version": 2}')
+    store.create("_batches/00000000.json", b'{"version": 3}')
     with pytest.raises(WrongCheckpoint, match=r"00000000\.json must be the manifest .*number"):
         Landing(store).recover()
 
@@ -366,8 +356,8 @@ def test_damaged_manifest(tmp_path: Path) -> None:
     ("file", "content", "version"),
     [
         ("00000000.json", b"{}", 1),
-        ("00000007.json", b'{"version": 3}', 3),
-        ("topics.json", b'{"version": 3, "ids": {}}', 3),
+        ("00000007.json", b'{"version": 4}', 4),
+        ("topics.json", b'{"version": 2, "ids": {}}', 2),
     ],
 )
 def test_manifests_of_another_version(tmp_path: Path, file: str, content: bytes, version: int) -> None:
@@ -495,3 +485,14 @@ def test_offsets_between_two_runs_are_counted() -> None:
         BatchCounts(offsets={"t": {"0": PartitionCounts(70, 79, 10), "1": PartitionCounts(0, 3, 2)}})
     )
     assert total.skipped_since(before) == {"t": {"0": 50, "1": 2}}
+
+
+def test_folders_by_another_date(tmp_path: Path) -> None:
+    """Events that are in folders by another column are refused."""
+    landing = Landing(LocalStore(tmp_path))
+    (tmp_path / "events" / "event_date=2026-05-01").mkdir(parents=True)
+    landing.check_layout("event_date")
+    with pytest.raises(
+        WrongCheckpoint, match=r"must be by record_date, got event_date\. Use the option date_of"
+    ):
+        landing.check_layout("record_date")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cloudevents_kafka.spark.pipeline import _tables
+from cloudevents_kafka.spark.pipeline._batch import BatchWriter
 from cloudevents_kafka.spark.pipeline._topics import KafkaAdmin, TopicChanged, TopicState
 from cloudevents_kafka.testing import LocalBroker
 from cloudevents_kafka.testing.local.clients import delete_topic
@@ -109,7 +109,7 @@ def test_recreated_while_a_batch_is_read(lake: Lake, monkeypatch: pytest.MonkeyP
     produce(lake.broker, lake.topic, 20)
     lake.run()
     produce(lake.broker, lake.topic, 20)
-    write = _tables.write_tables
+    write = BatchWriter.write
 
     def late(*args: Any, **options: Any) -> Any:
         if moment == "planned":
@@ -120,7 +120,7 @@ def test_recreated_while_a_batch_is_read(lake: Lake, monkeypatch: pytest.MonkeyP
         return counts
 
     before = lake.ids()[lake.topic]
-    monkeypatch.setattr(_tables, "write_tables", late)
+    monkeypatch.setattr(BatchWriter, "write", late)
     with pytest.raises(TopicChanged) as caught:
         lake.run()
     check_sentence(str(caught.value), lake.topic, before)

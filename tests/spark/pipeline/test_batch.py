@@ -1,0 +1,168 @@
+"""A batch is written in one pass: its counts and rows are exact, however its records are read."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.dataset as ds
+import pytest
+
+from cloudevents_kafka import Event, Record, to_record
+from cloudevents_kafka.spark.pipeline import _batch
+from cloudevents_kafka.spark.pipeline._batch import BatchWriter
+from cloudevents_kafka.spark.pipeline._counts import OTHERS, BatchCounts, CountMismatch
+from cloudevents_kafka.spark.pipeline._observed import label_counts
+from cloudevents_kafka.spark.pipeline._offsets import OffsetRange, OffsetRanges
+from cloudevents_kafka.spark.pipeline._parquet import ParquetFiles
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.slow,
+    pytest.mark.timeout(300),
+    pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
+]
+
+SCHEMA = (
+    "key binary, value binary, topic string, partition int, offset long, timestamp timestamp, "
+    "timestampType int, headers array<struct<key:string,value:binary>>"
+)
+NOW = dt.datetime(2026, 5, 1, 23, 59, tzinfo=dt.UTC)
+BAD = Record(value=b"{", headers=[("ce_id", b"1"), ("ce_id", b"2"), ("x", None)])
+
+
+def events(count: int, types: int = 3) -> list[Record]:
+    """Return events, of which half are structured."""
+    made = [Event(id=str(n), source="/s", type=f"t{n % types}", data={"n": n}) for n in range(count)]
+    return [to_record(event, mode=("binary", "structured")[n % 2]) for n, event in enumerate(made)]
+
+
+def avro(count: int) -> list[Record]:
+    """Return events that Java leaves to Python."""
+    made = [Event(id=str(n), source="/s", type="avro", data=b"x") for n in range(count)]
+    return [to_record(event, mode="structured", format="avro") for event in made]
+
+
+def frame(spark: SparkSession, records: list[Record], parts: int = 3) -> tuple[DataFrame, OffsetRanges]:
+    """Return records of two topics, and their offsets."""
+    rows, ends = [], Counter[tuple[str, int]]()
+    for number, record in enumerate(records):
+        place = (f"topic{number % 2}", number % parts)
+        offset = 10 + ends[place]
+        ends[place] += 1
+        rows.append((record.key, record.value, *place, offset, NOW, 0, record.headers))
+    offsets: dict[str, dict[str, OffsetRange]] = {}
+    for (topic, partition), count in ends.items():
+        offsets.setdefault(topic, {})[str(partition)] = OffsetRange(10, 10 + count)
+    return spark.createDataFrame(rows, SCHEMA).repartition(4), offsets
+
+
+def written(folder: Path, table: str) -> list[dict[str, Any]]:
+    if not (folder / table).exists():
+        return []
+    rows: list[dict[str, Any]] = ds.dataset(folder / table, partitioning="hive").to_table().to_pylist()
+    return rows
+
+
+def write(
+    spark: SparkSession, records: list[Record], folder: Path, writer: BatchWriter | None = None
+) -> BatchCounts:
+    """Write records, and compare the tables with the counts, and both with the records."""
+    rows, offsets = frame(spark, records)
+    files = ParquetFiles(spark, f"file://{folder}")
+    counts = (writer or BatchWriter(date_of="timestamp", tasks=2)).write(rows, offsets, files)
+    files.check(counts)
+    counts.check()
+    landed, refused = written(folder, "events"), written(folder, "quarantine")
+    assert counts.read == len(records) == len(landed) + len(refused)
+    assert counts.events == len(landed)
+    by_type = Counter((row["type"], row["mode"]) for row in landed)
+    assert {(t, m): n for t, modes in counts.by_type.items() for m, n in modes.items()} == by_type
+    verdicts = Counter(row["error"]["verdict"] for row in refused)
+    assert {verdict: sum(rules.values()) for verdict, rules in counts.by_reason.items()} == verdicts
+    places = Counter((row["topic"], row["partition"]) for row in landed + refused)
+    assert {
+        (topic, int(partition)): part.records
+        for topic, partitions in counts.offsets.items()
+        for partition, part in partitions.items()
+    } == places
+    assert len({(row["topic"], row["partition"], row["offset"]) for row in landed + refused}) == len(records)
+    assert {row["record_date"] for row in landed + refused} == {"2026-05-01"}
+    for row in refused:
+        assert (row["value"], row["timestamp"]) == (BAD.value, NOW)
+        assert [(header["key"], header["value"]) for header in row["headers"]] == BAD.headers
+    return counts
+
+
+@pytest.mark.parametrize(
+    "records",
+    [events(50), [*events(40), BAD, *avro(3)], [BAD] * 5, avro(10), events(1)],
+    ids=["events", "mixture", "bad", "avro", "one"],
+)
+def test_rows_and_counts(session: SparkSession, tmp_path: Path, records: list[Record]) -> None:
+    """Each record lands once, as an event or unchanged with its error, and is counted once."""
+    write(session, records, tmp_path)
+
+
+def test_many_rows_for_python(session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows for Python that are too many for the driver are read again; then Python decodes all rows."""
+    monkeypatch.setattr(_batch, "_MOST_BYTES", 500)
+    writer = BatchWriter(date_of="timestamp", tasks=2)
+    records = [*events(20), *avro(20), BAD]
+    first = write(session, records, tmp_path / "first", writer)
+    monkeypatch.setattr(_batch, "reader_sql", lambda df: pytest.fail("Java reads"))
+    assert write(session, records, tmp_path / "second", writer) == first
+
+
+def test_rows_are_read_in_java_again(session: SparkSession, tmp_path: Path) -> None:
+    """Some batches after one that needed Python, Java reads again."""
+    writer = BatchWriter(date_of="timestamp", tasks=2)
+    write(session, avro(4), tmp_path / "avro", writer)
+    assert writer._share == 1
+    for number in range(4):
+        write(session, events(4), tmp_path / str(number), writer)
+    assert writer._share == 0
+
+
+def test_counts_of_thousands_of_types(session: SparkSession, tmp_path: Path) -> None:
+    """The counts of many types are exact, though each task has a histogram of its own."""
+    counts = write_many(session, tmp_path, 900)
+    assert len(counts.by_type) == 900
+    assert set(map(sum, (modes.values() for modes in counts.by_type.values()))) == {2}
+
+
+def write_many(spark: SparkSession, folder: Path, types: int) -> BatchCounts:
+    made = [to_record(Event(id=str(n), source="/s", type=f"t{n % types}")) for n in range(2 * types)]
+    return write(spark, made, folder)
+
+
+def test_types_beyond_the_bound() -> None:
+    """If the types are too many, their number is that of all events."""
+    names = json.dumps([{"code": n, "outer": "t", "inner": "binary"} for n in range(10_001)])
+    found = {"event_counts": '[{"x":1.0,"y":7.0},{"x":1.0,"y":2.0}]', "event_names": names}
+    assert label_counts(found, "event") == {OTHERS: {OTHERS: 9}}
+
+
+@pytest.mark.parametrize("change", [-1, 1], ids=["fewer", "others"])
+def test_records_that_were_not_planned(session: SparkSession, tmp_path: Path, change: int) -> None:
+    """A batch whose records have other offsets than those that were planned is refused."""
+    rows, offsets = frame(session, events(12))
+    first = offsets["topic0"]["0"]
+    offsets["topic0"]["0"] = OffsetRange(first.start + max(change, 0), first.end + min(change, 0))  # type: ignore[index]  # a dict here
+    writer = BatchWriter(date_of="timestamp", tasks=2)
+    with pytest.raises(CountMismatch, match=r"but 1 other records were read: the checkpoint was changed"):
+        writer.write(rows, offsets, ParquetFiles(session, f"file://{tmp_path}"))
+
+
+def test_records_that_are_read_twice(session: SparkSession, tmp_path: Path) -> None:
+    """A batch that has a record twice is refused."""
+    rows, offsets = frame(session, events(12))
+    writer = BatchWriter(date_of="timestamp", tasks=2)
+    with pytest.raises(CountMismatch, match=r"must have at most \d records, got \d+: some were read twice"):
+        writer.write(rows.unionAll(rows), offsets, ParquetFiles(session, f"file://{tmp_path}"))
