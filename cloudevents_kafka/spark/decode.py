@@ -59,7 +59,9 @@ def decode_events(df: DataFrame, *, keep: Sequence[str] | None = None, lenient: 
     * records that are not a valid event, because Python has the messages of errors;
     * events in other formats, and in JSON if a user registered another format of that name;
     * JSON with data in a charset other than UTF-8 and US-ASCII, because Python has the codecs;
-    * events with an extension that a user registered with a function to accept values.
+    * events with an extension that a user registered with a function to accept values;
+    * with ``lenient``, events whose deviations are not those of the producers in
+      ``spec-conformance/lenient.md``, such as headers that contradict each other.
 
     If the session cannot use Java classes, `decode` reads all records, and a warning is logged once.
     With Spark Connect the function's jar is sent to the server, or the jar at the path in the
@@ -75,17 +77,19 @@ def decode_events(df: DataFrame, *, keep: Sequence[str] | None = None, lenient: 
         f"{quote_name(inner)} AS {quote_name(name)}" if inner != name else quote_name(name)
         for name, inner in names.items()
     ]
-    sql = None if lenient else reader_sql(df)
+    sql = reader_sql(df, lenient=lenient)
     inner = list(names.values())
     if sql is None:
         return _decode_in_python(df, inner, outer, lenient=lenient)
-    return _decode_in_java(df, sql, inner, outer)
+    return _decode_in_java(df, sql, inner, outer, lenient=lenient)
 
 
-def _decode_in_java(df: DataFrame, sql: str, kept: Sequence[str], outer: Sequence[str]) -> DataFrame:
+def _decode_in_java(
+    df: DataFrame, sql: str, kept: Sequence[str], outer: Sequence[str], *, lenient: bool
+) -> DataFrame:
     """Return the events; each stays one struct until the last step, so that it is copied in one piece."""
-    df = _read_in_java(df, sql, kept).withColumn(PREFIX + "decoded", _decoded(lenient=False))
-    event = f"{coalesce_sql(PREFIX + 'read', PREFIX + 'decoded')} AS {PREFIX}event"
+    df = _read_in_java(df, sql, kept).withColumn(PREFIX + "decoded", _decoded(lenient=lenient))
+    event = f"{coalesce_sql(PREFIX + 'read', PREFIX + 'decoded', lenient=lenient)} AS {PREFIX}event"
     return df.selectExpr(event, *map(quote_name, kept)).selectExpr(f"{PREFIX}event.*", *outer)
 
 

@@ -94,6 +94,9 @@ def _attributes(luck: random.Random) -> dict[str, Any]:
     if luck.random() < 0.3:
         name = luck.choice(tuple(made))
         made[name.upper() if luck.random() < 0.5 else name.capitalize()] = luck.choice(("v", made[name]))
+    if luck.random() < 0.1:
+        name = luck.choice(("id", "source", "type", "specversion"))
+        made[luck.choice((name.upper(), name.capitalize()))] = made.pop(name, "1.0")
     if luck.random() < 0.2:
         made[luck.choice(("source", "time", "subject", "dataschema"))] = luck.choice(_VALUES)
     names = list(made)

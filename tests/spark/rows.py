@@ -52,13 +52,13 @@ def read_back(decoded: DataFrame) -> dict[int, dict[str, Any]]:
     return {(fields := row_fields(row)).pop("offset"): fields for row in rows}
 
 
-def read_by_java(df: DataFrame) -> dict[int, dict[str, Any]]:
+def read_by_java(df: DataFrame, *, lenient: bool = False) -> dict[int, dict[str, Any]]:
     """Return the events that the Java function reads, without the records that it leaves to `decode`."""
     from cloudevents_kafka.spark import decode as spark_decode
     from cloudevents_kafka.spark._columns import PREFIX
     from cloudevents_kafka.spark.fast.java_reader import reader_sql
 
-    sql = reader_sql(df)
+    sql = reader_sql(df, lenient=lenient)
     assert sql is not None
     read = spark_decode._read_in_java(df, sql, ["offset"])
     read = read.select(f"{PREFIX}read.*", f"{PREFIX}packed", "offset")

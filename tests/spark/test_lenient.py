@@ -111,17 +111,19 @@ def test_sql_and_one_struct(spark: SparkSession) -> None:
 @pytest.mark.usefixtures("reader", "registry")
 def test_registered_extensions(spark: SparkSession) -> None:
     """Types and rules that a user registered decide what is tolerated."""
-    register_extension("lucky", AttributeType.INTEGER, rule="must be 7", accepts=lambda value: value == 7)
+    register_extension(
+        "comexamplelucky", AttributeType.INTEGER, rule="must be 7", accepts=lambda value: value == 7
+    )
     register_extension("comexampleflag", AttributeType.BOOLEAN, needs=["subject"])
-    register_extension("partitionkey", AttributeType.INTEGER)
+    register_extension("comexamplecount", AttributeType.INTEGER)
     values: list[dict[str, Any]] = [
-        {"lucky": "7"},
-        {"Lucky": "8"},
-        {"lucky": ""},
-        {"comexampleflag": "True", "partitionkey": "5"},
-        {"comexampleFlag": "TRUE", "subject": "", "partitionkey": 5},
-        {"partitionkey": ""},
-        {"partitionkey": {}},
+        {"comexamplelucky": "7"},
+        {"comexampleLucky": "8"},
+        {"comexamplelucky": ""},
+        {"comexampleflag": "True", "comexamplecount": "5"},
+        {"comexampleFlag": "TRUE", "subject": "", "comexamplecount": 5},
+        {"comexamplecount": ""},
+        {"comexamplecount": {}},
     ]
     records = [binary({**BASE, **{n: v for n, v in more.items() if isinstance(v, str)}}) for more in values]
     records += [Record(value=structured({**BASE, **more}).value) for more in values]

@@ -35,7 +35,7 @@ _ready: Final[WeakSet[Any]] = WeakSet()
 _refused: Final[WeakSet[Any]] = WeakSet()
 
 
-def reader_sql(df: DataFrame) -> str | None:
+def reader_sql(df: DataFrame, *, lenient: bool = False) -> str | None:
     """Return SQL that decodes ``value`` and ``headers`` to a struct of `event_schema`.
 
     Its value is null for records that the Java function leaves to `decode`. Return None if the
@@ -44,7 +44,7 @@ def reader_sql(df: DataFrame) -> str | None:
     if not _has_function(df.sparkSession):
         return None
     left, known = extension_texts()
-    return f"{_CATALOG}.read(`value`, headers, '{left}', '{known}')"
+    return f"{_function('read', lenient=lenient)}(`value`, headers, '{left}', '{known}')"
 
 
 def extension_texts() -> tuple[str, str]:
@@ -60,13 +60,18 @@ def extension_texts() -> tuple[str, str]:
             left.append(name)
         else:
             needs = [f"+{needed}" for needed in extension.needs]
-            known.append(" ".join([name, extension.type.value, *filter(None, rules), *needs]))
+            words = [name, extension.type.value, *filter(None, rules), f"@{extension.clause}", *needs]
+            known.append(" ".join(words))
     return ",".join(left), ",".join(known)
 
 
-def coalesce_sql(read: str, decoded: str) -> str:
+def coalesce_sql(read: str, decoded: str, *, lenient: bool = False) -> str:
     """Return SQL for the first of two structs, of `event_schema` and of `wire_schema`, that is not null."""
-    return f"{_CATALOG}.coalesce({read}, {decoded})"
+    return f"{_function('coalesce', lenient=lenient)}({read}, {decoded})"
+
+
+def _function(name: str, *, lenient: bool) -> str:
+    return f"{_CATALOG}.{name}_lenient" if lenient else f"{_CATALOG}.{name}"
 
 
 def few_sql(text: str, most_bytes: int) -> str:
@@ -95,7 +100,8 @@ def _has_function(spark: SparkSession) -> bool:
         if not is_set:
             _add_function(spark, is_local=is_local)
         # Planned, not run: fails if the classes are missing.
-        _ = spark.sql(f"SELECT {coalesce_sql('NULL', 'NULL')}, {few_sql('NULL', 0)}").schema
+        coalesce = coalesce_sql("NULL", "NULL", lenient=True)
+        _ = spark.sql(f"SELECT {coalesce}, {few_sql('NULL', 0)}").schema
     except _errors() as error:
         if not is_set:
             spark.conf.unset(_SETTING)

@@ -12,7 +12,8 @@ import org.apache.spark.unsafe.types.UTF8String;
 /**
  * The attributes of one event, each checked when it is added; rules about several at the end.
  *
- * An attribute that breaks a rule is refused; Python then names the rule.
+ * An attribute that breaks a rule is refused; Python then names the rule. Lenient reading corrects the
+ * values that known producers write, leaves out or renames others, and lists these deviations.
  */
 final class Attributes {
     private static final byte[] ID = Text.word("id");
@@ -30,15 +31,16 @@ final class Attributes {
     private static final byte[] MINUS_ZERO = Text.word("-0");
     private static final UTF8String INTEGER = UTF8String.fromString("Integer");
     private static final int MAX_COMPARED = 16; // more extensions are found by their hash
+    private static final int MAX_OTHERS = 16;
     private static final int FIELDS = 15; // of an event's row: those below, and the error as the last
     private static final int AT_ID = 0, AT_SOURCE = 1, AT_TYPE = 2, AT_SPECVERSION = 3, AT_SUBJECT = 4, AT_TIME = 5,
         AT_TIME_TEXT = 6, AT_DATACONTENTTYPE = 7, AT_DATASCHEMA = 8, AT_EXTENSIONS = 9, AT_EXTENSION_TYPES = 10,
-        AT_DATA = 11, AT_DATA_KIND = 12, AT_MODE = 13, NOT_CORE = -1;
+        AT_DATA = 11, AT_DATA_KIND = 12, AT_MODE = 13, AT_TOLERATED = 15, NOT_CORE = -1;
 
     private static volatile byte[] schema = Text.word("a:"); // the last valid dataschema: many events have the same
 
     private final Extensions known;
-    private final Object[] fields = new Object[FIELDS];
+    private final Object[] fields;
     private UTF8String[] names = new UTF8String[4];
     private UTF8String[] texts = new UTF8String[4];
     private UTF8String[] types = null; // of the extensions, null for texts and for known types
@@ -48,10 +50,18 @@ final class Attributes {
     private int relations = 0;
     private UTF8String[] absent = null; // the names of attributes that are null
     private int absences = 0;
+    private byte[][] otherNames = null, otherTexts = null; // members whose names are not those of attributes
+    private UTF8String[] otherTypes = null;
+    private boolean[] nested = null; // whether such a member was an object or a list
+    private int others = 0;
     MediaType contentType = null; // that of datacontenttype
+    final Deviations found; // null if reading is strict
+    boolean unmarked = false; // whether only the attributes show that the record is an event
 
-    Attributes(Extensions known) {
+    Attributes(Extensions known, boolean lenient) {
         this.known = known;
+        fields = new Object[lenient ? AT_TOLERATED + 1 : FIELDS];
+        found = lenient ? new Deviations() : null;
     }
 
     /** Add an attribute; return false if it breaks a rule. */
@@ -63,8 +73,9 @@ final class Attributes {
     boolean addString(byte[] n, int from, int to, byte[] b, int begin, int end) {
         int at = core(n, from, to);
         if (at == NOT_CORE) return addExtension(n, from, to, b, begin, end, null);
-        // N-05: each attribute at most once: none is empty
-        if (fields[at] != null || begin == end || !isValid(at, b, begin, end)) return false;
+        if (fields[at] != null) return false; // N-05: each attribute at most once
+        // none is empty
+        if (begin == end || !isValid(at, b, begin, end)) return found != null && correct(at, b, begin, end);
         fields[at] = UTF8String.fromBytes(b, begin, end - begin);
         return true;
     }
@@ -102,6 +113,35 @@ final class Attributes {
         }
     }
 
+    /** Add a value that breaks a rule as lenient reading does; return false if it refuses it, or for other rules. */
+    private boolean correct(int at, byte[] b, int begin, int end) {
+        if (begin == end) {
+            if (at != AT_SUBJECT && at != AT_TIME_TEXT) return false;
+            found.addValue(at == AT_SUBJECT ? Deviations.NO_SUBJECT : Deviations.NO_TIME);
+            byte[] name = at == AT_SUBJECT ? SUBJECT : TIME;
+            addAbsent(name, 0, name.length);
+            return true;
+        }
+        boolean quoted = Text.isQuoted(b, begin, end);
+        int from = quoted ? begin + 1 : begin, to = quoted ? end - 1 : end;
+        if (at == AT_TIME_TEXT) {
+            byte[] text = Arrays.copyOfRange(b, from, to);
+            if (text.length > 10 && text[10] == ' ') text[10] = 'T';
+            if (!isValid(at, text, 0, text.length)) return false;
+            fields[at] = UTF8String.fromBytes(text);
+            found.addValue(Deviations.TIME);
+            return true;
+        }
+        if (at != AT_SOURCE && at != AT_DATASCHEMA) return false;
+        if (!quoted || !isValid(at, b, from, to)) { // kept as it is
+            from = begin;
+            to = end;
+        }
+        fields[at] = UTF8String.fromBytes(b, from, to - from);
+        found.addValue(at == AT_SOURCE ? Deviations.SOURCE : Deviations.SCHEMA);
+        return true;
+    }
+
     private static boolean isSchema(byte[] b, int begin, int end) {
         byte[] last = schema;
         if (Arrays.equals(b, begin, end, last, 0, last.length)) return true;
@@ -121,7 +161,22 @@ final class Attributes {
         UTF8String listed = type;
         if (extension != null) {
             if (extension.type == null) return false;
-            if (type != null && !type.equals(extension.type) || !extension.accepts(b, begin, end)) return false;
+            if (type != null && !type.equals(extension.type)) return false;
+            if (!extension.accepts(b, begin, end)) {
+                if (found == null || type != null) return false;
+                UTF8String name = UTF8String.fromBytes(n, from, to - from);
+                if (begin == end) {
+                    if (!extension.isLeftOutIfEmpty()) return false;
+                    found.addValue(Deviations.problem(name, Deviations.EMPTY, extension.clause));
+                    addAbsent(n, from, to);
+                    return true;
+                }
+                b = extension.corrected(b, begin, end);
+                if (b == null) return false;
+                begin = 0;
+                end = b.length;
+                found.addValue(Deviations.problem(name, Deviations.BOOLEAN, Deviations.BOOLEAN_CLAUSE));
+            }
             if (extension.isRelated()) relate(extension);
             type = extension.type;
             listed = null; // the name says it
@@ -171,8 +226,80 @@ final class Attributes {
         absent[absences++] = UTF8String.fromBytes(n, from, to - from);
     }
 
+    /** Add an extension that is an object or a list; this is its text, without white space. */
+    boolean addNested(byte[] n, int from, int to, byte[] text) {
+        if (core(n, from, to) != NOT_CORE) return false;
+        found.addNested(UTF8String.fromBytes(n, from, to - from));
+        return add(n, from, to, text, 0, text.length);
+    }
+
+    /** Add a member whose name is not that of an attribute, for {@link #addOthers}. */
+    boolean addOther(byte[] name, byte[] text, UTF8String type, boolean isNested) {
+        if (others == MAX_OTHERS || !Text.isString(text, 0, text.length)) return false;
+        if (others == 0) {
+            otherNames = new byte[MAX_OTHERS][];
+            otherTexts = new byte[MAX_OTHERS][];
+            otherTypes = new UTF8String[MAX_OTHERS];
+            nested = new boolean[MAX_OTHERS];
+        }
+        otherNames[others] = name;
+        otherTexts[others] = text;
+        otherTypes[others] = type;
+        nested[others++] = isNested;
+        return true;
+    }
+
+    /**
+     * Add the other members under their names in lower case; leave out those for which there is none.
+     *
+     * @return false if Python decides, also because it lists the deviations in another order
+     */
+    boolean addOthers() {
+        if (others > 0 && unmarked && !hasRequired()) return false; // these need their exact names
+        int valued = found.valued, nests = found.nests, ignored = 0;
+        byte[][] taken = new byte[others][];
+        for (int n = 0; n < others; n++) {
+            UTF8String name = UTF8String.fromBytes(otherNames[n]);
+            byte[] lower = Text.lowerCase(otherNames[n], 0, otherNames[n].length);
+            boolean valid = lower != null && Text.isName(lower, 0, lower.length) && !Arrays.equals(DATA, lower);
+            if (valid && (isAbsent(lower) || isIn(taken, lower, n))) return false;
+            if (!valid || text(lower) != null) { // N-01; the attribute with the valid name takes precedence
+                if (nested[n]) return false;
+                found.addIgnored(name);
+                ignored++;
+                continue;
+            }
+            taken[n] = lower;
+            found.addMember(name, lower);
+            byte[] text = otherTexts[n];
+            boolean added = nested[n] ? addNested(lower, 0, lower.length, text)
+                : otherTypes[n] == null ? add(lower, 0, lower.length, text, 0, text.length)
+                : addTyped(lower, 0, lower.length, text, 0, text.length, otherTypes[n]);
+            if (!added) return false;
+        }
+        if (ignored > 0) return found.valued == ignored && found.nests == 0;
+        return (valued == 0 || found.valued == valued) && (nests == 0 || found.nests == nests);
+    }
+
+    private static boolean isIn(byte[][] names, byte[] name, int count) {
+        for (int n = 0; n < count; n++) {
+            if (names[n] != null && Arrays.equals(names[n], name)) return true;
+        }
+        return false;
+    }
+
+    private boolean isAbsent(byte[] name) {
+        for (int n = 0; n < absences; n++) {
+            if (Arrays.equals(absent[n].getBytes(), name)) return true;
+        }
+        return false;
+    }
+
     private boolean isAnyRepeated() {
         Set all = new HashSet(Arrays.asList(Arrays.copyOf(names, extensions)));
+        for (int n = 0; n < others; n++) {
+            if (!all.add(UTF8String.fromBytes(otherNames[n]))) return true;
+        }
         for (int n = 0; n < absences; n++) {
             byte[] name = absent[n].getBytes();
             int at = core(name, 0, name.length);
@@ -207,23 +334,30 @@ final class Attributes {
         return null;
     }
 
+    boolean hasContentType() {
+        return fields[AT_DATACONTENTTYPE] != null;
+    }
+
     /** Return whether a text is datacontenttype. */
     boolean isContentType(byte[] text) {
         UTF8String received = (UTF8String) fields[AT_DATACONTENTTYPE];
         return received != null && received.equals(UTF8String.fromBytes(text));
     }
 
+    private boolean hasRequired() {
+        return fields[AT_ID] != null && fields[AT_SOURCE] != null && fields[AT_TYPE] != null && fields[AT_SPECVERSION] != null;
+    }
+
     /** Return the row of the event, or null if attributes are missing or break a rule together. */
     InternalRow row(byte[] data, UTF8String kind, UTF8String mode) {
-        for (int at = AT_ID; at <= AT_SPECVERSION; at++) {
-            if (fields[at] == null) return null; // REQUIRED
-        }
-        if (absences > 0 && isAnyRepeated() || relations > 0 && !areRelationsValid()) return null;
+        if (!hasRequired()) return null; // REQUIRED
+        if ((absences > 0 || others > 1) && isAnyRepeated() || relations > 0 && !areRelationsValid()) return null;
         fields[AT_EXTENSIONS] = new ArrayBasedMapData(array(names, extensions), array(texts, extensions));
         fields[AT_EXTENSION_TYPES] = extensionTypes();
         fields[AT_DATA] = data;
         fields[AT_DATA_KIND] = kind;
         fields[AT_MODE] = mode;
+        if (found != null) fields[AT_TOLERATED] = found.array();
         return new GenericInternalRow(fields);
     }
 

@@ -15,6 +15,7 @@ final class Document {
     private static final byte[] TRUE = Text.word("true");
     private static final byte[] FALSE = Text.word("false");
     private static final byte[] NULL = Text.word("null");
+    private static final int MAX_LEVELS = 32, MAX_DIGITS = 15; // of objects and lists that are kept as text
     private static final int NONE = -1; // no index: the grammar is broken
     private static final String ESCAPES = "\"\\/bfnrt";
     private static final String ESCAPED = "\"\\/\b\f\n\r\t";
@@ -38,8 +39,12 @@ final class Document {
         words = Text.words(value);
     }
 
-    /** Read all attributes and the payload; return false if a rule is broken, or the charset is left to Python. */
-    boolean read(Attributes attributes) {
+    /**
+     * Read all attributes and the payload; return false if a rule is broken, or the charset is left to Python.
+     *
+     * @param ofData the content type of data without one, or null
+     */
+    boolean read(Attributes attributes, byte[] ofData) {
         if (!Text.isUtf8(words, b)) return false;
         skipSpace();
         if (!skip('{')) return false;
@@ -53,7 +58,9 @@ final class Document {
             if (!skip('}')) return false;
         }
         skipSpace();
-        return at == b.length && readPayload(attributes);
+        if (at < b.length) return false;
+        if (ofData != null && !attributes.hasContentType() && !attributes.addContentType(ofData)) return false;
+        return (attributes.found == null || attributes.addOthers()) && readPayload(attributes);
     }
 
     private boolean member(Attributes attributes) {
@@ -78,6 +85,10 @@ final class Document {
             return valid;
         }
         if (Text.is(DATA_BASE64, name, from, to)) return base64();
+        if (attributes.found != null && at < b.length) {
+            if (b[at] == '{' || b[at] == '[') return nested(attributes, name, from, to);
+            if (!Text.isName(name, from, to)) return other(attributes, name, from, to);
+        }
         int begin = at;
         if (at < b.length && b[at] == '"') {
             if (!text()) return false;
@@ -90,8 +101,79 @@ final class Document {
             attributes.addAbsent(name, from, to);
             return true;
         }
-        UTF8String type = skipWord(TRUE) || skipWord(FALSE) ? BOOLEAN : integer() ? INTEGER : null;
+        UTF8String type = scalarType();
         return type != null && attributes.addTyped(name, from, to, b, begin, at, type);
+    }
+
+    /** Move behind a Boolean or an Integer, and return its type; null for any other value. */
+    private UTF8String scalarType() {
+        return skipWord(TRUE) || skipWord(FALSE) ? BOOLEAN : integer() ? INTEGER : null;
+    }
+
+    /** Read a member whose name is not that of an attribute. */
+    private boolean other(Attributes attributes, byte[] name, int from, int to) {
+        int begin = at;
+        if (skipWord(NULL)) {
+            attributes.addAbsent(name, from, to);
+            return true;
+        }
+        UTF8String type = null;
+        byte[] text;
+        if (b[at] == '"') {
+            if (!text()) return false;
+            text = escaped ? unescaped(begin + 1, at - 1) : Arrays.copyOfRange(b, begin + 1, at - 1);
+        } else {
+            type = scalarType();
+            text = type == null ? null : Arrays.copyOfRange(b, begin, at);
+        }
+        return text != null && attributes.addOther(Arrays.copyOfRange(name, from, to), text, type, false);
+    }
+
+    /** Read an attribute that is an object or a list. */
+    private boolean nested(Attributes attributes, byte[] name, int from, int to) {
+        int begin = at;
+        byte[] text = value() ? dense(begin, at) : null;
+        if (text == null) return false;
+        if (Text.isName(name, from, to)) return attributes.addNested(name, from, to, text);
+        return attributes.addOther(Arrays.copyOfRange(name, from, to), text, null, true);
+    }
+
+    /**
+     * Return JSON without the white space between its parts.
+     *
+     * @return null if it has many levels, a number of many digits or with an exponent, or an escaped
+     * character, which Python's parser may refuse
+     */
+    private byte[] dense(int from, int to) {
+        byte[] text = new byte[to - from];
+        int length = 0, levels = 0, digits = 0;
+        boolean inText = false;
+        for (int n = from; n < to; n++) {
+            byte c = b[n];
+            if (inText) {
+                if (c == '\\') {
+                    text[length++] = c;
+                    c = b[++n];
+                    if (c == 'u') return null;
+                } else if (c == '"') {
+                    inText = false;
+                }
+            } else if (c == ' ' || c == '\n' || c == '\r' || c == '\t') {
+                continue;
+            } else if (c == '"') {
+                inText = true;
+            } else if (c == '{' || c == '[') {
+                if (++levels > MAX_LEVELS) return null;
+            } else if (c == '}' || c == ']') {
+                levels--;
+            } else if ((c | 0x20) == 'e' && digits > 0) {
+                return null;
+            }
+            digits = !inText && (Text.isDigit(c) || c == '.') ? digits + 1 : 0;
+            if (digits > MAX_DIGITS) return null;
+            text[length++] = c;
+        }
+        return Arrays.copyOf(text, length);
     }
 
     private boolean integer() {

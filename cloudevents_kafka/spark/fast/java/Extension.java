@@ -6,8 +6,8 @@ import org.apache.spark.unsafe.types.UTF8String;
 /**
  * A known extension: the type and the rules of its value.
  *
- * Its description has words with spaces between them: the name, the type, rules, and {@code +name}
- * for each attribute that it needs.
+ * Its description has words with spaces between them: the name, the type, rules, {@code @} and the
+ * clause of its document, and {@code +name} for each attribute that it needs.
  */
 final class Extension {
     private static final UTF8String INTEGER = UTF8String.fromString("Integer");
@@ -26,6 +26,7 @@ final class Extension {
     final boolean noSchema;
     final boolean notBeforeStart;
     final byte[][] needs;
+    final UTF8String clause;
     private final boolean notEmpty, positive, notNegative, mustBeTrue, list;
 
     Extension(String description) {
@@ -40,6 +41,8 @@ final class Extension {
         list = rules.indexOf(" list ") > 0;
         noSchema = rules.indexOf(" no-schema ") > 0;
         notBeforeStart = rules.indexOf(" not-before-start ") > 0;
+        int mark = rules.indexOf(" @");
+        clause = mark < 0 ? null : UTF8String.fromString(rules.substring(mark + 2, rules.indexOf(' ', mark + 1)));
         String[] needed = rules.substring(rules.indexOf(" +") + 1).split(" ");
         needs = new byte[rules.indexOf(" +") < 0 ? 0 : needed.length][];
         for (int n = 0; n < needs.length; n++) needs[n] = Text.word(needed[n].substring(1));
@@ -48,6 +51,19 @@ final class Extension {
     /** Return whether rules are about other attributes, too. */
     boolean isRelated() {
         return needs.length > 0 || noSchema || notBeforeStart;
+    }
+
+    /** Return whether lenient reading leaves out an empty text, and no other rule decides. */
+    boolean isLeftOutIfEmpty() {
+        return notEmpty && clause != null && !isRelated();
+    }
+
+    /** Return the text of a Boolean in capital letters or quotation marks as it is valid, or null. */
+    byte[] corrected(byte[] b, int from, int to) {
+        if (!type.equals(BOOLEAN)) return null;
+        boolean quoted = Text.isQuoted(b, from, to);
+        byte[] lower = quoted ? Text.lowerCase(b, from + 1, to - 1) : Text.lowerCase(b, from, to);
+        return lower != null && accepts(lower, 0, lower.length) ? lower : null;
     }
 
     /** Return whether a text, which is a String, has the type and keeps the rules about itself. */

@@ -17,7 +17,8 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * A catalog of Spark with the functions {@code read}, {@code coalesce} and {@code few}.
+ * A catalog of Spark with the functions {@code read}, {@code coalesce}, each also for lenient reading,
+ * and {@code few}.
  *
  * Spark compiles calls of their static methods {@code invoke} into its own code. The types of
  * their columns are options of the catalog, in JSON, which, unlike DDL, does not depend on the
@@ -41,27 +42,42 @@ public final class Functions implements FunctionCatalog {
     public Identifier[] listFunctions(String[] namespace) {
         if (namespace.length > 0) return new Identifier[0];
         return new Identifier[] {
-            Identifier.of(namespace, "read"), Identifier.of(namespace, "coalesce"), Identifier.of(namespace, "few"),
+            Identifier.of(namespace, "read"), Identifier.of(namespace, "read_lenient"),
+            Identifier.of(namespace, "coalesce"), Identifier.of(namespace, "coalesce_lenient"),
+            Identifier.of(namespace, "few"),
         };
     }
 
     public UnboundFunction loadFunction(Identifier identifier) throws NoSuchFunctionException {
         if (identifier.namespace().length == 0) {
-            if ("read".equals(identifier.name())) return new Read(row);
+            if ("read".equals(identifier.name())) return new Read("read", DataType.fromJson(row));
+            if ("read_lenient".equals(identifier.name())) return new ReadLenient(lenient(row));
             if ("few".equals(identifier.name())) return new Few();
-            if ("coalesce".equals(identifier.name())) return new Coalesce(row, wire);
+            if ("coalesce".equals(identifier.name())) {
+                return new Coalesce("coalesce", DataType.fromJson(row), DataType.fromJson(wire));
+            }
+            if ("coalesce_lenient".equals(identifier.name())) {
+                return new Coalesce("coalesce_lenient", lenient(row), lenient(wire));
+            }
         }
         throw new NoSuchFunctionException(identifier);
+    }
+
+    /** Return a type of an event with the column of what lenient reading accepts. */
+    private static DataType lenient(String type) {
+        StructType problem = new StructType().add("attribute", DataTypes.StringType)
+            .add("rule", DataTypes.StringType).add("clause", DataTypes.StringType);
+        return ((StructType) DataType.fromJson(type)).add("tolerated", DataTypes.createArrayType(problem));
     }
 
     /** A function of events; Spark finds its code, a static method {@code invoke}, in the class itself. */
     private abstract static class Function implements UnboundFunction, ScalarFunction {
         private final String name;
-        private final String row;
+        private final DataType result;
 
-        Function(String name, String row) {
+        Function(String name, DataType result) {
             this.name = name;
-            this.row = row;
+            this.result = result;
         }
 
         public String name() {
@@ -77,22 +93,22 @@ public final class Functions implements FunctionCatalog {
         }
 
         public DataType resultType() {
-            return DataType.fromJson(row);
+            return result;
         }
     }
 
     /** {@code read(value, headers, left, known)}: see {@link Reader#read}. */
-    public static final class Read extends Function {
-        Read(String row) {
-            super("read", row);
+    public static class Read extends Function {
+        Read(String name, DataType result) {
+            super(name, result);
         }
 
         public static InternalRow invoke(byte[] value, ArrayData headers, UTF8String left, UTF8String known) {
-            return headers == null ? null : Reader.read(value, headers, Extensions.of(left, known));
+            return headers == null ? null : Reader.read(value, headers, Extensions.of(left, known), false);
         }
 
         public String description() {
-            return "read(value, headers, left, known): the event of a record, null for those left to Python";
+            return name() + "(value, headers, left, known): the event of a record, null for those left to Python";
         }
 
         public DataType[] inputTypes() {
@@ -105,6 +121,17 @@ public final class Functions implements FunctionCatalog {
         }
     }
 
+    /** {@code read_lenient(value, headers, left, known)}: the same, lenient. */
+    public static final class ReadLenient extends Read {
+        ReadLenient(DataType result) {
+            super("read_lenient", result);
+        }
+
+        public static InternalRow invoke(byte[] value, ArrayData headers, UTF8String left, UTF8String known) {
+            return Reader.read(value, headers, Extensions.of(left, known), true);
+        }
+    }
+
     /**
      * {@code coalesce(read, decoded)}: the first that is not null.
      *
@@ -114,9 +141,9 @@ public final class Functions implements FunctionCatalog {
     public static final class Coalesce extends Function {
         private final DataType[] types;
 
-        Coalesce(String row, String wire) {
-            super("coalesce", row);
-            types = new DataType[] {DataType.fromJson(row), DataType.fromJson(wire)};
+        Coalesce(String name, DataType row, DataType wire) {
+            super(name, row);
+            types = new DataType[] {row, wire};
         }
 
         public static InternalRow invoke(InternalRow read, InternalRow decoded) {
@@ -124,7 +151,7 @@ public final class Functions implements FunctionCatalog {
         }
 
         public String description() {
-            return "coalesce(read, decoded): the first that is not null";
+            return name() + "(read, decoded): the first that is not null";
         }
 
         public DataType[] inputTypes() {
@@ -141,7 +168,7 @@ public final class Functions implements FunctionCatalog {
         private static final ThreadLocal LEFT = new ThreadLocal();
 
         Few() {
-            super("few", null);
+            super("few", DataTypes.StringType);
         }
 
         public static UTF8String invoke(UTF8String text, int bytes) {
@@ -163,10 +190,6 @@ public final class Functions implements FunctionCatalog {
 
         public DataType[] inputTypes() {
             return new DataType[] {DataTypes.StringType, DataTypes.IntegerType};
-        }
-
-        public DataType resultType() {
-            return DataTypes.StringType;
         }
 
         public boolean isDeterministic() {

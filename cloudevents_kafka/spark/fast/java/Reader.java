@@ -12,10 +12,15 @@ import org.apache.spark.unsafe.types.UTF8String;
  * names what is wrong: events in other formats; data of structured mode in a charset other than
  * UTF-8 and US-ASCII; extensions that a user registered with a function that accepts values; and
  * JSON if a user registered another format of that name.
+ *
+ * Lenient reading also reads what known producers write: JSON without its content-type, names of headers
+ * with another prefix or case, and what {@link Attributes} corrects. It is Python's wherever several
+ * headers may mean the same.
  */
 final class Reader {
     private static final byte[] CONTENT_TYPE = Text.word("content-type");
     private static final byte[] PREFIX = Text.word("ce_");
+    private static final byte[] DATACONTENTTYPE = Text.word("datacontenttype");
     private static final byte[] CONTENT_TYPE_COPY = Text.word("ce_datacontenttype");
     private static final byte[] CLOUDEVENTS = Text.word("application/cloudevents");
     private static final byte[] JSON = Text.word("application/cloudevents+json");
@@ -27,9 +32,9 @@ final class Reader {
     private Reader() {}
 
     /** Return the row of the event; null for a record that is left to Python. */
-    static InternalRow read(byte[] value, ArrayData headers, Extensions known) {
+    static InternalRow read(byte[] value, ArrayData headers, Extensions known, boolean lenient) {
         byte[] contentType = null;
-        int count = headers.numElements();
+        int count = headers == null ? 0 : headers.numElements();
         byte[][] names = new byte[count][]; // null for headers that are null, have no name or have no value
         for (int n = 0; n < count; n++) {
             if (headers.isNullAt(n)) continue;
@@ -43,9 +48,12 @@ final class Reader {
         }
         // K-09: structured mode if the "value is prefixed with the CloudEvents media type".
         if (contentType != null && Text.startsWithAnyCase(CLOUDEVENTS, contentType, 0, contentType.length)) {
-            return known.readsJson && isJson(contentType) ? structured(value, known) : null;
+            if (!known.readsJson || !isJson(contentType) || lenient && HeaderName.mayBeAmbiguous(names)) return null;
+            return structured(value, new Attributes(known, lenient), null);
         }
-        return binary(value, names, headers, contentType, known);
+        if (!lenient) return binary(value, names, headers, contentType, known);
+        return HeaderName.isAny(names) ? nearlyBinary(value, names, headers, contentType, known)
+            : unmarked(value, contentType, known);
     }
 
     /** Return whether a media type is that of the JSON format in UTF-8; its parameters need not be valid. */
@@ -60,15 +68,75 @@ final class Reader {
         return true;
     }
 
-    private static InternalRow structured(byte[] value, Extensions known) {
+    private static InternalRow structured(byte[] value, Attributes attributes, byte[] ofData) {
         if (value == null) return null; // K-08: the value has the event
-        Attributes attributes = new Attributes(known);
         Document document = new Document(value);
-        return document.read(attributes) ? attributes.row(document.payload, document.kind, STRUCTURED) : null;
+        return document.read(attributes, ofData) ? attributes.row(document.payload, document.kind, STRUCTURED) : null;
+    }
+
+    /** Read JSON that no header marks as an event. */
+    private static InternalRow unmarked(byte[] value, byte[] contentType, Extensions known) {
+        if (!known.readsJson) return null;
+        byte[] ofData = null;
+        if (contentType != null) {
+            if (!Text.isString(contentType, 0, contentType.length)) return null;
+            MediaType type = MediaType.of(contentType, 0, contentType.length);
+            if (!type.valid) return null;
+            if (!type.json) ofData = contentType; // it is that of the data
+        }
+        Attributes attributes = new Attributes(known, true);
+        attributes.unmarked = true;
+        attributes.found.addContentType(contentType == null);
+        return structured(value, attributes, ofData);
+    }
+
+    /** Read attributes in headers whose names have another prefix or case, too. */
+    private static InternalRow nearlyBinary(byte[] value, byte[][] names, ArrayData headers, byte[] contentType, Extensions known) {
+        Attributes attributes = new Attributes(known, true);
+        if (contentType != null && !attributes.addContentType(contentType)) return null;
+        byte[] copy = null;
+        for (int n = 0; n < names.length; n++) {
+            byte[] name = names[n];
+            int from = HeaderName.attribute(name);
+            if (from < 0) continue;
+            byte[] text = headers.getStruct(n, 2).getBinary(1);
+            if (from == 0) { // content-type
+                if (Text.is(CONTENT_TYPE, name, 0, name.length)) continue;
+                // Several are ambiguous, and an event format would change the mode.
+                if (attributes.hasContentType() || Text.startsWithAnyCase(CLOUDEVENTS, text, 0, text.length)
+                    || !attributes.addContentType(text)) return null;
+                attributes.found.addHeader(UTF8String.fromBytes(name), null);
+                continue;
+            }
+            boolean exact = Text.startsWith(PREFIX, name, 0, name.length);
+            int to = name.length;
+            if (!exact || !Text.isName(name, from, to)) {
+                byte[] lower = Text.lowerCase(name, from, to);
+                if (lower == null || !Text.isName(lower, 0, lower.length)) return null;
+                attributes.found.addHeader(UTF8String.fromBytes(name), lower);
+                name = lower;
+                from = 0;
+                to = lower.length;
+            }
+            if (Text.is(DATACONTENTTYPE, name, from, to)) {
+                if (copy != null) return null;
+                copy = text;
+            } else if (!attributes.add(name, from, to, text, 0, text.length)) {
+                return null;
+            }
+        }
+        Deviations found = attributes.found;
+        if (copy != null && !attributes.isContentType(copy)) {
+            if (attributes.hasContentType() || Text.startsWithAnyCase(CLOUDEVENTS, copy, 0, copy.length)
+                || !attributes.addContentType(copy)) return null;
+            found.addCopy();
+        }
+        if (found.named > 0 && found.valued > 0) return null; // the order of attributes, and which are left out, is Python's
+        return attributes.row(value, null, BINARY);
     }
 
     private static InternalRow binary(byte[] value, byte[][] names, ArrayData headers, byte[] contentType, Extensions known) {
-        Attributes attributes = new Attributes(known);
+        Attributes attributes = new Attributes(known, false);
         // K-04: content-type "MUST be mapped directly" to datacontenttype.
         if (contentType != null && !attributes.addContentType(contentType)) return null;
         boolean copied = false;

@@ -156,6 +156,21 @@ final class Text {
         return true;
     }
 
+    /** Return a text of ASCII in lower case, or null for another one. */
+    static byte[] lowerCase(byte[] b, int from, int to) {
+        byte[] text = new byte[to - from];
+        for (int n = 0; n < text.length; n++) {
+            if (b[from + n] < 0) return null;
+            text[n] = lower(b[from + n]);
+        }
+        return text;
+    }
+
+    /** Return whether a text has quotation marks around at least one character. */
+    static boolean isQuoted(byte[] b, int from, int to) {
+        return to - from > 2 && b[from] == '"' && b[to - 1] == '"';
+    }
+
     private static byte lower(byte c) {
         return 'A' <= c && c <= 'Z' ? (byte) (c | 0x20) : c;
     }
