@@ -63,10 +63,11 @@ def spark_settings(
     formats: Collection[TableFormat] = (),
     kafka: bool = True,
 ) -> dict[str, str]:
-    """Return the settings of the session; those in ``conf`` override the defaults."""
+    """Return the settings of the session; those in ``conf`` override the defaults, or add jars to ours."""
     # First: Java needs all jars when it starts, and a missing one is reported before anything starts.
-    jars = table_jars(formats) + (connector_jars() if kafka else [])
-    conf = table_settings(formats, conf)
+    jars = [str(jar) for jar in (*table_jars(formats), *(connector_jars() if kafka else ()))]
+    jars += filter(None, conf.get("spark.jars", "").split(","))
+    conf = {**table_settings(formats, conf), "spark.jars": ",".join(jars)}
     defaults = {
         "spark.master": master or "local[*]",
         "spark.app.name": "cloudevents-kafka",
@@ -75,7 +76,6 @@ def spark_settings(
         "spark.ui.enabled": str(ui).lower(),
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
-        "spark.jars": ",".join(map(str, jars)),
         # Only the few rows of the counts are shuffled; 200 tasks would take longer than the batch.
         "spark.sql.shuffle.partitions": str(os.cpu_count() or 2),
         "spark.sql.streaming.numRecentProgressUpdates": "20",

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from cloudevents_kafka.jvm import resolve
 from cloudevents_kafka.spark.pipeline import local_session
 from cloudevents_kafka.testing import LocalBroker
 
@@ -138,8 +139,10 @@ def no_other_spark() -> Iterator[None]:
 
 @pytest.fixture(scope="package")
 def session(no_other_spark: None) -> Iterator[SparkSession]:
-    """Start Spark with the connector in this process."""
-    with local_session(master="local[2]", conf={"spark.driver.extraJavaOptions": _QUICK}) as spark:
+    """Start Spark with the connector, Delta, Iceberg and SQLite in this process."""
+    (sqlite,) = resolve(["org.xerial:sqlite-jdbc:3.50.3.0"])  # for a catalog of Iceberg
+    conf = {"spark.driver.extraJavaOptions": _QUICK, "spark.jars": str(sqlite)}
+    with local_session(master="local[2]", conf=conf, formats=("delta", "iceberg")) as spark:
         yield spark
 
 
