@@ -19,13 +19,14 @@ from cloudevents_kafka.spark.pipeline._job import Pipeline, run, start
 from cloudevents_kafka.spark.pipeline._options import PipelineOptions, to_java_settings
 from cloudevents_kafka.spark.pipeline._reports import BatchProgress, Summary
 from cloudevents_kafka.spark.pipeline._session import SparkFailed, local_session
-from cloudevents_kafka.spark.pipeline._store import InUse
+from cloudevents_kafka.spark.pipeline._store import FolderFailed, InUse
 from cloudevents_kafka.spark.pipeline._topics import TopicChanged
 
 __all__ = [
     "BatchCounts",
     "BatchProgress",
     "CountMismatch",
+    "FolderFailed",
     "InUse",
     "PartitionCounts",
     "Pipeline",

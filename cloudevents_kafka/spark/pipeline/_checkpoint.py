@@ -7,6 +7,7 @@ offsets in ``sources/0/0``, a partition that was added later at its offset 0.
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 import msgspec
@@ -17,6 +18,10 @@ from cloudevents_kafka.spark.pipeline._store import Store
 
 _METADATA: Final = "metadata"
 _FIRST_OFFSETS: Final = "sources/0/0"
+_OFFSETS: Final = "offsets"
+_COMMITS: Final = "commits"
+_NUMBER: Final = re.compile(r"[+-]?\d+")
+_VERSION: Final = re.compile(rb"v[1-9][0-9]*")
 _EndOffsets = dict[str, dict[str, int]]
 
 
@@ -36,7 +41,15 @@ class Checkpoint:
         return self._store.url("")
 
     def query_id(self) -> str | None:
-        """Return the id of its query, or None before the first run."""
+        """Return the id of its query, or None before the first run.
+
+        Raises `WrongCheckpoint` if Spark cannot continue, because one of its files is damaged.
+        """
+        query_id = self._query_id()
+        self._check_logs()
+        return query_id
+
+    def _query_id(self) -> str | None:
         if not self._store.exists(_METADATA):
             return None
         content = self._store.read(_METADATA)
@@ -45,26 +58,55 @@ class Checkpoint:
         except (msgspec.MsgspecError, KeyError) as error:
             raise self._damaged(_METADATA, str(error)) from error
 
+    def _check_logs(self) -> None:
+        """Raise `WrongCheckpoint` if one of the files that Spark reads at a start is damaged."""
+        offsets, commits = self._numbers(_OFFSETS), self._numbers(_COMMITS)
+        if self._store.exists(_FIRST_OFFSETS):
+            self._end_offsets(_FIRST_OFFSETS)
+        if offsets:
+            last = max(offsets)
+            self._end_offsets(f"{_OFFSETS}/{last}")
+            if last:
+                self._end_offsets(f"{_OFFSETS}/{last - 1}")
+        if commits:
+            self._check_commit(f"{_COMMITS}/{max(commits)}")
+
+    def _check_commit(self, path: str) -> None:
+        lines = self._store.read(path).splitlines()
+        if len(lines) < 2 or not _VERSION.fullmatch(lines[0]):
+            raise self._damaged(path, f"it must begin with a version such as v1, got {lines[:1]}")
+        try:
+            msgspec.json.decode(lines[1], type=dict[str, msgspec.Raw])
+        except msgspec.MsgspecError as error:
+            raise self._damaged(path, str(error)) from error
+
     def last_committed(self) -> BatchPlan | None:
         """Return the last batch that Spark has committed, with empty ranges at its ends, or None."""
-        numbers = self._numbers("commits")
-        if not numbers or not self._store.exists(f"offsets/{max(numbers)}"):
+        numbers = self._numbers(_COMMITS)
+        if not numbers or not self._store.exists(f"{_OFFSETS}/{max(numbers)}"):
             return None
-        ends = self._end_offsets(f"offsets/{max(numbers)}")
+        ends = self._end_offsets(f"{_OFFSETS}/{max(numbers)}")
         return _plan(max(numbers), ends, ends)
 
     def last_planned(self) -> BatchPlan | None:
         """Return the last batch that Spark has planned, or None."""
-        numbers = self._numbers("offsets")
+        numbers = self._numbers(_OFFSETS)
         return self.plan(max(numbers)) if numbers else None
 
     def _numbers(self, folder: str) -> list[int]:
-        return [int(name) for name in self._store.list_names(folder) if name.isdecimal()]
+        """Return the numbers of a log's files; raise `WrongCheckpoint` for a name that Spark misreads."""
+        numbers = []
+        for name in self._store.list_names(folder):
+            if _NUMBER.fullmatch(name):  # Spark ignores other names
+                if str(int(name)) != name or int(name) < 0:
+                    raise self._damaged(f"{folder}/{name}", "its name must be a number as Spark writes it")
+                numbers.append(int(name))
+        return numbers
 
     def plan(self, batch: int) -> BatchPlan:
         """Return the offsets that Spark planned for a batch."""
-        starts = self._end_offsets(f"offsets/{batch - 1}" if batch else _FIRST_OFFSETS)
-        return _plan(batch, starts, self._end_offsets(f"offsets/{batch}"))
+        starts = self._end_offsets(f"{_OFFSETS}/{batch - 1}" if batch else _FIRST_OFFSETS)
+        return _plan(batch, starts, self._end_offsets(f"{_OFFSETS}/{batch}"))
 
     def _end_offsets(self, path: str) -> _EndOffsets:
         """Return the last line of a file, JSON of topic to partition to offset."""
@@ -79,10 +121,15 @@ class Checkpoint:
             raise self._damaged(path, str(error)) from error
 
     def _damaged(self, path: str, problem: str) -> WrongCheckpoint:
-        return WrongCheckpoint(
-            f"{self._store.url(path)} is not as Spark wrote it: {problem}. "
-            "Restore the checkpoint, or land into a fresh folder with a fresh checkpoint"
-        )
+        folder, _, name = path.rpartition("/")
+        if folder in {_OFFSETS, _COMMITS} and name.isdecimal():
+            advice = (
+                f"Restore it, or remove the files from {name} on in {_OFFSETS} and {_COMMITS}, and their .crc"
+                " files: Spark plans these batches again, and records that have landed do not land twice"
+            )
+        else:
+            advice = "Restore it, or land into a fresh folder with a fresh checkpoint"
+        return WrongCheckpoint(f"{self._store.url(path)} is not as Spark wrote it: {problem}. {advice}")
 
 
 def _plan(batch: int, starts: _EndOffsets, ends: _EndOffsets) -> BatchPlan:

@@ -19,6 +19,14 @@ _ADVICE: Final = {
     "no broker": "no broker answered: check the bootstrap servers and the security settings",
     "refused": "the broker refused: check the security settings and the rights on the topic",
     "two writers": "another pipeline uses the same checkpoint: use one folder for each pipeline",
+    "rights": (
+        "the pipeline, and each worker of Spark, must be allowed to create, rename and delete files "
+        "in the folder and in the checkpoint; then start again: all landed batches are complete"
+    ),
+    "space": "free some space, and start again; all landed batches are complete",
+    "checkpoint": (
+        "a file of the checkpoint is damaged: restore it, or land into a fresh folder with a fresh checkpoint"
+    ),
     "memory": (
         "Spark ran out of memory: read fewer records at a time (--max-records), "
         "or raise the limit (-X spark.driver.memory=4g)"
@@ -31,6 +39,10 @@ _PATTERNS: Final = (
     (r"TimeoutException|No resolvable bootstrap urls", "no broker"),
     (r"Concurrent update to the log|CONCURRENT_STREAM_LOG_UPDATE", "two writers"),
     (r"OutOfMemoryError", "memory"),
+    (r"No space left on device|Disk quota exceeded", "space"),
+    (r"Permission denied|Operation not permitted|Read-only file system|AccessControl|AccessDenied", "rights"),
+    (r"Mkdirs failed|[Ff]ailed to rename|FileAlreadyExistsException", "rights"),
+    (r"ChecksumException|Incomplete log file|malformed|batch \d+ doesn't exist", "checkpoint"),
 )
 
 

@@ -9,6 +9,7 @@ from typing import Final
 from pyspark.sql import DataFrame, SparkSession
 
 from cloudevents_kafka.spark.pipeline._counts import BatchCounts, CountMismatch
+from cloudevents_kafka.spark.pipeline._store import without_patterns
 
 # Spark's default, INT96, has no time zone, and other readers decode it as nanoseconds, which range
 # from 1677 to 2262; its dates before 1582 may be in the Julian calendar.
@@ -47,7 +48,7 @@ class ParquetFiles:
     def _count(self, table: str) -> int:
         # Without partition discovery, which would guess types from the names of folders.
         reader = self._spark.read.schema("topic string").option("recursiveFileLookup", True)
-        return reader.parquet(f"{self._folder}/{table}").count()
+        return reader.parquet(without_patterns(f"{self._folder}/{table}")).count()
 
 
 @contextmanager

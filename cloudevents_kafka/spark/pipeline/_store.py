@@ -6,13 +6,14 @@ Paths are relative to the folder and use ``/``. Correctness requires one propert
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import unquote, urlsplit
 
 from cloudevents_kafka.errors import CloudEventsKafkaError
@@ -21,10 +22,26 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LOCK = "_lock"
+_PATTERN_CHARACTERS: Final = re.compile(r"[\\*?\[\]{}]")
+_ADVICE: Final = {
+    **dict.fromkeys(
+        (errno.EACCES, errno.EPERM, errno.EROFS),
+        "The pipeline must be allowed to create, rename and delete files there: change the rights, or choose "
+        "another folder",
+    ),
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "Free some space"),
+    errno.EXDEV: "All of a pipeline's folder must be on one file system, because files are renamed there",
+    errno.EISDIR: "It must be a file: remove the folder",
+    **dict.fromkeys((errno.ENOTDIR, errno.EEXIST), "It must be a folder: choose another name"),
+}
 
 
 class InUse(CloudEventsKafkaError):
     """Another pipeline writes to the same folder."""
+
+
+class FolderFailed(CloudEventsKafkaError):
+    """The folder of a pipeline cannot be read or written; all landed batches are complete."""
 
 
 class Store(Protocol):
@@ -70,6 +87,11 @@ def open_store(location: str, spark: SparkSession) -> Store:
     return HadoopStore(spark, location) if local is None else LocalStore(local)
 
 
+def without_patterns(url: str) -> str:
+    """Return a URL for Spark's readers, which take braces, brackets and other characters as patterns."""
+    return _PATTERN_CHARACTERS.sub(r"\\\g<0>", url)
+
+
 @contextmanager
 def folder_lock(location: str) -> Iterator[None]:
     """Yield with a local folder locked; raise `InUse` if another pipeline has locked it."""
@@ -98,56 +120,69 @@ class LocalStore(Store):
 
     def __init__(self, root: str | Path) -> None:
         self._root = Path(root)
-        self._root.mkdir(parents=True, exist_ok=True)
+        with self._explained("create"):
+            self._root.mkdir(parents=True, exist_ok=True)
         self._lock_file: int | None = None
 
     def url(self, path: str) -> str:
         # Not as_uri(): Hadoop does not decode percent signs in paths.
         return f"file://{self._root / path}"
 
+    def _explained(self, verb: str, path: str = "") -> AbstractContextManager[None]:
+        return _explained(verb, self.url(path).rstrip("/"))
+
     def list_names(self, folder: str) -> list[str]:
-        with suppress(FileNotFoundError):
+        with self._explained("list", folder), suppress(FileNotFoundError):
             return sorted(path.name for path in (self._root / folder).iterdir())
         return []
 
     def list_files(self, folder: str, suffix: str) -> list[str]:
         base = self._root / folder
-        found = (path for path in base.rglob(f"*{suffix}") if path.is_file())
-        return sorted(path.relative_to(base).as_posix() for path in found)
+        with self._explained("list", folder):
+            found = (path for path in base.rglob(f"*{suffix}") if path.is_file())
+            return sorted(path.relative_to(base).as_posix() for path in found)
 
     def exists(self, path: str) -> bool:
-        return (self._root / path).exists()
+        with self._explained("read", path):
+            return (self._root / path).exists()
 
     def read(self, path: str) -> bytes:
-        return (self._root / path).read_bytes()
+        with self._explained("read", path):
+            return (self._root / path).read_bytes()
 
     def create(self, path: str, content: bytes) -> None:
         final = self._root / path
-        final.parent.mkdir(parents=True, exist_ok=True)
-        draft = final.with_name(f".{final.name}.draft")
-        with draft.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        if final.exists():
-            draft.unlink()
+        with self._explained("create", path):
+            final.parent.mkdir(parents=True, exist_ok=True)
+            draft = final.with_name(f".{final.name}.draft")
+            with draft.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            exists = final.exists()
+            if exists:
+                draft.unlink()
+            else:
+                draft.replace(final)
+                _fsync(final.parent)
+        if exists:
             raise FileExistsError(f"{final} exists already")
-        draft.replace(final)
-        _fsync(final.parent)
 
     def rename(self, path: str, to: str) -> None:
         final = self._root / to
-        final.parent.mkdir(parents=True, exist_ok=True)
-        (self._root / path).rename(final)
-        _fsync(final.parent)
+        with self._explained("rename", path):
+            final.parent.mkdir(parents=True, exist_ok=True)
+            (self._root / path).rename(final)
+            _fsync(final.parent)
 
     def sync(self, path: str) -> None:
         file = self._root / path
-        _fsync(file)
-        for folder in file.parents:
-            _fsync(folder)
-            if folder == self._root:
-                break
+        with self._explained("write", path):
+            _fsync(file)
+            for folder in file.parents:
+                _fsync(folder)
+                if folder == self._root:
+                    break
 
     def remove(self, path: str) -> None:
         target = self._root / path
@@ -155,12 +190,14 @@ class LocalStore(Store):
             # A Java process that is about to end may still add a file; the next start removes it.
             shutil.rmtree(target, ignore_errors=True)
         else:
-            target.unlink(missing_ok=True)
+            with self._explained("delete", path):
+                target.unlink(missing_ok=True)
 
     def lock(self) -> None:  # by the system, which unlocks it when the process ends
         import fcntl
 
-        self._lock_file = os.open(self._root / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+        with self._explained("write", LOCK):
+            self._lock_file = os.open(self._root / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
         try:
             fcntl.flock(self._lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -188,8 +225,18 @@ def _fsync(path: Path) -> None:
         os.close(handle)
 
 
+@contextmanager
+def _explained(verb: str, url: str) -> Iterator[None]:
+    """Raise `FolderFailed` instead of an error of the system."""
+    try:
+        yield
+    except OSError as error:
+        advice = _ADVICE.get(error.errno or 0, "Start again when the file system works")
+        raise FolderFailed(f"cannot {verb} {url}: {error.strerror or error}. {advice}") from error
+
+
 class HadoopStore(Store):
-    """A folder on HDFS, S3 and others, through the Hadoop file system that Spark writes with.
+    """A folder in any file system of Hadoop.
 
     Closed files survive a power failure there. There is no common lock: Spark's checkpoint notices a
     second writer and stops it.
@@ -199,7 +246,8 @@ class HadoopStore(Store):
         self._root = root.rstrip("/")
         self._jvm: Any = spark._jvm  # noqa: SLF001 (the only way to Hadoop from Python)
         self._conf: Any = spark._jsc.hadoopConfiguration()  # noqa: SLF001
-        self._fs: Any = self._path("").getFileSystem(self._conf)
+        with _hadoop_explained("open", self._root):
+            self._fs: Any = self._path("").getFileSystem(self._conf)
 
     def _path(self, path: str) -> Any:
         return self._jvm.org.apache.hadoop.fs.Path(self.url(path))
@@ -210,37 +258,42 @@ class HadoopStore(Store):
     def list_names(self, folder: str) -> list[str]:
         if not self.exists(folder):
             return []
-        return sorted(status.getPath().getName() for status in self._fs.listStatus(self._path(folder)))
+        with _hadoop_explained("list", self.url(folder)):
+            return sorted(status.getPath().getName() for status in self._fs.listStatus(self._path(folder)))
 
     def list_files(self, folder: str, suffix: str) -> list[str]:
         if not self.exists(folder):
             return []
-        base = self._fs.makeQualified(self._path(folder)).toUri().getPath().rstrip("/") + "/"
-        files = self._fs.listFiles(self._path(folder), True)
-        paths: list[str] = []
-        while files.hasNext():
-            path = files.next().getPath().toUri().getPath()
-            if path.endswith(suffix):
-                paths.append(path.removeprefix(base))
-        return sorted(paths)
+        with _hadoop_explained("list", self.url(folder)):
+            base = self._fs.makeQualified(self._path(folder)).toUri().getPath().rstrip("/") + "/"
+            files = self._fs.listFiles(self._path(folder), True)
+            paths: list[str] = []
+            while files.hasNext():
+                path = files.next().getPath().toUri().getPath()
+                if path.endswith(suffix):
+                    paths.append(path.removeprefix(base))
+            return sorted(paths)
 
     def exists(self, path: str) -> bool:
-        return bool(self._fs.exists(self._path(path)))
+        with _hadoop_explained("read", self.url(path)):
+            return bool(self._fs.exists(self._path(path)))
 
     def read(self, path: str) -> bytes:
-        stream = self._fs.open(self._path(path))
-        try:
-            return bytes(stream.readAllBytes())
-        finally:
-            stream.close()
+        with _hadoop_explained("read", self.url(path)):
+            stream = self._fs.open(self._path(path))
+            try:
+                return bytes(stream.readAllBytes())
+            finally:
+                stream.close()
 
     def create(self, path: str, content: bytes) -> None:
         folder, _, name = path.rpartition("/")
-        draft = self._path(f"{folder}/_draft.{name}")  # HDFS and object stores rename in one step
-        stream = self._fs.create(draft, True)
-        stream.write(content)
-        stream.close()
-        if self._fs.exists(self._path(path)):
+        with _hadoop_explained("create", self.url(path)):
+            draft = self._path(f"{folder}/_draft.{name}")  # HDFS and object stores rename in one step
+            stream = self._fs.create(draft, True)
+            stream.write(content)
+            stream.close()
+        if self.exists(path):
             raise FileExistsError(f"{self.url(path)} exists already")
         self._move(draft, self._path(path))
 
@@ -248,12 +301,17 @@ class HadoopStore(Store):
         self._move(self._path(path), self._path(to))
 
     def _move(self, source: Any, target: Any) -> None:
-        self._fs.mkdirs(target.getParent())
-        if not self._fs.rename(source, target):
-            raise OSError(f"the file system did not rename {source} to {target}")
+        with _hadoop_explained("rename", str(source)):
+            self._fs.mkdirs(target.getParent())
+            if not self._fs.rename(source, target):
+                raise FolderFailed(
+                    f"cannot rename {source} to {target}: the file system refused it. The pipeline must be "
+                    "allowed to create, rename and delete files there, and renaming must be possible at all"
+                )
 
     def remove(self, path: str) -> None:
-        self._fs.delete(self._path(path), True)
+        with _hadoop_explained("delete", self.url(path)):
+            self._fs.delete(self._path(path), True)
 
     def sync(self, path: str) -> None:
         """Do nothing."""
@@ -263,3 +321,17 @@ class HadoopStore(Store):
 
     def close(self) -> None:
         """Do nothing."""
+
+
+@contextmanager
+def _hadoop_explained(verb: str, url: str) -> Iterator[None]:
+    """Raise `FolderFailed` instead of an error of Hadoop's file system."""
+    from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # py4j has no types
+
+    try:
+        yield
+    except Py4JJavaError as error:
+        reason = str(error.java_exception.toString()).splitlines()[0]
+        raise FolderFailed(
+            f"cannot {verb} {url}: {reason}. Check the name, the rights and the settings of this file system"
+        ) from error
