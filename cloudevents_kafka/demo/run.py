@@ -24,7 +24,7 @@ from cloudevents_kafka.demo.traffic import (
 from cloudevents_kafka.jvm import Progress
 from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.primitives.text_table import format_table
-from cloudevents_kafka.spark.pipeline import PipelineOptions, Summary, run
+from cloudevents_kafka.spark.pipeline import EventPipeline, PipelineOptions, Summary
 
 TOPIC: Final = "shop"
 PARTITIONS: Final = 3
@@ -87,10 +87,8 @@ def run_demo(out: Path, *, seed: int, count: int, events: Path | None = None) ->
             progress.log(f"{pluralize(sent.total, 'record')} sent; reading back")
             back = read_back(servers, TOPIC, PARTITIONS, sent.total, _counter(progress, "read back"))
             progress.log(f"{pluralize(back.total, 'record')} read back; starting Spark (takes some seconds)")
-            summary = run(
-                _pipeline_options(servers, out, sent.total),
-                report=lambda batch: progress.log(f"  {batch}"),
-            )
+            options = _pipeline_options(servers, out, sent.total)
+            summary = EventPipeline(options, report=lambda batch: progress.log(f"  {batch}")).run()
         progress.log("comparing")
         checks = run_checks(sent, back, summary, out)
     return Outcome(sent, back, summary, checks, invalid_lines, time.monotonic() - started)

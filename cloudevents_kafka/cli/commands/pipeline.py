@@ -134,7 +134,7 @@ def _run(
         click.echo(f"warning: {escape_lines(settings.redact(text))}", err=True)
 
     try:
-        return pipeline.run(options, report=report, warn=warn, stop=stop)
+        return pipeline.EventPipeline(options, report=report, warn=warn).run(stop=stop)
     except (pipeline.InUse, pipeline.WrongCheckpoint, pipeline.TopicChanged) as error:
         raise BadUsage(str(error)) from error
     except pipeline.CountMismatch as error:

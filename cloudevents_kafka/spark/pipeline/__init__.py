@@ -1,13 +1,13 @@
 """A Spark job that writes CloudEvents from Kafka topics to Parquet tables, each record exactly once.
 
-`run` starts Spark, runs a pipeline to its end and stops Spark; `start` runs one in a session
-of yours. `PipelineOptions` has the settings (`to_java_settings` translates those of librdkafka), `Summary`
-the result.
+`EventPipeline` runs it, in a Spark of its own or in a session of yours. `PipelineOptions` has the
+settings (`to_java_settings` translates those of librdkafka), `Summary` the result.
 
-Read `_job` first, then `_landing`, which explains the folder and the commit protocol.
-`_manifests`, `_offsets`, `_counts` and `_store` are its parts; `_checkpoint` reads Spark's
-checkpoint; `_topics` notices topics that were created again; `_tables` writes the Parquet files. A user reads
-`_reports` and `_errors`. `_session` starts and stops a local Spark; `_options` has the settings.
+Read `_event_pipeline` and `_job` first, then `_batch`, which reads and writes the records of a batch
+(`_observed` counts them meanwhile, `_tables` has the columns, `_parquet` the files), and `_landing`,
+which explains the folder and the commit protocol. `_manifests`, `_offsets`, `_counts` and `_store` are
+its parts; `_checkpoint` reads Spark's checkpoint; `_topics` notices topics that were created again. A user
+reads `_reports` and `_errors`. `_session` starts and stops a local Spark; `_options` has the settings.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 from cloudevents_kafka.spark.pipeline._checkpoint import WrongCheckpoint
 from cloudevents_kafka.spark.pipeline._counts import BatchCounts, CountMismatch, PartitionCounts
 from cloudevents_kafka.spark.pipeline._errors import PipelineFailed
-from cloudevents_kafka.spark.pipeline._job import Pipeline, run, start
+from cloudevents_kafka.spark.pipeline._event_pipeline import EventPipeline
 from cloudevents_kafka.spark.pipeline._options import PipelineOptions, to_java_settings
 from cloudevents_kafka.spark.pipeline._reports import BatchProgress, Summary
 from cloudevents_kafka.spark.pipeline._session import SparkFailed, local_session
@@ -26,10 +26,10 @@ __all__ = [
     "BatchCounts",
     "BatchProgress",
     "CountMismatch",
+    "EventPipeline",
     "FolderFailed",
     "InUse",
     "PartitionCounts",
-    "Pipeline",
     "PipelineFailed",
     "PipelineOptions",
     "SparkFailed",
@@ -37,7 +37,5 @@ __all__ = [
     "TopicChanged",
     "WrongCheckpoint",
     "local_session",
-    "run",
-    "start",
     "to_java_settings",
 ]

@@ -1,19 +1,12 @@
-"""The streaming job: `run`, `start` and `Pipeline`.
-
-::
-
-    summary = run(PipelineOptions(bootstrap_servers="…", topics=("orders",), out="lake/orders", once=True))
-"""
+"""The streaming job of a pipeline: it lands Spark's batches, and watches the topics."""
 
 from __future__ import annotations
 
 import threading
 import time
-import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cloudevents_kafka.errors import CloudEventsKafkaError
@@ -24,8 +17,7 @@ from cloudevents_kafka.spark.pipeline._landing import Landing
 from cloudevents_kafka.spark.pipeline._offsets import BatchPlan, OffsetRanges, subtract_landed
 from cloudevents_kafka.spark.pipeline._options import PipelineOptions
 from cloudevents_kafka.spark.pipeline._reports import BatchProgress, Summary, batch_progress
-from cloudevents_kafka.spark.pipeline._session import local_session
-from cloudevents_kafka.spark.pipeline._store import folder_lock, open_store
+from cloudevents_kafka.spark.pipeline._store import open_store
 from cloudevents_kafka.spark.pipeline._topics import KafkaAdmin, TopicChanged, TopicMonitor
 
 if TYPE_CHECKING:
@@ -47,58 +39,8 @@ class _StopRequested(Exception):
     """Raised in Spark's thread to prevent another batch."""
 
 
-def run(
-    options: PipelineOptions,
-    *,
-    report: Report | None = None,
-    warn: Warn = warnings.warn,
-    stop: Callable[[], bool] | None = None,
-) -> Summary:
-    """Start Spark, run a pipeline to its end, stop Spark and return the summary.
-
-    With ``once`` the pipeline ends when it has read all records, otherwise when ``stop`` returns
-    true; the current batch is finished first. Call ``report`` with each batch and ``warn`` with
-    each warning. Raises `PipelineFailed`, `InUse`, `WrongCheckpoint`, `TopicChanged`,
-    `CountMismatch`, and the errors of `local_session`.
-    """
-    log = None if options.log is None else Path(options.log)
-    with (
-        # First, because Spark takes seconds to start.
-        folder_lock(options.out),
-        local_session(master=options.master, ui=options.ui, conf=options.conf, log=log) as spark,
-    ):
-        pipeline = Pipeline(spark, options, Landing(open_store(options.out, spark)), report, warn)
-        while not pipeline.wait(_POLL_SECONDS):
-            if stop is not None and stop():
-                pipeline.stop()
-        pipeline.stop()
-        return pipeline.summary()
-
-
-def start(
-    spark: SparkSession,
-    options: PipelineOptions,
-    *,
-    report: Report | None = None,
-    warn: Warn = warnings.warn,
-) -> Pipeline:
-    """Start a pipeline in a session that has the Kafka connector and return it.
-
-    Finish first what an earlier run left unfinished. The options ``master``, ``conf``, ``ui`` and
-    ``log`` have no effect here. Raises `InUse`, `WrongCheckpoint`, `TopicChanged`, and
-    `PipelineFailed` if no broker answers.
-    """
-    store = open_store(options.out, spark)
-    store.lock()
-    try:
-        return Pipeline(spark, options, Landing(store), report, warn)
-    except BaseException:
-        store.close()
-        raise
-
-
-class Pipeline:
-    """A running pipeline, created by `start`; call `wait` until it has ended, then `close`."""
+class Job:
+    """A running pipeline; call `wait` until it has ended, then `close`. `EventPipeline` has its lifetime."""
 
     def __init__(
         self,
@@ -268,10 +210,9 @@ class Pipeline:
         self.query.stop()
 
     def close(self) -> None:
-        """Stop if necessary and unlock the folder."""
+        """Stop if necessary."""
         self.stop()
         self._admin.close()
-        self._landing.store.close()
 
     def summary(self) -> Summary:
         """Return the summary up to now; raise `CountMismatch` if its counts contradict each other."""

@@ -15,7 +15,7 @@ import pyarrow.dataset as ds
 from confluent_kafka import KafkaException, Producer
 
 from cloudevents_kafka import Event, to_record
-from cloudevents_kafka.spark.pipeline._job import Pipeline, start
+from cloudevents_kafka.spark.pipeline import EventPipeline
 from cloudevents_kafka.spark.pipeline._options import PipelineOptions
 from cloudevents_kafka.spark.pipeline._reports import Summary
 from cloudevents_kafka.testing import LocalBroker
@@ -73,10 +73,10 @@ class Lake:
         other.out = out
         return other
 
-    def start(self, **options: Any) -> Pipeline:
+    def start(self, **options: Any) -> EventPipeline:
         settings = {"topics": (self.topic,), "out": str(self.out), "once": True, **options}
         pipeline_options = PipelineOptions(bootstrap_servers=self.broker.bootstrap_servers, **settings)
-        return start(self.spark, pipeline_options, warn=self.warnings.append)
+        return EventPipeline(pipeline_options, spark=self.spark, warn=self.warnings.append).start()
 
     def run(self, **options: Any) -> Summary:
         with closing(self.start(**options)) as pipeline:
@@ -98,7 +98,7 @@ class Lake:
         return ids
 
 
-def until(pipeline: Pipeline, condition: Callable[[], bool]) -> None:
+def until(pipeline: EventPipeline, condition: Callable[[], bool]) -> None:
     deadline = time.monotonic() + 60
     while not condition():
         assert not pipeline.wait(0.1)

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from py4j.protocol import Py4JError, Py4JNetworkError
 
 from cloudevents_kafka.cli.app import app
-from cloudevents_kafka.spark.pipeline import _job, _session
+from cloudevents_kafka.spark.pipeline import EventPipeline, _job, _session
 from cloudevents_kafka.spark.pipeline._errors import PipelineFailed
 from cloudevents_kafka.spark.pipeline._options import PipelineOptions
 from cloudevents_kafka.spark.pipeline._session import SparkFailed
@@ -107,7 +107,7 @@ def java(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Java], Java]]:
         monkeypatch.setattr(_session, "_launch", lambda *_: made.gateway)
         monkeypatch.setattr(_session, "_connect", lambda *_: made.at("connect", made))
         monkeypatch.setattr(_job, "KafkaAdmin", lambda *_: made.at("admin", made))
-        monkeypatch.setattr(_job.Pipeline, "_start_query", query)
+        monkeypatch.setattr(_job.Job, "_start_query", query)
         return made
 
     with hidden_spark():
@@ -133,7 +133,7 @@ def test_errors_of_a_living_java(java: Callable[[Java], Java], tmp_path: Path, e
     java(Java("isActive", error, dies=False))
     options = PipelineOptions(bootstrap_servers="b:1", topics=("t",), out=str(tmp_path), once=True)
     with pytest.raises(type(error)) as caught:
-        _job.run(options)
+        EventPipeline(options).run()
     assert caught.value is error
 
 
@@ -142,7 +142,7 @@ def test_errors_of_the_pipeline_stay(java: Callable[[Java], Java], tmp_path: Pat
     java(Java("callback", PipelineFailed("disk full")))
     options = PipelineOptions(bootstrap_servers="b:1", topics=("t",), out=str(tmp_path), once=True)
     with pytest.raises(PipelineFailed, match="disk full"):
-        _job.run(options)
+        EventPipeline(options).run()
 
 
 def test_java_that_does_not_start(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -1,0 +1,137 @@
+"""`EventPipeline`: a pipeline from topics to tables, in a session of its own or in yours."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from cloudevents_kafka.spark.pipeline._job import Job, Report, Warn
+from cloudevents_kafka.spark.pipeline._landing import Landing
+from cloudevents_kafka.spark.pipeline._options import PipelineOptions
+from cloudevents_kafka.spark.pipeline._reports import Summary
+from cloudevents_kafka.spark.pipeline._session import local_session
+from cloudevents_kafka.spark.pipeline._store import folder_lock, open_store
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+_POLL_SECONDS = 0.2
+
+
+class EventPipeline:
+    """A pipeline that lands topics of events in tables, each record exactly once.
+
+    ::
+
+        options = PipelineOptions(bootstrap_servers="…", topics=("orders",), out="lake/orders", once=True)
+        print(EventPipeline(options).run().to_text())
+
+    Without ``spark`` it starts a local Spark and stops it at the end. ``spark`` is a session of
+    yours that has the Kafka connector; the options ``master``, ``conf``, ``ui`` and ``log`` have no
+    effect then. ``report`` is called with each batch that has landed, ``warn`` with each warning;
+    both in the thread that calls `wait` or `run`.
+
+    `run` is all that most programs need. Others call `start`, then `wait` until it returns true, and
+    `close`, or use the pipeline as a context manager, which starts it.
+    """
+
+    def __init__(
+        self,
+        options: PipelineOptions,
+        *,
+        spark: SparkSession | None = None,
+        report: Report | None = None,
+        warn: Warn = warnings.warn,
+    ) -> None:
+        self.options = options
+        self._spark = spark
+        self._report = report
+        self._warn = warn
+        self._job: Job | None = None
+        self._resources = ExitStack()
+
+    def run(self, *, stop: Callable[[], bool] | None = None) -> Summary:
+        """Run the pipeline to its end, close it, and return the summary.
+
+        With ``once`` it ends when it has read all records, otherwise when ``stop`` returns true; the
+        current batch is finished first. Raises what `start` and `wait` raise, and `CountMismatch`.
+        """
+        with self:
+            while not self.wait(_POLL_SECONDS):
+                if stop is not None and stop():
+                    self.stop()
+            self.stop()
+            return self.summary()
+
+    def start(self) -> Self:
+        """Start the pipeline, and Spark if necessary; finish first what an earlier run left unfinished.
+
+        Return the pipeline. Raises `InUse`, `WrongCheckpoint`, `TopicChanged`, `PipelineFailed` if no
+        broker answers, the errors of `local_session`, and `RuntimeError` if it is running.
+        """
+        if self._job is not None:
+            raise RuntimeError("a pipeline must be closed before it is started again")
+        with ExitStack() as resources:
+            options = self.options
+            resources.enter_context(folder_lock(options.out))  # first, because Spark takes seconds to start
+            spark = self._spark or resources.enter_context(self._own_session())
+            store = open_store(options.out, spark)
+            self._job = Job(spark, options, Landing(store), self._report, self._warn)
+            if self._spark is not None:  # the end of a Spark of its own ends the query
+                resources.callback(self._job.close)
+            self._resources = resources.pop_all()
+        return self
+
+    def _own_session(self) -> AbstractContextManager[SparkSession]:
+        options = self.options
+        log = None if options.log is None else Path(options.log)
+        return local_session(master=options.master, ui=options.ui, conf=options.conf, log=log)
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait until the pipeline has ended or the time is up; return whether it has ended.
+
+        Report batches meanwhile. Raises the error that ended the pipeline, unless `stop` was called:
+        `PipelineFailed`, `TopicChanged`, `WrongCheckpoint` or `CountMismatch`.
+        """
+        return self._running.wait(seconds)
+
+    def stop(self) -> None:
+        """Stop after the current batch."""
+        self._running.stop()
+
+    def summary(self) -> Summary:
+        """Return the summary up to now; raise `CountMismatch` if its counts contradict each other."""
+        return self._running.summary()
+
+    @property
+    def query(self) -> StreamingQuery:
+        """The query of Spark."""
+        return self._running.query
+
+    @property
+    def _running(self) -> Job:
+        if self._job is None:
+            raise RuntimeError(
+                "the pipeline must be started first; call start(), or use it in a with statement"
+            )
+        return self._job
+
+    def close(self) -> None:
+        """Stop if necessary, unlock the folder, and stop Spark if the pipeline has started it."""
+        self.__exit__(None, None, None)
+
+    def __enter__(self) -> Self:
+        """Start the pipeline unless it is running, and return it."""
+        return self if self._job is not None else self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Close the pipeline."""
+        self._job = None
+        self._resources.__exit__(kind, error, traceback)
