@@ -28,6 +28,7 @@ COMMANDS: Final = {
     "broker": "Run a local Kafka broker for trying things out.",
     "demo": "Run the library on a local Kafka and Spark.",
     "pipeline": "Write topics of events to Parquet tables with Spark.",
+    "table": "Maintain Delta and Iceberg tables: optimize, vacuum.",
     "spark-jar": "Write the jar of Spark's Java function.",
     "spark-zip": "Write this package to a zip, for Spark's workers.",
     "conformance": "Run the clauses of CloudEvents against this library.",

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 from cloudevents_kafka.cli.app import COMMANDS, LazyGroup
 from cloudevents_kafka.cli.commands.protocol import COMMANDS as PROTOCOL_COMMANDS
+from cloudevents_kafka.cli.commands.table import COMMANDS as TABLE_COMMANDS
 from cloudevents_kafka.cli.terminal.errors import BadUsage
 from cloudevents_kafka.cli.terminal.signals import Interrupted
 from cloudevents_kafka.errors import EncodeError
@@ -38,7 +39,11 @@ def python(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], *([name, "--help"] for name in COMMANDS)])
+WORDS = [["--version"], ["--help"], *([name, "--help"] for name in COMMANDS)]
+WORDS += [["table", name, "--help"] for name in TABLE_COMMANDS]
+
+
+@pytest.mark.parametrize("arguments", WORDS)
 def test_help_loads_nothing_heavy(arguments):
     """Help loads neither a Kafka client nor Spark nor Avro."""
     result = python(LOADED.format(heavy=HEAVY), *arguments)

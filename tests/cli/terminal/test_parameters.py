@@ -10,19 +10,20 @@ import pytest
 from cli.command_line import HEADERS, lines
 
 from cloudevents_kafka.cli import app as root
-from cloudevents_kafka.cli.commands import protocol
+from cloudevents_kafka.cli.commands import protocol, table
 from cloudevents_kafka.cli.terminal.parameters import BYTES, FILE, PAIR, PairType, SecondsType, TextType
 from cloudevents_kafka.protocol.client import MAX_SECONDS
 
 NOT_UTF8 = "\udcff"  # what Python makes of the byte ff
+GROUPS = {"protocol": protocol, "table": table}
 COMMANDS = [
-    *((name,) for name in root.COMMANDS if name != "protocol"),
-    *(("protocol", name) for name in protocol.COMMANDS),
+    *((name,) for name in root.COMMANDS if name not in GROUPS),
+    *((group, name) for group, module in GROUPS.items() for name in module.COMMANDS),
 ]
 
 
 def loaded(words):
-    group = protocol.command if len(words) == 2 else root.app
+    group = GROUPS[words[0]].command if len(words) == 2 else root.app
     return group.get_command(None, words[-1])
 
 

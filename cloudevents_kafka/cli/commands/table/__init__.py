@@ -1,0 +1,26 @@
+"""``table``: the upkeep of the tables that ``pipeline`` writes, one module for each command.
+
+`optimize` and `vacuum` have the options of `_options`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import click
+
+from cloudevents_kafka.cli.app import LazyGroup
+
+COMMANDS: Final = {
+    "optimize": "Join small files into larger ones.",
+    "vacuum": "Delete files that no recent version needs.",
+}
+
+
+@click.group(cls=LazyGroup, package=__name__, summaries=COMMANDS)
+def command() -> None:
+    """Maintain the Delta and Iceberg tables that the pipeline writes.
+
+    Each batch adds files, and each commit a version. Run both commands regularly, for
+    example once a day.
+    """

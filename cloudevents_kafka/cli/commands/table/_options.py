@@ -1,0 +1,62 @@
+"""The options of the commands of ``table``, and their errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cloudevents_kafka.cli.kafka.settings import load_settings
+from cloudevents_kafka.cli.terminal.errors import BadUsage, BrokerFailure, require_extra
+from cloudevents_kafka.cli.terminal.parameters import option_group
+
+if TYPE_CHECKING:
+    from cloudevents_kafka.spark.pipeline.maintenance import Maintenance
+
+table_options = option_group(
+    click.option(
+        "-o",
+        "--out",
+        "folder",
+        metavar="DIR",
+        help="The folder of a pipeline, or of one table: a path, or a URL for Spark.",
+    ),
+    click.option(
+        "--table",
+        "names",
+        metavar="CATALOG.SCHEMA.NAME",
+        multiple=True,
+        help="A table of a catalog. Repeatable.",
+    ),
+    click.option("--master", help="The Spark master.  [default: local[*]]"),
+    click.option(
+        "-X",
+        "options",
+        metavar="NAME=VALUE",
+        multiple=True,
+        help="A setting of Spark, such as that of a catalog. Repeatable.",
+    ),
+)
+
+
+def maintain(action: Callable[..., Iterator[Maintenance]], options: dict[str, Any]) -> None:
+    """Run an action on the tables of the options, and print a line for each."""
+    require_extra("spark", "table")
+    from cloudevents_kafka.spark import pipeline
+    from cloudevents_kafka.spark.pipeline.maintenance import WrongTable
+    from cloudevents_kafka.spark.table_formats import NoTableFormat
+
+    if options["folder"] is None and not options["names"]:
+        raise BadUsage("a table is missing: pass --out DIR or --table CATALOG.SCHEMA.NAME")
+    settings = load_settings(None, {}, options.pop("options"), None)
+    conf = settings.effective
+    if other := sorted(name for name in conf if not name.startswith("spark.")):
+        raise BadUsage(f"-X must be a setting of Spark, spark.NAME=VALUE, got {other[0]}")
+    try:
+        for done in action(conf=conf, **options):
+            click.echo(str(done))
+    except (WrongTable, NoTableFormat, pipeline.InUse, ValueError) as error:
+        raise BadUsage(settings.redact(str(error))) from error
+    except (pipeline.PipelineFailed, pipeline.SparkFailed) as error:
+        raise BrokerFailure(settings.redact(str(error))) from error

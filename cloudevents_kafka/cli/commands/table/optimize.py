@@ -1,0 +1,31 @@
+"""``table optimize``: join small files into larger ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from cloudevents_kafka.cli.commands.table._options import maintain, table_options
+
+
+@click.command()
+@table_options
+@click.option(
+    "--sort-by",
+    metavar="COLUMN,…",
+    help="Cluster the rows by these columns, such as type,time; rewrites all files.",
+)
+def command(sort_by: str | None, **options: Any) -> None:
+    """Join the small files of Delta and Iceberg tables into larger ones.
+
+    Runs the format's own procedure: OPTIMIZE for Delta, rewrite_data_files and
+    rewrite_manifests for Iceberg. Prints the number of files of each table before and
+    after. The old files stay for readers of older versions until "table vacuum".
+
+    A local folder cannot be optimized while a pipeline writes to it.
+    """
+    from cloudevents_kafka.spark.pipeline.maintenance import optimize_tables
+
+    columns = tuple(filter(None, (sort_by or "").split(",")))
+    maintain(optimize_tables, {**options, "sort_by": columns})

@@ -1,0 +1,33 @@
+"""``table vacuum``: delete files that no recent version needs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from cloudevents_kafka.cli.commands.table._options import maintain, table_options
+
+
+@click.command()
+@table_options
+@click.option(
+    "--keep-hours",
+    type=click.IntRange(min=0, max=1_000_000),
+    default=168,
+    show_default=True,
+    metavar="HOURS",
+    help="Keep the versions of the last hours for readers.",
+)
+def command(**options: Any) -> None:
+    """Delete the files of Delta and Iceberg tables that no recent version needs.
+
+    Runs the format's own procedure: VACUUM for Delta, expire_snapshots and
+    remove_orphan_files for Iceberg. Prints the number of files of each table in storage
+    before and after. The pipeline still knows what has landed.
+
+    Readers of a deleted version fail: keep the hours that your longest query takes.
+    """
+    from cloudevents_kafka.spark.pipeline.maintenance import vacuum_tables
+
+    maintain(vacuum_tables, options)

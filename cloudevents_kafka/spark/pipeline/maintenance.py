@@ -1,0 +1,152 @@
+"""`optimize_tables` and `vacuum_tables`: upkeep of Delta and Iceberg tables by the formats' own procedures.
+
+Both start Spark and stop it. A local folder is locked meanwhile, so that no pipeline writes to it: the
+formats' commits are safe between processes in catalogs and on object stores, but not on local disks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cloudevents_kafka.spark.pipeline._errors import PipelineFailed, explain_failure
+from cloudevents_kafka.spark.pipeline._session import local_session
+from cloudevents_kafka.spark.pipeline._sink import KEEP_HOURS, Maintenance, Table, WrongTable, quote
+from cloudevents_kafka.spark.pipeline._store import LocalStore, folder_lock, local_path, open_store
+from cloudevents_kafka.spark.pipeline._table_names import (
+    find_tables,
+    name_parts,
+    table_by_name,
+    table_in_folder,
+)
+from cloudevents_kafka.spark.table_formats import TableFormat
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["Maintenance", "WrongTable", "optimize_tables", "vacuum_tables"]
+
+_FORMATS: tuple[TableFormat, ...] = ("delta", "iceberg")
+
+
+def optimize_tables(
+    *,
+    folder: str | None = None,
+    names: Sequence[str] = (),
+    sort_by: Sequence[str] = (),
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+) -> Iterator[Maintenance]:
+    """Return an iterator that joins the small files of each table into larger ones and yields what it did.
+
+    The tables are those in ``folder``, or that the folder itself is, and those of catalogs with
+    ``names``. With ``sort_by`` the rows are clustered by these columns, which rewrites all files.
+    ``conf`` has settings of Spark, such as those of a catalog. Raises `WrongTable` if there is no table,
+    `InUse` if a pipeline writes to the folder, `ValueError` for a name that cannot be one,
+    `PipelineFailed` if Spark fails, and the errors of `local_session`.
+    """
+    columns = tuple(sort_by)
+    return _maintain(lambda table: table.optimize(columns), folder, names, master, conf)
+
+
+def vacuum_tables(
+    *,
+    folder: str | None = None,
+    names: Sequence[str] = (),
+    keep_hours: float = KEEP_HOURS,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+) -> Iterator[Maintenance]:
+    """Return an iterator that deletes what no recent version of each table needs and yields what it did.
+
+    Versions that were current in the last ``keep_hours`` hours stay readable. The other arguments and
+    the errors are those of `optimize_tables`.
+    """
+    if not keep_hours >= 0:
+        raise ValueError(f"keep_hours must be a number of hours from 0, got {keep_hours}")
+    return _maintain(lambda table: table.vacuum(keep_hours), folder, names, master, conf)
+
+
+def _maintain(
+    act: Callable[[Table], Maintenance],
+    folder: str | None,
+    names: Sequence[str],
+    master: str | None,
+    conf: Mapping[str, str] | None,
+) -> Iterator[Maintenance]:
+    from pyspark.errors import PySparkException
+
+    for name in names:
+        name_parts(name)
+    formats = _FORMATS if names else _formats(folder)
+    with ExitStack() as stack:
+        if folder is not None:
+            stack.enter_context(folder_lock(_pipeline_folder(folder)))
+        spark = stack.enter_context(local_session(master=master, conf=conf, formats=formats, kafka=False))
+        try:
+            for table in _tables(spark, folder, names):
+                yield act(table)
+        except PySparkException as error:
+            raise PipelineFailed(explain_failure(str(error))) from error
+
+
+def _formats(folder: str | None) -> tuple[TableFormat, ...]:
+    """Return the formats of the tables in a folder; raise `WrongTable` if a local one has no table."""
+    local = None if folder is None else local_path(folder)
+    if folder is None or local is None:
+        return _FORMATS
+    found = set(find_tables(LocalStore(local)).values()) if local.is_dir() else set()
+    if not found:
+        raise _no_table(folder)
+    return tuple(format_ for format_ in _FORMATS if format_ in found)
+
+
+def _pipeline_folder(folder: str) -> str:
+    """Return the folder that a pipeline locks: the folder of the tables."""
+    local = local_path(folder)
+    if local is None:
+        return folder
+    is_table = local.is_dir() and "" in find_tables(LocalStore(local))
+    return str(local.parent if is_table else local)
+
+
+def _tables(spark: SparkSession, folder: str | None, names: Iterable[str]) -> Iterator[Table]:
+    if folder is not None:
+        store = open_store(folder, spark)
+        found = find_tables(store)
+        if not found:
+            raise _no_table(folder)
+        for name, format_ in found.items():
+            yield table_in_folder(spark, format_, store.url(name).rstrip("/"))
+    for name in names:
+        yield _named(spark, name)
+
+
+def _named(spark: SparkSession, name: str) -> Table:
+    """Return the table of a catalog, in the format that the catalog has for it."""
+    from pyspark.errors import AnalysisException
+
+    try:
+        rows = spark.sql(f"DESCRIBE TABLE EXTENDED {quote(*name_parts(name))}").collect()
+    except AnalysisException as error:
+        raise WrongTable(
+            f"the table {name} is not in its catalog: check its name, and the settings of the catalog "
+            f"(spark.sql.catalog.…; for Spark's own spark.sql.catalogImplementation=hive and "
+            f"spark.sql.warehouse.dir). {explain_failure(str(error))}"
+        ) from error
+    provider = next((row["data_type"] for row in rows if row["col_name"] == "Provider"), "")
+    for format_ in _FORMATS:
+        if format_ == provider:
+            return table_by_name(spark, format_, name)
+    raise WrongTable(f"the table {name} must be of Delta or Iceberg, got {provider or 'another kind'}")
+
+
+def _no_table(folder: str) -> WrongTable:
+    at = local_path(folder) or Path(folder)
+    exists = "has no table of Delta or Iceberg" if local_path(folder) is None or at.is_dir() else "is missing"
+    return WrongTable(
+        f"{folder} {exists}: it must be such a table, or the folder of a pipeline that writes them. "
+        "Tables of plain Parquet have no such procedures"
+    )
