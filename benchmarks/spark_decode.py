@@ -1,7 +1,8 @@
 """Spark: events decoded per second, compared with the raw read and with the SDK in a Python UDF.
 
 Then the records that each other SDK wrote (spec-conformance/samples), repeated, compared with the
-same events as this library writes them.
+same events as this library writes them. Then, read leniently, the records of each producer in
+spec-conformance/lenient.md that deviate, compared with the same events as valid records.
 
 Rows are read from Parquet with the columns of Spark's Kafka source and written to a sink that
 discards them, so the raw read is the limit. Each way has two warm-ups, because the JVM compiles for
@@ -23,7 +24,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cloudevents_kafka import Decoded, Record, decode, to_record
+from cloudevents_kafka import Decoded, Event, Record, decode, to_record
+from cloudevents_kafka.binding import lenient_mode
+from cloudevents_kafka.conformance.notation import RecordNotation, as_record, convert
 from cloudevents_kafka.spark import decode_events
 from cloudevents_kafka.spark.fast.java_reader import reader_sql
 from cloudevents_kafka.spark.pipeline import local_session
@@ -38,6 +41,8 @@ TARGETS = {
     ("structured", "raw"): 0.3,
 }
 PEER_TARGET = 0.6
+PRODUCER_TARGET = 0.5
+PRODUCERS = Path(__file__).parents[1] / "spec-conformance" / "vectors" / "real-producers.json"
 FOLDER = Path(__file__).parents[1] / "spec-conformance" / "samples"
 WARM_UPS = 2
 CORE = ("id", "source", "type", "specversion", "subject", "time", "datacontenttype", "dataschema")
@@ -80,6 +85,7 @@ def main() -> None:
             few = generate(spark, mode, options.sdk_rows, options.cores, Path(folder))
             _report(mode, _measured(_ways(many, few), options))
         _report_peers(spark, options, Path(folder))
+        _report_producers(spark, options, Path(folder))
 
 
 def _options() -> argparse.Namespace:
@@ -231,8 +237,50 @@ def _repeated(
     return spark.read.parquet(str(path)).coalesce(options.cores)
 
 
-def _share_to_python(df: DataFrame) -> float:
-    sql = reader_sql(df)
+# --- the records of known producers, read leniently ---
+
+
+def _report_producers(spark: SparkSession, options: argparse.Namespace, folder: Path) -> None:
+    """Print the rate for the records of each producer that deviate, and the share that went to Python."""
+    for number, (source, pairs) in enumerate(_deviating().items()):
+        frames = [
+            _repeated(spark, list(records), options, folder / f"producer-{number}-{part}")
+            for part, records in enumerate(zip(*pairs, strict=True))
+        ]
+        theirs, valid = frames
+        ways = {
+            "theirs": lambda df=theirs: decode_events(df, lenient=True),
+            "valid": lambda df=valid: decode_events(df),
+        }
+        seconds = _measured(ways, argparse.Namespace(**{**vars(options), "rows": options.peer_rows}))
+        ratio = statistics.median(
+            own / other for own, other in zip(seconds["valid"], seconds["theirs"], strict=True)
+        )
+        verdict = "met" if ratio >= PRODUCER_TARGET else "MISSED"
+        print(
+            f"  {source[:44]:<44} {1 / statistics.median(seconds['theirs']):12,.0f}  to valid {ratio:5.2f}"
+            f"   target {PRODUCER_TARGET}  {verdict}   to Python {_share_to_python(theirs, lenient=True):.1%}",
+            flush=True,
+        )
+
+
+def _deviating() -> dict[str, list[tuple[Record, Record]]]:
+    """Return records that only lenient reading accepts, each with a valid one of the event, by producer."""
+    found: dict[str, list[tuple[Record, Record]]] = {}
+    for case in json.loads(PRODUCERS.read_text("utf-8"))["cases"]:
+        record = as_record(convert(case["record"], RecordNotation))
+        decoded = decode(record, lenient=True)
+        if isinstance(decoded, Decoded) and decoded.tolerated:
+            event = decoded.event
+            attributes = {name: event[name] for name in event if name != "dataschema"}  # some are no URIs
+            valid = Event(**attributes, data=event.data)
+            mode = "binary" if lenient_mode(record.headers) == "binary" else "structured"
+            found.setdefault(case["source"], []).append((record, to_record(valid, mode=mode)))
+    return found
+
+
+def _share_to_python(df: DataFrame, *, lenient: bool = False) -> float:
+    sql = reader_sql(df, lenient=lenient)
     read = df.selectExpr(f"{sql} IS NULL AS left_").where("left_").count()
     return read / df.count()
 
