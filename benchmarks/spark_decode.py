@@ -256,10 +256,11 @@ def _report_producers(spark: SparkSession, options: argparse.Namespace, folder: 
         ratio = statistics.median(
             own / other for own, other in zip(seconds["valid"], seconds["theirs"], strict=True)
         )
+        share = _share_to_python(theirs, lenient=True)
         verdict = "met" if ratio >= PRODUCER_TARGET else "MISSED"
         print(
             f"  {source[:44]:<44} {1 / statistics.median(seconds['theirs']):12,.0f}  to valid {ratio:5.2f}"
-            f"   target {PRODUCER_TARGET}  {verdict}   to Python {_share_to_python(theirs, lenient=True):.1%}",
+            f"   target {PRODUCER_TARGET}  {verdict}   to Python {share:.1%}",
             flush=True,
         )
 
@@ -272,7 +273,7 @@ def _deviating() -> dict[str, list[tuple[Record, Record]]]:
         decoded = decode(record, lenient=True)
         if isinstance(decoded, Decoded) and decoded.tolerated:
             event = decoded.event
-            attributes = {name: event[name] for name in event if name != "dataschema"}  # some are no URIs
+            attributes = {name: event[name] for name in event if name != "dataschema"}  # some are not URIs
             valid = Event(**attributes, data=event.data)
             mode = "binary" if lenient_mode(record.headers) == "binary" else "structured"
             found.setdefault(case["source"], []).append((record, to_record(valid, mode=mode)))

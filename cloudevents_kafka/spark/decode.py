@@ -63,6 +63,16 @@ def decode_events(df: DataFrame, *, keep: Sequence[str] | None = None, lenient: 
     * with ``lenient``, events whose deviations are not those of the producers in
       ``spec-conformance/lenient.md``, such as headers that contradict each other.
 
+    A time may be an instant that Spark has and Python's datetime has not, such as
+    ``0001-01-01T00:00:00+14:00``, which is in the year 0. Then ``collect()`` of ``time`` raises
+    `ValueError`: select ``time_text``, or filter by ``year(time) between 1 and 9999``, before rows
+    come to Python.
+
+    Filters on kept columns run before rows are decoded, where the source allows it in the source
+    itself; a count, and a query of kept columns only, decode nothing. A filter on columns of events
+    runs after each row was decoded once. A query of some columns of events decodes all of them, and
+    all its rows pass through the Python step of the plan, those that Java read without their data.
+
     If the session cannot use Java classes, `decode` reads all records, and a warning is logged once.
     With Spark Connect the function's jar is sent to the server, or the jar at the path in the
     setting ``spark.sql.catalog.cloudevents_kafka.jar``; see ``cloudevents-kafka spark-jar``.
@@ -90,7 +100,21 @@ def _decode_in_java(
     """Return the events; each stays one struct until the last step, so that it is copied in one piece."""
     df = _read_in_java(df, sql, kept).withColumn(PREFIX + "decoded", _decoded(lenient=lenient))
     event = f"{coalesce_sql(PREFIX + 'read', PREFIX + 'decoded', lenient=lenient)} AS {PREFIX}event"
-    return df.selectExpr(event, *map(quote_name, kept)).selectExpr(f"{PREFIX}event.*", *outer)
+    df = _decode_once(df.selectExpr(event, *map(quote_name, kept)), "event", kept)
+    return df.selectExpr(f"{PREFIX}event.*", *outer)
+
+
+def _decode_once(df: DataFrame, name: str, kept: Sequence[str]) -> DataFrame:
+    """Return the same rows, whose filters on this column stay where they are.
+
+    Spark's optimizer would copy what computes the column into the filter, and decode twice. A
+    function that is not deterministic prevents that, but it also keeps filters on the kept columns above
+    it. ``unpivot`` of one column becomes Spark's Expand, where the column has a new name; it lets
+    filters on the others pass; where the column is not used, its input is not computed.
+    """
+    value = PREFIX + name
+    columns: list[Column | str] = [F.col(quote_name(column)) for column in kept]
+    return df.unpivot(columns, [F.col(value)], PREFIX + "name", value)
 
 
 def _read_in_java(df: DataFrame, sql: str, kept: Sequence[str]) -> DataFrame:
@@ -107,6 +131,7 @@ def _decode_in_python(
 ) -> DataFrame:
     packed = _packed(F.col("value"), F.col("headers")).alias(PREFIX + "packed")
     df = df.select(packed, *map(quote_name, kept)).withColumn(PREFIX + "decoded", _decoded(lenient=lenient))
+    df = _decode_once(df, "decoded", kept)
     return df.selectExpr(*map(_decoded_field, event_schema(lenient=lenient).names), *outer)
 
 
@@ -215,8 +240,6 @@ def decode_udf(*, lenient: bool) -> Any:
 def _decoded(*, lenient: bool) -> Column:
     """Return the events of packed records; rows without one reach Python as nulls."""
     packed = internal("packed")
-    # A non-deterministic function keeps the optimizer from moving filters on the result below it, where
-    # they would decode twice. Because ``packed`` is used twice, it is computed before the rows go to
-    # Python, which therefore need no headers.
-    udf = decode_udf(lenient=lenient).asNondeterministic()
-    return F.when(packed.isNotNull(), _unpacked(udf(packed), lenient=lenient))
+    # Because ``packed`` is used twice, it is computed before the rows go to Python, which therefore
+    # need no headers.
+    return F.when(packed.isNotNull(), _unpacked(decode_udf(lenient=lenient)(packed), lenient=lenient))

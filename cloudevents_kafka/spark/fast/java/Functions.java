@@ -136,7 +136,7 @@ public final class Functions implements FunctionCatalog {
      * {@code coalesce(read, decoded)}: the first that is not null.
      *
      * Their types have the same layout: the time is a timestamp in one, its number of microseconds
-     * in the other. A function that is not deterministic keeps the optimizer from moving filters below it.
+     * in the other.
      */
     public static final class Coalesce extends Function {
         private final DataType[] types;
@@ -156,10 +156,6 @@ public final class Functions implements FunctionCatalog {
 
         public DataType[] inputTypes() {
             return types;
-        }
-
-        public boolean isDeterministic() {
-            return false;
         }
     }
 
