@@ -48,6 +48,7 @@ def environment(folder: Path) -> dict[str, str]:
         "PYTHONPATH": os.pathsep.join(dict.fromkeys(get_paths()[name] for name in ("purelib", "platlib"))),
         "SPARK_HOME": str(make_home(folder)),
         "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_SCALA_VERSION": "2.13",  # a worker that is not started by Spark's scripts looks for it
         "TMPDIR": str(folder),
     }
 
