@@ -9,7 +9,7 @@ PY := $(VENV)/bin/python
 PYTHONS := python3 python3.13 python3.12 python3.11
 # The newest PySpark whose Kafka connector is complete in Maven Central.
 PYSPARK := pyspark==4.0.0
-EXTRAS := spark,cli,protobuf,protocol,testing,test
+EXTRAS := spark,cli,protobuf,protocol,testing,test,readers
 
 # `make check` installs no Spark; the other commands install all.
 LIGHT := cli,protobuf,protocol,testing,test
