@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 from cloudevents_kafka import codecs, formats
 from cloudevents_kafka.attributes import extension_types
@@ -42,13 +42,22 @@ def registered() -> Registered:
     return extension_types.registered(), formats.registered()
 
 
+_adopted: Final[list[dict[str, Any]]] = [{}, {}]  # what `register_all` added last: extensions, formats
+
+
 def register_all(others: Registered) -> None:
-    """Register the extensions and formats of another process, unless they are registered."""
+    """Register the extensions and formats of another process, unless they are registered.
+
+    Those that an earlier call added are removed, as a Python worker of Spark may serve several drivers.
+    """
     with registration_lock:
-        for module, added in zip((extension_types, formats), others, strict=True):
-            present = module.registered()
-            if any(present.get(name) is not value for name, value in added.items()):
-                module.restore({**present, **added})
+        for n, (module, added) in enumerate(zip((extension_types, formats), others, strict=True)):
+            present: Mapping[str, Any] = module.registered()
+            own = {name: value for name, value in present.items() if _adopted[n].get(name) is not value}
+            wanted = {**own, **added}
+            if wanted.keys() != present.keys() or any(wanted[name] is not present[name] for name in wanted):
+                module.restore(wanted)
+            _adopted[n] = {name: value for name, value in added.items() if own.get(name) is not value}
 
 
 @contextmanager

@@ -115,15 +115,15 @@ def test_registered_extensions(spark: SparkSession) -> None:
         "comexamplelucky", AttributeType.INTEGER, rule="must be 7", accepts=lambda value: value == 7
     )
     register_extension("comexampleflag", AttributeType.BOOLEAN, needs=["subject"])
-    register_extension("comexamplecount", AttributeType.INTEGER)
+    register_extension("partitionkey", AttributeType.INTEGER)
     values: list[dict[str, Any]] = [
         {"comexamplelucky": "7"},
         {"comexampleLucky": "8"},
         {"comexamplelucky": ""},
-        {"comexampleflag": "True", "comexamplecount": "5"},
-        {"comexampleFlag": "TRUE", "subject": "", "comexamplecount": 5},
-        {"comexamplecount": ""},
-        {"comexamplecount": {}},
+        {"comexampleflag": "True", "partitionkey": "5"},
+        {"comexampleFlag": "TRUE", "subject": "", "partitionkey": 5},
+        {"partitionkey": ""},
+        {"partitionkey": {}},
     ]
     records = [binary({**BASE, **{n: v for n, v in more.items() if isinstance(v, str)}}) for more in values]
     records += [Record(value=structured({**BASE, **more}).value) for more in values]
