@@ -4,11 +4,14 @@
 SHELL := /bin/bash
 VENV := .venv
 NEWEST := .venv-newest
+LATER := .venv-later
 PY := $(VENV)/bin/python
 # PySpark 4.0 has wheels of its companions for these; the library itself runs on later ones too.
 PYTHONS := python3 python3.13 python3.12 python3.11
-# The newest PySpark whose Kafka connector is complete in Maven Central.
+# The oldest and the newest PySpark for which Kafka's connector, Delta and Iceberg are in Maven Central;
+# for 4.2.0 there is Kafka's connector only.
 PYSPARK := pyspark==4.0.0
+PYSPARK_LATER := pyspark==4.1.1
 EXTRAS := spark,cli,protobuf,protocol,testing,test,readers
 
 # `make check` installs no Spark; the other commands install all.
@@ -18,7 +21,7 @@ CHECKED := $(if $(wildcard $(INSTALLED))$(filter-out check lint,$(MAKECMDGOALS))
 # More workers than cores, as many tests wait for sockets and processes.
 WORKERS := 3
 
-.PHONY: help check test report test-newest release peers lint jar demo bench ready legacy clean
+.PHONY: help check test report test-newest test-later release peers lint jar demo bench ready legacy clean
 
 help:
 	@echo "make check        lint, types, and the tests that need no broker and no Spark: 90 seconds"
@@ -27,6 +30,7 @@ help:
 	@echo "make release      what takes too long for each change: long tests and fuzzing, the newest PySpark,"
 	@echo "                  the peers, the wheel on each Python: an hour; RELEASE_FLAGS=--list prints the steps"
 	@echo "make test-newest  Spark's functions on the newest PySpark"
+	@echo "make test-later   Spark's tests and the demo on the newest PySpark that has Kafka, Delta and Iceberg"
 	@echo "make peers        events exchanged with the SDKs for Java, JavaScript, Go, Python, Rust"
 	@echo "make jar          compile the Java function of decode_events into the package"
 	@echo "make demo         the library at work on a local Kafka"
@@ -66,6 +70,16 @@ test-newest: $(INSTALLED)
 	@$(NEWEST)/bin/pip install --quiet --disable-pip-version-check --upgrade -e '.[spark,cli,protobuf,testing,test]'
 	@$(NEWEST)/bin/python -m pytest tests/spark --ignore tests/spark/pipeline \
 	    --ignore tests/spark/test_connector.py $(PYTEST_FLAGS)
+
+# In another environment, with the pipeline, its tables and the demo.
+test-later: ready
+	@[ -x $(LATER)/bin/pip ] || $(PY) -m venv $(LATER)
+	@echo "installing $(PYSPARK_LATER) into $(LATER)"
+	@$(LATER)/bin/pip install --quiet --disable-pip-version-check -e '.[$(EXTRAS)]' '$(PYSPARK_LATER)'
+	@$(LATER)/bin/python -m cloudevents_kafka.spark.connector >/dev/null
+	@$(LATER)/bin/python -m cloudevents_kafka.spark.table_formats >/dev/null
+	@$(LATER)/bin/python -m pytest tests/spark $(PYTEST_FLAGS)
+	@$(LATER)/bin/cloudevents-kafka demo $(DEMO_FLAGS)
 
 # Each step runs whether or not another fails; RELEASE_FLAGS names steps, minutes and a seed.
 release: $(INSTALLED)
@@ -135,6 +149,6 @@ $(VENV)/.made:
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(NEWEST) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache \
+	rm -rf $(VENV) $(NEWEST) $(LATER) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache \
 	    spark-warehouse metastore_db derby.log artifacts
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

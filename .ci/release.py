@@ -72,6 +72,8 @@ def all_steps(minutes: float, examples: float, seed: int) -> Iterator[Step]:
     title = f"each fuzz target, together {minutes:g} minutes, --seed {seed}"
     yield Step("fuzz", title, partial(fuzz, minutes, seed))
     yield Step("newest", "Spark's functions on the newest PySpark", partial(make, "test-newest"))
+    title = "Spark's tests and the demo on the newest PySpark that has Kafka, Delta and Iceberg"
+    yield Step("later", title, partial(make, "test-later"))
     yield Step("peers", "events exchanged with the SDKs for other languages", partial(make, "peers"))
     for version in PYTHONS:
         title = f"the wheel on Python {version}: the tests that need no broker and no Spark"

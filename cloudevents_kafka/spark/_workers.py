@@ -46,11 +46,23 @@ def with_registry(function: Callable[..., _Result]) -> Callable[..., _Result]:
         result: _Result = run_here(*args)
         return result
 
-    # PySpark reads the types of a UDF; they must not refer to this package either.
+    # Nothing may refer to this package. PySpark reads the types of an Arrow UDF, and those of others as
+    # if it were one.
     del run.__wrapped__  # type: ignore[attr-defined]  # set by functools.wraps
-    run.__annotations__ = get_type_hints(function)
-    run.__signature__ = inspect.signature(function, eval_str=True)  # type: ignore[attr-defined]
+    hints = get_type_hints(function)
+    is_arrow = getattr(hints.get("return"), "__name__", "") == "Series"
+    run.__annotations__ = hints if is_arrow else {}
+    run.__signature__ = _signature(function, typed=is_arrow)  # type: ignore[attr-defined]
     return run
+
+
+def _signature(function: Callable[..., Any], *, typed: bool) -> inspect.Signature:
+    signature = inspect.signature(function, eval_str=True)
+    if typed:
+        return signature
+    none = inspect.Parameter.empty
+    parameters = [parameter.replace(annotation=none) for parameter in signature.parameters.values()]
+    return signature.replace(parameters=parameters, return_annotation=none)
 
 
 def _load(pickled: bytes) -> tuple[Callable[[Any], None], Any, Callable[..., Any]]:

@@ -16,7 +16,8 @@ from typing import Final
 from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.jvm import NoJars, resolve
 
-KNOWN_GOOD: Final = "4.0.0"
+# The versions of PySpark whose connector and its dependencies are published.
+KNOWN_GOOD: Final = ("4.0.0", "4.1.1", "4.2.0")
 
 # Dependencies of the connector that PySpark contains.
 IN_PYSPARK: Final = (
@@ -57,7 +58,10 @@ def connector_jars() -> list[Path]:
         return resolve([kafka_package()], exclude=IN_PYSPARK)
     except NoJars as error:
         installed = version("pyspark")
-        advice = "" if installed == KNOWN_GOOD else f"\nKnown to work: pip install pyspark=={KNOWN_GOOD}"
+        others = " or ".join(KNOWN_GOOD[1:])
+        advice = (
+            "" if installed in KNOWN_GOOD else f"\nDo: pip install pyspark=={KNOWN_GOOD[0]} (or {others})"
+        )
         raise NoConnector(f"no Kafka connector for PySpark {installed}: {error}{advice}") from error
 
 

@@ -17,9 +17,9 @@ def test_package(monkeypatch, version):
 
 @pytest.mark.spark
 def test_jars():
-    """The jars are the connector and three that PySpark does not contain."""
+    """The jars are the connector and those that PySpark does not contain, of which lz4-java is one in 4.2."""
     names = [jar.name.rpartition("-")[0] for jar in connector.connector_jars()]
-    assert names == [
+    assert [name for name in names if name != "lz4-java"] == [
         "commons-pool2",
         "kafka-clients",
         "spark-sql-kafka-0-10_2.13",
