@@ -28,6 +28,18 @@ _SOURCE_SETTINGS: Final = (
     "-o", "--out", required=True, metavar="DIR", help="The folder of the tables: a path, or a URL for Spark."
 )
 @click.option(
+    "--to",
+    type=click.Choice(["parquet", "delta", "iceberg"]),
+    default="parquet",
+    show_default=True,
+    help="The kind of the tables.",
+)
+@click.option(
+    "--table",
+    metavar="CATALOG.SCHEMA.NAME",
+    help="The table of the events, with --to delta or iceberg.  [default: the folder OUT/events]",
+)
+@click.option(
     "--checkpoint", metavar="DIR", help="The folder of Spark's checkpoint.  [default: OUT/_checkpoint]"
 )
 @click.option("--once", is_flag=True, help="Stop at the current end of the topics, not at Ctrl-C.")

@@ -19,8 +19,9 @@ from cloudevents_kafka.spark._columns import PREFIX
 from cloudevents_kafka.spark.decode import decode_events
 from cloudevents_kafka.spark.fast.java_reader import few_sql, reader_sql
 from cloudevents_kafka.spark.pipeline._counts import BatchCounts, CountMismatch
+from cloudevents_kafka.spark.pipeline._errors import PipelineFailed
 from cloudevents_kafka.spark.pipeline._observed import Labels, label_counts, metrics, partition_counts
-from cloudevents_kafka.spark.pipeline._offsets import OffsetRanges, iter_partitions
+from cloudevents_kafka.spark.pipeline._offsets import OffsetRange, OffsetRanges, iter_partitions
 from cloudevents_kafka.spark.pipeline._tables import (
     KAFKA_COLUMNS,
     DateOf,
@@ -43,8 +44,11 @@ _PACKED: Final = (
 class Tables(Protocol):
     """The tables of a pipeline, while one batch is written to them."""
 
-    def append(self, table: str, rows: DataFrame) -> None:
-        """Write rows of the batch to ``events`` or ``quarantine``."""
+    def append(self, table: str, rows: DataFrame, first: OffsetRanges | None = None) -> bool:
+        """Return whether rows were written to ``events`` or ``quarantine``: not if it has them already.
+
+        ``first`` is the offset of one row if these are the second rows of the batch for a table.
+        """
 
 
 class BatchWriter:
@@ -55,17 +59,29 @@ class BatchWriter:
         self._tasks = tasks
         self._share = 0.0
 
-    def write(self, records: DataFrame, offsets: OffsetRanges, tables: Tables) -> BatchCounts:
+    def starts_in_java(self, records: DataFrame) -> bool:
+        """Return whether the next batch is read in Java first, rather than all of it in Python."""
+        return self._share < _LARGE_SHARE and reader_sql(records) is not None
+
+    def write(
+        self, records: DataFrame, offsets: OffsetRanges, tables: Tables, *, in_java: bool
+    ) -> BatchCounts:
         """Write records that have these offsets to the tables, and return the counts.
 
-        Raises `CountMismatch` if Spark has read other records, or one twice.
+        A batch that is written again must be read in the same way: ``in_java`` is the result of
+        `starts_in_java`. Raises `CountMismatch` if Spark has read other records, or one twice.
         """
         if sum(1 for _ in iter_partitions(offsets)) > self._tasks:
             records = records.coalesce(self._tasks)  # as many files
-        sql = reader_sql(records) if self._share < _LARGE_SHARE else None
-        if sql is None:
+        if not in_java:
             self._share /= 2  # after some batches, Java reads again
             return self._write_decoded(decode_events(records, keep=KAFKA_COLUMNS), offsets, tables)
+        sql = reader_sql(records)
+        if sql is None:
+            raise PipelineFailed(
+                "a batch that was begun must be read by the Java function again, which this session does not "
+                "have; start again in a session that has it, see the warning of decode_events"
+            )
         counts, left = self._write_read(records, sql, offsets, tables)
         self._share = left / counts.read if counts.read else 0.0
         return counts
@@ -86,7 +102,9 @@ class BatchWriter:
             *metrics(offsets, labels),
         )
         events = observed.where(event.isNotNull()).select(f"{_READ}.*", *map(F.col, KAFKA_COLUMNS))
-        tables.append("events", select_events(events, self._date_of))
+        rows = select_events(events, self._date_of)
+        if not tables.append("events", rows):
+            rows.write.format("noop").mode("overwrite").save()  # only counted
         found = observation.get
         counts = BatchCounts(
             read=found["records"],
@@ -99,7 +117,8 @@ class BatchWriter:
             return counts, 0
         packed = json.loads(found["left"])
         rest = _unpack(records, packed) if len(packed) == left else _select_left(read)
-        others = self._write_decoded(decode_events(rest, keep=KAFKA_COLUMNS), offsets, tables)
+        decoded = decode_events(rest, keep=KAFKA_COLUMNS)
+        others = self._write_decoded(decoded, offsets, tables, is_rest=True)
         if others.read != left:
             raise CountMismatch(
                 f"Python must decode the {left:,} records of the batch that are left to it, got "
@@ -107,8 +126,13 @@ class BatchWriter:
             )
         return counts.add_left(others), left
 
-    def _write_decoded(self, decoded: DataFrame, offsets: OffsetRanges, tables: Tables) -> BatchCounts:
-        """Write the events and the other records, decoded once, and return the counts."""
+    def _write_decoded(
+        self, decoded: DataFrame, offsets: OffsetRanges, tables: Tables, *, is_rest: bool = False
+    ) -> BatchCounts:
+        """Write the events and the other records, decoded once, and return the counts.
+
+        ``is_rest`` is whether other events of the batch have been written.
+        """
         observation = Observation()
         is_event = F.col("error").isNull()
         labels = {
@@ -132,7 +156,9 @@ class BatchWriter:
                 offsets=partition_counts(found, offsets),
             )
             if counts.events:
-                tables.append("events", select_events(kept.where(is_event), self._date_of))
+                events = kept.where(is_event)
+                first = _first_offset(events) if is_rest else None
+                tables.append("events", select_events(events, self._date_of), first)
             if counts.quarantined:
                 tables.append("quarantine", select_quarantine(kept.where(~is_event)))
         finally:
@@ -158,6 +184,13 @@ def _unpack(records: DataFrame, packed: list[str]) -> DataFrame:
 def _select_left(read: DataFrame) -> DataFrame:
     """Return the rows that Java leaves, which are read again."""
     return read.where(F.col(_READ).isNull()).select(*KAFKA_COLUMNS)
+
+
+def _first_offset(rows: DataFrame) -> OffsetRanges:
+    """Return the offset of the first of some rows."""
+    place = ("topic", "partition", "offset")
+    topic, partition, offset = rows.select(*place).orderBy(*place).head(1)[0]
+    return {topic: {str(partition): OffsetRange(offset, offset + 1)}}
 
 
 def _total(counts: Mapping[str, Mapping[str, Any]]) -> int:

@@ -10,11 +10,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from cloudevents_kafka.spark.pipeline._job import Job, Report, Warn
-from cloudevents_kafka.spark.pipeline._landing import Landing
+from cloudevents_kafka.spark.pipeline._landing import TABLES, Landing
 from cloudevents_kafka.spark.pipeline._options import PipelineOptions
 from cloudevents_kafka.spark.pipeline._reports import Summary
 from cloudevents_kafka.spark.pipeline._session import local_session
 from cloudevents_kafka.spark.pipeline._store import folder_lock, open_store
+from cloudevents_kafka.spark.pipeline._table_landing import TableLanding
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -80,8 +81,7 @@ class EventPipeline:
             options = self.options
             resources.enter_context(folder_lock(options.out))  # first, because Spark takes seconds to start
             spark = self._spark or resources.enter_context(self._own_session())
-            store = open_store(options.out, spark)
-            self._job = Job(spark, options, Landing(store), self._report, self._warn)
+            self._job = Job(spark, options, _landing(options, spark), self._report, self._warn)
             if self._spark is not None:  # the end of a Spark of its own ends the query
                 resources.callback(self._job.close)
             self._resources = resources.pop_all()
@@ -90,7 +90,10 @@ class EventPipeline:
     def _own_session(self) -> AbstractContextManager[SparkSession]:
         options = self.options
         log = None if options.log is None else Path(options.log)
-        return local_session(master=options.master, ui=options.ui, conf=options.conf, log=log)
+        formats = () if options.to == "parquet" else (options.to,)
+        return local_session(
+            master=options.master, ui=options.ui, conf=options.conf, log=log, formats=formats
+        )
 
     def wait(self, seconds: float | None = None) -> bool:
         """Wait until the pipeline has ended or the time is up; return whether it has ended.
@@ -135,3 +138,19 @@ class EventPipeline:
         """Close the pipeline."""
         self._job = None
         self._resources.__exit__(kind, error, traceback)
+
+
+def _landing(options: PipelineOptions, spark: SparkSession) -> Landing:
+    """Return what lands the batches in the tables of the options."""
+    store = open_store(options.out, spark)
+    if options.to == "parquet":
+        return Landing(store)
+    from cloudevents_kafka.spark.pipeline._table_names import sibling_name, table_by_name, table_in_folder
+
+    if options.table is None:
+        return TableLanding(
+            store, {name: table_in_folder(spark, options.to, store.url(name)) for name in TABLES}
+        )
+    names = (options.table, sibling_name(options.table))
+    tables = [table_by_name(spark, options.to, name) for name in names]
+    return TableLanding(store, dict(zip(TABLES, tables, strict=True)))

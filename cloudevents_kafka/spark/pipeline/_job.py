@@ -14,10 +14,12 @@ from cloudevents_kafka.spark.pipeline._checkpoint import Checkpoint, WrongCheckp
 from cloudevents_kafka.spark.pipeline._counts import BatchCounts
 from cloudevents_kafka.spark.pipeline._errors import PipelineFailed, explain_failure
 from cloudevents_kafka.spark.pipeline._landing import Landing
-from cloudevents_kafka.spark.pipeline._offsets import BatchPlan, OffsetRanges, subtract_landed
+from cloudevents_kafka.spark.pipeline._manifests import BegunBatch
+from cloudevents_kafka.spark.pipeline._offsets import BatchPlan, subtract_landed
 from cloudevents_kafka.spark.pipeline._options import PipelineOptions
 from cloudevents_kafka.spark.pipeline._reports import BatchProgress, Summary, batch_progress
 from cloudevents_kafka.spark.pipeline._store import open_store
+from cloudevents_kafka.spark.pipeline._table_landing import TableBatch, TableLanding
 from cloudevents_kafka.spark.pipeline._topics import KafkaAdmin, TopicChanged, TopicMonitor
 
 if TYPE_CHECKING:
@@ -71,6 +73,8 @@ class Job:
                 options.topic_names, self._admin, landing.store.url(""), self._warnings.append
             )
             self._topic_ids = self._check_start()
+            begun = self._finish_begun(spark)
+            self._recovered = self._recovered if begun is None else begun
             with self._batch_lock:  # the first batch waits until `query` is set
                 self.query = self._start_query(spark)
         except BaseException:
@@ -116,8 +120,13 @@ class Job:
     def _land(self, records: DataFrame, batch: int) -> None:
         plan = self._checkpoint.plan(batch)
         topic_ids = self._check_topics(plan)
-        write = partial(self._write, records, plan)
-        manifest = self._landing.land(plan, str(self.query.id), topic_ids, write)
+        manifest = self._landing.land(
+            plan,
+            str(self.query.id),
+            topic_ids,
+            partial(self._write, records),
+            in_java=self._writer.starts_in_java(records),
+        )
         if manifest is not None:
             self._unreported[batch] = manifest.counts
             self._batches += 1
@@ -128,17 +137,30 @@ class Job:
         known = {**self._landing.topic_ids, **self._topic_ids}
         return self._topics.check(known, self._landing.landed, plan.ranges if plan else None, **timeout)
 
-    def _write(self, records: DataFrame, plan: BatchPlan, folder: str, offsets: OffsetRanges) -> BatchCounts:
+    def _write(self, records: DataFrame, folder: str, batch: BegunBatch) -> BatchCounts:
         from cloudevents_kafka.spark.pipeline._parquet import ParquetFiles
         from cloudevents_kafka.spark.pipeline._tables import filter_offsets
 
-        if offsets != subtract_landed(plan.ranges, {}):
-            records = filter_offsets(records, offsets)
-        files = ParquetFiles(records.sparkSession, folder)
-        counts = self._writer.write(records, offsets, files)
-        files.check(counts)
+        if batch.offsets != subtract_landed(batch.planned, {}):
+            records = filter_offsets(records, batch.offsets)
+        if isinstance(self._landing, TableLanding):
+            tables: TableBatch | ParquetFiles = TableBatch(self._landing.tables, batch)
+        else:
+            tables = ParquetFiles(records.sparkSession, folder)
+        counts = self._writer.write(records, batch.offsets, tables, in_java=batch.in_java)
+        tables.check(counts)
         self._check_topics()  # Spark has read the records, and they have not landed yet
         return counts
+
+    def _finish_begun(self, spark: SparkSession) -> int | None:
+        """Land the batch that an earlier run has begun; return its number."""
+        batch = self._landing.begun() if isinstance(self._landing, TableLanding) else None
+        if batch is None or not isinstance(self._landing, TableLanding):
+            return None
+        options = self._options.batch_options(batch.offsets)
+        records = spark.read.format("kafka").options(**options).load()
+        self._landing.finish(batch, partial(self._write, records))
+        return batch.number
 
     # --- in the user's thread ---
 
@@ -216,11 +238,10 @@ class Job:
 
     def summary(self) -> Summary:
         """Return the summary up to now; raise `CountMismatch` if its counts contradict each other."""
-        url = self._landing.store.url
         return Summary(
             topics=self._options.topics,
-            events_table=url("events"),
-            quarantine_table=url("quarantine"),
+            events_table=self._landing.table_name("events"),
+            quarantine_table=self._landing.table_name("quarantine"),
             checkpoint=self._checkpoint.url,
             batches=self._batches,
             recovered=self._recovered,

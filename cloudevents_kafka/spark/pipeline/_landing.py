@@ -32,7 +32,13 @@ from collections.abc import Callable, Iterable
 
 from cloudevents_kafka.spark.pipeline._checkpoint import WrongCheckpoint
 from cloudevents_kafka.spark.pipeline._counts import BatchCounts
-from cloudevents_kafka.spark.pipeline._manifests import BATCHES, BatchManifest, Manifests, TopicIds
+from cloudevents_kafka.spark.pipeline._manifests import (
+    BATCHES,
+    BatchManifest,
+    BegunBatch,
+    Manifests,
+    TopicIds,
+)
 from cloudevents_kafka.spark.pipeline._offsets import (
     BatchPlan,
     OffsetRange,
@@ -48,6 +54,10 @@ from cloudevents_kafka.spark.pipeline._store import Store
 TABLES = ("events", "quarantine")
 STAGING = "_staging"
 CHECKPOINT = "_checkpoint"
+
+
+# Writes a batch to a folder, and returns its counts.
+Write = Callable[[str, BegunBatch], BatchCounts]
 
 
 class Landing:
@@ -74,6 +84,10 @@ class Landing:
     def topic_ids(self) -> TopicIds:
         """The known ids of the topics that fill the folder."""
         return self._first_topic_ids if self.last is None else self.last.ids
+
+    def table_name(self, table: str) -> str:
+        """Return the URL of a table."""
+        return self.store.url(table)
 
     def recover(self) -> int | None:
         """Finish the last landed batch and remove staged files of batches that never landed.
@@ -121,13 +135,15 @@ class Landing:
         plan: BatchPlan,
         query_id: str,
         topic_ids: TopicIds,
-        write: Callable[[str, OffsetRanges], BatchCounts],
+        write: Write,
+        *,
+        in_java: bool = True,
     ) -> BatchManifest | None:
         """Land the records of a batch that have not landed yet; return its manifest, or None if all have.
 
-        Call ``write`` with a URL and the offsets to land. It writes Parquet files to the URL's
-        subfolders `TABLES` and returns their counts. A first batch lands even without records:
-        its manifest has the offsets at which the folder begins.
+        Call ``write`` with a URL and the batch. It writes Parquet files to the URL's subfolders
+        `TABLES` and returns their counts. A first batch lands even without records: its manifest
+        has the offsets at which the folder begins.
         """
         self.check(query_id, None)
         self._check_follows(plan)
@@ -135,24 +151,43 @@ class Landing:
         if self.last is not None and not left:
             return None
         number = 0 if self.last is None else self.last.number + 1
-        staging = f"{STAGING}/{number:08d}-{uuid.uuid4().hex[:8]}"
-        counts = write(self.store.url(staging), left).check()
-        manifest = BatchManifest(
+        batch = BegunBatch(
             number=number,
             batch=plan.batch,
             query=query_id,
-            staging=staging,
-            files=self._sync_files(staging, number),
             ids={**self.topic_ids, **topic_ids},
             offsets=left,
-            landed=add_landed(self.landed, plan.ranges),
+            planned=plan.ranges,
+            in_java=in_java,
+        )
+        return self._write(batch, write)
+
+    def _write(self, batch: BegunBatch, write: Write) -> BatchManifest:
+        """Write a batch, create its manifest, and return it."""
+        staging = f"{STAGING}/{batch.number:08d}-{uuid.uuid4().hex[:8]}"
+        counts = write(self.store.url(staging), batch).check()
+        manifest = self._add(batch, counts, staging, self._sync_files(staging, batch.number))
+        self._rename(manifest)
+        return manifest
+
+    def _add(
+        self, batch: BegunBatch, counts: BatchCounts, staging: str, files: tuple[str, ...]
+    ) -> BatchManifest:
+        manifest = BatchManifest(
+            number=batch.number,
+            batch=batch.batch,
+            query=batch.query,
+            staging=staging,
+            files=files,
+            ids=batch.ids,
+            offsets=batch.offsets,
+            landed=add_landed(self.landed, batch.planned),
             counts=counts,
             total=self.total.merge(counts),
         )
         self.manifests.add(manifest)
         self.last = manifest
-        self._rename(manifest)
-        self.manifests.prune(number)
+        self.manifests.prune(batch.number)
         return manifest
 
     def _sync_files(self, staging: str, number: int) -> tuple[str, ...]:

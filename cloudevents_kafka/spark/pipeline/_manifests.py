@@ -23,6 +23,7 @@ VERSION: Final = 3
 # Recent manifests stay for troubleshooting.
 MANIFESTS_KEPT: Final = 100
 
+_BEGUN: Final = f"{BATCHES}/begun.json"
 _TOPICS: Final = f"{BATCHES}/topics.json"
 _Content = TypeVar("_Content")
 
@@ -50,6 +51,22 @@ class BatchManifest(msgspec.Struct, frozen=True, kw_only=True):
     landed: OffsetRanges
     counts: BatchCounts = msgspec.field(name="tally")
     total: BatchCounts
+
+
+class BegunBatch(msgspec.Struct, frozen=True, kw_only=True):
+    """A batch that is about to be appended to tables of Delta or Iceberg; see `BatchManifest`.
+
+    ``planned`` are all offsets that Spark planned, ``in_java`` is how its records are read.
+    """
+
+    version: int = VERSION
+    number: int
+    batch: int
+    query: str
+    ids: TopicIds
+    offsets: OffsetRanges
+    planned: OffsetRanges
+    in_java: bool
 
 
 class FirstTopicIds(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,6 +101,15 @@ class Manifests:
         if not self._store.exists(_TOPICS):
             self._create(_TOPICS, FirstTopicIds(ids=ids))
 
+    def begun(self) -> BegunBatch | None:
+        """Return the batch that was begun last, or None."""
+        return self._read(_BEGUN, BegunBatch) if self._store.exists(_BEGUN) else None
+
+    def begin(self, batch: BegunBatch) -> None:
+        """Note that a batch is begun; the earlier note is replaced."""
+        self._store.remove(_BEGUN)
+        self._create(_BEGUN, batch)
+
     def add(self, manifest: BatchManifest) -> None:
         """Create the manifest of a batch, which lands the batch."""
         self._create(_path(manifest.number), manifest)
@@ -93,7 +119,7 @@ class Manifests:
         if number >= MANIFESTS_KEPT:
             self._store.remove(_path(number - MANIFESTS_KEPT))
 
-    def _create(self, path: str, content: BatchManifest | FirstTopicIds) -> None:
+    def _create(self, path: str, content: BatchManifest | BegunBatch | FirstTopicIds) -> None:
         self._store.create(path, msgspec.json.format(msgspec.json.encode(content), indent=1))
 
     def _read(self, path: str, type_: type[_Content]) -> _Content:

@@ -18,7 +18,9 @@ from cloudevents_kafka.redaction import (
     mask_urls,
 )
 from cloudevents_kafka.spark.pipeline._landing import CHECKPOINT
+from cloudevents_kafka.spark.pipeline._offsets import OffsetRanges
 
+TABLE_FORMATS: Final = ("delta", "iceberg")
 # Settings that Spark needs when its Java process starts; all others can follow.
 _LAUNCH_SETTINGS: Final = (
     "spark.master",
@@ -81,6 +83,11 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
     "earliest", "latest", or offsets in Spark's JSON; later runs continue at the checkpoint.
     ``max_records`` limits a batch and with it the memory; None means no limit.
 
+    ``to`` is the kind of the tables. ``parquet`` writes files into ``out``. ``delta`` and ``iceberg`` have
+    tables in the folders ``out/events`` and ``out/quarantine``, or, if ``table`` is a name in a catalog
+    such as ``catalog.schema.orders``, this table and ``catalog.schema.orders_quarantine``; the notes of
+    the batches and the checkpoint are in ``out`` even then.
+
     ``allow_data_loss`` continues if records expired before they were read; the default is to fail.
     ``date_of`` is the source of the date in the folders of events: the record's "timestamp", or the
     event's "time" (the record's timestamp if it has none). Late events make many folders by time.
@@ -101,6 +108,8 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
     allow_data_loss: bool = False
     date_of: Literal["time", "timestamp"] = "timestamp"
     kafka: Mapping[str, str] = {}
+    to: Literal["parquet", "delta", "iceberg"] = "parquet"
+    table: str | None = None
     conf: Mapping[str, str] = {}
     master: str | None = None
     ui: bool = False
@@ -120,12 +129,23 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
                 "start must be earliest, latest, or offsets as JSON, such as "
                 f'{{"orders": {{"0": 17}}}} (-2 is earliest, -1 latest), got {self.start!r}'
             )
+        self._check_tables()
         if reserved := sorted(_RESERVED & self.kafka.keys()):
             raise ValueError(f"the pipeline sets {', '.join(reserved)} itself: kafka must not have it")
         if exposed := [name for name, value in self.conf.items() if _exposes_login(name, value)]:
             raise ValueError(
                 f"{', '.join(exposed)} must not have a URL with a user and a password: other users of this "
                 "machine can read Java's command line; use a file of Ivy's settings (spark.jars.ivySettings)"
+            )
+
+    def _check_tables(self) -> None:
+        if self.to not in {"parquet", *TABLE_FORMATS}:
+            raise ValueError(f"to must be parquet, delta or iceberg, got {self.to!r}")
+        if self.to == "parquet" and self.table is not None:
+            raise ValueError("table must be None for parquet, which has no tables in a catalog; set to")
+        if self.to != "parquet" and self.date_of != "timestamp":
+            raise ValueError(
+                f"date_of must be timestamp for {self.to}, got {self.date_of!r}; event time is a column"
             )
 
     @property
@@ -163,6 +183,26 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
         if self.max_records is not None:
             options["maxOffsetsPerTrigger"] = str(self.max_records)
         return options
+
+    def batch_options(self, offsets: OffsetRanges) -> dict[str, str]:
+        """Return the options of Spark's Kafka source to read exactly these offsets."""
+        options = self.source_options()
+        for name in ("subscribe", "maxOffsetsPerTrigger"):
+            options.pop(name, None)
+        partitions = {topic: [int(number) for number in numbers] for topic, numbers in offsets.items()}
+        starts, ends = (
+            {
+                topic: {number: getattr(range_, end) for number, range_ in numbers.items()}
+                for topic, numbers in offsets.items()
+            }
+            for end in ("start", "end")
+        )
+        return {
+            **options,
+            "assign": json.dumps(partitions),
+            "startingOffsets": json.dumps(starts),
+            "endingOffsets": json.dumps(ends),
+        }
 
 
 def is_launch_setting(name: str) -> bool:

@@ -9,6 +9,7 @@ from typing import Final
 from pyspark.sql import DataFrame, SparkSession
 
 from cloudevents_kafka.spark.pipeline._counts import BatchCounts, CountMismatch
+from cloudevents_kafka.spark.pipeline._offsets import OffsetRanges
 from cloudevents_kafka.spark.pipeline._store import without_patterns
 
 # Spark's default, INT96, has no time zone, and other readers decode it as nanoseconds, which range
@@ -29,11 +30,12 @@ class ParquetFiles:
         self._folder = folder
         self._tables: set[str] = set()
 
-    def append(self, table: str, rows: DataFrame) -> None:
-        """Write rows, whose last column is their date."""
+    def append(self, table: str, rows: DataFrame, first: OffsetRanges | None = None) -> bool:  # noqa: ARG002
+        """Write rows, whose last column is their date; return True."""
         with _settings(self._spark):
             rows.write.mode("append").partitionBy(rows.columns[-1]).parquet(f"{self._folder}/{table}")
         self._tables.add(table)
+        return True
 
     def check(self, counts: BatchCounts) -> None:
         """Raise `CountMismatch` if the files have not as many rows as were counted."""

@@ -12,7 +12,7 @@ import pytest
 from cloudevents_kafka.spark.pipeline._checkpoint import Checkpoint, WrongCheckpoint
 from cloudevents_kafka.spark.pipeline._counts import BatchCounts, CountMismatch, PartitionCounts
 from cloudevents_kafka.spark.pipeline._landing import Landing, final_path
-from cloudevents_kafka.spark.pipeline._manifests import BatchManifest
+from cloudevents_kafka.spark.pipeline._manifests import BatchManifest, BegunBatch
 from cloudevents_kafka.spark.pipeline._offsets import BatchPlan, OffsetRange, OffsetRanges
 from cloudevents_kafka.spark.pipeline._store import InUse, LocalStore
 
@@ -69,8 +69,8 @@ def plan_of(batch: int) -> BatchPlan:
     return BatchPlan(batch, {"t": {"0": OffsetRange(batch * 3, batch * 3 + 3)}})
 
 
-def writer(batch: int) -> Callable[[str, OffsetRanges], BatchCounts]:
-    def write(url: str, offsets: OffsetRanges) -> BatchCounts:
+def writer(batch: int) -> Callable[[str, BegunBatch], BatchCounts]:
+    def write(url: str, _: BegunBatch) -> BatchCounts:
         folder = Path(url.removeprefix("file://"))
         for file in FILES:
             path = folder / file
@@ -173,7 +173,7 @@ def begun(root: Path, *plans: BatchPlan) -> Landing:
     """Land some batches and start again on the folder."""
     first = Landing(LocalStore(root))
     for plan in plans:
-        assert first.land(plan, "query", IDS, lambda _, offsets: counted(offsets)) is not None
+        assert first.land(plan, "query", IDS, lambda _, new: counted(new.offsets)) is not None
     landing = Landing(LocalStore(root))
     landing.recover()
     return landing
@@ -194,13 +194,15 @@ def test_same_number_with_a_later_end(tmp_path: Path) -> None:
     """Of a batch that Spark plans again with a later end, only the new offsets land."""
     landing = begun(tmp_path, one(0, 1000))
     seen: list[OffsetRanges] = []
-    manifest = landing.land(one(0, 2000), "query", IDS, lambda _, left: seen.append(left) or counted(left))
+    manifest = landing.land(
+        one(0, 2000), "query", IDS, lambda _, new: seen.append(new.offsets) or counted(new.offsets)
+    )
     assert seen == [{"t": {"0": OffsetRange(1000, 2000)}}]
     assert manifest is not None
     assert (manifest.number, manifest.batch) == (1, 0)
     assert manifest.landed == {"t": {"0": OffsetRange(0, 2000)}}
     assert landing.total.read == 2000
-    assert landing.land(one(2000, 2500, 1), "query", IDS, lambda _, left: counted(left)) is not None
+    assert landing.land(one(2000, 2500, 1), "query", IDS, lambda _, new: counted(new.offsets)) is not None
     assert landing.total.read == 2500
 
 
@@ -209,7 +211,7 @@ def test_checkpoint_of_some_batches_ago(tmp_path: Path) -> None:
     landing = begun(tmp_path, *(one(start, start + 100, start // 100) for start in range(0, 500, 100)))
     assert landing.land(one(100, 350, 1), "query", IDS, never) is None
     assert landing.land(one(350, 480, 2), "query", IDS, never) is None
-    manifest = landing.land(one(480, 600, 3), "query", IDS, lambda _, left: counted(left))
+    manifest = landing.land(one(480, 600, 3), "query", IDS, lambda _, new: counted(new.offsets))
     assert manifest is not None
     assert manifest.offsets == {"t": {"0": OffsetRange(500, 600)}}
     assert landing.total.read == 600
@@ -228,7 +230,7 @@ def test_partitions_are_decided_one_by_one(tmp_path: Path) -> None:
             "u": {"0": OffsetRange(5, 7)},
         },
     )
-    manifest = landing.land(plan, "query", IDS, lambda _, left: counted(left))
+    manifest = landing.land(plan, "query", IDS, lambda _, new: counted(new.offsets))
     assert manifest is not None
     assert manifest.offsets == {"t": {"1": OffsetRange(10, 12), "2": OffsetRange(0, 3)}}
     assert manifest.landed == {
@@ -372,7 +374,7 @@ def test_old_manifests_are_removed(tmp_path: Path) -> None:
     """Old manifests are removed; the last one has the offsets, ids and counts of all batches."""
     landing = Landing(LocalStore(tmp_path))
     for batch in range(105):
-        landing.land(plan_of(batch), "query", IDS, lambda _, left: counted(left))
+        landing.land(plan_of(batch), "query", IDS, lambda _, new: counted(new.offsets))
     assert len(landing.store.list_names("_batches")) == 100
     again = Landing(landing.store)
     again.recover()
