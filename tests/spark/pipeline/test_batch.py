@@ -76,7 +76,8 @@ def write(
     """Write records, and compare the tables with the counts, and both with the records."""
     rows, offsets = frame(spark, records)
     files = ParquetFiles(spark, f"file://{folder}")
-    counts = (writer or BatchWriter(date_of="timestamp", tasks=2)).write(rows, offsets, files)
+    writer = writer or BatchWriter(date_of="timestamp", tasks=2)
+    counts = writer.write(rows, offsets, files, in_java=writer.starts_in_java(rows))
     files.check(counts)
     counts.check()
     landed, refused = written(folder, "events"), written(folder, "quarantine")
@@ -157,7 +158,7 @@ def test_records_that_were_not_planned(session: SparkSession, tmp_path: Path, ch
     offsets["topic0"]["0"] = OffsetRange(first.start + max(change, 0), first.end + min(change, 0))  # type: ignore[index]  # a dict here
     writer = BatchWriter(date_of="timestamp", tasks=2)
     with pytest.raises(CountMismatch, match=r"but 1 other records were read: the checkpoint was changed"):
-        writer.write(rows, offsets, ParquetFiles(session, f"file://{tmp_path}"))
+        writer.write(rows, offsets, ParquetFiles(session, f"file://{tmp_path}"), in_java=True)
 
 
 def test_records_that_are_read_twice(session: SparkSession, tmp_path: Path) -> None:
@@ -165,4 +166,4 @@ def test_records_that_are_read_twice(session: SparkSession, tmp_path: Path) -> N
     rows, offsets = frame(session, events(12))
     writer = BatchWriter(date_of="timestamp", tasks=2)
     with pytest.raises(CountMismatch, match=r"must have at most \d records, got \d+: some were read twice"):
-        writer.write(rows.unionAll(rows), offsets, ParquetFiles(session, f"file://{tmp_path}"))
+        writer.write(rows.unionAll(rows), offsets, ParquetFiles(session, f"file://{tmp_path}"), in_java=True)
