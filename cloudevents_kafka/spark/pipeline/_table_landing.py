@@ -7,7 +7,7 @@
 If the process is killed between 1 and 3, the next start reads exactly the offsets of the note from
 Kafka, appends the rows to the tables that do not have the batch, and creates the manifest. So between
 two commits, or until the next start, a reader sees the events of a batch without its quarantined
-records. Notes and manifests are files beside the tables, or in the checkpoint's folder for tables of
+records. Notes and manifests are files next to the tables, or in the checkpoint's folder for tables of
 a catalog, where no maintenance of the format removes them.
 """
 

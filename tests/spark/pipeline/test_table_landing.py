@@ -34,7 +34,7 @@ def table_format(request: pytest.FixtureRequest) -> str:
 
 
 def send(lake: Lake, count: int) -> int:
-    """Send events in binary mode, one in Avro, and a record that is no event; return the number of all."""
+    """Send events in binary mode, one in Avro, and a record without attributes; return the number of all."""
     produce(lake.broker, lake.topic, count)
     producer = Producer({"bootstrap.servers": lake.broker.bootstrap_servers})
     avro = to_record(Event(id="a", source="/s", type="avro"), mode="structured", format="avro")
@@ -116,7 +116,7 @@ def kill_after(step: str, patch: pytest.MonkeyPatch) -> None:
 
 
 def test_table_of_a_catalog(lake: Lake, tmp_path: Path) -> None:
-    """Events land in a named table of Spark's own catalog, and the other records beside it."""
+    """Events land in a named table of Spark's own catalog, and the other records in the table next to it."""
     name = f"spark_catalog.default.{lake.topic.replace('-', '_')}"
     records = send(lake, 5)
     try:
