@@ -25,7 +25,7 @@ from cloudevents_kafka.spark.udf import (
 
 _FIRST: Final = datetime(1, 1, 1, tzinfo=UTC)
 _LAST: Final = datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)
-_NOT_WRITTEN: Final = ("mode", "error")
+_NOT_WRITTEN: Final = ("mode", "error", "tolerated")
 _MODES: Final[Mapping[str, str | None]] = {"binary": None, "structured": "json"}
 
 

@@ -108,6 +108,22 @@ def test_sql_and_one_struct(spark: SparkSession) -> None:
         ]
 
 
+def test_what_was_read_leniently_can_be_written(spark: SparkSession) -> None:
+    """``tolerated`` is not an attribute of the event that SQL and `encode_events` write."""
+    from cloudevents_kafka.spark import decode_events, encode_events, register
+
+    register(spark)
+    rows = rows_of(spark, [DEBEZIUM])
+    made = "ce_encode(ce_decode_lenient(value, headers), 'structured').*"
+    (by_sql,) = rows.selectExpr(made).collect()
+    (written,) = encode_events(decode_events(rows, lenient=True), mode="structured").collect()
+    assert by_sql.error is None
+    for value in (by_sql.value, written.value):
+        fields = json.loads(bytes(value))
+        assert fields["txid"] == "5"
+        assert "tolerated" not in fields
+
+
 @pytest.mark.usefixtures("reader", "registry")
 def test_registered_extensions(spark: SparkSession) -> None:
     """Types and rules that a user registered decide what is tolerated."""
