@@ -27,6 +27,10 @@ _ADVICE: Final = {
     "checkpoint": (
         "a file of the checkpoint is damaged: restore it, or land into a fresh folder with a fresh checkpoint"
     ),
+    "metrics": (
+        "PySpark 4.1 and 4.2 stop so after they have repeated a batch (SPARK-55271): all landed batches are "
+        "complete, start again to continue. PySpark 4.0 does not"
+    ),
     "memory": (
         "Spark ran out of memory: read fewer records at a time (--max-records), "
         "or raise the limit (-X spark.driver.memory=4g)"
@@ -39,6 +43,7 @@ _PATTERNS: Final = (
     (r"TimeoutException|No resolvable bootstrap urls", "no broker"),
     (r"Concurrent update to the log|CONCURRENT_STREAM_LOG_UPDATE", "two writers"),
     (r"OutOfMemoryError", "memory"),
+    (r"KafkaMicroBatchStream\S*metrics|IterableOps\.map\(.*Option\.get\(\)\" is null", "metrics"),
     (r"No space left on device|Disk quota exceeded", "space"),
     (r"Permission denied|Operation not permitted|Read-only file system|AccessControl|AccessDenied", "rights"),
     (r"Mkdirs failed|[Ff]ailed to rename|FileAlreadyExistsException", "rights"),

@@ -42,6 +42,10 @@ ModuleNotFoundError: No module named 'y'
             "named 'y'",
         ),
         (WORKER_FAILED, "Spark stopped: ModuleNotFoundError: No module named"),
+        (
+            'Cannot invoke "scala.collection.IterableOps.map(x)" because "scala.Option.get()" is null',
+            "SPARK-55271",
+        ),
         ("something new", "Spark stopped: something new"),
     ],
 )
