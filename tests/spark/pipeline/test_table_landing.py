@@ -78,7 +78,11 @@ class Killed(Exception):
     """Raised where the process is killed."""
 
 
-@pytest.mark.parametrize("step", ["events", "rest", "quarantine", "manifest"])
+@pytest.mark.parametrize(
+    "step",
+    [pytest.param(step, marks=pytest.mark.release) for step in ("events", "quarantine", "manifest")]
+    + ["rest"],
+)
 def test_killed_between_commits(
     lake: Lake, table_format: str, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
