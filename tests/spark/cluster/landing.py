@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import sys
-from contextlib import closing
 
 from pyspark.sql import SparkSession
 
-from cloudevents_kafka.spark.pipeline import PipelineOptions, start
+from cloudevents_kafka.spark.pipeline import EventPipeline, PipelineOptions
 
 
 def main(bootstrap: str, topic: str, out: str, batch: str) -> None:
@@ -15,9 +14,7 @@ def main(bootstrap: str, topic: str, out: str, batch: str) -> None:
     options = PipelineOptions(
         bootstrap_servers=bootstrap, topics=(topic,), out=out, once=True, max_records=int(batch)
     )
-    with closing(start(spark, options)) as pipeline:
-        pipeline.wait()
-        summary = pipeline.summary()
+    summary = EventPipeline(options, spark=spark).run()
     sys.stdout.write(f"landed {summary.total.events} {summary.total.quarantined} {summary.batches}\n")
     spark.stop()
 
