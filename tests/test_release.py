@@ -96,6 +96,7 @@ def test_steps_can_be_named() -> None:
         "properties",
         "fuzz",
         "newest",
+        "later",
         "peers",
         *(f"wheel-3.{n}" for n in (11, 12, 13)),
     ]

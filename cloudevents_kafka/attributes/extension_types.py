@@ -114,10 +114,12 @@ def registered() -> dict[str, Extension]:
 
 def restore(extensions: Mapping[str, Extension]) -> None:
     """Register these extensions, and no others except the documented ones."""
-    checks = _DOCUMENTED_CHECKS | {name: check_of(name, extension) for name, extension in extensions.items()}
+    known = {**DOCUMENTED, **extensions}
+    checks = {name: check for name, check in _DOCUMENTED_CHECKS.items() if name in known}
+    checks |= {name: check_of(name, extension) for name, extension in extensions.items()}
     with registration_lock:
         current.table = ExtensionTable(
-            extensions={**DOCUMENTED, **extensions},
+            extensions=known,
             registered=dict(extensions),
             constrained=frozenset(checks),
             checks=checks,

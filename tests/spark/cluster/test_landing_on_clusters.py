@@ -117,6 +117,7 @@ def wait_for_batch(out: Path, job: Submit) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.release  # test_local_cluster is its sample
 def test_executor_killed_on_local_cluster(kafka_broker: LocalBroker, tmp_path: Path) -> None:
     """An executor dies while batches land: each record lands once, without the package on the workers."""
     produce(kafka_broker, "local-cluster", 4_000)

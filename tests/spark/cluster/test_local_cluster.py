@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 DRIVER = Path(__file__).with_name("driver.py")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")  # other modules may run between the tests of this one
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Run the driver once for all tests."""
     pytest.importorskip("pyspark", minversion="4.0")

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 CLIENT = Path(__file__).with_name("connect_client.py")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def jar(spark: SparkSession) -> Path:
     """Return the jar, compiled in the session of other tests if the package does not have it."""
     pytest.importorskip("grpc")
@@ -32,7 +32,7 @@ def jar(spark: SparkSession) -> Path:
     return build_jar(spark._jvm)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder to which the first client writes its records."""
     return tmp_path_factory.mktemp("corpus") / "records"
@@ -58,7 +58,7 @@ def check_events(result: dict[str, Any]) -> None:
     assert result["streamed"] == result["events"] > 1000
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def results(jar: Path, corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     """Run one client with all cases against one server."""
     folder = tmp_path_factory.mktemp("server")

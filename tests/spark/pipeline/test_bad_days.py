@@ -62,8 +62,8 @@ def _release(*values: str) -> list[Any]:
 @pytest.mark.parametrize(
     "file",
     [
-        *("metadata", "offsets/1", "commits/1"),
-        *_release("sources/0/0", "offsets/0", "offsets/7", "commits/+9"),
+        "offsets/1",
+        *_release("metadata", "commits/1", "sources/0/0", "offsets/0", "offsets/7", "commits/+9"),
     ],
 )
 def test_damaged_checkpoint(lake: Lake, file: str) -> None:
