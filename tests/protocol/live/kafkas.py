@@ -42,7 +42,7 @@ class Kafka(NamedTuple):
 
     def topic(self, client, partitions=1):
         """Return a new topic, which an old broker creates automatically."""
-        name = f"live-{next(_numbers)}"
+        name = f"live-{next(_numbers):04}"  # so that names are in the order of their numbers
         if self.since >= (0, 10, 1):
             client.create_topic(name, partitions=partitions)
         else:
