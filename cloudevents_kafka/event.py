@@ -192,7 +192,7 @@ class Event:
 
     @property
     def payload(self) -> bytes | None:
-        """The exact bytes of the data, or None if there is no data."""
+        """The exact bytes of the data, or None without data."""
         return self._payload
 
     @property

@@ -105,7 +105,7 @@ def _key(
         return F.lit(None)
     if extensions is None:
         columns.report(
-            f"key must be a column or an extension, got {key!r}, but there is no column extensions"
+            f"key must be a column or an extension, got {key!r}, and the rows have no column extensions"
         )
         return F.lit(None)
     named = F.filter(_entries(extensions), lambda e: e["key"] == key)

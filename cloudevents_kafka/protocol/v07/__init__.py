@@ -1,6 +1,6 @@
 """Kafka 0.7: messages, a client for one broker, and the cluster in ZooKeeper.
 
-Offsets are byte positions; there are no keys, replicas or versions. Read `_messages` (requests and
+Offsets are byte positions; keys, replicas and versions came later. Read `_messages` (requests and
 responses), `frames`, `_message_set`, `_connection` (the client), then `_znodes` (the nodes in ZooKeeper),
 `partitions` (how clients share partitions) and `zookeeper` (needs kazoo, of the extra ``protocol``; import
 it by name).

@@ -60,9 +60,9 @@ class Connection(FrameSocket):
     def produce(self, topic: str, partition: int, messages: Iterable[Message | bytes]) -> None:
         """Append messages to a partition, or to one of the broker's choice (`ANY_PARTITION`).
 
-        The broker creates a new topic. There is no response: a broker that refuses the messages (a wrong
-        checksum, a partition out of range, an invalid topic name) closes the connection, and a later
-        call raises `Disconnected`.
+        The broker creates a new topic. It does not respond: if it refuses the messages (a wrong checksum,
+        a partition out of range, an invalid topic name), it closes the connection, and a later call
+        raises `Disconnected`.
         """
         self._send(_produce(topic, partition, messages))
 

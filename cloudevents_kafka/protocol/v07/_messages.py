@@ -53,7 +53,7 @@ class RequestHeader(Structure, kw_only=True):
 
 
 class ProduceRequest(Structure, kw_only=True):
-    """Append a message set to a partition. There is no response; a broker that refuses it disconnects."""
+    """Append a message set to a partition. The broker does not respond, but disconnects if it refuses the set."""
 
     spec: ClassVar = MessageSpec.of("0", RequestType.PRODUCE)
 
@@ -82,7 +82,7 @@ class MultiFetchRequest(Structure, kw_only=True):
 
 
 class MultiProduceRequest(Structure, kw_only=True):
-    """Several produce requests in one request. There is no response."""
+    """Several produce requests in one request. The broker does not respond."""
 
     spec: ClassVar = MessageSpec.of("0", RequestType.MULTIPRODUCE)
 

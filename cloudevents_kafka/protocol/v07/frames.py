@@ -1,7 +1,7 @@
 """Frames of Kafka 0.7: a length, then a request type and a request, or a response.
 
-There is no correlation id: responses are in the order of the requests, and their type follows from the
-request.
+Frames have no correlation id: responses are in the order of the requests, and their type follows from
+the request.
 """
 
 from __future__ import annotations

@@ -128,7 +128,7 @@ class DeltaTable(Table):
         return False
 
     def _last_number(self, key: str) -> int | None:
-        """Return the number of the last batch of a key; None if there is no batch, or on Spark Connect."""
+        """Return the number of the last batch of a key; None before the first batch, and on Spark Connect."""
         jvm: Any = getattr(self._spark, "_jvm", None)
         if jvm is None:  # Connect has no access to Delta's snapshots: history and rows decide
             return None

@@ -238,8 +238,8 @@ def _explained(verb: str, url: str) -> Iterator[None]:
 class HadoopStore(Store):
     """A folder in any file system of Hadoop.
 
-    Closed files survive a power failure there. There is no common lock: Spark's checkpoint notices a
-    second writer and stops it.
+    Closed files survive a power failure there. File systems have no lock in common: Spark's checkpoint
+    notices a second writer and stops it.
     """
 
     def __init__(self, spark: SparkSession, root: str) -> None:

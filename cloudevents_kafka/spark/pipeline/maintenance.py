@@ -43,7 +43,7 @@ def optimize_tables(
 
     The tables are those in ``folder``, or that the folder itself is, and those of catalogs with
     ``names``. With ``sort_by`` the rows are clustered by these columns, which rewrites all files.
-    ``conf`` has settings of Spark, such as those of a catalog. Raises `WrongTable` if there is no table,
+    ``conf`` has settings of Spark, such as those of a catalog. Raises `WrongTable` if it finds no table,
     `InUse` if a pipeline writes to the folder, `ValueError` for a name that cannot be one,
     `PipelineFailed` if Spark fails, and the errors of `local_session`.
     """

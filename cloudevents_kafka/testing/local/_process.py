@@ -97,7 +97,7 @@ class Process:
 
 
 def tail(log: Path) -> str:
-    """Return the last 25 lines of a log file, or an empty string if there is no file."""
+    """Return the last 25 lines of a log file, or an empty string if the file does not exist."""
     try:
         return "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-_TAIL_LINES:])
     except FileNotFoundError:

@@ -13,7 +13,7 @@ from cloudevents_kafka.testing.wire_broker._errors import ApiError, CloseConnect
 def produce(call: Call, request: messages.ProduceRequest) -> messages.ProduceResponse | None:
     """Append the records and return the response.
 
-    With acks 0 there is no response, and an error closes the connection.
+    With acks 0 the client gets no response, and an error closes the connection.
     """
     response = messages.ProduceResponse(
         responses=[
