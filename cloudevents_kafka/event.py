@@ -14,9 +14,10 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, Final, Self
 
+from cloudevents_kafka._sdk_parts import parts_of
 from cloudevents_kafka.attributes.extension_types import type_of
-from cloudevents_kafka.attributes.python_values import accept_values, check_values
-from cloudevents_kafka.attributes.timestamps import instant, is_timestamp, to_datetime
+from cloudevents_kafka.attributes.python_values import accept_values, check_values, is_same
+from cloudevents_kafka.attributes.timestamps import is_timestamp, to_datetime
 from cloudevents_kafka.attributes.types import (
     CORE,
     SPECVERSION,
@@ -252,7 +253,7 @@ class Event:
         return (
             self._payload == other._payload
             and self._attributes.keys() == other._attributes.keys()
-            and all(_equal(name, value, other._attributes[name]) for name, value in self._attributes.items())
+            and all(is_same(name, value, other._attributes[name]) for name, value in self._attributes.items())
         )
 
     def __hash__(self) -> int:
@@ -352,26 +353,6 @@ def event_of(attributes: dict[str, Any], data: Any) -> Event:
     return event
 
 
-def parts_of(source: Any) -> tuple[dict[str, Any], Any]:
-    """Return the attributes of an SDK's event as a new dictionary, and its data, as it returns them.
-
-    Raises `TypeError` if the object has not the methods of such an event.
-    """
-    try:
-        values, data = source.get_attributes(), source.get_data()
-    except (AttributeError, TypeError):
-        _check_methods(source)
-        raise
-    if type(values) is dict:
-        return values.copy(), data
-    if type(values) is MappingProxyType:  # of the SDK's version 1; dict() copies it slowly
-        try:
-            values = values | {}
-        except TypeError:  # not all mappings have the operator
-            values = dict(values)
-    return (values if type(values) is dict else dict(values)), data
-
-
 def select_attributes(event: Event, names: Container[str]) -> Event:
     """Return an event with some of the attributes of another, and its data; they are not checked again."""
     attributes = {name: value for name, value in event._attributes.items() if name in names}
@@ -417,19 +398,3 @@ def _find_problems(attributes: dict[str, Any], data: Any) -> dict[str, Any]:
 def _data_problem(error: DataError) -> Problem:
     # J-10: "MUST translate the data value to a JSON value"
     return Problem("data", str(error), "J-10")
-
-
-def _check_methods(source: object) -> None:
-    """Raise `TypeError` if an object has not the methods of an SDK's event."""
-    if not all(callable(getattr(source, name, None)) for name in ("get_attributes", "get_data")):
-        raise TypeError(
-            f"an event must have get_attributes() and get_data(), got a {type(source).__name__}"
-        ) from None
-
-
-def _equal(name: str, left: AttributeValue, right: AttributeValue) -> bool:
-    if type(left) is type(right) and left == right:
-        return True
-    if type_of(name) is AttributeType.TIMESTAMP and isinstance(left, str) and isinstance(right, str):
-        return is_timestamp(left) and is_timestamp(right) and instant(left) == instant(right)  # T-13
-    return False

@@ -1,4 +1,4 @@
-"""Attributes from the Python values that users pass: canonical forms and problems."""
+"""Attributes from the Python values that users pass: canonical forms, problems, and equality."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any, Final
 
 import msgspec
 
-from cloudevents_kafka.attributes.extension_types import current
+from cloudevents_kafka.attributes.extension_types import current, type_of
 from cloudevents_kafka.attributes.fast_validation import accept, accept_names, are_valid_texts, is_scalar
-from cloudevents_kafka.attributes.timestamps import from_datetime, utc_text
-from cloudevents_kafka.attributes.types import AttributeValue, to_attribute
+from cloudevents_kafka.attributes.timestamps import from_datetime, instant, is_timestamp, utc_text
+from cloudevents_kafka.attributes.types import AttributeType, AttributeValue, to_attribute
 from cloudevents_kafka.attributes.validation import validate
 from cloudevents_kafka.errors import Problem
 
@@ -78,3 +78,12 @@ def check_values(attributes: dict[str, Any]) -> tuple[dict[str, AttributeValue],
         except ValueError as error:
             problems.append(Problem(name, str(error), "T-01"))
     return validate(values, problems)
+
+
+def is_same(name: str, left: AttributeValue, right: AttributeValue) -> bool:
+    """Return whether two values of an attribute are equal: Timestamps by instant."""
+    if type(left) is type(right) and left == right:
+        return True
+    if type_of(name) is AttributeType.TIMESTAMP and isinstance(left, str) and isinstance(right, str):
+        return is_timestamp(left) and is_timestamp(right) and instant(left) == instant(right)  # T-13
+    return False

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from cloudevents_kafka._sdk_parts import parts_of
 from cloudevents_kafka.attributes.extension_types import ExtensionTable, current
 from cloudevents_kafka.attributes.fast_validation import are_valid_texts
 from cloudevents_kafka.attributes.media_type import media_type
@@ -20,7 +21,7 @@ from cloudevents_kafka.attributes.types import INTEGER_RANGE, SPECVERSION
 from cloudevents_kafka.binding._headers import CONTENT_TYPE, IMPLIED_TYPE, header_of
 from cloudevents_kafka.codecs.payload import DataKind, to_payload
 from cloudevents_kafka.errors import DataError
-from cloudevents_kafka.event import Event, event_of, parts_of, raw_parts, unchecked_event
+from cloudevents_kafka.event import Event, event_of, raw_parts, unchecked_event
 from cloudevents_kafka.primitives.bounded import MAX_KEY_LENGTH
 from cloudevents_kafka.record import Headers
 

@@ -53,7 +53,7 @@ class RequestHeader(Structure, kw_only=True):
 
 
 class ProduceRequest(Structure, kw_only=True):
-    """Append a message set to a partition. The broker does not respond, but disconnects if it refuses the set."""
+    """Append a message set to a partition. The broker does not respond; it disconnects to refuse it."""
 
     spec: ClassVar = MessageSpec.of("0", RequestType.PRODUCE)
 
