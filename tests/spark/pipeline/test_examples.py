@@ -1,0 +1,64 @@
+"""The examples for Spark do what their docstrings say, each in a session that the others share."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from .lake import Lake
+
+pytestmark = [
+    pytest.mark.broker,
+    pytest.mark.spark,
+    pytest.mark.slow,
+    pytest.mark.timeout(300),
+    pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
+]
+ROOT = Path(__file__).parents[3]
+FOLDER = ROOT / "examples" / "spark"
+RUN = {"land", "read_delta_with_duckdb"}
+
+
+def load(name: str) -> ModuleType:
+    """Return an example as a module."""
+    spec = spec_from_file_location(f"example_{name}", FOLDER / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def orders(lake: Lake) -> Lake:
+    """Return a lake whose topic has the three events of `examples/emit.py`."""
+    argv = [sys.executable, str(ROOT / "examples" / "emit.py"), lake.broker.bootstrap_servers, lake.topic]
+    subprocess.run(argv, check=True, capture_output=True, timeout=60)
+    return lake
+
+
+def test_all_examples_have_a_test() -> None:
+    """No example is without a test."""
+    assert {path.stem for path in FOLDER.glob("*.py")} == RUN
+
+
+@pytest.mark.parametrize("to", ["parquet", "delta", "iceberg"])
+def test_land(orders: Lake, to: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The three events are in each kind of table, and DuckDB counts them in Delta's."""
+    load("land").main(orders.spark, orders.broker.bootstrap_servers, orders.topic, str(orders.out), to)
+    first, *rows = capsys.readouterr().out.splitlines()
+    assert first == "3 events, 0 quarantined"
+    assert [row.split()[:2] for row in rows] == [
+        [f"order-17-{number}", f"com.example.order.{step}"]
+        for number, step in enumerate(("placed", "paid", "shipped"))
+    ]
+    if to == "delta":
+        load("read_delta_with_duckdb").main(str(orders.out / "events"))
+        counts = capsys.readouterr().out.splitlines()
+        steps = ("paid", "placed", "shipped")
+        assert [row.split()[:2] for row in counts] == [[f"com.example.order.{step}", "1"] for step in steps]
