@@ -3,8 +3,8 @@
 `EventPipeline` runs it, in a Spark of its own or in a session of yours. `PipelineOptions` has the
 settings (`to_java_settings` translates those of librdkafka), `Summary` the result.
 
-Read `_event_pipeline` and `_job` first, then `_batch`, which reads and writes the records of a batch
-(`_observed` counts them meanwhile, `_tables` has the columns, `_parquet` the files), and `_landing`,
+Read `_event_pipeline`, `_job` and `_lander` first, then `_batch`, which reads and writes the records of a
+batch (`_observed` counts them meanwhile, `_tables` has the columns, `_parquet` the files), and `_landing`,
 which explains the folder and the commit protocol. `_manifests`, `_offsets`, `_counts` and `_store` are
 its parts; `_checkpoint` reads Spark's checkpoint; `_topics` notices topics that were created again. A user
 reads `_reports` and `_errors`. `_session` starts and stops a local Spark; `_options` has the settings.

@@ -10,12 +10,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from cloudevents_kafka.spark.pipeline._job import Job, Report, Warn
-from cloudevents_kafka.spark.pipeline._landing import TABLES, Landing
+from cloudevents_kafka.spark.pipeline._lander import open_landing
 from cloudevents_kafka.spark.pipeline._options import PipelineOptions
 from cloudevents_kafka.spark.pipeline._reports import Summary
 from cloudevents_kafka.spark.pipeline._session import local_session
-from cloudevents_kafka.spark.pipeline._store import folder_lock, open_store
-from cloudevents_kafka.spark.pipeline._table_landing import TableLanding
+from cloudevents_kafka.spark.pipeline._store import folder_lock
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -81,7 +80,7 @@ class EventPipeline:
             options = self.options
             resources.enter_context(folder_lock(options.out))  # first, because Spark takes seconds to start
             spark = self._spark or resources.enter_context(self._own_session())
-            self._job = Job(spark, options, _landing(options, spark), self._report, self._warn)
+            self._job = Job(spark, options, open_landing(options, spark), self._report, self._warn)
             if self._spark is not None:  # the end of a Spark of its own ends the query
                 resources.callback(self._job.close)
             self._resources = resources.pop_all()
@@ -138,19 +137,3 @@ class EventPipeline:
         """Close the pipeline."""
         self._job = None
         self._resources.__exit__(kind, error, traceback)
-
-
-def _landing(options: PipelineOptions, spark: SparkSession) -> Landing:
-    """Return what lands the batches in the tables of the options."""
-    store = open_store(options.out, spark)
-    if options.to == "parquet":
-        return Landing(store)
-    from cloudevents_kafka.spark.pipeline._table_names import sibling_name, table_by_name, table_in_folder
-
-    if options.table is None:
-        return TableLanding(
-            store, {name: table_in_folder(spark, options.to, store.url(name)) for name in TABLES}
-        )
-    names = (options.table, sibling_name(options.table))
-    tables = [table_by_name(spark, options.to, name) for name in names]
-    return TableLanding(store, dict(zip(TABLES, tables, strict=True)))

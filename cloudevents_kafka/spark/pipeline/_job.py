@@ -6,27 +6,22 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING
 
 from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.spark.pipeline._checkpoint import Checkpoint, WrongCheckpoint
 from cloudevents_kafka.spark.pipeline._counts import BatchCounts
 from cloudevents_kafka.spark.pipeline._errors import PipelineFailed, explain_failure
+from cloudevents_kafka.spark.pipeline._lander import BatchLander
 from cloudevents_kafka.spark.pipeline._landing import Landing
-from cloudevents_kafka.spark.pipeline._manifests import BegunBatch
-from cloudevents_kafka.spark.pipeline._offsets import BatchPlan, subtract_landed
 from cloudevents_kafka.spark.pipeline._options import PipelineOptions
 from cloudevents_kafka.spark.pipeline._reports import BatchProgress, Summary, batch_progress
 from cloudevents_kafka.spark.pipeline._store import open_store
-from cloudevents_kafka.spark.pipeline._table_landing import TableBatch, TableLanding
 from cloudevents_kafka.spark.pipeline._topics import KafkaAdmin, TopicChanged, TopicMonitor
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
-
-    from cloudevents_kafka.spark.pipeline._batch import BatchWriter
 
 Report = Callable[[BatchProgress], None]
 Warn = Callable[[str], None]
@@ -65,15 +60,12 @@ class Job:
         self._counts = BatchCounts()
         self._start_time = self._last_topic_check = time.monotonic()
         self._end_time: float | None = None
-        self._writer = self._batch_writer(spark)
         self._checkpoint = Checkpoint(open_store(options.checkpoint_url, spark))
         self._admin = KafkaAdmin(spark, options.source_options())
         try:
-            self._topics = TopicMonitor(
-                options.topic_names, self._admin, landing.store.url(""), self._warnings.append
-            )
-            self._topic_ids = self._check_start()
-            begun = self._finish_begun(spark)
+            self._lander = self._batch_lander(spark)
+            self._lander.check_start()
+            begun = self._lander.finish_begun(spark)
             self._recovered = self._recovered if begun is None else begun
             with self._batch_lock:  # the first batch waits until `query` is set
                 self.query = self._start_query(spark)
@@ -81,19 +73,14 @@ class Job:
             self._admin.close()
             raise
 
-    def _batch_writer(self, spark: SparkSession) -> BatchWriter:
+    def _batch_lander(self, spark: SparkSession) -> BatchLander:
         from cloudevents_kafka.spark.pipeline._batch import BatchWriter
 
+        options, landing = self._options, self._landing
+        topics = TopicMonitor(options.topic_names, self._admin, landing.store.url(""), self._warnings.append)
         tasks = max(1, spark.sparkContext.defaultParallelism)
-        return BatchWriter(date_of=self._options.date_of, tasks=tasks)
-
-    def _check_start(self) -> dict[str, str]:
-        """Return the topics' ids; raise an error if folder, checkpoint and topics do not match."""
-        self._landing.check_layout("event_date" if self._options.date_of == "time" else "record_date")
-        self._landing.check(self._checkpoint.query_id(), self._checkpoint.last_committed())
-        topic_ids = self._topics.check(self._landing.topic_ids, self._landing.landed)
-        self._landing.record_topic_ids(topic_ids)
-        return topic_ids
+        writer = BatchWriter(date_of=options.date_of, tasks=tasks)
+        return BatchLander(options, landing, self._checkpoint, topics, writer)
 
     def _start_query(self, spark: SparkSession) -> StreamingQuery:
         options = self._options
@@ -118,49 +105,11 @@ class Job:
                 raise
 
     def _land(self, records: DataFrame, batch: int) -> None:
-        plan = self._checkpoint.plan(batch)
-        topic_ids = self._check_topics(plan)
-        manifest = self._landing.land(
-            plan,
-            str(self.query.id),
-            topic_ids,
-            partial(self._write, records),
-            in_java=self._writer.starts_in_java(records),
-        )
+        manifest = self._lander.land(records, batch, str(self.query.id))
         if manifest is not None:
             self._unreported[batch] = manifest.counts
             self._batches += 1
             self._counts = self._counts.merge(manifest.counts)
-
-    def _check_topics(self, plan: BatchPlan | None = None, **timeout: float) -> dict[str, str]:
-        """Return the topics' ids; raise `TopicChanged` if they differ from those at the start."""
-        known = {**self._landing.topic_ids, **self._topic_ids}
-        return self._topics.check(known, self._landing.landed, plan.ranges if plan else None, **timeout)
-
-    def _write(self, records: DataFrame, folder: str, batch: BegunBatch) -> BatchCounts:
-        from cloudevents_kafka.spark.pipeline._parquet import ParquetFiles
-        from cloudevents_kafka.spark.pipeline._tables import filter_offsets
-
-        if batch.offsets != subtract_landed(batch.planned, {}):
-            records = filter_offsets(records, batch.offsets)
-        if isinstance(self._landing, TableLanding):
-            tables: TableBatch | ParquetFiles = TableBatch(self._landing.tables, batch)
-        else:
-            tables = ParquetFiles(records.sparkSession, folder)
-        counts = self._writer.write(records, batch.offsets, tables, in_java=batch.in_java)
-        tables.check(counts)
-        self._check_topics()  # Spark has read the records, and they have not landed yet
-        return counts
-
-    def _finish_begun(self, spark: SparkSession) -> int | None:
-        """Land the batch that an earlier run has begun; return its number."""
-        batch = self._landing.begun() if isinstance(self._landing, TableLanding) else None
-        if batch is None or not isinstance(self._landing, TableLanding):
-            return None
-        options = self._options.batch_options(batch.offsets)
-        records = spark.read.format("kafka").options(**options).load()
-        self._landing.finish(batch, partial(self._write, records))
-        return batch.number
 
     # --- in the user's thread ---
 
@@ -194,7 +143,7 @@ class Job:
         if time.monotonic() < self._last_topic_check + _TOPIC_CHECK_SECONDS:
             return
         try:
-            self._check_topics(timeout=_TOPIC_CHECK_TIMEOUT)
+            self._lander.check_topics(timeout=_TOPIC_CHECK_TIMEOUT)
         except PipelineFailed:
             pass  # Spark itself waits for a broker that is down for a while
         except TopicChanged:
@@ -206,7 +155,7 @@ class Job:
         if not isinstance(self._error, TopicChanged):
             # Spark reports a topic that was created again as expired records.
             with suppress(PipelineFailed, WrongCheckpoint):
-                self._check_topics(self._checkpoint.last_planned(), timeout=_TOPIC_CHECK_TIMEOUT)
+                self._lander.check_topics(self._checkpoint.last_planned(), timeout=_TOPIC_CHECK_TIMEOUT)
         if isinstance(self._error, CloudEventsKafkaError):
             raise self._error
         text = self._options.redact(str(self._error or error))

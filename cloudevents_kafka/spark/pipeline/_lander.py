@@ -1,0 +1,106 @@
+"""`BatchLander`: lands Spark's batches one after another, each between two checks of the topics."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from cloudevents_kafka.spark.pipeline._checkpoint import Checkpoint
+from cloudevents_kafka.spark.pipeline._counts import BatchCounts
+from cloudevents_kafka.spark.pipeline._landing import TABLES, Landing
+from cloudevents_kafka.spark.pipeline._manifests import BatchManifest, BegunBatch
+from cloudevents_kafka.spark.pipeline._offsets import BatchPlan, subtract_landed
+from cloudevents_kafka.spark.pipeline._options import PipelineOptions
+from cloudevents_kafka.spark.pipeline._store import open_store
+from cloudevents_kafka.spark.pipeline._table_landing import TableBatch, TableLanding
+from cloudevents_kafka.spark.pipeline._topics import TopicMonitor
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from cloudevents_kafka.spark.pipeline._batch import BatchWriter
+    from cloudevents_kafka.spark.pipeline._parquet import ParquetFiles
+
+
+def open_landing(options: PipelineOptions, spark: SparkSession) -> Landing:
+    """Return what lands the batches in the tables of the options."""
+    store = open_store(options.out, spark)
+    if options.to == "parquet":
+        return Landing(store)
+    from cloudevents_kafka.spark.pipeline._table_names import sibling_name, table_by_name, table_in_folder
+
+    if options.table is None:
+        return TableLanding(
+            store, {name: table_in_folder(spark, options.to, store.url(name)) for name in TABLES}
+        )
+    names = (options.table, sibling_name(options.table))
+    tables = [table_by_name(spark, options.to, name) for name in names]
+    return TableLanding(store, dict(zip(TABLES, tables, strict=True)))
+
+
+class BatchLander:
+    """Lands the batches of one query."""
+
+    def __init__(
+        self,
+        options: PipelineOptions,
+        landing: Landing,
+        checkpoint: Checkpoint,
+        topics: TopicMonitor,
+        writer: BatchWriter,
+    ) -> None:
+        self._options = options
+        self._landing = landing
+        self._checkpoint = checkpoint
+        self._topics = topics
+        self._writer = writer
+        self._topic_ids: dict[str, str] = {}
+
+    def check_start(self) -> None:
+        """Raise an error if folder, checkpoint and topics do not match."""
+        self._landing.check_layout("event_date" if self._options.date_of == "time" else "record_date")
+        self._landing.check(self._checkpoint.query_id(), self._checkpoint.last_committed())
+        self._topic_ids = self._topics.check(self._landing.topic_ids, self._landing.landed)
+        self._landing.record_topic_ids(self._topic_ids)
+
+    def check_topics(self, plan: BatchPlan | None = None, **timeout: float) -> dict[str, str]:
+        """Return the topics' ids; raise `TopicChanged` if they differ from those at the start."""
+        known = {**self._landing.topic_ids, **self._topic_ids}
+        return self._topics.check(known, self._landing.landed, plan.ranges if plan else None, **timeout)
+
+    def finish_begun(self, spark: SparkSession) -> int | None:
+        """Land the batch that an earlier run has begun; return its number."""
+        batch = self._landing.begun() if isinstance(self._landing, TableLanding) else None
+        if batch is None or not isinstance(self._landing, TableLanding):
+            return None
+        options = self._options.batch_options(batch.offsets)
+        records = spark.read.format("kafka").options(**options).load()
+        self._landing.finish(batch, partial(self._write, records))
+        return batch.number
+
+    def land(self, records: DataFrame, batch: int, query_id: str) -> BatchManifest | None:
+        """Land a batch of Spark; return its manifest, or None if all its records have landed before."""
+        plan = self._checkpoint.plan(batch)
+        topic_ids = self.check_topics(plan)
+        return self._landing.land(
+            plan,
+            query_id,
+            topic_ids,
+            partial(self._write, records),
+            in_java=self._writer.starts_in_java(records),
+        )
+
+    def _write(self, records: DataFrame, folder: str, batch: BegunBatch) -> BatchCounts:
+        from cloudevents_kafka.spark.pipeline._parquet import ParquetFiles
+        from cloudevents_kafka.spark.pipeline._tables import filter_offsets
+
+        if batch.offsets != subtract_landed(batch.planned, {}):
+            records = filter_offsets(records, batch.offsets)
+        if isinstance(self._landing, TableLanding):
+            tables: TableBatch | ParquetFiles = TableBatch(self._landing.tables, batch)
+        else:
+            tables = ParquetFiles(records.sparkSession, folder)
+        counts = self._writer.write(records, batch.offsets, tables, in_java=batch.in_java)
+        tables.check(counts)
+        self.check_topics()  # Spark has read the records, and they have not landed yet
+        return counts
