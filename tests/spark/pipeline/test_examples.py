@@ -1,7 +1,8 @@
-"""The examples for Spark do what their docstrings say, each in a session that the others share."""
+"""The examples for Spark do what their docstrings say, and the pages of docs run, all in one session."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
@@ -40,6 +41,22 @@ def orders(lake: Lake) -> Lake:
     argv = [sys.executable, str(ROOT / "examples" / "emit.py"), lake.broker.bootstrap_servers, lake.topic]
     subprocess.run(argv, check=True, capture_output=True, timeout=60)
     return lake
+
+
+PAGES = [
+    page for page in sorted((ROOT / "docs").rglob("*.md")) if "```python spark" in page.read_text("utf-8")
+]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_pages_run(orders: Lake, page: Path) -> None:
+    """The Python blocks of a page that use Spark run, one after the other, on a topic of three events."""
+    code = "\n".join(
+        re.findall(r"^```python spark\n(.*?)^```", page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    )
+    code = code.replace("localhost:9092", orders.broker.bootstrap_servers)
+    code = code.replace('("orders",)', f'("{orders.topic}",)').replace("lake/", f"{orders.out}/")
+    exec(compile(code, page, "exec"), {"spark": orders.spark})
 
 
 def test_all_examples_have_a_test() -> None:
