@@ -9,12 +9,13 @@ that it returns no event for.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, Final, TypedDict
 
 import msgspec
 
-from cloudevents_kafka.attributes.fast_validation import accept, is_scalar
+from cloudevents_kafka.attributes.fast_validation import accept_names, are_valid_texts, is_scalar
+from cloudevents_kafka.attributes.extension_types import current
 from cloudevents_kafka.attributes.media_type import media_type
 from cloudevents_kafka.attributes.types import CORE, parse_binary
 from cloudevents_kafka.codecs.json import is_utf8
@@ -60,7 +61,10 @@ class JsonReader:
         """Return the event of a JSON object, or None if it is not valid or needs a slower reader."""
         try:
             attributes, data, encoded, joined = self.split(value)
-            if accept(attributes, joined):
+            table = current.table
+            if are_valid_texts(attributes, joined) and (  # `accept`, without its call
+                table.text_names.issuperset(attributes) or accept_names(attributes, table)
+            ):
                 payload, kind = read_payload(attributes, data, encoded)
                 return unchecked_event(attributes, payload, kind, (NAME, value))
         except REFUSED:
@@ -77,14 +81,15 @@ class JsonReader:
             typed = self._typed
         except msgspec.ValidationError:
             attributes = self._read_typed(value)
-            typed = list(attributes)
+            typed = frozenset(attributes)
         names = len(attributes)
         data = None
         others = value
         if "data" in attributes:
             data = bytes(attributes.pop("data"))
             others = value[: -1 - len(data)] if value.endswith(data, 0, -1) else _without(value, data)
-        texts = _remove_nulls(attributes, typed) if typed else names - (data is not None)
+        are_texts = not typed or typed.isdisjoint(attributes)
+        texts = names - (data is not None) if are_texts else _remove_nulls(attributes, typed)
         encoded = attributes.pop("data_base64") if "data_base64" in attributes else None
         if value.isascii():
             is_plain = _BACKSLASH not in others and _DEL not in others
@@ -92,14 +97,14 @@ class JsonReader:
             is_plain = False
         else:
             raise ValueError
-        joined = "" if is_plain else _join(attributes, typed)  # if empty, all texts are Strings (T-06)
+        joined = "" if is_plain else _join(attributes, are_texts)  # if empty, all texts are Strings (T-06)
         # Each name and each text has two quotation marks, if no name is repeated (N-05) or unknown.
         quotes = others.count(_QUOTE)
         if '"' in joined:
             quotes = _count_quotes(others) if b"u0022" in value else quotes - joined.count('"')
         if quotes != 2 * (names + texts):
             attributes, encoded = self._read_unknown(value, data)
-            joined = "" if is_plain else _join(attributes, [*attributes])
+            joined = "" if is_plain else _join(attributes, False)
         return attributes, data, encoded, joined
 
     def _read_typed(self, value: bytes) -> dict[str, Any]:
@@ -146,17 +151,17 @@ class JsonReader:
     def _expect(self, types: dict[str, Any]) -> None:
         self._read = _decoder(types)
         self._read_scalars = _decoder(dict.fromkeys(types, _Scalar))
-        self._typed = [name for name, kind in types.items() if kind is _Scalar]
+        self._typed = frozenset(name for name, kind in types.items() if kind is _Scalar)
         self._types = types
 
 
-def _join(attributes: dict[str, Any], typed: list[str]) -> str:
-    """Return all texts together; only members with these names may be other values."""
+def _join(attributes: dict[str, Any], are_texts: bool) -> str:  # noqa: FBT001  # a call by position is faster
+    """Return all texts together; ``are_texts`` is whether no member is another value."""
     members = attributes.values()
-    return "".join([member for member in members if type(member) is str] if typed else members)
+    return "".join([member for member in members if type(member) is str] if not are_texts else members)
 
 
-def _remove_nulls(attributes: dict[str, Any], typed: list[str]) -> int:
+def _remove_nulls(attributes: dict[str, Any], typed: Collection[str]) -> int:
     """Remove null members, and return how many members are texts; only those with these names may be others.
 
     Raises `ValueError` if another member may not be an attribute.
