@@ -39,14 +39,13 @@ _read_quoted: Final = msgspec.json.Decoder(datetime).decode
 
 def is_timestamp(text: str) -> bool:
     """Return whether a text is an RFC 3339 date-time of an existing instant."""
-    if text[10:11] == "T" and (text[-1] == "Z" or text[-6:-5] in _SIGNS) and "\\" not in text:
+    try:
+        _read_quoted(f'"{text}"')
         # The common form. The parser also accepts a space for T, no offset, and JSON escapes; nothing else.
-        try:
-            _read_quoted(f'"{text}"')
-        except (msgspec.MsgspecError, UnicodeEncodeError):
-            pass  # a leap second, the year 0, or an invalid text: the grammar decides
-        else:
+        if text[10] == "T" and (text[-1] == "Z" or text[-6] in _SIGNS) and "\\" not in text:
             return True
+    except (msgspec.MsgspecError, UnicodeEncodeError):
+        pass  # a leap second, the year 0, or an invalid text: the grammar decides
     return _parse(text) is not None
 
 

@@ -9,7 +9,7 @@ that it returns no event for.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Any, Final, TypedDict
 
 import msgspec
@@ -81,15 +81,18 @@ class JsonReader:
             typed = self._typed
         except msgspec.ValidationError:
             attributes = self._read_typed(value)
-            typed = frozenset(attributes)
+            typed = list(attributes)
         names = len(attributes)
         data = None
         others = value
         if "data" in attributes:
             data = bytes(attributes.pop("data"))
             others = value[: -1 - len(data)] if value.endswith(data, 0, -1) else _without(value, data)
-        are_texts = not typed or typed.isdisjoint(attributes)
-        texts = names - (data is not None) if are_texts else _remove_nulls(attributes, typed)
+        texts = members = names - (data is not None)
+        for name in typed:
+            if name in attributes and type(attributes[name]) is not str:
+                _check_member(attributes, name)
+                texts -= 1
         encoded = attributes.pop("data_base64") if "data_base64" in attributes else None
         if value.isascii():
             is_plain = _BACKSLASH not in others and _DEL not in others
@@ -97,7 +100,7 @@ class JsonReader:
             is_plain = False
         else:
             raise ValueError
-        joined = "" if is_plain else _join(attributes, are_texts)  # if empty, all texts are Strings (T-06)
+        joined = "" if is_plain else _join(attributes, texts == members)  # if empty, all texts are Strings (T-06)
         # Each name and each text has two quotation marks, if no name is repeated (N-05) or unknown.
         quotes = others.count(_QUOTE)
         if '"' in joined:
@@ -121,7 +124,10 @@ class JsonReader:
         if data is not None:
             del attributes["data"]
         self._know(attributes)
-        texts = _remove_nulls(attributes, list(attributes))
+        typed = [name for name, member in attributes.items() if type(member) is not str]
+        texts = len(attributes) - len(typed)
+        for name in typed:
+            _check_member(attributes, name)
         if _count_quotes(members) != 2 * (names + texts):
             raise ValueError  # a name is repeated
         return attributes, attributes.pop("data_base64", None)
@@ -151,7 +157,7 @@ class JsonReader:
     def _expect(self, types: dict[str, Any]) -> None:
         self._read = _decoder(types)
         self._read_scalars = _decoder(dict.fromkeys(types, _Scalar))
-        self._typed = frozenset(name for name, kind in types.items() if kind is _Scalar)
+        self._typed = [name for name, kind in types.items() if kind is _Scalar]
         self._types = types
 
 
@@ -161,27 +167,18 @@ def _join(attributes: dict[str, Any], are_texts: bool) -> str:  # noqa: FBT001  
     return "".join([member for member in members if type(member) is str] if not are_texts else members)
 
 
-def _remove_nulls(attributes: dict[str, Any], typed: Collection[str]) -> int:
-    """Remove null members, and return how many members are texts; only those with these names may be others.
-
-    Raises `ValueError` if another member may not be an attribute.
-    """
-    texts = len(attributes)
-    for name in typed:
-        if name in attributes:
-            member = attributes[name]
-            if type(member) is not str:
-                texts -= 1
-                if member is None:
-                    del attributes[name]
-                elif not is_scalar(name, member):
-                    raise ValueError
-    return texts
+def _check_member(attributes: dict[str, Any], name: str) -> None:
+    """Remove a member that is not a text if it is null; raise `ValueError` if it may not be an attribute."""
+    if attributes[name] is None:
+        del attributes[name]
+    elif not is_scalar(name, attributes[name]):
+        raise ValueError
 
 
 def _decoder(types: dict[str, Any]) -> Callable[[bytes], dict[str, Any]]:
     """Return the function that reads members of these names, and the text of data; it skips others."""
-    members = TypedDict("members", {**types, "data": msgspec.Raw}, total=False)  # type: ignore[misc]  # names known at run time
+    core = dict.fromkeys(_CORE, str)
+    members = TypedDict("members", {**core, "data": msgspec.Raw, **types}, total=False)  # type: ignore[misc]  # names known at run time
     decode: Callable[[bytes], dict[str, Any]] = msgspec.json.Decoder(members).decode  # type: ignore[assignment]  # a TypedDict is a dict
     return decode
 
