@@ -25,9 +25,21 @@ from cloudevents_kafka.binding._sniffer import Mode, Verdict, decode_error, snif
 from cloudevents_kafka.binding._structured import check_content_type, decode_structured
 from cloudevents_kafka.errors import BrokenEvent, DecodeError, InvalidEvent, Problem
 from cloudevents_kafka.event import Event, unchecked_event
+from cloudevents_kafka.primitives.bounded import MAX_KEY_LENGTH, remember
 from cloudevents_kafka.record import Headers, Record, RecordInput, with_bytes_headers
 
 _FEWEST: Final = len(REQUIRED)  # the number of attributes that an event in binary mode has at least
+
+
+class _EventTypes(dict[bytes, MediaType | None]):
+    """The media types in content-type headers, and None unless they start like that of CloudEvents."""
+
+    def __missing__(self, value: bytes) -> MediaType | None:
+        media = _structured_type([(CONTENT_TYPE, value)])
+        return remember(self, value, media) if len(value) <= MAX_KEY_LENGTH else media
+
+
+_event_types: Final = _EventTypes()
 
 
 class Decoded(msgspec.Struct, frozen=True):
@@ -95,9 +107,15 @@ def _read_valid(record: Record) -> Event | None:
     Raises `InvalidEvent` for a structured event that breaks rules. One pass over the headers
     finds the attributes, and these show the mode.
     """
-    found = read_headers(record.headers, current.table)
+    headers = record.headers
+    match headers:  # faster than len()
+        case [header]:  # as most records of structured mode have
+            name, text = header
+            if name == CONTENT_TYPE and type(text) is bytes and (media := _event_types[text]) is not None:
+                return decode_structured(record.value, media)
+    found = read_headers(headers, current.table)
     if found is None:
-        media = _structured_type(record.headers)  # whose other headers do not affect the event (K-17)
+        media = _structured_type(headers)  # whose other headers do not affect the event (K-17)
         return None if media is None else decode_structured(record.value, media)
     attributes, checks = found
     valid_type = False
@@ -167,7 +185,14 @@ def _read_lenient(record: Record) -> Found:
     """
     attributes = media = None
     if not corrections.names:
-        found = read_headers(record.headers, current.table)
+        headers = record.headers
+        match headers:  # as in `_read_valid`
+            case [header]:
+                name, text = header
+                if name == CONTENT_TYPE and type(text) is bytes and (media := _event_types[text]) is not None:
+                    read = read_marked_json(record.value, media)
+                    return read or _read_deviating(record, {"datacontenttype": text.decode()}, media)
+        found = read_headers(headers, current.table)
         if found is not None and (found[1] is None or is_misspelled not in found[1]):
             attributes, checks = found
             valid_type = False

@@ -14,8 +14,8 @@ from typing import Any, Final, TypedDict
 
 import msgspec
 
-from cloudevents_kafka.attributes.fast_validation import accept_names, are_valid_texts, is_scalar
 from cloudevents_kafka.attributes.extension_types import current
+from cloudevents_kafka.attributes.fast_validation import accept_names, are_valid_texts, is_scalar
 from cloudevents_kafka.attributes.media_type import media_type
 from cloudevents_kafka.attributes.types import CORE, parse_binary
 from cloudevents_kafka.codecs.json import is_utf8
@@ -71,7 +71,7 @@ class JsonReader:
             pass
         return None
 
-    def split(self, value: bytes) -> tuple[dict[str, Any], bytes | None, Any, str | None]:
+    def split(self, value: bytes) -> tuple[dict[str, Any], bytes | None, Any, str]:
         """Return the attributes, data, data_base64, and the texts of the attributes for `accept`.
 
         The attributes may break rules. Raises one of `REFUSED` if the form does, or needs a slower reader.
@@ -90,9 +90,12 @@ class JsonReader:
             others = value[: -1 - len(data)] if value.endswith(data, 0, -1) else _without(value, data)
         texts = members = names - (data is not None)
         for name in typed:
-            if name in attributes and type(attributes[name]) is not str:
-                _check_member(attributes, name)
+            if name in attributes and type(member := attributes[name]) is not str:
                 texts -= 1
+                if member is None:
+                    del attributes[name]
+                elif not is_scalar(name, member):
+                    raise ValueError
         encoded = attributes.pop("data_base64") if "data_base64" in attributes else None
         if value.isascii():
             is_plain = _BACKSLASH not in others and _DEL not in others
@@ -100,11 +103,11 @@ class JsonReader:
             is_plain = False
         else:
             raise ValueError
-        joined = "" if is_plain else _join(attributes, texts == members)  # if empty, all texts are Strings (T-06)
+        joined = (
+            "" if is_plain else _join(attributes, texts == members)
+        )  # if empty, all texts are Strings (T-06)
         # Each name and each text has two quotation marks, if no name is repeated (N-05) or unknown.
-        quotes = others.count(_QUOTE)
-        if '"' in joined:
-            quotes = _count_quotes(others) if b"u0022" in value else quotes - joined.count('"')
+        quotes = _count_outer_quotes(others, joined) if '"' in joined else others.count(_QUOTE)
         if quotes != 2 * (names + texts):
             attributes, encoded = self._read_unknown(value, data)
             joined = "" if is_plain else _join(attributes, False)
@@ -124,10 +127,7 @@ class JsonReader:
         if data is not None:
             del attributes["data"]
         self._know(attributes)
-        typed = [name for name, member in attributes.items() if type(member) is not str]
-        texts = len(attributes) - len(typed)
-        for name in typed:
-            _check_member(attributes, name)
+        texts = _remove_nulls(attributes)
         if _count_quotes(members) != 2 * (names + texts):
             raise ValueError  # a name is repeated
         return attributes, attributes.pop("data_base64", None)
@@ -167,12 +167,19 @@ def _join(attributes: dict[str, Any], are_texts: bool) -> str:  # noqa: FBT001  
     return "".join([member for member in members if type(member) is str] if not are_texts else members)
 
 
-def _check_member(attributes: dict[str, Any], name: str) -> None:
-    """Remove a member that is not a text if it is null; raise `ValueError` if it may not be an attribute."""
-    if attributes[name] is None:
-        del attributes[name]
-    elif not is_scalar(name, attributes[name]):
-        raise ValueError
+def _remove_nulls(attributes: dict[str, Any]) -> int:
+    """Remove null members, and return how many members are texts.
+
+    Raises `ValueError` if another member may not be an attribute.
+    """
+    typed = [(name, member) for name, member in attributes.items() if type(member) is not str]
+    texts = len(attributes) - len(typed)
+    for name, member in typed:
+        if member is None:
+            del attributes[name]
+        elif not is_scalar(name, member):
+            raise ValueError
+    return texts
 
 
 def _decoder(types: dict[str, Any]) -> Callable[[bytes], dict[str, Any]]:
@@ -230,6 +237,11 @@ def _count_quotes(members: bytes) -> int:
     if b"\\\\" in members:
         members = members.replace(b"\\\\", b"")
     return members.count(_QUOTE) - members.count(b'\\"')
+
+
+def _count_outer_quotes(members: bytes, joined: str) -> int:
+    """Return the same for members with quotation marks in their texts, of which ``joined`` has all."""
+    return _count_quotes(members) if b"u0022" in members else members.count(_QUOTE) - joined.count('"')
 
 
 def _read_base64(encoded: Any, data: bytes | None) -> bytes:
