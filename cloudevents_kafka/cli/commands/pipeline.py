@@ -66,6 +66,9 @@ _SOURCE_SETTINGS: Final = (
     metavar="N",
     help="The largest number of records in a batch.",
 )
+@click.option(
+    "--lenient", is_flag=True, help="Accept deviations of known producers; the column tolerated has them."
+)
 @click.option("--allow-data-loss", is_flag=True, help="Continue if records expired before they were read.")
 @click.option(
     "--date-of",

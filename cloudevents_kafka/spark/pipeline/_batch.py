@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
-from pyspark.sql import DataFrame, Observation
+from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
 from pyspark.storagelevel import StorageLevel
 
@@ -20,14 +20,23 @@ from cloudevents_kafka.spark.decode import decode_events
 from cloudevents_kafka.spark.fast.java_reader import few_sql, reader_sql
 from cloudevents_kafka.spark.pipeline._counts import BatchCounts, CountMismatch
 from cloudevents_kafka.spark.pipeline._errors import PipelineFailed
-from cloudevents_kafka.spark.pipeline._observed import Labels, label_counts, metrics, partition_counts
+from cloudevents_kafka.spark.pipeline._observed import (
+    Labels,
+    label_counts,
+    metrics,
+    partition_counts,
+    rule_counts,
+)
 from cloudevents_kafka.spark.pipeline._offsets import OffsetRange, OffsetRanges, iter_partitions
 from cloudevents_kafka.spark.pipeline._tables import (
     KAFKA_COLUMNS,
+    MOST_RULES,
+    TOLERATED,
     DateOf,
     error_rule,
     select_events,
     select_quarantine,
+    tolerated_rules,
 )
 from cloudevents_kafka.spark.schema import FROM_JSON, HEADERS
 
@@ -64,36 +73,45 @@ class BatchWriter:
         return self._share < _LARGE_SHARE and reader_sql(records) is not None
 
     def write(
-        self, records: DataFrame, offsets: OffsetRanges, tables: Tables, *, in_java: bool
+        self,
+        records: DataFrame,
+        offsets: OffsetRanges,
+        tables: Tables,
+        *,
+        in_java: bool,
+        lenient: bool = False,
     ) -> BatchCounts:
         """Write records that have these offsets to the tables, and return the counts.
 
         A batch that is written again must be read in the same way: ``in_java`` is the result of
-        `starts_in_java`. Raises `CountMismatch` if Spark has read other records, or one twice.
+        `starts_in_java`, ``lenient`` that of `decode_events`. Raises `CountMismatch` if Spark has read
+        other records, or one twice.
         """
         if sum(1 for _ in iter_partitions(offsets)) > self._tasks:
             records = records.coalesce(self._tasks)  # as many files
         if not in_java:
             self._share /= 2  # after some batches, Java reads again
-            return self._write_decoded(decode_events(records, keep=KAFKA_COLUMNS), offsets, tables)
-        sql = reader_sql(records)
+            return self._write_decoded(records, offsets, tables, lenient=lenient)
+        sql = reader_sql(records, lenient=lenient)
         if sql is None:
             raise PipelineFailed(
                 "a batch that was begun must be read by the Java function again, which this session does not "
                 "have; start again in a session that has it, see the warning of decode_events"
             )
-        counts, left = self._write_read(records, sql, offsets, tables)
+        counts, left = self._write_read(records, sql, offsets, tables, lenient=lenient)
         self._share = left / counts.read if counts.read else 0.0
         return counts
 
     def _write_read(
-        self, records: DataFrame, sql: str, offsets: OffsetRanges, tables: Tables
+        self, records: DataFrame, sql: str, offsets: OffsetRanges, tables: Tables, *, lenient: bool
     ) -> tuple[BatchCounts, int]:
         """Write what Java reads, then the rows that it leaves; return the counts and the number of these."""
         read = _read_in_java(records, sql)
         observation = Observation()
         event = F.col(_READ)
         labels = {"event": Labels(event.isNotNull(), event["type"], event["mode"])}
+        if lenient:
+            labels[TOLERATED] = _tolerated_labels(event[TOLERATED])
         observed = read.observe(
             observation,
             F.count(F.lit(1)).alias("records"),
@@ -102,7 +120,7 @@ class BatchWriter:
             *metrics(offsets, labels),
         )
         events = observed.where(event.isNotNull()).select(f"{_READ}.*", *map(F.col, KAFKA_COLUMNS))
-        rows = select_events(events, self._date_of)
+        rows = select_events(events, self._date_of, lenient=lenient)
         if not tables.append("events", rows):
             rows.write.format("noop").mode("overwrite").save()  # only counted
         found = observation.get
@@ -110,6 +128,7 @@ class BatchWriter:
             read=found["records"],
             events=found["events"],
             by_type=label_counts(found, "event"),
+            **_tolerated_counts(found),
             offsets=partition_counts(found, offsets),
         )
         left = counts.read - counts.events
@@ -117,8 +136,7 @@ class BatchWriter:
             return counts, 0
         packed = json.loads(found["left"])
         rest = _unpack(records, packed) if len(packed) == left else _select_left(read)
-        decoded = decode_events(rest, keep=KAFKA_COLUMNS)
-        others = self._write_decoded(decoded, offsets, tables, is_rest=True)
+        others = self._write_decoded(rest, offsets, tables, lenient=lenient, is_rest=True)
         if others.read != left:
             raise CountMismatch(
                 f"Python must decode the {left:,} records of the batch that are left to it, got "
@@ -127,18 +145,27 @@ class BatchWriter:
         return counts.add_left(others), left
 
     def _write_decoded(
-        self, decoded: DataFrame, offsets: OffsetRanges, tables: Tables, *, is_rest: bool = False
+        self,
+        records: DataFrame,
+        offsets: OffsetRanges,
+        tables: Tables,
+        *,
+        lenient: bool,
+        is_rest: bool = False,
     ) -> BatchCounts:
-        """Write the events and the other records, decoded once, and return the counts.
+        """Decode records once, write the events and the others, and return the counts.
 
         ``is_rest`` is whether other events of the batch have been written.
         """
+        decoded = decode_events(records, keep=KAFKA_COLUMNS, lenient=lenient)
         observation = Observation()
         is_event = F.col("error").isNull()
         labels = {
             "event": Labels(is_event, F.col("type"), F.col("mode")),
             "error": Labels(~is_event, F.col("error.verdict"), error_rule()),
         }
+        if lenient:
+            labels[TOLERATED] = _tolerated_labels(F.col(TOLERATED))
         total = F.count(F.lit(1)).alias("records")
         kept = decoded.observe(observation, total, *metrics(offsets, labels)).persist(
             StorageLevel.MEMORY_AND_DISK
@@ -153,12 +180,13 @@ class BatchWriter:
                 quarantined=_total(by_reason),
                 by_type=by_type,
                 by_reason=by_reason,
+                **_tolerated_counts(found),
                 offsets=partition_counts(found, offsets),
             )
             if counts.events:
                 events = kept.where(is_event)
                 first = _first_offset(events) if is_rest else None
-                tables.append("events", select_events(events, self._date_of), first)
+                tables.append("events", select_events(events, self._date_of, lenient=lenient), first)
             if counts.quarantined:
                 tables.append("quarantine", select_quarantine(kept.where(~is_event)))
         finally:
@@ -184,6 +212,19 @@ def _unpack(records: DataFrame, packed: list[str]) -> DataFrame:
 def _select_left(read: DataFrame) -> DataFrame:
     """Return the rows that Java leaves, which are read again."""
     return read.where(F.col(_READ).isNull()).select(*KAFKA_COLUMNS)
+
+
+def _tolerated_labels(tolerated: Column) -> Labels:
+    return Labels(tolerated.isNotNull(), F.lit(""), tolerated_rules(tolerated))
+
+
+def _tolerated_counts(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the counts of events that were read leniently, if they were observed."""
+    if f"{TOLERATED}_counts" not in found:
+        return {}
+    by_label = label_counts(found, TOLERATED)
+    rules = rule_counts(next(iter(by_label.values()), {}), MOST_RULES)
+    return {"tolerated": _total(by_label), "by_tolerated": rules}
 
 
 def _first_offset(rows: DataFrame) -> OffsetRanges:

@@ -45,7 +45,10 @@ class PartitionCounts(msgspec.Struct, frozen=True):
 class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
     """Numbers of records read, landed as events, and quarantined.
 
+    ``tolerated`` is how many of the events were read leniently because they deviate.
+
     ``by_type`` maps type to mode to events, ``by_reason`` verdict to reason to records,
+    ``by_tolerated`` clause to rule to events, of which one may deviate from several,
     ``offsets`` topic to partition (as text) to `PartitionCounts`.
     """
 
@@ -54,6 +57,8 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
     quarantined: int = 0
     by_type: Labels = {}
     by_reason: Labels = {}
+    tolerated: int = 0
+    by_tolerated: Labels = {}
     offsets: Mapping[str, Mapping[str, PartitionCounts]] = {}
 
     def merge(self, later: BatchCounts) -> BatchCounts:
@@ -64,6 +69,8 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
             quarantined=self.quarantined + later.quarantined,
             by_type=_limit(_merge(self.by_type, later.by_type, add)),
             by_reason=_limit(_merge(self.by_reason, later.by_reason, add)),
+            tolerated=self.tolerated + later.tolerated,
+            by_tolerated=_limit(_merge(self.by_tolerated, later.by_tolerated, add)),
             offsets=_merge(self.offsets, later.offsets, PartitionCounts.merge),
         )
 
@@ -75,6 +82,8 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
             quarantined=self.quarantined + others.quarantined,
             by_type=_limit(_merge(self.by_type, others.by_type, add)),
             by_reason=_limit(_merge(self.by_reason, others.by_reason, add)),
+            tolerated=self.tolerated + others.tolerated,
+            by_tolerated=_limit(_merge(self.by_tolerated, others.by_tolerated, add)),
             offsets=self.offsets,
         )
 

@@ -19,6 +19,7 @@ from cloudevents_kafka.spark.pipeline._sink import (
     Maintenance,
     Table,
     WrongTable,
+    add_columns_sql,
     check_columns,
     check_offsets,
     exact_times,
@@ -164,8 +165,7 @@ class DeltaTable(Table):
         }
         with exact_times(rows.sparkSession):
             if existing is not None:
-                check_columns(self.name, existing, rows.schema)
-                rows = fill_columns(rows, existing)
+                rows = fill_columns(rows, self._with_columns(existing, rows.schema))
             if not self._url:
                 if existing is None:
                     self._create(rows)
@@ -177,6 +177,15 @@ class DeltaTable(Table):
                 writer.save(self._url)
         self._last[key] = number
         return True
+
+    def _with_columns(self, existing: StructType, wanted: StructType) -> StructType:
+        """Return the schema of the table, to which columns that may be missing were added."""
+        check_columns(self.name, existing, wanted)
+        sql = add_columns_sql(self._sql_name, existing, wanted)
+        if sql is None:
+            return existing
+        self._spark.sql(sql)
+        return self._frame().schema
 
     def _create(self, rows: DataFrame) -> None:
         empty = self._spark.createDataFrame([], rows.schema)

@@ -18,6 +18,7 @@ from cloudevents_kafka.spark.pipeline._sink import (
     Maintenance,
     Table,
     WrongTable,
+    add_columns_sql,
     check_columns,
     check_offsets,
     exact_times,
@@ -152,6 +153,10 @@ class IcebergTable(Table):
                 return False
             existing = self._frame().schema
             check_columns(self.name, existing, rows.schema)
+            sql = add_columns_sql(self._sql_name, existing, rows.schema)
+            if sql is not None:
+                self._spark.sql(sql)
+                existing = self._frame().schema
             rows = fill_columns(rows, existing)
         else:
             self._create(rows)

@@ -88,6 +88,7 @@ class BatchLander:
             topic_ids,
             partial(self._write, records),
             in_java=self._writer.starts_in_java(records),
+            lenient=self._options.lenient,
         )
 
     def _write(self, records: DataFrame, folder: str, batch: BegunBatch) -> BatchCounts:
@@ -100,7 +101,9 @@ class BatchLander:
             tables: TableBatch | ParquetFiles = TableBatch(self._landing.tables, batch)
         else:
             tables = ParquetFiles(records.sparkSession, folder)
-        counts = self._writer.write(records, batch.offsets, tables, in_java=batch.in_java)
+        counts = self._writer.write(
+            records, batch.offsets, tables, in_java=batch.in_java, lenient=batch.lenient
+        )
         tables.check(counts)
         self.check_topics()  # Spark has read the records, and they have not landed yet
         return counts

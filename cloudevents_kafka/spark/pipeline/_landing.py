@@ -138,6 +138,7 @@ class Landing:
         write: Write,
         *,
         in_java: bool = True,
+        lenient: bool = False,
     ) -> BatchManifest | None:
         """Land the records of a batch that have not landed yet; return its manifest, or None if all have.
 
@@ -159,6 +160,7 @@ class Landing:
             offsets=left,
             planned=plan.ranges,
             in_java=in_java,
+            lenient=lenient,
         )
         return self._write(batch, write)
 

@@ -56,7 +56,7 @@ class BatchManifest(msgspec.Struct, frozen=True, kw_only=True):
 class BegunBatch(msgspec.Struct, frozen=True, kw_only=True):
     """A batch that is about to be appended to tables of Delta or Iceberg; see `BatchManifest`.
 
-    ``planned`` are all offsets that Spark planned, ``in_java`` is how its records are read.
+    ``planned`` are all offsets that Spark planned, ``in_java`` and ``lenient`` are how its records are read.
     """
 
     version: int = VERSION
@@ -67,6 +67,7 @@ class BegunBatch(msgspec.Struct, frozen=True, kw_only=True):
     offsets: OffsetRanges
     planned: OffsetRanges
     in_java: bool
+    lenient: bool = False
 
 
 class FirstTopicIds(msgspec.Struct, frozen=True, kw_only=True):

@@ -119,6 +119,23 @@ def label_counts(observed: Mapping[str, Any], kind: str) -> dict[str, dict[str, 
     return counts
 
 
+def rule_counts(labels: Mapping[str, int], most: int) -> dict[str, dict[str, int]]:
+    """Return the counts by clause and rule of labels that are `tolerated_rules`.
+
+    Only the first ``most`` rules of a label are counted one by one.
+    """
+    counts: dict[str, Counter[str]] = {}
+    for label, number in labels.items():
+        rules = (
+            [(OTHERS, OTHERS)] if label == OTHERS else [tuple(rule.values()) for rule in json.loads(label)]
+        )
+        if len(rules) > most:
+            rules[most:] = [(OTHERS, OTHERS)]
+        for clause, rule in rules:
+            counts.setdefault(clause, Counter())[rule] += number
+    return {clause: dict(rules) for clause, rules in counts.items()}
+
+
 def _parse(text: str | None) -> Counter[int]:
     """Return the counts in a histogram, which may have several bins for one number."""
     counts: Counter[int] = Counter()

@@ -88,6 +88,12 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
     such as ``catalog.schema.orders``, this table and ``catalog.schema.orders_quarantine``; the notes of
     the batches and the checkpoint are in ``out`` even then.
 
+    ``lenient`` reads as `decode_events` does with ``lenient=True``: JSON of Debezium or Dapr without a
+    content-type is an event then. Events have a column more, ``tolerated``, with the attribute, the rule
+    and the clause of each deviation that was accepted; null if there is none. Tables of Delta and Iceberg
+    that a strict run made get the column; in ``parquet`` only the files of lenient runs have it, so read
+    a folder of both with Spark's option ``mergeSchema`` or DuckDB's ``union_by_name``.
+
     ``allow_data_loss`` continues if records expired before they were read; the default is to fail.
     ``date_of`` is the source of the date in the folders of events: the record's "timestamp", or the
     event's "time" (the record's timestamp if it has none). Late events make many folders by time.
@@ -105,6 +111,7 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
     interval: float = 10.0
     start: str = "earliest"
     max_records: int | None = 200_000
+    lenient: bool = False
     allow_data_loss: bool = False
     date_of: Literal["time", "timestamp"] = "timestamp"
     kafka: Mapping[str, str] = {}

@@ -105,6 +105,9 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
             parts.append(f"batch {self.recovered} of an earlier run was finished first")
         if counts.events:
             parts.append(format_table(["event type", *counts.modes, "all"], _type_rows(counts)))
+        if counts.tolerated:
+            header = ["read leniently", "clause", "events"]
+            parts.append(format_table(header, [*_rule_rows(counts), ["", "", f"{counts.tolerated:,}"]]))
         if counts.quarantined:
             parts.append(self.quarantine_text("quarantined as"))
         if counts.read:
@@ -143,6 +146,14 @@ def _type_rows(counts: BatchCounts) -> list[list[str]]:
         for name, by_mode in sorted(counts.by_type.items())
     ]
     return [*rows, ["", *(f"{number:,}" for number in modes.values()), f"{counts.events:,}"]]
+
+
+def _rule_rows(counts: BatchCounts) -> list[list[str]]:
+    return [
+        [rule, clause, f"{number:,}"]
+        for clause, rules in sorted(counts.by_tolerated.items())
+        for rule, number in sorted(rules.items())
+    ]
 
 
 def _offset_rows(counts: BatchCounts, skipped: Mapping[str, Mapping[str, int]]) -> list[list[str]]:

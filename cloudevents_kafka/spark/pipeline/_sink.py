@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
 
 PARTITION_COLUMN: Final = "record_date"
+ADDED_COLUMNS: Final = ("tolerated",)
+"""Columns of events that are added to a table without them."""
+
 KEEP_HOURS: Final = 168.0
 """How long `Table.vacuum` keeps what readers of older versions may still read, by default."""
 
@@ -79,7 +82,8 @@ class Table(Protocol):
 
         If the table has the batch already, the rows are not even computed: an observation of them
         would never end. Create the table if it is missing, partitioned by `PARTITION_COLUMN`. Columns
-        of the table that the rows do not have become null. Raises `WrongTable` as `has_batch` does.
+        of the table that the rows do not have become null; `ADDED_COLUMNS` that the table does not have
+        are added to it. Raises `WrongTable` as `has_batch` does.
         """
 
     def check_schema(self, schema: StructType) -> None:
@@ -131,11 +135,16 @@ def check_offsets(table: str, number: int, found: str, offsets: OffsetRanges) ->
 
 
 def check_columns(table: str, existing: StructType, wanted: StructType) -> None:
-    """Raise `WrongTable` if a table has not all columns of a schema, or has them with other types."""
+    """Raise `WrongTable` if a table has not all columns of a schema, or has them with other types.
+
+    Those that `add_columns_sql` adds may be missing.
+    """
     columns = {field.name: field for field in existing.fields}
     for field in wanted.fields:
         type_ = _type_text(field.dataType)
         if field.name not in columns:
+            if field.name in ADDED_COLUMNS:
+                continue
             raise WrongTable(
                 f"the table {table} must have the column {field.name} of type {type_}. Add it: "
                 f"ALTER TABLE … ADD COLUMN {field.name} {type_}; or land into a fresh table"
@@ -153,6 +162,16 @@ def check_columns(table: str, existing: StructType, wanted: StructType) -> None:
                 f"the column {field.name} of the table {table} must allow null, because events have no such "
                 f"column. Do: ALTER TABLE … ALTER COLUMN {field.name} DROP NOT NULL"
             )
+
+
+def add_columns_sql(table: str, existing: StructType, wanted: StructType) -> str | None:
+    """Return SQL that adds those of `ADDED_COLUMNS` that a table does not have, or None if it has all."""
+    added = [
+        f"{quote(field.name)} {_type_text(field.dataType)}"
+        for field in wanted.fields
+        if field.name in ADDED_COLUMNS and field.name not in existing.names
+    ]
+    return f"ALTER TABLE {table} ADD COLUMNS ({', '.join(added)})" if added else None
 
 
 def _type_text(type_: DataType) -> str:

@@ -18,6 +18,7 @@ EVENT_COLUMNS: Final = (
     *("id", "source", "type", "specversion", "subject", "time", "time_text"),
     *("datacontenttype", "dataschema", "extensions", "extension_types", "data", "data_kind", "mode"),
 )
+TOLERATED: Final = "tolerated"  # a column of events that were read leniently
 
 RECORD_DATE: Final = "record_date"
 _SECONDS_PER_DAY: Final = 86_400
@@ -26,6 +27,13 @@ _SECONDS_PER_DAY: Final = 86_400
 _RULE: Final = (
     r"(?s)^(?:broken CloudEvent: |not a CloudEvent: )?(.+?)(?:, got |, but | \([A-Z]-[0-9]|$|(?<=.{120}))"
 )
+
+# The names and values in the rules of what lenient reading accepts.
+_NAMES: Final = (
+    r"(?s)^(was read as|was ignored:|is required with|must be a string if datacontenttype is) .*"
+    r"|^(header) .*( occurs more than once)"
+)
+MOST_RULES: Final = 8  # of one event that are counted one by one
 
 
 def utc_date(time: Column) -> Column:
@@ -50,10 +58,11 @@ def filter_offsets(records: DataFrame, offsets: OffsetRanges) -> DataFrame:
     return records.where(reduce(Column.__or__, conditions))
 
 
-def select_events(records: DataFrame, date_of: DateOf) -> DataFrame:
+def select_events(records: DataFrame, date_of: DateOf, *, lenient: bool = False) -> DataFrame:
     """Return the columns of events; the last is that of their folders.
 
-    ``records`` are events with all Kafka columns. An event keeps its foreign headers only.
+    ``records`` are events with all Kafka columns. An event keeps its foreign headers only. If they were
+    read leniently, what was tolerated is the last column but one.
     """
     foreign = F.filter("headers", lambda header: ~_is_event_header(header["key"]))
     stamp = F.coalesce("time", "timestamp") if date_of == "time" else F.col("timestamp")
@@ -61,6 +70,7 @@ def select_events(records: DataFrame, date_of: DateOf) -> DataFrame:
         *EVENT_COLUMNS,
         *RECORD_COLUMNS,
         F.when(F.size(foreign) > 0, foreign).alias("headers"),
+        *([TOLERATED] if lenient else []),
         utc_date(stamp).alias(date_column(date_of)),
     )
 
@@ -80,3 +90,19 @@ def error_rule() -> Column:
     """Return the rule and the clause of an error, without the value that breaks it."""
     rule = F.regexp_extract("error.reason", _RULE, 1)
     return F.concat_ws(" ", rule, F.concat(F.lit("["), F.col("error.clause"), F.lit("]")))
+
+
+def tolerated_rules(tolerated: Column) -> Column:
+    """Return the rules of what was tolerated, without names and values, as JSON: pairs of clause and rule.
+
+    Of an event with very many there are `MOST_RULES`, and one more, which stands for the others.
+    """
+    rule = F.transform(
+        tolerated,
+        lambda problem: F.struct(
+            problem["clause"].alias("clause"),
+            F.regexp_replace(problem["rule"], _NAMES, "$1$2$3").alias("rule"),
+        ),
+    )
+    rules = F.array_sort(F.array_distinct(rule))
+    return F.to_json(F.slice(rules, 1, MOST_RULES + 1))

@@ -14,6 +14,8 @@ COUNTS = BatchCounts(
     quarantined=1,
     by_type={"a\x1b[2J": {"binary": 2}},
     by_reason={"batch": {"no batches [K-01]": 1}},
+    tolerated=1,
+    by_tolerated={"K-05": {"was read as": 1}, "N-01": {"was read as": 1}},
     offsets={"t": {"0": PartitionCounts(5, 9, 3)}},
 )
 
@@ -84,6 +86,10 @@ def test_summary_as_text() -> None:
     assert "batch 4 of an earlier run was finished first" in text
     assert "total in the tables: 4 events, 2 quarantined, of 6 records" in text
     assert "\x1b" not in text
+    assert [line.split() for line in text.splitlines() if "was read as" in line] == [
+        ["was", "read", "as", "K-05", "1"],
+        ["was", "read", "as", "N-01", "1"],
+    ]
     assert "\\x1b[2J" in text
     assert [line.split() for line in text.splitlines() if "t[0]" in line] == [
         ["t[0]", "5", "9", "3", "1,002"]

@@ -115,6 +115,17 @@ def test_partitions(subject, tmp_path):
     assert find_tables(LocalStore(tmp_path / "a {b} [c]" / "events")) == {"": subject.format}
 
 
+def test_added_column(subject):
+    """A table without the column tolerated gets it with the first rows that have it; others have null."""
+    spark = subject.spark
+    subject.append(0, 2, 0)
+    more = rows(spark, 2, 4).selectExpr("*", "array(named_struct('attribute', id)) AS tolerated")
+    assert subject.open().append(more, KEY, 1, ranges(2, 4))
+    assert subject.append(4, 6, 2)
+    found = sorted(subject.frame().select("offset", "tolerated.attribute").collect())
+    assert [row["attribute"] for row in found] == [None, None, ["2"], ["3"], None, None]
+
+
 def test_schemas(subject):
     """A table with more columns takes the rows; one with fewer or other columns is refused."""
     spark, table = subject.spark, subject.open()
