@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from confluent_kafka import Producer
 
 from .lake import Lake
 
@@ -22,7 +24,7 @@ pytestmark = [
 ]
 ROOT = Path(__file__).parents[3]
 FOLDER = ROOT / "examples" / "spark"
-RUN = {"land", "read_delta_with_duckdb"}
+RUN = {"land", "land_debezium", "read_delta_with_duckdb"}
 
 
 def load(name: str) -> ModuleType:
@@ -79,3 +81,23 @@ def test_land(orders: Lake, to: str, capsys: pytest.CaptureFixture[str]) -> None
         counts = capsys.readouterr().out.splitlines()
         steps = ("paid", "placed", "shipped")
         assert [row.split()[:2] for row in counts] == [[f"com.example.order.{step}", "1"] for step in steps]
+
+
+def test_land_debezium(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
+    """An insertion and a deletion, as Debezium writes them, are changes in the table."""
+    producer = Producer({"bootstrap.servers": lake.broker.bootstrap_servers})
+    event = {"specversion": "1.0", "source": "/debezium/postgresql/shop", "type": "io.debezium.change"}
+    for number, (operation, before, after) in enumerate((("c", None, {"pk": 1}), ("d", {"pk": 1}, None))):
+        names = {"iodebeziumop": operation, "iodebeziumtxId": str(number), "iodebeziumxmin": None}
+        data = {"data": {"before": before, "after": after}}
+        producer.produce(lake.topic, json.dumps({**event, "id": str(number), **names, **data}))
+    producer.produce(lake.topic, None)
+    assert producer.flush(30) == 0
+    load("land_debezium").main(lake.spark, lake.broker.bootstrap_servers, lake.topic, str(lake.out))
+    assert capsys.readouterr().out.splitlines() == [
+        "2 events: header is missing: the value was read as a JSON event (K-09)",
+        "2 events: was read as (N-01)",
+        "1 without a value",
+        'c None -> {"pk":1}',
+        'd {"pk":1} -> None',
+    ]
