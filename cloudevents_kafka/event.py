@@ -359,18 +359,16 @@ def select_attributes(event: Event, names: Container[str]) -> Event:
     return event._with_reader(unchecked_event(attributes, event._payload, event._kind))
 
 
-def with_content_type(event: Event) -> Event:
-    """Return an event whose JSON data has an explicit content type: itself if it has one."""
-    # R-10: "SHOULD be set explicitly to the implied `datacontenttype`"
-    if event.kind is not DataKind.JSON or event.datacontenttype is not None:
-        return event
-    return event.replace(datacontenttype="application/json")
-
-
 binary_parts: Final[Callable[[Event], tuple[dict[str, AttributeValue], bytes | None, DataKind]]] = attrgetter(
     "_attributes", "_payload", "_kind"
 )
-"""Return the attributes of an event as it stores them, its payload and its kind, as `raw_parts` does."""
+"""Return the attributes of an event as it stores them, its payload and its kind."""
+
+
+stored_parts: Final[
+    Callable[[Event], tuple[dict[str, AttributeValue], bytes | None, DataKind, tuple[str, bytes] | None]]
+] = attrgetter("_attributes", "_payload", "_kind", "_encoded")
+"""Return all that an event stores: the arguments of `unchecked_event`."""
 
 
 raw_parts: Final[Callable[[Event], tuple[dict[str, AttributeValue], tuple[str, bytes] | None]]] = attrgetter(

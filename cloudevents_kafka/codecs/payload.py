@@ -122,9 +122,9 @@ def from_payload(
     if codec is not None and codec.decode is not None:
         return call_decode(codec.decode, payload, content_type)
     media = None if content_type is None else media_type(content_type)
-    if kind is DataKind.JSON or (media is not None and media.is_json):
+    if kind is _JSON or (media is not None and media.is_json):
         return decode_json(payload if media is None or media.utf8 else to_utf8(payload, content_type))
-    if kind is DataKind.TEXT or (media is not None and media.is_text):
+    if kind is _TEXT or (media is not None and media.is_text):
         return decode_text(payload, content_type)
     return payload
 

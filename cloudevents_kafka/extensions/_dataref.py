@@ -16,7 +16,8 @@ from cloudevents_kafka.binding import ContentMode, to_record
 from cloudevents_kafka.codecs.json import decode_json
 from cloudevents_kafka.codecs.payload import DataKind, implies_json, to_utf8
 from cloudevents_kafka.errors import DataError, EncodeError, Problem, preview
-from cloudevents_kafka.event import Event, with_content_type
+from cloudevents_kafka.event import Event
+from cloudevents_kafka.extensions._content_type import with_content_type
 from cloudevents_kafka.primitives import zigzag
 from cloudevents_kafka.record import Record, RecordInput
 

@@ -18,7 +18,8 @@ import msgspec
 from cloudevents_kafka.attributes.types import AttributeValue, is_name, is_string
 from cloudevents_kafka.clauses import SECTIONS
 from cloudevents_kafka.errors import CloudEventsKafkaError, message_without_data, preview
-from cloudevents_kafka.event import Event, select_attributes, with_content_type
+from cloudevents_kafka.event import Event, select_attributes
+from cloudevents_kafka.extensions._content_type import with_content_type
 from cloudevents_kafka.extensions.dsse import (
     DSSE_MATERIAL,
     PAYLOAD_TYPE,

@@ -14,7 +14,6 @@ from cloudevents_kafka.attributes.fast_validation import accept, is_scalar
 from cloudevents_kafka.attributes.timestamps import from_epoch
 from cloudevents_kafka.attributes.types import CORE, REQUIRED, SPECVERSION, AttributeType
 from cloudevents_kafka.attributes.validation import has_type
-from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.event import Event, unchecked_event
 from cloudevents_kafka.formats._protobuf_reader import NAME, allowed_types, read_data
 from cloudevents_kafka.formats.protobuf_decoder import ATTR_TYPES, ATTRIBUTES, DATA, signed
@@ -54,7 +53,7 @@ def _scan(value: bytes, text: str) -> Event | None:
     if not accept(attributes, joined, valid_time=True):
         return None
     if at == len(value):
-        return unchecked_event(attributes, None, DataKind.BYTES, (NAME, value))
+        return unchecked_event(attributes, None, encoded=(NAME, value))
     size, start = varint.decode(value, at + 1)
     if start + size != len(value):
         return None

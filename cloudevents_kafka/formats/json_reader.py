@@ -28,6 +28,11 @@ from cloudevents_kafka.primitives.bounded import MAX_KEY_LENGTH
 NAME: Final = "json"
 _Scalar = str | int | bool | None
 
+# An attribute of an enum takes longer to read.
+_BYTES: Final = DataKind.BYTES
+_JSON: Final = DataKind.JSON
+_TEXT: Final = DataKind.TEXT
+
 
 _read_any_names: Final = msgspec.json.Decoder(dict[str, _Scalar]).decode
 _data_name: Final = re.compile(
@@ -195,18 +200,18 @@ def read_payload(
 ) -> tuple[bytes | None, DataKind]:
     """Return the payload of an event and its kind. Raises one of `REFUSED` if it is wrong."""
     if encoded is not None:
-        return _read_base64(encoded, data), DataKind.BYTES
+        return _read_base64(encoded, data), _BYTES
     if data is None:
-        return None, DataKind.BYTES
+        return None, _BYTES
     content_type = attributes.get("datacontenttype")
     if content_type is None:
-        return data, DataKind.JSON  # J-09: without a content type, data is JSON
+        return data, _JSON  # J-09: without a content type, data is JSON
     media = media_type(content_type)
     if media.is_utf8_json:
-        return data, DataKind.JSON
+        return data, _JSON
     is_ascii = data.isascii() and _BACKSLASH not in data
     if is_ascii and media.utf8 and not media.is_json and data.startswith(_QUOTE):
-        return data[1:-1], DataKind.TEXT  # J-15: a string
+        return data[1:-1], _TEXT  # J-15: a string
     return read_data(data, None, content_type)
 
 

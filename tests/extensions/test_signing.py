@@ -19,7 +19,7 @@ from cloudevents_kafka import AttributeType, Event, Record, from_record, registe
 from cloudevents_kafka.attributes.types import CORE
 from cloudevents_kafka.conformance import MODES_AND_FORMATS, Dataset
 from cloudevents_kafka.conformance.notation import as_record
-from cloudevents_kafka.event import with_content_type
+from cloudevents_kafka.extensions._content_type import with_content_type
 from cloudevents_kafka.extensions.dsse import (
     PAYLOAD_TYPE,
     core_digest,

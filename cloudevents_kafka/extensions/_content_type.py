@@ -1,0 +1,14 @@
+"""The content type of JSON data, which an event may imply."""
+
+from __future__ import annotations
+
+from cloudevents_kafka.codecs.payload import DataKind
+from cloudevents_kafka.event import Event
+
+
+def with_content_type(event: Event) -> Event:
+    """Return an event whose JSON data has an explicit content type: itself if it has one."""
+    # R-10: "SHOULD be set explicitly to the implied `datacontenttype`"
+    if event.kind is not DataKind.JSON or event.datacontenttype is not None:
+        return event
+    return event.replace(datacontenttype="application/json")
