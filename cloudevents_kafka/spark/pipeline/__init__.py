@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from cloudevents_kafka.spark.pipeline._checkpoint import WrongCheckpoint
 from cloudevents_kafka.spark.pipeline._counts import BatchCounts, CountMismatch, PartitionCounts
-from cloudevents_kafka.spark.pipeline._errors import PipelineFailed
+from cloudevents_kafka.spark.pipeline._errors import NotOnConnect, PipelineFailed
 from cloudevents_kafka.spark.pipeline._event_pipeline import EventPipeline
 from cloudevents_kafka.spark.pipeline._options import PipelineOptions, to_java_settings
 from cloudevents_kafka.spark.pipeline._reports import BatchProgress, Summary
@@ -29,6 +29,7 @@ __all__ = [
     "EventPipeline",
     "FolderFailed",
     "InUse",
+    "NotOnConnect",
     "PartitionCounts",
     "PipelineFailed",
     "PipelineOptions",

@@ -29,7 +29,7 @@ from cloudevents_kafka.spark.pipeline._sink import (
     quote,
     setting,
 )
-from cloudevents_kafka.spark.pipeline._store import open_store
+from cloudevents_kafka.spark.pipeline._stores import open_store
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession

@@ -55,6 +55,10 @@ class PipelineFailed(CloudEventsKafkaError):
     """The pipeline failed; all landed batches are complete, and a new start continues after them."""
 
 
+class NotOnConnect(CloudEventsKafkaError, ValueError):
+    """An option of a pipeline needs a Spark session in this process."""
+
+
 def explain_failure(text: str) -> str:
     """Return the cause from an error text of Spark, and advice if the cause is a known one."""
     advice = next((_ADVICE[key] for pattern, key in _PATTERNS if re.search(pattern, text)), None)

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from cloudevents_kafka.spark.pipeline._connect_store import is_connect
 from cloudevents_kafka.spark.pipeline._job import Job, Report, Warn
 from cloudevents_kafka.spark.pipeline._lander import open_landing
 from cloudevents_kafka.spark.pipeline._options import PipelineOptions
@@ -78,13 +79,25 @@ class EventPipeline:
             raise RuntimeError("a pipeline must be closed before it is started again")
         with ExitStack() as resources:
             options = self.options
-            resources.enter_context(folder_lock(options.out))  # first, because Spark takes seconds to start
-            spark = self._spark or resources.enter_context(self._own_session())
-            self._job = Job(spark, options, open_landing(options, spark), self._report, self._warn)
+            if self._spark is not None and is_connect(self._spark):
+                job = self._connect_job(self._spark)
+            else:
+                resources.enter_context(
+                    folder_lock(options.out)
+                )  # first, because Spark takes seconds to start
+                spark = self._spark or resources.enter_context(self._own_session())
+                job = Job(spark, options, open_landing(options, spark), self._report, self._warn)
+            self._job = job
             if self._spark is not None:  # the end of a Spark of its own ends the query
-                resources.callback(self._job.close)
+                resources.callback(job.close)
             self._resources = resources.pop_all()
         return self
+
+    def _connect_job(self, spark: SparkSession) -> Job:
+        from cloudevents_kafka.spark.pipeline._connect_job import ConnectJob, check_connect
+
+        check_connect(self.options)
+        return ConnectJob(spark, self.options, open_landing(self.options, spark), self._report, self._warn)
 
     def _own_session(self) -> AbstractContextManager[SparkSession]:
         options = self.options

@@ -14,10 +14,11 @@ from cloudevents_kafka.spark.pipeline._counts import BatchCounts
 from cloudevents_kafka.spark.pipeline._errors import PipelineFailed, explain_failure
 from cloudevents_kafka.spark.pipeline._lander import BatchLander
 from cloudevents_kafka.spark.pipeline._landing import Landing
+from cloudevents_kafka.spark.pipeline._manifests import BatchManifest
 from cloudevents_kafka.spark.pipeline._options import PipelineOptions
 from cloudevents_kafka.spark.pipeline._reports import BatchProgress, Summary, batch_progress
-from cloudevents_kafka.spark.pipeline._store import open_store
-from cloudevents_kafka.spark.pipeline._topics import KafkaAdmin, TopicChanged, TopicMonitor
+from cloudevents_kafka.spark.pipeline._stores import open_store
+from cloudevents_kafka.spark.pipeline._topics import KafkaAdmin, TopicAdmin, TopicChanged, TopicMonitor
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -49,8 +50,8 @@ class Job:
     ) -> None:
         self._options, self._landing, self._warn = options, landing, warn
         self._report = report or (lambda _: None)
-        self._recovered = landing.recover()
-        self._total_before = landing.total
+        self._recovered: int | None = None
+        self._total_before = BatchCounts()
         self._error: BaseException | None = None
         self._stopping = False
         self._batch_lock = threading.Lock()
@@ -61,35 +62,50 @@ class Job:
         self._start_time = self._last_topic_check = time.monotonic()
         self._end_time: float | None = None
         self._checkpoint = Checkpoint(open_store(options.checkpoint_url, spark))
-        self._admin = KafkaAdmin(spark, options.source_options())
+        self._admin = self._open_admin(spark)
         try:
             self._lander = self._batch_lander(spark)
-            self._lander.check_start()
-            begun = self._lander.finish_begun(spark)
-            self._recovered = self._recovered if begun is None else begun
+            self._prepare(spark)
             with self._batch_lock:  # the first batch waits until `query` is set
                 self.query = self._start_query(spark)
         except BaseException:
             self._admin.close()
             raise
 
+    def _open_admin(self, spark: SparkSession) -> TopicAdmin:
+        return KafkaAdmin(spark, self._options.source_options())
+
     def _batch_lander(self, spark: SparkSession) -> BatchLander:
         from cloudevents_kafka.spark.pipeline._batch import BatchWriter
 
         options, landing = self._options, self._landing
         topics = TopicMonitor(options.topic_names, self._admin, landing.store.url(""), self._warnings.append)
-        tasks = max(1, spark.sparkContext.defaultParallelism)
-        writer = BatchWriter(date_of=options.date_of, tasks=tasks)
+        writer = BatchWriter(date_of=options.date_of, tasks=self._count_tasks(spark))
         return BatchLander(options, landing, self._checkpoint, topics, writer)
+
+    def _count_tasks(self, spark: SparkSession) -> int:
+        """Return the number of tasks that run at the same time."""
+        return max(1, spark.sparkContext.defaultParallelism)
+
+    def _prepare(self, spark: SparkSession) -> None:
+        """Check the start, and finish what an earlier run has begun."""
+        self._recovered = self._landing.recover()
+        self._total_before = self._landing.total
+        self._lander.check_start(self._checkpoint.query_id(), self._checkpoint.last_committed())
+        begun = self._lander.finish_begun(spark)
+        self._recovered = self._recovered if begun is None else begun
 
     def _start_query(self, spark: SparkSession) -> StreamingQuery:
         options = self._options
         records = spark.readStream.format("kafka").options(**options.source_options()).load()
-        writer = records.writeStream.foreachBatch(self._process_batch)
+        writer = records.writeStream.foreachBatch(self._batch_function())
         writer = writer.option("checkpointLocation", self._checkpoint.url)
         if options.once:
             return writer.trigger(availableNow=True).start()
         return writer.trigger(processingTime=f"{round(options.interval * 1000)} milliseconds").start()
+
+    def _batch_function(self) -> Callable[[DataFrame, int], None]:
+        return self._process_batch
 
     # --- in Spark's thread ---
 
@@ -107,9 +123,13 @@ class Job:
     def _land(self, records: DataFrame, batch: int) -> None:
         manifest = self._lander.land(records, batch, str(self.query.id))
         if manifest is not None:
-            self._unreported[batch] = manifest.counts
-            self._batches += 1
-            self._counts = self._counts.merge(manifest.counts)
+            self._count(batch, manifest)
+
+    def _count(self, batch: int, manifest: BatchManifest) -> None:
+        """Count a batch that has landed."""
+        self._unreported[batch] = manifest.counts
+        self._batches += 1
+        self._counts = self._counts.merge(manifest.counts)
 
     # --- in the user's thread ---
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
 from cloudevents_kafka.spark.pipeline._checkpoint import Checkpoint
+from cloudevents_kafka.spark.pipeline._connect_manifests import ConnectManifests
+from cloudevents_kafka.spark.pipeline._connect_store import is_connect
 from cloudevents_kafka.spark.pipeline._counts import BatchCounts
 from cloudevents_kafka.spark.pipeline._landing import TABLES, Landing
-from cloudevents_kafka.spark.pipeline._manifests import BatchManifest, BegunBatch
+from cloudevents_kafka.spark.pipeline._manifests import BatchManifest, BegunBatch, Manifests
 from cloudevents_kafka.spark.pipeline._offsets import BatchPlan, subtract_landed
 from cloudevents_kafka.spark.pipeline._options import PipelineOptions
-from cloudevents_kafka.spark.pipeline._store import open_store
+from cloudevents_kafka.spark.pipeline._stores import open_store
 from cloudevents_kafka.spark.pipeline._table_landing import TableBatch, TableLanding
 from cloudevents_kafka.spark.pipeline._topics import TopicMonitor
 
@@ -27,15 +30,15 @@ def open_landing(options: PipelineOptions, spark: SparkSession) -> Landing:
     store = open_store(options.out, spark)
     if options.to == "parquet":
         return Landing(store)
+    manifests = ConnectManifests(store) if is_connect(spark) else Manifests(store)
     from cloudevents_kafka.spark.pipeline._table_names import sibling_name, table_by_name, table_in_folder
 
     if options.table is None:
-        return TableLanding(
-            store, {name: table_in_folder(spark, options.to, store.url(name)) for name in TABLES}
-        )
+        in_folder = {name: table_in_folder(spark, options.to, store.url(name)) for name in TABLES}
+        return TableLanding(store, in_folder, manifests)
     names = (options.table, sibling_name(options.table))
     tables = [table_by_name(spark, options.to, name) for name in names]
-    return TableLanding(store, dict(zip(TABLES, tables, strict=True)))
+    return TableLanding(store, dict(zip(TABLES, tables, strict=True)), manifests)
 
 
 class BatchLander:
@@ -48,24 +51,26 @@ class BatchLander:
         checkpoint: Checkpoint,
         topics: TopicMonitor,
         writer: BatchWriter,
+        *,
+        topic_ids: Mapping[str, str] | None = None,
     ) -> None:
         self._options = options
         self._landing = landing
         self._checkpoint = checkpoint
         self._topics = topics
         self._writer = writer
-        self._topic_ids: dict[str, str] = {}
+        self.topic_ids = dict(topic_ids or {})
 
-    def check_start(self) -> None:
-        """Raise an error if folder, checkpoint and topics do not match."""
+    def check_start(self, query_id: str | None, committed: BatchPlan | None) -> None:
+        """Raise an error if folder, checkpoint and topics do not match; see `Landing.check`."""
         self._landing.check_layout("event_date" if self._options.date_of == "time" else "record_date")
-        self._landing.check(self._checkpoint.query_id(), self._checkpoint.last_committed())
-        self._topic_ids = self._topics.check(self._landing.topic_ids, self._landing.landed)
-        self._landing.record_topic_ids(self._topic_ids)
+        self._landing.check(query_id, committed)
+        self.topic_ids = self._topics.check(self._landing.topic_ids, self._landing.landed)
+        self._landing.record_topic_ids(self.topic_ids)
 
     def check_topics(self, plan: BatchPlan | None = None, **timeout: float) -> dict[str, str]:
         """Return the topics' ids; raise `TopicChanged` if they differ from those at the start."""
-        known = {**self._landing.topic_ids, **self._topic_ids}
+        known = {**self._landing.topic_ids, **self.topic_ids}
         return self._topics.check(known, self._landing.landed, plan.ranges if plan else None, **timeout)
 
     def finish_begun(self, spark: SparkSession) -> int | None:

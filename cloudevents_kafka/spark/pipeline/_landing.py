@@ -63,9 +63,9 @@ Write = Callable[[str, BegunBatch], BatchCounts]
 class Landing:
     """The batches of a folder; call `recover` first."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, manifests: Manifests | None = None) -> None:
         self.store = store
-        self.manifests = Manifests(store)
+        self.manifests = manifests or Manifests(store)
         self.last: BatchManifest | None = None
         self._first_topic_ids: TopicIds = {}
         self._first_batch = True

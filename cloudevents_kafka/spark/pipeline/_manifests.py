@@ -3,6 +3,9 @@
 A batch begins where an earlier one ended, so the offsets of all batches form one range for each
 partition. Each manifest has this range and the topics' ids: the last one alone decides whether a
 record has landed. Older manifests are removed.
+
+On Spark Connect, notes and manifests are folders in ``_batches/connect``, see `_connect_store`. The
+newest of both kinds counts, so a pipeline can continue in a session of the other kind.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from cloudevents_kafka.spark.pipeline._offsets import OffsetRanges
 from cloudevents_kafka.spark.pipeline._store import Store
 
 BATCHES: Final = "_batches"
+NOTES: Final = f"{BATCHES}/connect"
 VERSION: Final = 3
 # Recent manifests stay for troubleshooting.
 MANIFESTS_KEPT: Final = 100
@@ -91,20 +95,30 @@ class Manifests:
         """Return the manifest of the last batch that landed, or None."""
         names = self._store.list_names(BATCHES)
         numbers = [int(name[:-5]) for name in names if re.fullmatch(r"\d+\.json", name)]
-        return self._read(_path(max(numbers)), BatchManifest) if numbers else None
+        found = [self._read(_path(max(numbers)), BatchManifest)] if numbers else []
+        for name in self._store.list_names(NOTES):
+            if name.isdecimal():
+                found += self._notes(name, BatchManifest)
+        return max(found, key=_number, default=None)
 
     def first_topic_ids(self) -> TopicIds:
         """Return the topics' ids from before the first batch, empty if they were not written."""
-        return self._read(_TOPICS, FirstTopicIds).ids if self._store.exists(_TOPICS) else {}
+        if self._store.exists(_TOPICS):
+            return self._read(_TOPICS, FirstTopicIds).ids
+        notes = self._notes("topics", FirstTopicIds) if self._has_notes else []
+        return notes[0].ids if notes else {}
 
     def write_first_topic_ids(self, ids: TopicIds) -> None:
         """Write the topics' ids unless the file exists."""
-        if not self._store.exists(_TOPICS):
+        if not self.first_topic_ids():
             self._create(_TOPICS, FirstTopicIds(ids=ids))
 
     def begun(self) -> BegunBatch | None:
         """Return the batch that was begun last, or None."""
-        return self._read(_BEGUN, BegunBatch) if self._store.exists(_BEGUN) else None
+        found = [self._read(_BEGUN, BegunBatch)] if self._store.exists(_BEGUN) else []
+        if self._has_notes:
+            found += self._notes("begun", BegunBatch)
+        return max(found, key=_number, default=None)
 
     def begin(self, batch: BegunBatch) -> None:
         """Note that a batch is begun; the earlier note is replaced."""
@@ -121,7 +135,18 @@ class Manifests:
             self._store.remove(_path(number - MANIFESTS_KEPT))
 
     def _create(self, path: str, content: BatchManifest | BegunBatch | FirstTopicIds) -> None:
-        self._store.create(path, msgspec.json.format(msgspec.json.encode(content), indent=1))
+        self._store.create(path, msgspec.json.format(encode_note(content), indent=1))
+
+    @property
+    def _has_notes(self) -> bool:
+        """Whether batches have landed through Spark Connect."""
+        return bool(self._store.list_names(NOTES))
+
+    def _notes(self, name: str, type_: type[_Content]) -> list[_Content]:
+        """Return the content of a note's folder: nothing while Spark is writing it, then one file."""
+        folder = f"{NOTES}/{name}"
+        files = [file for file in self._store.list_names(folder) if file.startswith("part-")]
+        return [self._read(f"{folder}/{file}", type_) for file in files]
 
     def _read(self, path: str, type_: type[_Content]) -> _Content:
         content = self._store.read(path)
@@ -139,6 +164,15 @@ class Manifests:
             f"got version {version}. Land into a fresh folder with a fresh checkpoint, "
             "or continue with the release that filled this one"
         )
+
+
+def encode_note(content: BatchManifest | BegunBatch | FirstTopicIds) -> bytes:
+    """Return the JSON of a manifest or a note."""
+    return msgspec.json.encode(content)
+
+
+def _number(note: BatchManifest | BegunBatch) -> int:
+    return note.number
 
 
 def _path(number: int) -> str:

@@ -81,12 +81,6 @@ class Store(Protocol):
         """Unlock the folder."""
 
 
-def open_store(location: str, spark: SparkSession) -> Store:
-    """Return the store of a folder, by path or URL: local, or through Spark's Hadoop."""
-    local = local_path(location)
-    return HadoopStore(spark, location) if local is None else LocalStore(local)
-
-
 def without_patterns(url: str) -> str:
     """Return a URL for Spark's readers, which take braces, brackets and other characters as patterns."""
     return _PATTERN_CHARACTERS.sub(r"\\\g<0>", url)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from cloudevents_kafka.spark.pipeline._counts import BatchCounts
 from cloudevents_kafka.spark.pipeline._landing import Landing, Write
-from cloudevents_kafka.spark.pipeline._manifests import BatchManifest, BegunBatch
+from cloudevents_kafka.spark.pipeline._manifests import BatchManifest, BegunBatch, Manifests
 from cloudevents_kafka.spark.pipeline._offsets import OffsetRanges
 from cloudevents_kafka.spark.pipeline._sink import Table
 from cloudevents_kafka.spark.pipeline._store import Store
@@ -46,8 +46,8 @@ class TableBatch:
 class TableLanding(Landing):
     """The batches of tables of Delta or Iceberg."""
 
-    def __init__(self, store: Store, tables: Mapping[str, Table]) -> None:
-        super().__init__(store)
+    def __init__(self, store: Store, tables: Mapping[str, Table], manifests: Manifests | None = None) -> None:
+        super().__init__(store, manifests)
         self.tables = tables
 
     def table_name(self, table: str) -> str:

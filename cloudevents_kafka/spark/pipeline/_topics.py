@@ -16,7 +16,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.spark.pipeline._errors import PipelineFailed, explain_failure
@@ -60,11 +60,23 @@ class TopicState(NamedTuple):
     no_id_reason: str = "older than Kafka 2.8"
 
 
+class TopicAdmin(Protocol):
+    """What describes topics."""
+
+    def describe(
+        self, topics: Iterable[str], landed: OffsetRanges, timeout: float
+    ) -> Mapping[str, TopicState | None]:
+        """Return the states of topics, None for one that does not exist; see `KafkaAdmin.describe`."""
+
+    def close(self) -> None:
+        """Close the connections."""
+
+
 class TopicMonitor:
     """The topics of a pipeline, compared with those whose records are in ``folder``."""
 
     def __init__(
-        self, names: Iterable[str], admin: KafkaAdmin, folder: str, warn: Callable[[str], None]
+        self, names: Iterable[str], admin: TopicAdmin, folder: str, warn: Callable[[str], None]
     ) -> None:
         self._names = tuple(names)
         self._admin = admin

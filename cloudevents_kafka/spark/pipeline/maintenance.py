@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from cloudevents_kafka.spark.pipeline._errors import PipelineFailed, explain_failure
 from cloudevents_kafka.spark.pipeline._session import local_session
 from cloudevents_kafka.spark.pipeline._sink import KEEP_HOURS, Maintenance, Table, WrongTable, quote
-from cloudevents_kafka.spark.pipeline._store import LocalStore, folder_lock, local_path, open_store
+from cloudevents_kafka.spark.pipeline._store import LocalStore, folder_lock, local_path
+from cloudevents_kafka.spark.pipeline._stores import open_store
 from cloudevents_kafka.spark.pipeline._table_names import (
     find_tables,
     name_parts,

@@ -37,6 +37,14 @@ def produce(broker: Broker, topic: str, count: int, type_: str = "t", *, partiti
     assert producer.flush(30) == 0
 
 
+def produce_broken(broker: Broker, topic: str, count: int) -> None:
+    """Send records in binary mode that have no id."""
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+    for _ in range(count):
+        producer.produce(topic, value=b"1", headers=[("ce_specversion", b"1.0")], partition=0)
+    assert producer.flush(30) == 0
+
+
 def create(broker: Broker, topic: str, partitions: int = 1) -> str:
     create_topic(broker.bootstrap_servers, topic, partitions, {})
     return topic

@@ -1,0 +1,60 @@
+"""A client of Spark Connect that runs pipelines: ``connect_lander.py URL``.
+
+PySpark cannot use Spark Connect and a local Spark in one process, so this is a program. Each line of its
+input is the JSON of `PipelineOptions`; each line of its output the summary, the error, or what has landed.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import msgspec
+from pyspark.sql import SparkSession
+
+from cloudevents_kafka.spark.pipeline import EventPipeline, PipelineOptions
+from cloudevents_kafka.spark.pipeline._table_names import table_by_name, table_in_folder
+
+
+def run(spark: SparkSession, options: PipelineOptions) -> dict[str, Any]:
+    """Land a topic, and return the summary, the reports and the warnings, or the error."""
+    reports: list[str] = []
+    warnings: list[str] = []
+    pipeline = EventPipeline(
+        options, spark=spark, report=lambda progress: reports.append(str(progress)), warn=warnings.append
+    )
+    try:
+        summary = pipeline.run()
+    except Exception as error:  # noqa: BLE001
+        return {"error": type(error).__name__, "text": str(error)}
+    return {"summary": msgspec.to_builtins(summary), "reports": reports, "warnings": warnings}
+
+
+def rows(spark: SparkSession, options: PipelineOptions) -> dict[str, list[tuple[int, int]]]:
+    """Return the partitions and offsets in each table."""
+    found: dict[str, list[tuple[int, int]]] = {}
+    for table in ("events", "quarantine"):
+        if options.table is not None:
+            suffix = "" if table == "events" else "_quarantine"
+            opened: Any = table_by_name(spark, options.to, options.table + suffix)
+        else:
+            opened = table_in_folder(spark, options.to, f"file://{options.out}/{table}")
+        if opened.exists():
+            frame = spark.table(opened._sql_name).select("partition", "offset")
+            found[table] = sorted((row["partition"], row["offset"]) for row in frame.collect())
+    return found
+
+
+def main(url: str) -> None:
+    spark = SparkSession.builder.remote(url).create()
+    for line in sys.stdin:
+        command = json.loads(line)
+        options = msgspec.convert(command["options"], PipelineOptions)
+        do = {"run": run, "rows": rows}[command["do"]]
+        sys.stdout.write(json.dumps(do(spark, options)) + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
