@@ -22,12 +22,13 @@ if TYPE_CHECKING:  # the names are imported on first use; type checkers of users
     from cloudevents_kafka.spark.connector import connector_jars, kafka_package
     from cloudevents_kafka.spark.decode import cloudevent, decode_events
     from cloudevents_kafka.spark.encode import encode_events
-    from cloudevents_kafka.spark.pipeline import EventPipeline, PipelineOptions
+    from cloudevents_kafka.spark.pipeline import EventBatch, EventPipeline, PipelineOptions
     from cloudevents_kafka.spark.schema import event_schema
     from cloudevents_kafka.spark.sql import register
     from cloudevents_kafka.spark.table_formats import table_jars, table_settings
 
 _MODULES = {
+    "EventBatch": "pipeline",
     "EventPipeline": "pipeline",
     "PipelineOptions": "pipeline",
     "cloudevent": "decode",
@@ -46,6 +47,7 @@ _EXTRA_PACKAGES = ("pyspark", "py4j", "pandas", "numpy", "pyarrow")
 _REQUIRED = dict.fromkeys(("decode", "encode", "pipeline", "sql"), ("pyspark", "pandas", "pyarrow"))
 
 __all__ = [
+    "EventBatch",
     "EventPipeline",
     "PipelineOptions",
     "cloudevent",

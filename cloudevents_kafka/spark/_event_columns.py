@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
@@ -28,6 +28,7 @@ TEXTS: Final = (*REQUIRED, "datacontenttype", "dataschema", "subject")
 _ENTRY: Final = StructType([StructField("key", StringType()), StructField("value", StringType())])
 _MICROS_PER_DAY: Final = 86_400_000_000
 _REQUIRED_COLUMNS: Final = ("id", "source", "type")
+_RECORD_COLUMNS: Final = ("key", "value", "headers", "topic", "partition", "error")
 
 
 def _is_extension_value(data_type: DataType) -> bool:
@@ -70,9 +71,10 @@ _COLUMN_TYPES: Final = {
 }
 
 
-def select(df: DataFrame, key: Column | str | None) -> tuple[DataFrame, list[str]]:
-    """Return the columns to encode under internal names, and which of ``topic`` and ``partition`` exist.
+def select(df: DataFrame, key: Column | str | None, keep: Sequence[str] = ()) -> tuple[DataFrame, list[str]]:
+    """Return the columns to encode under internal names, and the names of those to keep.
 
+    These are ``topic`` and ``partition``, if they exist, and the columns that ``keep`` names.
     ``extensions`` becomes a list of ``key``, ``value`` and ``type`` in the order of their names; the
     converters refuse a name that occurs twice. Raises `ValueError` with all problems of the columns.
     """
@@ -82,12 +84,17 @@ def select(df: DataFrame, key: Column | str | None) -> tuple[DataFrame, list[str
         if fields[name] is None:
             columns.require(name)
     key_column = _key(df, columns, fields["extensions"], key)
+    others = {name: columns.require(name) for name in keep}
+    if reserved := [name for name in others if columns.fold(name) in _RECORD_COLUMNS]:
+        columns.report(f"keep must not name {', '.join(reserved)}, which the records have; rename it")
     columns.raise_problems("encode_events", {})
     present = {name: field for name, field in fields.items() if field is not None}
-    topics: list[str] = list(filter(present.__contains__, ("topic", "partition")))
+    topics = filter(present.__contains__, ("topic", "partition"))
+    kept = {name: present[name] for name in topics}
+    kept |= {name: field for name, field in others.items() if field is not None}
     values = {**_values(present), "key": key_column.cast("binary")}
     renamed = (value.alias(PREFIX + name) for name, value in values.items())
-    return df.select(*renamed, *(_column(present[name]).alias(name) for name in topics)), topics
+    return df.select(*renamed, *(_column(field).alias(name) for name, field in kept.items())), list(kept)
 
 
 def _key(

@@ -6,6 +6,7 @@ write or refuse all others in Python workers. Both write the same bytes.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, Literal
 
 from pyspark.sql import Column, DataFrame
@@ -17,7 +18,7 @@ from cloudevents_kafka import formats
 from cloudevents_kafka.attributes.types import CORE, SPECVERSION
 from cloudevents_kafka.binding import ContentMode
 from cloudevents_kafka.spark import _event_columns, _patterns
-from cloudevents_kafka.spark._columns import PREFIX, internal
+from cloudevents_kafka.spark._columns import PREFIX, internal, quote_name
 from cloudevents_kafka.spark._workers import with_registry
 from cloudevents_kafka.spark.schema import FROM_JSON, HEADERS, record_schema
 from cloudevents_kafka.spark.udf import encode_batch
@@ -33,6 +34,7 @@ def encode_events(
     mode: ContentMode = "binary",
     format: str | None = None,
     key: Column | str | None = None,
+    keep: Sequence[str] = (),
     errors: Literal["raise", "column"] = "raise",
 ) -> DataFrame:
     """Return a DataFrame of records for Spark's Kafka sink, one for each event.
@@ -50,6 +52,7 @@ def encode_events(
     content type keeps the one that it implies.
 
     ``key`` is a column, or the name of a column or an extension; the default is the column ``key``.
+    ``keep`` names more columns of ``df`` that the result has, unchanged.
     ``format`` is the event format of structured mode; the default is json.
 
     A row that is not a valid event fails the job. With ``errors="column"`` it has an ``error``
@@ -59,7 +62,7 @@ def encode_events(
     the same name, and for an unknown mode or format.
     """
     format_name = _format_name(mode, format)
-    df, topics = _event_columns.select(df, key)
+    df, kept = _event_columns.select(df, key, keep)
     df = df.withColumn(PREFIX + "fast", F.coalesce(_is_valid_fast(), F.lit(False)))
     if format_name is None:
         df = df.withColumn(PREFIX + "fast", internal("fast") & F.coalesce(_implies_kind(), F.lit(False)))
@@ -76,7 +79,7 @@ def encode_events(
         "key": internal("key"),
         "value": F.when(error.isNotNull(), _raise(error)).otherwise(value) if errors == "raise" else value,
         "headers": F.when(fast, headers).otherwise(internal("encoded")["headers"]),
-        **{name: F.col(name) for name in topics},
+        **{name: F.col(quote_name(name)) for name in kept},
         **({"error": error} if errors == "column" else {}),
     }
     return df.select(*(value.alias(name) for name, value in columns.items()))

@@ -1,4 +1,4 @@
-"""``pipeline``: write topics of events to Parquet tables with Spark, each record once."""
+"""``pipeline``: write topics of events to tables or other topics with Spark."""
 
 from __future__ import annotations
 
@@ -25,19 +25,39 @@ _SOURCE_SETTINGS: Final = (
 @click.option("-b", "--brokers", metavar="HOST:PORT,…", help="The brokers (bootstrap.servers).")
 @click.option("-t", "--topic", "topics", multiple=True, required=True, help="A topic to read. Repeatable.")
 @click.option(
-    "-o", "--out", required=True, metavar="DIR", help="The folder of the tables: a path, or a URL for Spark."
+    "-o",
+    "--out",
+    required=True,
+    metavar="DIR",
+    help="The folder of tables, notes and checkpoint: a path, or a URL for Spark.",
 )
 @click.option(
     "--to",
-    type=click.Choice(["parquet", "delta", "iceberg"]),
+    type=click.Choice(["parquet", "delta", "iceberg", "kafka"]),
     default="parquet",
     show_default=True,
-    help="The kind of the tables.",
+    help="The kind of the tables, or kafka for topics.",
 )
 @click.option(
     "--table",
-    metavar="CATALOG.SCHEMA.NAME",
-    help="The table of the events, with --to delta or iceberg.  [default: the folder OUT/events]",
+    metavar="NAME",
+    help="The table of the events, CATALOG.SCHEMA.NAME, with --to delta or iceberg "
+    "[default: the folder OUT/events]; their topic, with --to kafka.",
+)
+@click.option(
+    "--route",
+    "routes",
+    multiple=True,
+    metavar="TYPES=TABLE",
+    help="The table, or topic, of the types that match, such as 'com.example.order.*=orders'. "
+    "The first that matches decides. Repeatable.",
+)
+@click.option(
+    "--mode",
+    type=click.Choice(["binary", "structured"]),
+    default="binary",
+    show_default=True,
+    help="The content mode of events, with --to kafka.",
 )
 @click.option(
     "--checkpoint", metavar="DIR", help="The folder of Spark's checkpoint.  [default: OUT/_checkpoint]"
@@ -90,12 +110,18 @@ _SOURCE_SETTINGS: Final = (
 @config_option
 @click.option("-q", "--quiet", is_flag=True, help="Do not print a line for each batch.")
 def command(summary_json: str | None, *, quiet: bool, **options: Any) -> None:
-    """Write topics of CloudEvents to Parquet tables, each record exactly once.
+    """Write topics of CloudEvents to tables, each record exactly once, or to other topics.
 
     OUT/events has the events, in folders by the date of the record; OUT/quarantine has the
-    other records, unchanged and with the reason. Run the command again to continue after the
-    last record, however the last run ended. If a topic was deleted and created again, or
-    the checkpoint belongs to another OUT, the run ends with exit code 2: use a new OUT then.
+    other records, unchanged and with the reason. With --table these are a table of a catalog
+    and NAME_quarantine. --route puts events of some types into tables of their own, which are
+    next to these. Run the command again to continue after the last record, however the last
+    run ended. If a topic was deleted and created again, or the checkpoint belongs to another
+    OUT, the run ends with exit code 2: use a new OUT then.
+
+    With --to kafka the events go to the topic NAME, and the other records to NAME_quarantine:
+    each at least once, since a batch may be written again after a kill. The headers
+    pipeline-topic, pipeline-partition and pipeline-offset of a record show a repeated one.
 
     -X accepts the settings of the other commands for connecting to brokers
     (security.protocol, sasl.username, ssl.ca.location …), settings of the Java client as
@@ -122,11 +148,27 @@ def _pipeline_options(settings: Settings, options: dict[str, Any]) -> pipeline.P
     rest = {name: value for name, value in effective.items() if name not in spark and name not in source}
     try:
         kafka = {**pipeline.to_java_settings(rest), **source}
+        tables = _tables(options.pop("routes"))
         return pipeline.PipelineOptions(
-            bootstrap_servers=settings.bootstrap_servers, kafka=kafka, conf=spark, **options
+            bootstrap_servers=settings.bootstrap_servers, kafka=kafka, conf=spark, tables=tables, **options
         )
     except ValueError as error:
         raise BadUsage(settings.redact(str(error))) from None
+
+
+def _tables(routes: tuple[str, ...]) -> dict[str, str]:
+    """Return the tables by patterns of types; the name of a table has no equals sign."""
+    tables: dict[str, str] = {}
+    for route in routes:
+        pattern, equals, table = route.rpartition("=")
+        if not equals:
+            raise ValueError(
+                f"--route must be TYPES=TABLE, such as com.example.order.*=orders, got {route!r}"
+            )
+        if pattern in tables:
+            raise ValueError(f"--route must have each pattern once, got {pattern!r} again")
+        tables[pattern] = table
+    return tables
 
 
 def _run(
@@ -150,7 +192,7 @@ def _run(
 
     try:
         return pipeline.EventPipeline(options, report=report, warn=warn).run(stop=stop)
-    except (pipeline.InUse, pipeline.WrongCheckpoint, pipeline.TopicChanged) as error:
+    except (pipeline.InUse, pipeline.WrongCheckpoint, pipeline.WrongTable, pipeline.TopicChanged) as error:
         raise BadUsage(str(error)) from error
     except pipeline.CountMismatch as error:
         raise BadData(str(error)) from error

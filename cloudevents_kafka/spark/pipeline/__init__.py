@@ -1,13 +1,18 @@
-"""A Spark job that writes CloudEvents from Kafka topics to Parquet tables, each record exactly once.
+"""A Spark job that writes CloudEvents from Kafka topics to tables, each record exactly once.
+
+It also writes to other topics, or calls a function with each batch.
 
 `EventPipeline` runs it, in a Spark of its own or in a session of yours. `PipelineOptions` has the
-settings (`to_java_settings` translates those of librdkafka), `Summary` the result.
+settings (`to_java_settings` translates those of librdkafka), `Summary` the result. `EventBatch` is what
+a function of the user is called with.
 
 Read `_event_pipeline`, `_job` and `_lander` first, then `_batch`, which reads and writes the records of a
 batch (`_observed` counts them meanwhile, `_tables` has the columns, `_parquet` the files), and `_landing`,
-which explains the folder and the commit protocol. `_manifests`, `_offsets`, `_counts` and `_store` are
-its parts; `_checkpoint` reads Spark's checkpoint; `_topics` notices topics that were created again. A user
-reads `_reports` and `_errors`. `_session` starts and stops a local Spark; `_options` has the settings.
+which explains the folder and the commit protocol. `_table_landing`, `_topic_landing` and
+`_function_landing` land elsewhere; `_targets` chooses one of them, and `_routes` has the tables by type.
+`_manifests`, `_offsets`, `_counts` and `_store` are their parts; `_checkpoint` reads Spark's checkpoint;
+`_topics` notices topics that were created again. A user reads `_reports` and `_errors`. `_session` starts
+and stops a local Spark; `_options` has the settings.
 """
 
 from __future__ import annotations
@@ -16,9 +21,11 @@ from cloudevents_kafka.spark.pipeline._checkpoint import WrongCheckpoint
 from cloudevents_kafka.spark.pipeline._counts import BatchCounts, CountMismatch, PartitionCounts
 from cloudevents_kafka.spark.pipeline._errors import NotOnConnect, PipelineFailed
 from cloudevents_kafka.spark.pipeline._event_pipeline import EventPipeline
+from cloudevents_kafka.spark.pipeline._function_landing import EventBatch
 from cloudevents_kafka.spark.pipeline._options import PipelineOptions, to_java_settings
 from cloudevents_kafka.spark.pipeline._reports import BatchProgress, Summary
 from cloudevents_kafka.spark.pipeline._session import SparkFailed, local_session
+from cloudevents_kafka.spark.pipeline._sink import WrongTable
 from cloudevents_kafka.spark.pipeline._store import FolderFailed, InUse
 from cloudevents_kafka.spark.pipeline._topics import TopicChanged
 
@@ -26,6 +33,7 @@ __all__ = [
     "BatchCounts",
     "BatchProgress",
     "CountMismatch",
+    "EventBatch",
     "EventPipeline",
     "FolderFailed",
     "InUse",
@@ -37,6 +45,7 @@ __all__ = [
     "Summary",
     "TopicChanged",
     "WrongCheckpoint",
+    "WrongTable",
     "local_session",
     "to_java_settings",
 ]

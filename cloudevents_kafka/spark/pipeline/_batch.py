@@ -1,5 +1,8 @@
 """How a batch of records becomes rows of the tables: in one pass, counted while it is written.
 
+`BatchWriter.write` writes so. `BatchWriter.write_kept` keeps the rows first, for what needs a batch as
+a whole: several tables, each with a commit of its own; another topic; a function.
+
 Rows that the Java function reads are written at once, without Python in the plan. The few that it
 leaves come to the driver with the counts, and are decoded apart. If these are too many, they are read
 a second time; where many rows need Python, it decodes all of them, and they are kept meanwhile.
@@ -8,7 +11,9 @@ a second time; where many rows need Python, it decodes all of them, and they are
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from pyspark.sql import Column, DataFrame, Observation
@@ -28,6 +33,7 @@ from cloudevents_kafka.spark.pipeline._observed import (
     rule_counts,
 )
 from cloudevents_kafka.spark.pipeline._offsets import OffsetRange, OffsetRanges, iter_partitions
+from cloudevents_kafka.spark.pipeline._routes import EVENTS, QUARANTINE
 from cloudevents_kafka.spark.pipeline._tables import (
     KAFKA_COLUMNS,
     MOST_RULES,
@@ -36,6 +42,7 @@ from cloudevents_kafka.spark.pipeline._tables import (
     error_rule,
     select_events,
     select_quarantine,
+    table_of,
     tolerated_rules,
 )
 from cloudevents_kafka.spark.schema import FROM_JSON, HEADERS
@@ -48,6 +55,11 @@ _PACKED: Final = (
     "topic string, partition int, offset long, micros long, key binary, value binary, "
     f"headers {HEADERS.simpleString()}"
 )
+
+
+# Takes the events of a batch, its other records, and its counts.
+Deliver = Callable[[DataFrame, DataFrame, BatchCounts], None]
+Routes = Mapping[str, str]
 
 
 class Tables(Protocol):
@@ -80,118 +92,231 @@ class BatchWriter:
         *,
         in_java: bool,
         lenient: bool = False,
+        routes: Routes | None = None,
     ) -> BatchCounts:
         """Write records that have these offsets to the tables, and return the counts.
 
-        A batch that is written again must be read in the same way: ``in_java`` is the result of
-        `starts_in_java`, ``lenient`` that of `decode_events`. Raises `CountMismatch` if Spark has read
-        other records, or one twice.
+        With ``routes`` the rows of events have the column `TABLE`. A batch that is written again must
+        be read in the same way: ``in_java`` is the result of `starts_in_java`, ``lenient`` that of
+        `decode_events`. Raises `CountMismatch` if Spark has read other records, or one twice.
         """
-        if sum(1 for _ in iter_partitions(offsets)) > self._tasks:
-            records = records.coalesce(self._tasks)  # as many files
+        rows = _Rows(offsets, self._date_of, lenient, routes or {})
+        records = self._limit_tasks(records, offsets)
         if not in_java:
-            self._share /= 2  # after some batches, Java reads again
-            return self._write_decoded(records, offsets, tables, lenient=lenient)
-        sql = reader_sql(records, lenient=lenient)
+            return self._write_decoded(self._decode(records, rows), rows, tables)
+        reading = _Reading(records, rows)
+        if not tables.append(EVENTS, reading.events):
+            _run(reading.events)
+        counts = reading.counts()
+        if left := self._left(counts):
+            others = self._write_decoded(reading.rest(left), rows, tables, is_rest=True)
+            counts = _add_left(counts, others, left)
+        return counts
+
+    def write_kept(
+        self,
+        records: DataFrame,
+        offsets: OffsetRanges,
+        deliver: Deliver,
+        *,
+        in_java: bool,
+        lenient: bool = False,
+        routes: Routes | None = None,
+    ) -> BatchCounts:
+        """Pass all rows of the tables to a function at once, kept until it returns, and return the counts.
+
+        The parameters are those of `write`.
+        """
+        rows = _Rows(offsets, self._date_of, lenient, routes or {})
+        records = self._limit_tasks(records, offsets)
+        with ExitStack() as kept:
+            if not in_java:
+                decoded, counts = kept.enter_context(_counted(self._decode(records, rows), rows))
+                events = rows.events(decoded)
+            else:
+                reading = _Reading(records, rows)
+                events = kept.enter_context(_kept(reading.events))
+                counts = reading.counts()
+                left = self._left(counts)
+                decoded = reading.rest(left)
+                if left:
+                    decoded, rest = kept.enter_context(_counted(decoded, rows))
+                    counts = _add_left(counts, rest, left)
+                    events = events.unionByName(rows.events(decoded))
+            deliver(events, _quarantine(decoded), counts.check())
+        return counts
+
+    def _limit_tasks(self, records: DataFrame, offsets: OffsetRanges) -> DataFrame:
+        if sum(1 for _ in iter_partitions(offsets)) > self._tasks:
+            return records.coalesce(self._tasks)  # as many files
+        return records
+
+    def _decode(self, records: DataFrame, rows: _Rows) -> DataFrame:
+        self._share /= 2  # after some batches, Java reads again
+        return rows.decode(records)
+
+    def _left(self, counts: BatchCounts) -> int:
+        """Return the number of records that Java has left, and note their share."""
+        left = counts.read - counts.events
+        self._share = left / counts.read if counts.read else 0.0
+        return left
+
+    def _write_decoded(
+        self, decoded: DataFrame, rows: _Rows, tables: Tables, *, is_rest: bool = False
+    ) -> BatchCounts:
+        """Write the events and the other records, decoded once, and return the counts.
+
+        ``is_rest`` is whether other events of the batch have been written.
+        """
+        with _counted(decoded, rows) as (kept, counts):
+            if counts.events:
+                events = rows.events(kept)
+                tables.append(EVENTS, events, _first_offset(events) if is_rest else None)
+            if counts.quarantined:
+                tables.append(QUARANTINE, _quarantine(kept))
+        return counts
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """How the rows of a batch are read, laid out and counted."""
+
+    offsets: OffsetRanges
+    date_of: DateOf
+    lenient: bool
+    routes: Routes
+
+    def decode(self, records: DataFrame) -> DataFrame:
+        return decode_events(records, keep=KAFKA_COLUMNS, lenient=self.lenient)
+
+    def events(self, decoded: DataFrame) -> DataFrame:
+        return self.select(decoded.where(F.col("error").isNull()))
+
+    def select(self, events: DataFrame) -> DataFrame:
+        return select_events(events, self.date_of, lenient=self.lenient, routes=self.routes)
+
+    def labels(self, is_event: Column, column: Callable[[str], Column]) -> dict[str, Labels]:
+        """Return the labels by which events are counted, which have these columns."""
+        labels = {"event": Labels(is_event, column("type"), column("mode"))}
+        if self.lenient:
+            tolerated = column(TOLERATED)
+            labels[TOLERATED] = Labels(tolerated.isNotNull(), F.lit(""), tolerated_rules(tolerated))
+        if self.routes:
+            labels["table"] = Labels(is_event, F.lit(""), table_of(column("type"), self.routes))
+        return labels
+
+
+class _Reading:
+    """The rows of a batch that Java reads, the counts of these, and the rows that it leaves."""
+
+    def __init__(self, records: DataFrame, rows: _Rows) -> None:
+        sql = reader_sql(records, lenient=rows.lenient)
         if sql is None:
             raise PipelineFailed(
                 "a batch that was begun must be read by the Java function again, which this session does not "
                 "have; start again in a session that has it, see the warning of decode_events"
             )
-        counts, left = self._write_read(records, sql, offsets, tables, lenient=lenient)
-        self._share = left / counts.read if counts.read else 0.0
-        return counts
-
-    def _write_read(
-        self, records: DataFrame, sql: str, offsets: OffsetRanges, tables: Tables, *, lenient: bool
-    ) -> tuple[BatchCounts, int]:
-        """Write what Java reads, then the rows that it leaves; return the counts and the number of these."""
-        read = _read_in_java(records, sql)
-        observation = Observation()
+        self._rows = rows
+        self._records = records
+        self._read = _read_in_java(records, sql)
+        self._observation = Observation()
         event = F.col(_READ)
-        labels = {"event": Labels(event.isNotNull(), event["type"], event["mode"])}
-        if lenient:
-            labels[TOLERATED] = _tolerated_labels(event[TOLERATED])
-        observed = read.observe(
-            observation,
+        observed = self._read.observe(
+            self._observation,
             F.count(F.lit(1)).alias("records"),
             F.count(event).alias("events"),
             F.to_json(F.collect_list(_LEFT)).alias("left"),
-            *metrics(offsets, labels),
+            *metrics(rows.offsets, rows.labels(event.isNotNull(), event.getField)),
         )
         events = observed.where(event.isNotNull()).select(f"{_READ}.*", *map(F.col, KAFKA_COLUMNS))
-        rows = select_events(events, self._date_of, lenient=lenient)
-        if not tables.append("events", rows):
-            rows.write.format("noop").mode("overwrite").save()  # only counted
-        found = observation.get
-        counts = BatchCounts(
+        self.events = rows.select(events)
+
+    def counts(self) -> BatchCounts:
+        """Return the counts, after the events were read; all other records are left."""
+        found = self._observation.get
+        return BatchCounts(
             read=found["records"],
             events=found["events"],
             by_type=label_counts(found, "event"),
-            **_tolerated_counts(found),
-            offsets=partition_counts(found, offsets),
+            **_other_counts(found),
+            offsets=partition_counts(found, self._rows.offsets),
         )
-        left = counts.read - counts.events
-        if not left:
-            return counts, 0
-        packed = json.loads(found["left"])
-        rest = _unpack(records, packed) if len(packed) == left else _select_left(read)
-        others = self._write_decoded(rest, offsets, tables, lenient=lenient, is_rest=True)
-        if others.read != left:
-            raise CountMismatch(
-                f"Python must decode the {left:,} records of the batch that are left to it, got "
-                f"{others.read:,}. Start again"
-            )
-        return counts.add_left(others), left
 
-    def _write_decoded(
-        self,
-        records: DataFrame,
-        offsets: OffsetRanges,
-        tables: Tables,
-        *,
-        lenient: bool,
-        is_rest: bool = False,
-    ) -> BatchCounts:
-        """Decode records once, write the events and the others, and return the counts.
+    def rest(self, left: int) -> DataFrame:
+        """Return the records that Java leaves, decoded in Python."""
+        packed = json.loads(self._observation.get["left"])
+        if len(packed) == left:
+            return self._rows.decode(_unpack(self._records, packed))
+        read_again = self._read.where(F.col(_READ).isNull())
+        return self._rows.decode(read_again.select(*KAFKA_COLUMNS))
 
-        ``is_rest`` is whether other events of the batch have been written.
-        """
-        decoded = decode_events(records, keep=KAFKA_COLUMNS, lenient=lenient)
-        observation = Observation()
-        is_event = F.col("error").isNull()
-        labels = {
-            "event": Labels(is_event, F.col("type"), F.col("mode")),
-            "error": Labels(~is_event, F.col("error.verdict"), error_rule()),
-        }
-        if lenient:
-            labels[TOLERATED] = _tolerated_labels(F.col(TOLERATED))
-        total = F.count(F.lit(1)).alias("records")
-        kept = decoded.observe(observation, total, *metrics(offsets, labels)).persist(
-            StorageLevel.MEMORY_AND_DISK
+
+@contextmanager
+def _kept(rows: DataFrame) -> Iterator[DataFrame]:
+    """Yield rows that are computed, and kept within this block."""
+    kept = rows.persist(StorageLevel.MEMORY_AND_DISK)
+    try:
+        _run(kept)
+        yield kept
+    finally:
+        kept.unpersist()
+
+
+@contextmanager
+def _counted(decoded: DataFrame, rows: _Rows) -> Iterator[tuple[DataFrame, BatchCounts]]:
+    """Yield rows of events and errors, kept within this block, and their counts."""
+    observation = Observation()
+    is_event = F.col("error").isNull()
+    labels = {
+        **rows.labels(is_event, F.col),
+        "error": Labels(~is_event, F.col("error.verdict"), error_rule()),
+    }
+    total = F.count(F.lit(1)).alias("records")
+    with _kept(decoded.observe(observation, total, *metrics(rows.offsets, labels))) as kept:
+        found = observation.get
+        by_type, by_reason = label_counts(found, "event"), label_counts(found, "error")
+        counts = BatchCounts(
+            read=found["records"],
+            events=_total(by_type),
+            quarantined=_total(by_reason),
+            by_type=by_type,
+            by_reason=by_reason,
+            **_other_counts(found),
+            offsets=partition_counts(found, rows.offsets),
         )
-        try:
-            kept.write.format("noop").mode("overwrite").save()
-            found = observation.get
-            by_type, by_reason = label_counts(found, "event"), label_counts(found, "error")
-            counts = BatchCounts(
-                read=found["records"],
-                events=_total(by_type),
-                quarantined=_total(by_reason),
-                by_type=by_type,
-                by_reason=by_reason,
-                **_tolerated_counts(found),
-                offsets=partition_counts(found, offsets),
-            )
-            if counts.events:
-                events = kept.where(is_event)
-                first = _first_offset(events) if is_rest else None
-                tables.append("events", select_events(events, self._date_of, lenient=lenient), first)
-            if counts.quarantined:
-                tables.append("quarantine", select_quarantine(kept.where(~is_event)))
-        finally:
-            kept.unpersist()
-        return counts
+        yield kept, counts
+
+
+def _run(rows: DataFrame) -> None:
+    """Compute rows, to count or to keep them."""
+    rows.write.format("noop").mode("overwrite").save()
+
+
+def _quarantine(decoded: DataFrame) -> DataFrame:
+    return select_quarantine(decoded.where(F.col("error").isNotNull()))
+
+
+def _add_left(counts: BatchCounts, others: BatchCounts, left: int) -> BatchCounts:
+    """Return the counts plus those of the records that Java has left."""
+    if others.read != left:
+        raise CountMismatch(
+            f"Python must decode the {left:,} records of the batch that are left to it, got "
+            f"{others.read:,}. Start again"
+        )
+    return counts.add_left(others)
+
+
+def _other_counts(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the counts of what was read leniently, and by table, if they were observed."""
+    counts: dict[str, Any] = {}
+    if f"{TOLERATED}_counts" in found:
+        by_label = label_counts(found, TOLERATED)
+        rules = rule_counts(next(iter(by_label.values()), {}), MOST_RULES)
+        counts |= {"tolerated": _total(by_label), "by_tolerated": rules}
+    if "table_counts" in found:
+        tables = next(iter(label_counts(found, "table").values()), {})
+        counts["routed"] = {name: tables[name] for name in sorted(tables) if name != EVENTS}
+    return counts
 
 
 def _read_in_java(records: DataFrame, sql: str) -> DataFrame:
@@ -207,24 +332,6 @@ def _unpack(records: DataFrame, packed: list[str]) -> DataFrame:
     texts = records.sparkSession.createDataFrame([(text,) for text in packed], "text string").coalesce(1)
     row = texts.select(F.from_json("text", _PACKED, FROM_JSON).alias("row")).select("row.*")
     return row.withColumn("timestamp", F.timestamp_micros("micros")).select(*KAFKA_COLUMNS)
-
-
-def _select_left(read: DataFrame) -> DataFrame:
-    """Return the rows that Java leaves, which are read again."""
-    return read.where(F.col(_READ).isNull()).select(*KAFKA_COLUMNS)
-
-
-def _tolerated_labels(tolerated: Column) -> Labels:
-    return Labels(tolerated.isNotNull(), F.lit(""), tolerated_rules(tolerated))
-
-
-def _tolerated_counts(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the counts of events that were read leniently, if they were observed."""
-    if f"{TOLERATED}_counts" not in found:
-        return {}
-    by_label = label_counts(found, TOLERATED)
-    rules = rule_counts(next(iter(by_label.values()), {}), MOST_RULES)
-    return {"tolerated": _total(by_label), "by_tolerated": rules}
 
 
 def _first_offset(rows: DataFrame) -> OffsetRanges:

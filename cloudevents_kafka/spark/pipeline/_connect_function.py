@@ -18,11 +18,12 @@ import msgspec
 
 from cloudevents_kafka.registry import Registered, register_all
 from cloudevents_kafka.spark.pipeline._checkpoint import Checkpoint
-from cloudevents_kafka.spark.pipeline._lander import BatchLander, open_landing
+from cloudevents_kafka.spark.pipeline._lander import BatchLander
 from cloudevents_kafka.spark.pipeline._librdkafka_admin import LibrdkafkaAdmin
 from cloudevents_kafka.spark.pipeline._manifests import BatchManifest
 from cloudevents_kafka.spark.pipeline._options import PipelineOptions
 from cloudevents_kafka.spark.pipeline._stores import open_store
+from cloudevents_kafka.spark.pipeline._targets import open_landing
 from cloudevents_kafka.spark.pipeline._topics import TopicMonitor
 
 if TYPE_CHECKING:

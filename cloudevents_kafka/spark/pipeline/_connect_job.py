@@ -42,8 +42,14 @@ _RETRIES: Final[Mapping[str, Any]] = {
 }
 
 
-def check_connect(options: PipelineOptions) -> None:
-    """Raise `NotOnConnect` for options that Spark Connect cannot have."""
+def check_connect(options: PipelineOptions, *, has_function: bool = False) -> None:
+    """Raise `NotOnConnect` for options that Spark Connect cannot have, or a function for each batch."""
+    if has_function:
+        raise NotOnConnect(
+            "each_batch must be None on Spark Connect: batches land in a process of the server, where a "
+            "function would not see the state of this process. Land in Delta or Iceberg (to='delta'), or use "
+            "a Spark session of this process"
+        )
     if options.to == "parquet":
         raise NotOnConnect(
             "to must be delta or iceberg on Spark Connect, got parquet: its files are staged and renamed in "

@@ -10,6 +10,7 @@ from typing import Self, TypeVar
 import msgspec
 
 from cloudevents_kafka.errors import CloudEventsKafkaError
+from cloudevents_kafka.spark.pipeline._routes import EVENTS
 
 # The number of types and of reasons in the counts is untrusted input.
 MAX_LABELS = 1000
@@ -50,6 +51,7 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
     ``by_type`` maps type to mode to events, ``by_reason`` verdict to reason to records,
     ``by_tolerated`` clause to rule to events, of which one may deviate from several,
     ``offsets`` topic to partition (as text) to `PartitionCounts`.
+    ``routed`` maps the tables of the option ``tables`` to their events; others are in the common table.
     """
 
     read: int = 0
@@ -60,6 +62,7 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
     tolerated: int = 0
     by_tolerated: Labels = {}
     offsets: Mapping[str, Mapping[str, PartitionCounts]] = {}
+    routed: Mapping[str, int] = {}
 
     def merge(self, later: BatchCounts) -> BatchCounts:
         """Return the counts plus those of later records."""
@@ -72,6 +75,7 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
             tolerated=self.tolerated + later.tolerated,
             by_tolerated=_limit(_merge(self.by_tolerated, later.by_tolerated, add)),
             offsets=_merge(self.offsets, later.offsets, PartitionCounts.merge),
+            routed=_add(self.routed, later.routed),
         )
 
     def add_left(self, others: BatchCounts) -> BatchCounts:
@@ -85,6 +89,7 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
             tolerated=self.tolerated + others.tolerated,
             by_tolerated=_limit(_merge(self.by_tolerated, others.by_tolerated, add)),
             offsets=self.offsets,
+            routed=_add(self.routed, others.routed),
         )
 
     def check(self) -> Self:
@@ -100,7 +105,17 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
         for what, total in sums.items():
             if total != self.read:
                 raise CountMismatch(f"{self.read:,} records were read, but {what} come to {total:,}")
+        if self.by_table[EVENTS] < 0:
+            raise CountMismatch(
+                f"{self.events:,} events were read, but those of the tables by type come to "
+                f"{sum(self.routed.values()):,}"
+            )
         return self
+
+    @property
+    def by_table(self) -> dict[str, int]:
+        """The numbers of events by table; the first is the common one, `EVENTS`."""
+        return {EVENTS: self.events - sum(self.routed.values()), **self.routed}
 
     def skipped_since(self, earlier: BatchCounts) -> dict[str, dict[str, int]]:
         """Return the numbers of offsets without a record since an earlier total, by topic and partition."""
@@ -137,6 +152,12 @@ def _merge(
         for inner, count in counts.items():
             into[inner] = combine(into[inner], count) if inner in into else count
     return merged
+
+
+def _add(earlier: Mapping[str, int], later: Mapping[str, int]) -> dict[str, int]:
+    """Return the sums, bounded as the names of tables may be others in each run."""
+    names = dict.fromkeys((*earlier, *later))
+    return _limit_inner({name: earlier.get(name, 0) + later.get(name, 0) for name in names})
 
 
 def _limit(labels: dict[str, dict[str, int]]) -> dict[str, dict[str, int]]:

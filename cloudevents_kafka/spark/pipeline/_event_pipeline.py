@@ -10,12 +10,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from cloudevents_kafka.spark.pipeline._connect_store import is_connect
+from cloudevents_kafka.spark.pipeline._function_landing import EachBatch
 from cloudevents_kafka.spark.pipeline._job import Job, Report, Warn
-from cloudevents_kafka.spark.pipeline._lander import open_landing
 from cloudevents_kafka.spark.pipeline._options import PipelineOptions
 from cloudevents_kafka.spark.pipeline._reports import Summary
 from cloudevents_kafka.spark.pipeline._session import local_session
 from cloudevents_kafka.spark.pipeline._store import folder_lock
+from cloudevents_kafka.spark.pipeline._targets import check_catalog, open_landing
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,6 +28,8 @@ _POLL_SECONDS = 0.2
 class EventPipeline:
     """A pipeline that lands topics of events in tables, each record exactly once.
 
+    It also lands them in other topics, or passes each batch to a function, at least once.
+
     ::
 
         options = PipelineOptions(bootstrap_servers="…", topics=("orders",), out="lake/orders", once=True)
@@ -34,7 +37,15 @@ class EventPipeline:
 
     Without ``spark`` it starts a local Spark and stops it at the end. ``spark`` is a session of
     yours that has the Kafka connector; the options ``master``, ``conf``, ``ui`` and ``log`` have no
-    effect then. ``report`` is called with each batch that has landed, ``warn`` with each warning;
+    effect then.
+
+    ``each_batch`` is called with an `EventBatch` for each batch, in place of tables: its records are
+    decoded once, and kept until it returns. It is called at least once for each batch: again with the
+    same number and records if the run is killed before the batch is noted as landed. An error that it
+    raises ends the run with `PipelineFailed`, whose ``__cause__`` is that error. The notes of the
+    batches and the checkpoint are in ``out``.
+
+    ``report`` is called with each batch that has landed, ``warn`` with each warning;
     both in the thread that calls `wait` or `run`.
 
     `run` is all that most programs need. Others call `start`, then `wait` until it returns true, and
@@ -46,11 +57,18 @@ class EventPipeline:
         options: PipelineOptions,
         *,
         spark: SparkSession | None = None,
+        each_batch: EachBatch | None = None,
         report: Report | None = None,
         warn: Warn = warnings.warn,
     ) -> None:
+        if each_batch is not None and (options.to, options.table, options.tables) != ("parquet", None, {}):
+            raise ValueError(
+                f"to, table and tables must not be set with each_batch, which takes the place of tables, "
+                f"got to={options.to!r}, table={options.table!r}, tables={dict(options.tables)!r}"
+            )
         self.options = options
         self._spark = spark
+        self._each_batch = each_batch
         self._report = report
         self._warn = warn
         self._job: Job | None = None
@@ -82,11 +100,13 @@ class EventPipeline:
             if self._spark is not None and is_connect(self._spark):
                 job = self._connect_job(self._spark)
             else:
-                resources.enter_context(
-                    folder_lock(options.out)
-                )  # first, because Spark takes seconds to start
+                # First, because Spark takes seconds to start.
+                resources.enter_context(folder_lock(options.out))
                 spark = self._spark or resources.enter_context(self._own_session())
-                job = Job(spark, options, open_landing(options, spark), self._report, self._warn)
+                if self._spark is None:
+                    check_catalog(options, spark)
+                landing = open_landing(options, spark, self._each_batch)
+                job = Job(spark, options, landing, self._report, self._warn)
             self._job = job
             if self._spark is not None:  # the end of a Spark of its own ends the query
                 resources.callback(job.close)
@@ -96,13 +116,13 @@ class EventPipeline:
     def _connect_job(self, spark: SparkSession) -> Job:
         from cloudevents_kafka.spark.pipeline._connect_job import ConnectJob, check_connect
 
-        check_connect(self.options)
+        check_connect(self.options, has_function=self._each_batch is not None)
         return ConnectJob(spark, self.options, open_landing(self.options, spark), self._report, self._warn)
 
     def _own_session(self) -> AbstractContextManager[SparkSession]:
         options = self.options
         log = None if options.log is None else Path(options.log)
-        formats = () if options.to == "parquet" else (options.to,)
+        formats = (options.to,) if options.to == "delta" or options.to == "iceberg" else ()  # noqa: PLR1714
         return local_session(
             master=options.master, ui=options.ui, conf=options.conf, log=log, formats=formats
         )

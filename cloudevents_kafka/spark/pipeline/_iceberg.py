@@ -147,6 +147,8 @@ class IcebergTable(Table):
     def append(self, rows: DataFrame, key: str, number: int, offsets: OffsetRanges) -> bool:
         """Return whether the rows of a batch were appended; see `Table.append`."""
         self._configure(rows.sparkSession)
+        if key not in self._last:
+            self.check_schema(rows.schema)
         if self.exists():
             # What this object has written since it looked is known: a higher number is a new batch.
             if self._last.get(key, number) >= number and self.has_batch(key, number, offsets):

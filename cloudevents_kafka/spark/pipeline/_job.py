@@ -211,6 +211,7 @@ class Job:
             topics=self._options.topics,
             events_table=self._landing.table_name("events"),
             quarantine_table=self._landing.table_name("quarantine"),
+            tables=self._landing.tables,
             checkpoint=self._checkpoint.url,
             batches=self._batches,
             recovered=self._recovered,

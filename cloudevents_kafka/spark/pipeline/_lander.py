@@ -7,38 +7,17 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from cloudevents_kafka.spark.pipeline._checkpoint import Checkpoint
-from cloudevents_kafka.spark.pipeline._connect_manifests import ConnectManifests
-from cloudevents_kafka.spark.pipeline._connect_store import is_connect
 from cloudevents_kafka.spark.pipeline._counts import BatchCounts
-from cloudevents_kafka.spark.pipeline._landing import TABLES, Landing
-from cloudevents_kafka.spark.pipeline._manifests import BatchManifest, BegunBatch, Manifests
+from cloudevents_kafka.spark.pipeline._landing import Landing
+from cloudevents_kafka.spark.pipeline._manifests import BatchManifest, BegunBatch
 from cloudevents_kafka.spark.pipeline._offsets import BatchPlan, subtract_landed
 from cloudevents_kafka.spark.pipeline._options import PipelineOptions
-from cloudevents_kafka.spark.pipeline._stores import open_store
-from cloudevents_kafka.spark.pipeline._table_landing import TableBatch, TableLanding
 from cloudevents_kafka.spark.pipeline._topics import TopicMonitor
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from cloudevents_kafka.spark.pipeline._batch import BatchWriter
-    from cloudevents_kafka.spark.pipeline._parquet import ParquetFiles
-
-
-def open_landing(options: PipelineOptions, spark: SparkSession) -> Landing:
-    """Return what lands the batches in the tables of the options."""
-    store = open_store(options.out, spark)
-    if options.to == "parquet":
-        return Landing(store)
-    manifests = ConnectManifests(store) if is_connect(spark) else Manifests(store)
-    from cloudevents_kafka.spark.pipeline._table_names import sibling_name, table_by_name, table_in_folder
-
-    if options.table is None:
-        in_folder = {name: table_in_folder(spark, options.to, store.url(name)) for name in TABLES}
-        return TableLanding(store, in_folder, manifests)
-    names = (options.table, sibling_name(options.table))
-    tables = [table_by_name(spark, options.to, name) for name in names]
-    return TableLanding(store, dict(zip(TABLES, tables, strict=True)), manifests)
 
 
 class BatchLander:
@@ -75,8 +54,8 @@ class BatchLander:
 
     def finish_begun(self, spark: SparkSession) -> int | None:
         """Land the batch that an earlier run has begun; return its number."""
-        batch = self._landing.begun() if isinstance(self._landing, TableLanding) else None
-        if batch is None or not isinstance(self._landing, TableLanding):
+        batch = self._landing.begun()
+        if batch is None:
             return None
         options = self._options.batch_options(batch.offsets)
         records = spark.read.format("kafka").options(**options).load()
@@ -97,18 +76,10 @@ class BatchLander:
         )
 
     def _write(self, records: DataFrame, folder: str, batch: BegunBatch) -> BatchCounts:
-        from cloudevents_kafka.spark.pipeline._parquet import ParquetFiles
         from cloudevents_kafka.spark.pipeline._tables import filter_offsets
 
         if batch.offsets != subtract_landed(batch.planned, {}):
             records = filter_offsets(records, batch.offsets)
-        if isinstance(self._landing, TableLanding):
-            tables: TableBatch | ParquetFiles = TableBatch(self._landing.tables, batch)
-        else:
-            tables = ParquetFiles(records.sparkSession, folder)
-        counts = self._writer.write(
-            records, batch.offsets, tables, in_java=batch.in_java, lenient=batch.lenient
-        )
-        tables.check(counts)
+        counts = self._landing.write_rows(self._writer, records, folder, batch)
         self.check_topics()  # Spark has read the records, and they have not landed yet
         return counts

@@ -9,7 +9,10 @@ The folder of a pipeline::
     _batches/topics.json      the topics' ids before the first batch
     _checkpoint/              Spark's checkpoint
 
-1. Both tables of a batch are written to its staging folder.
+Events of some types may have tables of their own, in folders next to ``events``. One pass writes all
+tables of events: in the staging folder, a folder ``__ce_table=orders`` has the files of ``orders``.
+
+1. All tables of a batch are written to its staging folder.
 2. Its manifest is created in ``_batches`` in one step. At this moment the batch has landed.
 3. Its files are renamed into the tables, each in one step.
 
@@ -28,7 +31,8 @@ a batch that begins after its end or before its start ends the run.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from cloudevents_kafka.spark.pipeline._checkpoint import WrongCheckpoint
 from cloudevents_kafka.spark.pipeline._counts import BatchCounts
@@ -49,9 +53,14 @@ from cloudevents_kafka.spark.pipeline._offsets import (
     iter_partitions,
     subtract_landed,
 )
+from cloudevents_kafka.spark.pipeline._routes import EVENTS, QUARANTINE, TABLE
 from cloudevents_kafka.spark.pipeline._store import Store
 
-TABLES = ("events", "quarantine")
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from cloudevents_kafka.spark.pipeline._batch import BatchWriter
+
 STAGING = "_staging"
 CHECKPOINT = "_checkpoint"
 
@@ -61,10 +70,16 @@ Write = Callable[[str, BegunBatch], BatchCounts]
 
 
 class Landing:
-    """The batches of a folder; call `recover` first."""
+    """The batches of a folder of Parquet tables; call `recover` first. Subclasses land elsewhere."""
 
-    def __init__(self, store: Store, manifests: Manifests | None = None) -> None:
+    kind: str = "parquet"
+    """What the batches land in; a folder has one kind, because its notes are about that."""
+
+    def __init__(
+        self, store: Store, routes: Mapping[str, str] | None = None, manifests: Manifests | None = None
+    ) -> None:
         self.store = store
+        self._routes = dict(routes or {})
         self.manifests = manifests or Manifests(store)
         self.last: BatchManifest | None = None
         self._first_topic_ids: TopicIds = {}
@@ -89,19 +104,67 @@ class Landing:
         """Return the URL of a table."""
         return self.store.url(table)
 
+    @property
+    def tables(self) -> dict[str, str]:
+        """The names of all tables, by those in the counts; the last is the quarantine."""
+        return {table: self.table_name(table) for table in (*self._event_tables, QUARANTINE)}
+
+    @property
+    def _event_tables(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((EVENTS, *self._routes.values())))
+
+    def write_rows(
+        self, writer: BatchWriter, records: DataFrame, folder: str, batch: BegunBatch
+    ) -> BatchCounts:
+        """Write the records of a batch, as a `Write` does, and return the counts."""
+        from cloudevents_kafka.spark.pipeline._parquet import ParquetFiles
+
+        files = ParquetFiles(records.sparkSession, folder)
+        counts = writer.write(
+            records,
+            batch.offsets,
+            files,
+            in_java=batch.in_java,
+            lenient=batch.lenient,
+            routes=batch.routes,
+        )
+        files.check(counts)
+        return counts
+
+    def begun(self) -> BegunBatch | None:
+        """Return the batch that was begun and has no manifest, or None: here its files were removed."""
+        return None
+
+    def finish(self, batch: BegunBatch, write: Write) -> BatchManifest:
+        """Complete a batch that was begun, and return its manifest."""
+        return self._write(batch, write)
+
     def recover(self) -> int | None:
         """Finish the last landed batch and remove staged files of batches that never landed.
 
         Return the number of that batch if its renames were unfinished, otherwise None. Raises
         `WrongCheckpoint` if the manifests do not match the tables or cannot be read.
         """
-        self._first_topic_ids = self.manifests.first_topic_ids()
-        self.last = self.manifests.last()
+        self._read_manifests()
         self._check_tables()
         unfinished = self.last is not None and self._rename(self.last)
         for leftover in self.store.list_names(STAGING):
             self.store.remove(f"{STAGING}/{leftover}")
         return self.last.number if self.last is not None and unfinished else None
+
+    def _read_manifests(self) -> None:
+        """Read the manifests; raise `WrongCheckpoint` if they are of another kind of tables."""
+        self._first_topic_ids = self.manifests.first_topic_ids()
+        self.last = self.manifests.last()
+        begun = self.manifests.begun()
+        found = None if begun is None else begun.to
+        if self.last is not None:
+            found = self.last.to or ("parquet" if self.last.staging else None)
+        if found not in {None, self.kind}:
+            raise WrongCheckpoint(
+                f"the batches of {self.store.url('')} landed in {found}, not in {self.kind}. "
+                f"Continue with {found}, or use a fresh folder and checkpoint"
+            )
 
     def record_topic_ids(self, ids: TopicIds) -> None:
         """Write the topics' ids before the first batch."""
@@ -121,14 +184,15 @@ class Landing:
 
     def check_layout(self, column: str) -> None:
         """Raise `WrongCheckpoint` if the events have folders by another column than this."""
-        for name in self.store.list_names("events"):
-            other, equals, _ = name.partition("=")
-            if equals and other != column:
-                raise WrongCheckpoint(
-                    f"the folders of {self.store.url('events')} must be by {column}, got {other}. "
-                    "Use the option date_of (--date-of) of the run that made them, "
-                    "or a fresh folder and checkpoint"
-                )
+        for table in self._event_tables:
+            for name in self.store.list_names(table):
+                other, equals, _ = name.partition("=")
+                if equals and other != column:
+                    raise WrongCheckpoint(
+                        f"the folders of {self.store.url(table)} must be by {column}, got {other}. "
+                        "Use the option date_of (--date-of) of the run that made them, "
+                        "or a fresh folder and checkpoint"
+                    )
 
     def land(
         self,
@@ -142,8 +206,8 @@ class Landing:
     ) -> BatchManifest | None:
         """Land the records of a batch that have not landed yet; return its manifest, or None if all have.
 
-        Call ``write`` with a URL and the batch. It writes Parquet files to the URL's subfolders
-        `TABLES` and returns their counts. A first batch lands even without records: its manifest
+        Call ``write`` with a URL and the batch. It writes Parquet files to subfolders for the
+        tables and returns their counts. A first batch lands even without records: its manifest
         has the offsets at which the folder begins.
         """
         self.check(query_id, None)
@@ -161,6 +225,8 @@ class Landing:
             planned=plan.ranges,
             in_java=in_java,
             lenient=lenient,
+            routes=self._routes,
+            to=self.kind,
         )
         return self._write(batch, write)
 
@@ -186,6 +252,7 @@ class Landing:
             landed=add_landed(self.landed, batch.planned),
             counts=counts,
             total=self.total.merge(counts),
+            to=self.kind,
         )
         self.manifests.add(manifest)
         self.last = manifest
@@ -204,7 +271,7 @@ class Landing:
 
     def _check_tables(self) -> None:
         """Raise `WrongCheckpoint` if the folder has tables but no manifest."""
-        for table in TABLES if self.last is None else ():
+        for table in self.tables if self.last is None else ():
             for name in self.store.list_names(table):
                 if "=" in name:
                     raise self._no_manifest(f"{table}/{name}")
@@ -273,7 +340,7 @@ class Landing:
 
 def final_path(file: str, number: int) -> str:
     """Return the path of a staged file in its table, where the number of its batch prefixes its name."""
-    folder, _, name = file.rpartition("/")
+    folder, _, name = file.removeprefix(f"{TABLE}=").rpartition("/")
     return f"{folder}/{_file_name(number, name)}"
 
 

@@ -41,7 +41,8 @@ class BatchManifest(msgspec.Struct, frozen=True, kw_only=True):
     ``number`` counts the batches of the folder and names the files; ``batch`` is Spark's number,
     which differs after a checkpoint was set back. ``query`` is the id of the checkpoint, ``files``
     are relative to the ``staging`` folder. ``offsets`` are those of this batch, ``landed`` those
-    of all batches up to it, ``ids`` the topics' ids; ``total`` counts all batches.
+    of all batches up to it, ``ids`` the topics' ids; ``total`` counts all batches. ``to`` is the kind
+    of the tables, see `Landing.kind`; earlier manifests do not have it.
     """
 
     version: int = VERSION
@@ -55,12 +56,14 @@ class BatchManifest(msgspec.Struct, frozen=True, kw_only=True):
     landed: OffsetRanges
     counts: BatchCounts = msgspec.field(name="tally")
     total: BatchCounts
+    to: str | None = None
 
 
 class BegunBatch(msgspec.Struct, frozen=True, kw_only=True):
-    """A batch that is about to be appended to tables of Delta or Iceberg; see `BatchManifest`.
+    """A batch that is about to be written; see `BatchManifest`.
 
-    ``planned`` are all offsets that Spark planned, ``in_java`` and ``lenient`` are how its records are read.
+    ``planned`` are all offsets that Spark planned, ``in_java`` and ``lenient`` are how its records are read,
+    and ``routes`` has the tables of its events by patterns of types, in order.
     """
 
     version: int = VERSION
@@ -72,6 +75,8 @@ class BegunBatch(msgspec.Struct, frozen=True, kw_only=True):
     planned: OffsetRanges
     in_java: bool
     lenient: bool = False
+    routes: Mapping[str, str] = {}
+    to: str | None = None
 
 
 class FirstTopicIds(msgspec.Struct, frozen=True, kw_only=True):

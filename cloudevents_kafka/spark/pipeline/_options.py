@@ -19,8 +19,9 @@ from cloudevents_kafka.redaction import (
 )
 from cloudevents_kafka.spark.pipeline._landing import CHECKPOINT
 from cloudevents_kafka.spark.pipeline._offsets import OffsetRanges
+from cloudevents_kafka.spark.pipeline._routes import Target, check_routes, check_topic, topic_names
 
-TABLE_FORMATS: Final = ("delta", "iceberg")
+TARGETS: Final = ("parquet", "delta", "iceberg", "kafka")
 # Settings that Spark needs when its Java process starts; all others can follow.
 _LAUNCH_SETTINGS: Final = (
     "spark.master",
@@ -86,7 +87,20 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
     ``to`` is the kind of the tables. ``parquet`` writes files into ``out``. ``delta`` and ``iceberg`` have
     tables in the folders ``out/events`` and ``out/quarantine``, or, if ``table`` is a name in a catalog
     such as ``catalog.schema.orders``, this table and ``catalog.schema.orders_quarantine``; the notes of
-    the batches and the checkpoint are in ``out`` even then.
+    the batches and the checkpoint are in ``out`` even then. Each record lands once.
+
+    ``kafka`` writes to the topic ``table`` of the same brokers, and records that are not events to the
+    topic ``TABLE_quarantine`` with their keys, values and headers: at least once, so a batch may be
+    written again after a kill. Each record has the header ``pipeline-batch``, the number of its batch,
+    and ``pipeline-topic``, ``pipeline-partition`` and ``pipeline-offset``, by which a reader drops
+    repeated ones; records that are not events also have ``pipeline-verdict``, ``pipeline-reason`` and
+    ``pipeline-clause``. ``mode`` is the content mode of the events, "binary" or "structured" (in JSON).
+
+    ``tables`` maps types of events to tables of their own: ``{"com.example.order.*": "orders"}``. In a
+    pattern ``*`` is any text; the first pattern that matches decides, and all other events are in the
+    common table. A table is a folder next to ``out/events``, a table next to ``table`` in its catalog,
+    or a topic. It is created with its first event. There are at most 50 patterns. They may be changed
+    between runs, for the batches after that.
 
     ``lenient`` reads as `decode_events` does with ``lenient=True``: JSON of Debezium or Dapr without a
     content-type is an event then. Events have a column more, ``tolerated``, with the attribute, the rule
@@ -115,8 +129,10 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
     allow_data_loss: bool = False
     date_of: Literal["time", "timestamp"] = "timestamp"
     kafka: Mapping[str, str] = {}
-    to: Literal["parquet", "delta", "iceberg"] = "parquet"
+    to: Target = "parquet"
     table: str | None = None
+    tables: Mapping[str, str] = {}
+    mode: Literal["binary", "structured"] = "binary"
     conf: Mapping[str, str] = {}
     master: str | None = None
     ui: bool = False
@@ -146,14 +162,32 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
             )
 
     def _check_tables(self) -> None:
-        if self.to not in {"parquet", *TABLE_FORMATS}:
-            raise ValueError(f"to must be parquet, delta or iceberg, got {self.to!r}")
+        if self.to not in TARGETS:
+            raise ValueError(f"to must be {', '.join(TARGETS[:-1])} or {TARGETS[-1]}, got {self.to!r}")
         if self.to == "parquet" and self.table is not None:
             raise ValueError("table must be None for parquet, which has no tables in a catalog; set to")
         if self.to != "parquet" and self.date_of != "timestamp":
             raise ValueError(
                 f"date_of must be timestamp for {self.to}, got {self.date_of!r}; event time is a column"
             )
+        if self.mode not in {"binary", "structured"}:
+            raise ValueError(f"mode must be binary or structured, got {self.mode!r}")
+        if self.to == "kafka":
+            self._check_topics()
+        elif self.mode != "binary":
+            raise ValueError(f"mode must be binary for {self.to}: it is that of the events of to='kafka'")
+        check_routes(self.tables, self.to, self.topic_names, self.table)
+
+    def _check_topics(self) -> None:
+        if self.table is None:
+            raise ValueError("table must be the name of the topic for kafka, got None")
+        for name in topic_names(self.table):
+            check_topic(name)
+            if name in self.topic_names:
+                raise ValueError(
+                    f"table must be another topic than those that are read, got {self.table!r}: the pipeline "
+                    f"would read what it writes to {name}"
+                )
 
     @property
     def checkpoint_url(self) -> str:
@@ -190,6 +224,11 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
         if self.max_records is not None:
             options["maxOffsetsPerTrigger"] = str(self.max_records)
         return options
+
+    def producer_options(self) -> dict[str, str]:
+        """Return the options of Spark's Kafka sink, for the brokers that are read."""
+        options = {name: value for name, value in self.kafka.items() if name.startswith("kafka.")}
+        return {**options, "kafka.bootstrap.servers": self.bootstrap_servers}
 
     def batch_options(self, offsets: OffsetRanges) -> dict[str, str]:
         """Return the options of Spark's Kafka source to read exactly these offsets."""

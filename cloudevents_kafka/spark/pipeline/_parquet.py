@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
 
 from cloudevents_kafka.spark.pipeline._counts import BatchCounts, CountMismatch
 from cloudevents_kafka.spark.pipeline._offsets import OffsetRanges
+from cloudevents_kafka.spark.pipeline._routes import QUARANTINE, TABLE
 from cloudevents_kafka.spark.pipeline._store import without_patterns
 
 # Spark's default, INT96, has no time zone, and other readers decode it as nanoseconds, which range
@@ -23,7 +26,10 @@ _SETTINGS: Final = {
 
 
 class ParquetFiles:
-    """The files of one batch below a folder; each table has a folder, and one in it for each date."""
+    """The files of one batch below a folder; each table has a folder, and one in it for each date.
+
+    The folder of a table is its name, or ``__ce_table=NAME`` where rows of several tables are written.
+    """
 
     def __init__(self, spark: SparkSession, folder: str) -> None:
         self._spark = spark
@@ -31,26 +37,46 @@ class ParquetFiles:
         self._tables: set[str] = set()
 
     def append(self, table: str, rows: DataFrame, first: OffsetRanges | None = None) -> bool:  # noqa: ARG002
-        """Write rows, whose last column is their date; return True."""
+        """Write rows, whose last column is their date, and which may have the column `TABLE`; return True."""
+        folders = [rows.columns[-1]]
+        path = f"{self._folder}/{table}"
+        if rows.columns[0] == TABLE:
+            folders.insert(0, TABLE)
+            path = self._folder
         with _settings(self._spark):
-            rows.write.mode("append").partitionBy(rows.columns[-1]).parquet(f"{self._folder}/{table}")
-        self._tables.add(table)
+            rows.write.mode("append").partitionBy(*folders).parquet(path)
+        self._tables.add(path)
         return True
 
     def check(self, counts: BatchCounts) -> None:
         """Raise `CountMismatch` if the files have not as many rows as were counted."""
-        for table, expected in (("events", counts.events), ("quarantine", counts.quarantined)):
-            found = self._count(table) if table in self._tables else 0
-            if found != expected:
-                raise CountMismatch(
-                    f"the files of {table} must have {expected:,} records, as were written, "
-                    f"got {found:,} in {self._folder}. Start again"
-                )
+        expected = {**counts.by_table, QUARANTINE: counts.quarantined}
+        found = self._count_tables() if self._folder in self._tables else self._count_folders(expected)
+        if Counter(found) != Counter(expected):
+            raise CountMismatch(
+                f"the files of a batch must have as many records as were written, {_text(expected)}, "
+                f"got {_text(found)} in {self._folder}. Start again"
+            )
 
-    def _count(self, table: str) -> int:
+    def _count_folders(self, tables: Iterable[str]) -> dict[str, int]:
+        """Return the numbers of rows by table, where each has a folder."""
+        folders = {table: f"{self._folder}/{table}" for table in tables}
+        return {table: self._rows(path).count() for table, path in folders.items() if path in self._tables}
+
+    def _count_tables(self) -> dict[str, int]:
+        """Return the numbers of rows by table, in one job."""
+        table = F.regexp_extract("_metadata.file_path", rf"/(?:{TABLE}=)?([^/]+)/[^/]+/[^/]+\z", 1)
+        rows = self._rows(self._folder).groupBy(table.alias("table")).count()
+        return {row["table"]: row["count"] for row in rows.collect()}
+
+    def _rows(self, folder: str) -> DataFrame:
         # Without partition discovery, which would guess types from the names of folders.
         reader = self._spark.read.schema("topic string").option("recursiveFileLookup", True)
-        return reader.parquet(without_patterns(f"{self._folder}/{table}")).count()
+        return reader.parquet(without_patterns(folder))
+
+
+def _text(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{table}: {count:,}" for table, count in counts.items())
 
 
 @contextmanager

@@ -69,7 +69,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     ``batches`` is the number of batches of this run; ``recovered`` the number of an earlier run's
     batch that this run finished, or None. ``complete`` is whether the run has read all records; it
     is false for a run that was stopped. ``skipped`` maps topic to partition to the offsets of this
-    run without a record: expired, compacted, or transaction markers. The JSON name of ``counts``
+    run without a record: expired, compacted, or transaction markers. ``tables`` has the names of
+    all tables, by those in ``counts.by_table``, and of the quarantine. The JSON name of ``counts``
     is ``tally``.
     """
 
@@ -84,6 +85,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     counts: BatchCounts = msgspec.field(name="tally")
     total: BatchCounts
     skipped: Mapping[str, Mapping[str, int]] = {}
+    tables: Mapping[str, str] = {}
 
     @property
     def rate(self) -> float:
@@ -108,6 +110,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
         if counts.tolerated:
             header = ["read leniently", "clause", "events"]
             parts.append(format_table(header, [*_rule_rows(counts), ["", "", f"{counts.tolerated:,}"]]))
+        if counts.routed:
+            parts.append(format_table(["table", "events"], _table_rows(counts)))
         if counts.quarantined:
             parts.append(self.quarantine_text("quarantined as"))
         if counts.read:
@@ -133,6 +137,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
         """Return a table of the folders."""
         folders = {
             "events": self.events_table,
+            **self.tables,
             "quarantine": self.quarantine_table,
             "checkpoint": self.checkpoint,
         }
@@ -154,6 +159,11 @@ def _rule_rows(counts: BatchCounts) -> list[list[str]]:
         for clause, rules in sorted(counts.by_tolerated.items())
         for rule, number in sorted(rules.items())
     ]
+
+
+def _table_rows(counts: BatchCounts) -> list[list[str]]:
+    rows = [[table, f"{number:,}"] for table, number in counts.by_table.items() if number]
+    return [*rows, ["", f"{counts.events:,}"]]
 
 
 def _offset_rows(counts: BatchCounts, skipped: Mapping[str, Mapping[str, int]]) -> list[list[str]]:

@@ -1,4 +1,4 @@
-"""How batches land in tables of Delta or Iceberg exactly once.
+"""How batches land in tables of Delta or Iceberg exactly once, and what other landings share with it.
 
 1. A note of the batch is created: ``_batches/begun.json``, with its offsets.
 2. Its rows are appended to the tables, each in one commit of the format, which knows the batch.
@@ -7,60 +7,42 @@
 If the process is killed between 1 and 3, the next start reads exactly the offsets of the note from
 Kafka, appends the rows to the tables that do not have the batch, and creates the manifest. So between
 two commits, or until the next start, a reader sees the events of a batch without its quarantined
-records. Notes and manifests are files next to the tables, or in the checkpoint's folder for tables of
-a catalog, where no maintenance of the format removes them.
+records. Notes and manifests are files of the pipeline's folder, where no maintenance removes them.
+
+Without ``routes`` a batch is written in one pass, in two commits if some events needed Python.
+With ``routes`` its rows are kept, and each table that has some of them takes them in one commit. The note
+has the routes, so a batch that was begun ends as it began, also if the option was changed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cache
 from typing import TYPE_CHECKING
 
 from cloudevents_kafka.spark.pipeline._counts import BatchCounts
 from cloudevents_kafka.spark.pipeline._landing import Landing, Write
 from cloudevents_kafka.spark.pipeline._manifests import BatchManifest, BegunBatch, Manifests
 from cloudevents_kafka.spark.pipeline._offsets import OffsetRanges
+from cloudevents_kafka.spark.pipeline._routes import QUARANTINE, TABLE
 from cloudevents_kafka.spark.pipeline._sink import Table
-from cloudevents_kafka.spark.pipeline._store import Store
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-
-class TableBatch:
-    """One batch, while it is appended to the tables."""
-
-    def __init__(self, tables: Mapping[str, Table], batch: BegunBatch) -> None:
-        self._tables = tables
-        self._batch = batch
-
-    def append(self, table: str, rows: DataFrame, first: OffsetRanges | None = None) -> bool:
-        """Return whether rows were appended in one commit: not if the table has them already."""
-        key = f"{self._batch.query}/{table}" + ("" if first is None else "/rest")
-        return self._tables[table].append(rows, key, self._batch.number, first or self._batch.offsets)
-
-    def check(self, counts: BatchCounts) -> None:
-        """Do nothing: each commit is complete."""
+    from cloudevents_kafka.spark.pipeline._batch import BatchWriter, Deliver
+    from cloudevents_kafka.spark.pipeline._store import Store
 
 
-class TableLanding(Landing):
-    """The batches of tables of Delta or Iceberg."""
-
-    def __init__(self, store: Store, tables: Mapping[str, Table], manifests: Manifests | None = None) -> None:
-        super().__init__(store, manifests)
-        self.tables = tables
-
-    def table_name(self, table: str) -> str:
-        """Return the name of a table in its catalog, or its URL."""
-        return self.tables[table].name
+class NotedLanding(Landing):
+    """Batches that are noted before they are written, because no rename of files lands them."""
 
     def check_layout(self, column: str) -> None:
-        """Do nothing: `Table.append` checks the columns."""
+        """Do nothing: there are no folders by date."""
 
     def recover(self) -> int | None:
         """Read the manifests; return None. `finish` completes a batch that was begun."""
-        self._first_topic_ids = self.manifests.first_topic_ids()
-        self.last = self.manifests.last()
+        self._read_manifests()
         return None
 
     def begun(self) -> BegunBatch | None:
@@ -75,3 +57,69 @@ class TableLanding(Landing):
     def _write(self, batch: BegunBatch, write: Write) -> BatchManifest:
         self.manifests.begin(batch)
         return self.finish(batch, write)
+
+
+def write_kept(writer: BatchWriter, records: DataFrame, batch: BegunBatch, deliver: Deliver) -> BatchCounts:
+    """Pass the rows of a batch to a function, read as its note says, and return the counts."""
+    return writer.write_kept(
+        records,
+        batch.offsets,
+        deliver,
+        in_java=batch.in_java,
+        lenient=batch.lenient,
+        routes=batch.routes,
+    )
+
+
+class TableBatch:
+    """One batch, while it is appended to the tables."""
+
+    def __init__(self, open_table: Callable[[str], Table], batch: BegunBatch) -> None:
+        self._open = open_table
+        self._batch = batch
+
+    def append(self, table: str, rows: DataFrame, first: OffsetRanges | None = None) -> bool:
+        """Return whether rows were appended in one commit: not if the table has them already."""
+        key = f"{self._batch.query}/{table}" + ("" if first is None else "/rest")
+        return self._open(table).append(rows, key, self._batch.number, first or self._batch.offsets)
+
+    def append_all(self, events: DataFrame, quarantine: DataFrame, counts: BatchCounts) -> None:
+        """Append the rows of each table that has some, each in one commit."""
+        for table, count in counts.by_table.items():
+            if count:
+                self.append(table, events.where(events[TABLE] == table).drop(TABLE))
+        if counts.quarantined:
+            self.append(QUARANTINE, quarantine)
+
+
+class TableLanding(NotedLanding):
+    """The batches of tables of Delta or Iceberg, which ``open_table`` opens by the names of `tables`."""
+
+    def __init__(
+        self,
+        store: Store,
+        kind: str,
+        open_table: Callable[[str], Table],
+        routes: Mapping[str, str] | None = None,
+        manifests: Manifests | None = None,
+    ) -> None:
+        super().__init__(store, routes, manifests)
+        self.kind = kind
+        self._open = cache(open_table)
+
+    def table_name(self, table: str) -> str:
+        """Return the name of a table in its catalog, or its URL."""
+        return self._open(table).name
+
+    def write_rows(
+        self,
+        writer: BatchWriter,
+        records: DataFrame,
+        folder: str,  # noqa: ARG002  # of files
+        batch: BegunBatch,
+    ) -> BatchCounts:
+        """Append the records of a batch to the tables that do not have them, and return the counts."""
+        tables = TableBatch(self._open, batch)
+        if not batch.routes:
+            return writer.write(records, batch.offsets, tables, in_java=batch.in_java, lenient=batch.lenient)
+        return write_kept(writer, records, batch, tables.append_all)

@@ -14,7 +14,6 @@ from cloudevents_kafka.spark.table_formats import TableFormat
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-QUARANTINE_SUFFIX: Final = "_quarantine"
 _PART: Final = re.compile(r"`((?:[^`]|``)+)`|([^`.\s]+)")
 # What each format has in the folder of a table.
 _MARKS: Final[dict[TableFormat, str]] = {"delta": "_delta_log", "iceberg": "metadata/version-hint.text"}
@@ -56,11 +55,15 @@ def name_parts(name: str) -> tuple[str, ...]:
     return tuple(parts)
 
 
-def sibling_name(name: str, suffix: str = QUARANTINE_SUFFIX) -> str:
-    """Return the name of the table next to another: ``a.b.orders_quarantine`` for ``a.b.orders``."""
+def sibling_name(name: str, sibling: str = "{}_quarantine") -> str:
+    """Return the name of a table next to another: ``a.b.orders_quarantine`` for ``a.b.orders``.
+
+    ``{}`` in the sibling's name stands for the last part of the other name.
+    """
     *parents, last = name_parts(name)
     plain = re.compile(r"\w+", re.ASCII)
-    return ".".join(part if plain.fullmatch(part) else quote(part) for part in (*parents, f"{last}{suffix}"))
+    parts = (*parents, sibling.replace("{}", last))
+    return ".".join(part if plain.fullmatch(part) else quote(part) for part in parts)
 
 
 def folder_format(store: Store, folder: str = "") -> TableFormat | None:

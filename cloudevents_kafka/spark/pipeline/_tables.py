@@ -1,14 +1,19 @@
-"""The tables of a pipeline: their columns, of which the last is the date of their folders."""
+"""The tables of a pipeline: their columns, of which the last is the date of their folders.
+
+If the events have several tables, `TABLE` names that of each row until it is written.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import reduce
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
 
 from cloudevents_kafka.spark.pipeline._offsets import OffsetRanges, iter_partitions
+from cloudevents_kafka.spark.pipeline._routes import EVENTS, TABLE, route_regex
 
 DateOf = Literal["time", "timestamp"]
 
@@ -58,15 +63,40 @@ def filter_offsets(records: DataFrame, offsets: OffsetRanges) -> DataFrame:
     return records.where(reduce(Column.__or__, conditions))
 
 
-def select_events(records: DataFrame, date_of: DateOf, *, lenient: bool = False) -> DataFrame:
+def table_of(type_: Column, routes: Mapping[str, str]) -> Column:
+    """Return the name of the table for events of a type: of the first pattern that matches."""
+    found: Any = F  # the first `when` is a function, the others are methods
+    for pattern, table in routes.items():
+        found = found.when(_matches(type_, pattern), F.lit(table))
+    column: Column = found.otherwise(F.lit(EVENTS))
+    return column
+
+
+def _matches(type_: Column, pattern: str) -> Column:
+    if "*" not in pattern:
+        return type_ == pattern
+    if pattern.index("*") == len(pattern) - 1:
+        return type_.startswith(pattern[:-1])
+    return type_.rlike(route_regex(pattern))
+
+
+def select_events(
+    records: DataFrame,
+    date_of: DateOf,
+    *,
+    lenient: bool = False,
+    routes: Mapping[str, str] | None = None,
+) -> DataFrame:
     """Return the columns of events; the last is that of their folders.
 
     ``records`` are events with all Kafka columns. An event keeps its foreign headers only. If they were
-    read leniently, what was tolerated is the last column but one.
+    read leniently, what was tolerated is the last column but one. With ``routes`` the first is `TABLE`.
     """
     foreign = F.filter("headers", lambda header: ~_is_event_header(header["key"]))
     stamp = F.coalesce("time", "timestamp") if date_of == "time" else F.col("timestamp")
+    table = [table_of(F.col("type"), routes).alias(TABLE)] if routes else []
     return records.select(
+        *table,
         *EVENT_COLUMNS,
         *RECORD_COLUMNS,
         F.when(F.size(foreign) > 0, foreign).alias("headers"),

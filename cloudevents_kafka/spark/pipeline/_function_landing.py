@@ -1,0 +1,79 @@
+"""`EventBatch`, and how batches land by a function of the user, at least once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from cloudevents_kafka.spark.pipeline._counts import BatchCounts
+from cloudevents_kafka.spark.pipeline._errors import PipelineFailed
+from cloudevents_kafka.spark.pipeline._manifests import BegunBatch
+from cloudevents_kafka.spark.pipeline._offsets import OffsetRanges, format_ranges
+from cloudevents_kafka.spark.pipeline._store import Store
+from cloudevents_kafka.spark.pipeline._table_landing import NotedLanding, write_kept
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from cloudevents_kafka.spark.pipeline._batch import BatchWriter
+
+
+@dataclass(frozen=True)
+class EventBatch:
+    """A batch for the function of a pipeline.
+
+    ``number`` counts the batches of the pipeline's folder. A batch that is passed again, because a run was
+    killed or the function raised an error, has the same number and the same records. ``events`` and
+    ``quarantine`` have the columns of the tables of these names; they are kept until the function returns,
+    so it may read them several times. ``offsets`` maps topic to partition (as text) to the offsets that
+    were read, with ``start`` and ``end``, the first after the last.
+    """
+
+    number: int
+    events: DataFrame
+    quarantine: DataFrame
+    offsets: OffsetRanges
+
+
+EachBatch = Callable[[EventBatch], object]
+
+
+class FunctionLanding(NotedLanding):
+    """The batches of a function."""
+
+    kind = "function"
+
+    def __init__(self, store: Store, each_batch: EachBatch) -> None:
+        super().__init__(store)
+        self._each_batch = each_batch
+
+    def table_name(self, table: str) -> str:  # noqa: ARG002  # it takes both
+        """Return the name of the function."""
+        return f"function {getattr(self._each_batch, '__qualname__', type(self._each_batch).__qualname__)}"
+
+    def write_rows(
+        self,
+        writer: BatchWriter,
+        records: DataFrame,
+        folder: str,  # noqa: ARG002  # of files
+        batch: BegunBatch,
+    ) -> BatchCounts:
+        """Call the function with a batch, and return the counts."""
+        return write_kept(writer, records, batch, partial(self._call, batch))
+
+    def _call(
+        self,
+        batch: BegunBatch,
+        events: DataFrame,
+        quarantine: DataFrame,
+        counts: BatchCounts,  # noqa: ARG002  # they are exact, as the rows are kept
+    ) -> None:
+        try:
+            self._each_batch(EventBatch(batch.number, events, quarantine, batch.offsets))
+        except Exception as error:
+            raise PipelineFailed(
+                f"the function that was called with batch {batch.number}, {format_ranges(batch.offsets)}, "
+                f"raised {type(error).__name__}: {error}. The next start calls it with this batch again"
+            ) from error

@@ -1,0 +1,89 @@
+"""Which table the events of a type go to: the patterns of the option ``tables``, and their rules.
+
+A pattern is a type in which ``*`` stands for any text, also an empty one. The first that matches
+decides. `_tables.table_of` is the same as a column of Spark.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from typing import Final, Literal
+
+Target = Literal["parquet", "delta", "iceberg", "kafka"]
+
+EVENTS: Final = "events"
+QUARANTINE: Final = "quarantine"
+TABLES: Final = (EVENTS, QUARANTINE)
+"""The tables that each pipeline has: the common one of events, and that of other records."""
+
+TABLE: Final = "__ce_table"
+"""The column with the name of an event's table, until the event is written."""
+
+MAX_ROUTES: Final = 50
+"""Each table costs a commit for each batch, and each pattern a comparison for each event."""
+
+_FOLDER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+_TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
+
+
+def check_routes(routes: Mapping[str, str], to: str, topics: Collection[str], table: str | None) -> None:
+    """Raise `ValueError` if a pattern cannot match, or if a name cannot be that of a table of its own.
+
+    ``table`` is the common table or topic, ``topics`` are those that are read.
+    """
+    if len(routes) > MAX_ROUTES:
+        raise ValueError(
+            f"tables must have at most {MAX_ROUTES} patterns, got {len(routes):,}; use patterns with *, "
+            "and leave rare types to the common table"
+        )
+    if "" in routes:
+        raise ValueError("a pattern of tables must be a type such as com.example.order.*, got ''")
+    names = list(dict.fromkeys(routes.values()))
+    for name in names:
+        if to == "kafka":
+            check_topic(name)
+        elif not _FOLDER.fullmatch(name):
+            raise ValueError(
+                "the name of a table must be at most 100 ASCII letters, digits, _ and -, and begin with a "
+                f"letter or a digit, got {name!r}"
+            )
+    taken = [*topics, *topic_names(table or "")] if to == "kafka" else [*TABLES, *_named(table)]
+    fold = str if to == "kafka" else str.casefold  # catalogs and some file systems ignore case
+    seen = {fold(name): name for name in taken}
+    for name in names:
+        if fold(name) in seen:
+            raise ValueError(
+                f"tables must name tables of their own, got {name!r} next to {seen[fold(name)]!r}: "
+                "choose another name"
+            )
+        seen[fold(name)] = name
+
+
+def _named(table: str | None) -> tuple[str, ...]:
+    """Return the last part of the name of the common table in a catalog, and that of its quarantine."""
+    last = "" if table is None else re.split(r"[.`]", table.rstrip("`"))[-1]
+    return (last, f"{last}_{QUARANTINE}") if last else ()
+
+
+def check_topic(name: str) -> None:
+    """Raise `ValueError` if a topic cannot have this name."""
+    if not _TOPIC.fullmatch(name) or name in {".", ".."}:
+        raise ValueError(
+            f"the name of a topic must be 1 to 249 ASCII letters, digits, '.', '_' and '-', got {name!r}"
+        )
+
+
+def topic_names(topic: str) -> tuple[str, str]:
+    """Return the topic of events, and the one next to it for other records."""
+    return topic, f"{topic}_{QUARANTINE}"
+
+
+def route_regex(pattern: str) -> str:
+    r"""Return a regular expression of Java that matches the types of a pattern with at least one ``*``.
+
+    What a group has matched stays matched, so the time is linear in the length of a type.
+    """
+    first, *middle, last = pattern.split("*")
+    groups = "".join(f"(?>.*?{re.escape(part)})" for part in middle if part)
+    return rf"(?s)\A{re.escape(first)}{groups}.*{re.escape(last)}\z"

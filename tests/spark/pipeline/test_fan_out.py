@@ -1,0 +1,194 @@
+"""Events of some types land in tables of their own, each record once, wherever the pipeline was killed."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.dataset as ds
+import pytest
+from confluent_kafka import Producer
+
+from cloudevents_kafka import Event, to_record
+from cloudevents_kafka.spark.pipeline import PipelineFailed, Summary, WrongCheckpoint, WrongTable
+from cloudevents_kafka.spark.pipeline._manifests import Manifests
+from cloudevents_kafka.spark.pipeline._table_landing import TableBatch
+from cloudevents_kafka.spark.pipeline._table_names import table_in_folder
+
+from .lake import Lake, produce
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+pytestmark = [
+    pytest.mark.broker,
+    pytest.mark.spark,
+    pytest.mark.slow,
+    pytest.mark.timeout(300),
+    pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
+]
+
+FORMATS = ("parquet", "delta", "iceberg")
+ROUTES = {"shop.order.test": "tests", "shop.order.*": "orders", "*.paid": "payments", "never": "never"}
+TYPES = ("shop.order.placed", "shop.order.paid", "shop.order.test", "shop.invoice.paid", "shop.visit")
+TABLES = {"orders": 2, "tests": 1, "payments": 1, "events": 1}  # by the types above
+
+
+def send(lake: Lake, count: int) -> int:
+    """Send events of each type, one in Avro, and a record without attributes; return the number of all."""
+    for type_ in TYPES:
+        produce(lake.broker, lake.topic, count, type_)
+    producer = Producer({"bootstrap.servers": lake.broker.bootstrap_servers})
+    avro = to_record(Event(id="a", source="/s", type="shop.order.avro"), mode="structured", format="avro")
+    producer.produce(lake.topic, value=avro.value, headers=list(avro.headers))
+    producer.produce(lake.topic, value=b"{", headers=[("ce_id", b"1")])
+    assert producer.flush(30) == 0
+    return len(TYPES) * count + 2
+
+
+def landed(lake: Lake, to: Any) -> dict[str, list[tuple[int, str | None]]]:
+    """Return offset and type of the rows of each table."""
+    found = {}
+    for folder in sorted(path for path in lake.out.iterdir() if not path.name.startswith("_")):
+        if to == "parquet":
+            table = ds.dataset(folder).to_table()
+            rows = table.select(
+                [name for name in ("offset", "type") if name in table.column_names]
+            ).to_pylist()
+        else:
+            opened: Any = table_in_folder(lake.spark, to, f"file://{folder}")
+            if to == "iceberg":
+                lake.spark.catalog.refreshTable(opened._sql_name)
+            frame: DataFrame = lake.spark.table(opened._sql_name)
+            columns = [name for name in ("offset", "type") if name in frame.columns]
+            rows = [row.asDict() for row in frame.select(*columns).collect()]
+        found[folder.name] = sorted((row["offset"], row.get("type")) for row in rows)
+    return found
+
+
+def check(lake: Lake, to: str, summary: Summary, records: int) -> dict[str, int]:
+    """Check that each record is in one table, once, and counted there; return the rows by table."""
+    found = landed(lake, to)
+    rows = Counter(offset for table in found.values() for offset, _ in table)
+    assert rows == Counter(range(records))
+    counts = {table: len(rows) for table, rows in found.items()}
+    total = summary.total
+    assert Counter(counts) == Counter({**total.by_table, "quarantine": total.quarantined})
+    assert total.read == records
+    return counts
+
+
+@pytest.mark.parametrize("to", FORMATS)
+def test_tables_by_type(lake: Lake, to: str) -> None:
+    """The first pattern decides, the rest is in the common table, and a table is made for its first event."""
+    records = send(lake, 3)
+    summary = lake.run(to=to, tables=ROUTES)
+    counts = check(lake, to, summary, records)
+    assert counts == {table: 3 * types for table, types in TABLES.items()} | {"orders": 7, "quarantine": 1}
+    found = landed(lake, to)
+    assert {type_ for _, type_ in found["orders"]} == {*TYPES[:2], "shop.order.avro"}
+    assert {type_ for _, type_ in found["events"]} == {TYPES[4]}
+    assert "never" not in counts
+    url = f"file://{lake.out}"
+    names = ("events", "tests", "orders", "payments", "never", "quarantine")
+    assert summary.tables == {name: f"{url}/{name}" for name in names}
+    assert re.search(r"orders +7\n", summary.to_text())
+    # Another mapping is for new batches.
+    produce(lake.broker, lake.topic, 2, "shop.visit")
+    again = lake.run(to=to, tables={"shop.visit": "visits"})
+    assert again.counts.by_table == {"events": 0, "visits": 2}
+    counts = check(lake, to, again, records + 2)
+    assert (counts["events"], counts["visits"], counts["orders"]) == (3, 2, 7)
+    assert again.total.routed == {"orders": 7, "payments": 3, "tests": 3, "visits": 2}
+
+
+class Killed(Exception):
+    """Raised where the process is killed."""
+
+
+@pytest.mark.parametrize(
+    ("to", "step"),
+    [
+        pytest.param(to, step, marks=[] if to == gate and step == 2 else pytest.mark.release)
+        for to, gate in (("delta", "delta"), ("iceberg", "delta"))
+        for step in range(1, 7)
+    ],
+)
+def test_killed_between_tables(lake: Lake, to: str, step: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A batch of several tables that was begun is finished by its note, also if the mapping was changed."""
+    records = send(lake, 2)
+    with monkeypatch.context() as patch:
+        kill_after(step, patch)
+        with pytest.raises(PipelineFailed):
+            lake.run(to=to, tables=ROUTES)
+    assert len(landed(lake, to)) == min(step, 5)
+    records += send(lake, 1)
+    summary = lake.run(to=to, tables={"shop.visit": "visits"})
+    assert summary.recovered == 0
+    counts = check(lake, to, summary, records)
+    assert counts["orders"] == 5
+    assert counts["visits"] == 1
+
+
+def kill_after(step: int, patch: pytest.MonkeyPatch) -> None:
+    """Let the process die after it has appended to so many tables, or, after all, before the manifest."""
+    append, calls = TableBatch.append, []
+
+    def count(self: TableBatch, *arguments: Any) -> bool:
+        calls.append(append(self, *arguments))
+        if len(calls) == step:
+            raise Killed
+        return calls[-1]
+
+    def die(*_: Any) -> None:
+        raise Killed
+
+    patch.setattr(TableBatch, "append", count)
+    patch.setattr(Manifests, "add", die)
+
+
+@pytest.mark.parametrize("in_java", [True, False], ids=["java", "python"])
+def test_python_reads_all(lake: Lake, monkeypatch: pytest.MonkeyPatch, *, in_java: bool) -> None:
+    """Parquet's tables are the same if Python reads a whole batch."""
+    monkeypatch.setattr(
+        "cloudevents_kafka.spark.pipeline._batch.BatchWriter.starts_in_java", lambda *_: in_java
+    )
+    records = send(lake, 2)
+    check(lake, "parquet", lake.run(tables=ROUTES), records)
+
+
+def test_tables_of_a_catalog(lake: Lake) -> None:
+    """The tables of types are next to the common one in its catalog."""
+    name = f"spark_catalog.default.{lake.topic.replace('-', '_')}"
+    records = send(lake, 1)
+    names = {"events": name, "orders": "spark_catalog.default.orders", "quarantine": f"{name}_quarantine"}
+    try:
+        summary = lake.run(to="delta", table=name, tables={"*.order.*": "orders"})
+        assert summary.tables == names
+        counts = {table: lake.spark.table(name).count() for table, name in names.items()}
+        assert counts == {"events": 2, "orders": records - 3, "quarantine": 1}
+    finally:
+        for table in names.values():
+            lake.spark.sql(f"DROP TABLE IF EXISTS {table}")
+
+
+def test_another_kind(lake: Lake) -> None:
+    """A folder whose batches landed in another kind of tables, and a table of another format, are refused."""
+    produce(lake.broker, lake.topic, 1)
+    lake.run()
+    with pytest.raises(WrongTable, match="events must be a table of delta, got folders of Parquet files"):
+        lake.run(to="delta")
+    with pytest.raises(WrongCheckpoint, match=r"landed in parquet, not in kafka\. Continue with parquet"):
+        lake.run(to="kafka", table="t")
+
+
+def test_older_layout(lake: Lake) -> None:
+    """A table that has not the columns of today is refused with what to do."""
+    lake.spark.sql(f"CREATE TABLE delta.`file://{lake.out}/orders` (id string, type string) USING delta")
+    produce(lake.broker, lake.topic, 1)
+    produce(lake.broker, lake.topic, 1, "shop.order.paid")
+    with pytest.raises(
+        WrongTable, match=r"orders must have the column source of type string\. Add it: ALTER"
+    ):
+        lake.run(to="delta", tables=ROUTES)

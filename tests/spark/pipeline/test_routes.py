@@ -1,0 +1,134 @@
+"""Which table the events of a type go to: rules of the option, and Spark's choice compared with Python's."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cloudevents_kafka.spark.pipeline import PipelineOptions
+from cloudevents_kafka.spark.pipeline._routes import MAX_ROUTES
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+GOOD: dict[str, Any] = {"bootstrap_servers": "b:1", "topics": ("read",), "out": "o"}
+PAID = "com.example.order.paid"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"tables": {"": "orders"}}, "a pattern of tables must be a type"),
+        ({"tables": {f"t{n}": "x" for n in range(MAX_ROUTES + 1)}}, "at most 50 patterns, got 51"),
+        *[
+            ({"tables": {PAID: name}}, "must be at most 100 ASCII letters")
+            for name in (
+                "",
+                "..",
+                "a/b",
+                "a\\b",
+                "a.b",
+                "_batches",
+                "_staging",
+                "_lock",
+                ".x",
+                "a b",
+                "ä",
+                "a=1",
+            )
+        ],
+        ({"tables": {PAID: "x" * 101}}, "at most 100"),
+        ({"tables": {PAID: "events"}}, "tables of their own, got 'events' next to 'events'"),
+        ({"tables": {PAID: "Quarantine"}}, "got 'Quarantine' next to 'quarantine'"),
+        ({"tables": {"a": "orders", "b": "Orders"}}, "got 'Orders' next to 'orders'"),
+        ({"tables": {PAID: "all"}, "to": "delta", "table": "c.s.`all`"}, "got 'all' next to 'all'"),
+        (
+            {"tables": {PAID: "all_quarantine"}, "to": "iceberg", "table": "c.s.all"},
+            "next to 'all_quarantine'",
+        ),
+        ({"tables": {PAID: "read"}, "to": "kafka", "table": "t"}, "got 'read' next to 'read'"),
+        ({"tables": {PAID: "t_quarantine"}, "to": "kafka", "table": "t"}, "next to 't_quarantine'"),
+        ({"tables": {PAID: "a b"}, "to": "kafka", "table": "t"}, "the name of a topic must be"),
+        ({"to": "kafka"}, "table must be the name of the topic for kafka"),
+        ({"to": "kafka", "table": "a/b"}, "the name of a topic must be"),
+        ({"to": "kafka", "table": "x" * 245}, "the name of a topic must be"),
+        ({"to": "kafka", "table": "read"}, "another topic than those that are read, got 'read'"),
+        ({"to": "kafka", "table": "a", "topics": ("x, a_quarantine",)}, "what it writes to a_quarantine"),
+        ({"to": "files"}, "to must be parquet, delta, iceberg or kafka, got 'files'"),
+        ({"mode": "structured"}, "mode must be binary for parquet"),
+        ({"mode": "batched", "to": "kafka", "table": "t"}, "mode must be binary or structured"),
+    ],
+)
+def test_wrong_tables(options: dict[str, Any], words: str) -> None:
+    """Names that cannot be those of tables of their own, and patterns without use, are refused."""
+    with pytest.raises(ValueError, match=re.escape(words)):
+        PipelineOptions(**{**GOOD, **options})
+
+
+def test_good_tables() -> None:
+    """Several patterns may have one table; topics may have dots, and names that differ by case."""
+    PipelineOptions(**GOOD, tables={"com.a.*": "orders", "com.b.*": "orders", "*": "rest-1"})
+    PipelineOptions(**GOOD, to="kafka", table="t", tables={"a": "orders.v1", "b": "Orders.v1", "c": "events"})
+    PipelineOptions(**GOOD, tables={f"t{n}": f"x{n}" for n in range(MAX_ROUTES)})
+
+
+def choose(type_: str, routes: dict[str, str]) -> str:
+    """Return the table of a type, by Python's regular expressions."""
+    for pattern, table in routes.items():
+        if re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), type_, re.DOTALL):
+            return table
+    return "events"
+
+
+PIECES = st.sampled_from(
+    ["a", "b", "aa", "ab", ".", "+", "(", "\\", "\\E", "%", "_", "^", "$", "é", "🎂", "\n"]
+)
+TEXTS = st.lists(PIECES, max_size=6).map("".join) | st.text(
+    st.characters(exclude_categories=["Cs"]), max_size=5
+)
+PATTERNS = st.lists(PIECES | st.just("*") | st.just("*"), min_size=1, max_size=6).map("".join)
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
+@settings(max_examples=8, deadline=None)
+@given(
+    patterns=st.lists(PATTERNS, min_size=1, max_size=8, unique=True),
+    types=st.lists(TEXTS, min_size=20, max_size=60),
+)
+def test_spark_chooses_as_python(session: SparkSession, patterns: list[str], types: list[str]) -> None:
+    """The first pattern that matches decides, for any types and patterns."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    from cloudevents_kafka.spark.pipeline._tables import table_of
+
+    routes = {pattern: f"table{number}" for number, pattern in enumerate(patterns)}
+    types = [*types, *patterns, "a" * 20_000]
+    frame = session.createDataFrame([(type_,) for type_ in types], "type string")
+    rows = frame.select("type", table_of(F.col("type"), routes).alias("table")).collect()
+    assert [(row["type"], row["table"]) for row in rows] == [
+        (type_, choose(type_, routes)) for type_ in types
+    ]
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
+def test_time_of_a_pattern(session: SparkSession) -> None:
+    """A type of any length cannot make a pattern with many stars slow."""
+    import time
+
+    from pyspark.sql import functions as F  # noqa: N812
+
+    from cloudevents_kafka.spark.pipeline._tables import table_of
+
+    frame = session.createDataFrame([("a" * 100_000 + "b",)], "type string")
+    start = time.monotonic()
+    assert frame.select(table_of(F.col("type"), {"*a" * 12 + "*c": "x"})).head()[0] == "events"
+    assert time.monotonic() - start < 20
