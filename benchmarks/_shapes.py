@@ -222,6 +222,11 @@ JSON_SHAPES: Final[list[tuple[str, int, bytes]]] = [
     ("no data", 40, spaced(envelope(None))),
     ("four attributes", 35, dense({"id": "1", "source": "/s", "specversion": "1.0", "type": "t"})),
     ("text data", 60, spaced(envelope("hello " * 30, datacontenttype="text/plain"))),
+    (
+        "text data in UTF-8",
+        60,
+        dense(envelope("h\u00e9llo " * 30, datacontenttype="text/plain; charset=utf-8")),
+    ),
     ("text data with escapes", 60, spaced(envelope('<a b="c"/>\n' * 9, datacontenttype="application/xml"))),
     ("JSON text as data", 40, dense(envelope("hello"))),
     ("a number as data", 40, spaced(envelope(17.5))),
