@@ -14,14 +14,13 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
-from pyspark.errors import PySparkException
 
 from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.registry import registered
 from cloudevents_kafka.spark.fast.java_reader import reader_sql
 from cloudevents_kafka.spark.pipeline._connect_function import BatchFunction, Failure, Landed, Mailbox
 from cloudevents_kafka.spark.pipeline._connect_shipping import ship
-from cloudevents_kafka.spark.pipeline._errors import NotOnConnect, PipelineFailed, explain_failure
+from cloudevents_kafka.spark.pipeline._errors import NotOnConnect, PipelineFailed
 from cloudevents_kafka.spark.pipeline._job import Job
 from cloudevents_kafka.spark.pipeline._librdkafka_admin import LibrdkafkaAdmin
 from cloudevents_kafka.spark.pipeline._options import PipelineOptions
@@ -30,7 +29,6 @@ from cloudevents_kafka.spark.pipeline._store import local_path
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming.query import StreamingQuery
 
 _POLL_SECONDS: Final = 0.05
 # PySpark's default is to ask a server that does not answer for ten minutes.
@@ -79,10 +77,7 @@ class ConnectJob(Job):
         return 1  # this process writes no batch
 
     def _prepare(self, spark: SparkSession) -> None:
-        self._spark = spark
-        self._run = uuid.uuid4().hex
-        self._mailbox = Mailbox(spark, self._run)
-        self._received = 0
+        self._open_mailbox()
         # Before the manifests: an earlier run whose client was killed may still be landing batches.
         query_id, committed = self._checkpoint.query_id(), self._checkpoint.last_committed()
         self._landing.recover()
@@ -90,16 +85,18 @@ class ConnectJob(Job):
         self._lander.check_start(query_id, committed)
         reader_sql(spark.range(0))  # sends the Java function to the server
 
+    def _open_mailbox(self) -> None:
+        self._run = uuid.uuid4().hex
+        self._mailbox = Mailbox(self._spark, self._run)
+        self._received = 0
+
     def _batch_function(self) -> Callable[[DataFrame, int], None]:
         function = BatchFunction(self._options, self._run, self._lander.topic_ids, registered())
         return ship(function)
 
-    def _start_query(self, spark: SparkSession) -> StreamingQuery:
-        try:
-            return super()._start_query(spark)
-        except PySparkException as error:
-            text = self._options.redact(str(error))
-            raise PipelineFailed(explain_failure(text)) from error
+    def _restart(self) -> None:
+        self._open_mailbox()
+        super()._restart()
 
     def _has_ended(self) -> bool:
         with self._answering():

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from cloudevents_kafka.errors import CloudEventsKafkaError
@@ -28,14 +30,16 @@ _ADVICE: Final = {
         "a file of the checkpoint is damaged: restore it, or land into a fresh folder with a fresh checkpoint"
     ),
     "metrics": (
-        "PySpark 4.1 and 4.2 stop so after they have repeated a batch (SPARK-55271): all landed batches are "
-        "complete, start again to continue. PySpark 4.0 does not"
+        "PySpark 4.1 and 4.2 stop so after they have repeated a batch (SPARK-55271), and the pipeline has "
+        "continued once: all landed batches are complete, start again"
     ),
     "memory": (
         "Spark ran out of memory: read fewer records at a time (--max-records), "
         "or raise the limit (-X spark.driver.memory=4g)"
     ),
 }
+# Spark's Kafka source has no latest offsets after a batch that it did not plan, and counts them all the same.
+_METRICS: Final = r"IterableOps\.map\(.*Option\.get\(\)\" is null"
 _PATTERNS: Final = (
     (r"KAFKA_DATA_LOSS|[Ss]ome data may have been lost|failOnDataLoss", "expired"),
     (r"UnknownTopicOrPartition|does not host this topic-partition", "no topic"),
@@ -43,7 +47,7 @@ _PATTERNS: Final = (
     (r"TimeoutException|No resolvable bootstrap urls", "no broker"),
     (r"Concurrent update to the log|CONCURRENT_STREAM_LOG_UPDATE", "two writers"),
     (r"OutOfMemoryError", "memory"),
-    (r"KafkaMicroBatchStream\S*metrics|IterableOps\.map\(.*Option\.get\(\)\" is null", "metrics"),
+    (_METRICS, "metrics"),
     (r"No space left on device|Disk quota exceeded", "space"),
     (r"Permission denied|Operation not permitted|Read-only file system|AccessControl|AccessDenied", "rights"),
     (r"Mkdirs failed|[Ff]ailed to rename|FileAlreadyExistsException", "rights"),
@@ -59,6 +63,30 @@ class NotOnConnect(CloudEventsKafkaError, ValueError):
     """An option of a pipeline needs a Spark session in this process."""
 
 
+def ends_after_repeated_batch(text: str) -> bool:
+    """Return whether a query ended by the defect SPARK-55271: its first batch repeats one, and has landed."""
+    return re.search(_METRICS, text) is not None
+
+
+@contextmanager
+def failures_in_words(redact: Callable[[str], str]) -> Iterator[None]:
+    """Yield; raise `PipelineFailed` for an error of Spark, without the secrets that ``redact`` removes."""
+    try:
+        yield
+    except _spark_errors() as error:
+        raise PipelineFailed(explain_failure(redact(str(error)))) from error
+
+
+def _spark_errors() -> tuple[type[Exception], ...]:
+    from pyspark.errors import PySparkException
+
+    try:
+        from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # py4j has no types
+    except ModuleNotFoundError:  # in an installation for Spark Connect only
+        return (PySparkException,)
+    return (PySparkException, Py4JJavaError)
+
+
 def explain_failure(text: str) -> str:
     """Return the cause from an error text of Spark, and advice if the cause is a known one."""
     advice = next((_ADVICE[key] for pattern, key in _PATTERNS if re.search(pattern, text)), None)
@@ -66,11 +94,12 @@ def explain_failure(text: str) -> str:
 
 
 def _cause(text: str) -> str:
-    """Return the innermost cause: the last ``Caused by``, else Python's error, else the first lines."""
+    """Return the innermost cause: the last ``Caused by``, else another error, else the first lines."""
     java = re.findall(r"^Caused by: (.+)$", text, re.MULTILINE)
     python = re.findall(r"^\s*((?:\w+\.)*\w+(?:Error|Exception): .+)$", text, re.MULTILINE)
+    called = re.findall(r"^: (.+)$", text, re.MULTILINE)  # after "An error occurred while calling"
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if java and "PythonException" in java[-1] and python:
         java = []  # the traceback of a worker, which follows
-    cause = (java or python or [" ".join(lines[:3])])[-1]
+    cause = (java or python or called[:1] or [" ".join(lines[:3])])[-1]
     return cause if len(cause) <= _MAX_LENGTH else f"{cause[:_MAX_LENGTH]}…"

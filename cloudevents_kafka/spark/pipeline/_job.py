@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING
 from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.spark.pipeline._checkpoint import Checkpoint, WrongCheckpoint
 from cloudevents_kafka.spark.pipeline._counts import BatchCounts
-from cloudevents_kafka.spark.pipeline._errors import PipelineFailed, explain_failure
+from cloudevents_kafka.spark.pipeline._errors import (
+    PipelineFailed,
+    ends_after_repeated_batch,
+    explain_failure,
+    failures_in_words,
+)
 from cloudevents_kafka.spark.pipeline._lander import BatchLander
 from cloudevents_kafka.spark.pipeline._landing import Landing
 from cloudevents_kafka.spark.pipeline._manifests import BatchManifest
@@ -50,6 +55,8 @@ class Job:
     ) -> None:
         self._options, self._landing, self._warn = options, landing, warn
         self._report = report or (lambda _: None)
+        self._spark = spark
+        self._restarted = False
         self._recovered: int | None = None
         self._total_before = BatchCounts()
         self._error: BaseException | None = None
@@ -65,9 +72,10 @@ class Job:
         self._admin = self._open_admin(spark)
         try:
             self._lander = self._batch_lander(spark)
-            self._prepare(spark)
-            with self._batch_lock:  # the first batch waits until `query` is set
-                self.query = self._start_query(spark)
+            with failures_in_words(options.redact):
+                self._prepare(spark)
+                with self._batch_lock:  # the first batch waits until `query` is set
+                    self.query = self._start_query(spark)
         except BaseException:
             self._admin.close()
             raise
@@ -152,11 +160,22 @@ class Job:
             self._check_topics_regularly()
             return False
         if self._end_time is None:
-            self._end_time = time.monotonic()
             error = self.query.exception()
             if error is not None and not self._stopping:
+                if not self._restarted and self._error is None and ends_after_repeated_batch(str(error)):
+                    self._report_landed(last=True)
+                    self._restart()
+                    return False
+                self._end_time = time.monotonic()
                 self._raise(error)
+            self._end_time = time.monotonic()
         return True
+
+    def _restart(self) -> None:
+        """Start another query, which continues after the batches of the one that has ended."""
+        self._restarted = True
+        with failures_in_words(self._options.redact), self._batch_lock:
+            self.query = self._start_query(self._spark)
 
     def _check_topics_regularly(self) -> None:
         """Check the topics every few seconds: a topic created again without records causes no batch."""

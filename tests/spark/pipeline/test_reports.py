@@ -49,6 +49,10 @@ ModuleNotFoundError: No module named 'y'
             "SPARK-55271",
         ),
         ("something new", "Spark stopped: something new"),
+        (
+            "An error occurred\n: java.io.IOException: No space left on device\n\tat x",
+            "Spark stopped: java.io.IOException: No space left on device\nfree some space",
+        ),
     ],
 )
 def test_explanations_of_failures(text: str, words: str) -> None:
