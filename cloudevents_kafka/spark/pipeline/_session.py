@@ -6,7 +6,6 @@ import logging
 import os
 import signal
 import sys
-import tempfile
 import threading
 from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -20,6 +19,7 @@ from cloudevents_kafka.jvm import find_java
 from cloudevents_kafka.spark.connector import connector_jars
 from cloudevents_kafka.spark.pipeline._errors import PipelineFailed
 from cloudevents_kafka.spark.pipeline._options import is_launch_setting
+from cloudevents_kafka.spark.pipeline._scratch import scratch_folder
 from cloudevents_kafka.spark.table_formats import TableFormat, table_jars, table_settings
 
 if TYPE_CHECKING:
@@ -123,11 +123,11 @@ def local_session(
     The session can write Parquet and the table formats in ``formats``, and read Kafka unless ``kafka``
     is false. Raises `NoJava`, `NoConnector`, `NoTableFormat`, or `SparkFailed` with the end of the log.
     """
-    with _no_artifacts(), tempfile.TemporaryDirectory(prefix="cloudevents-kafka-spark-") as folder:
-        log4j = Path(folder) / "log4j2.properties"
+    with _no_artifacts(), scratch_folder() as (folder, lock):
+        log4j = folder / "log4j2.properties"
         log4j.write_text(_LOG4J, encoding="utf-8")
         # A killed Spark leaves its folders behind: here they are deleted with this one.
-        scratch = {"spark.local.dir": folder, "spark.sql.warehouse.dir": f"file://{folder}/warehouse"}
+        scratch = {"spark.local.dir": str(folder), "spark.sql.warehouse.dir": f"file://{folder}/warehouse"}
         settings = spark_settings(
             master=master,
             ui=ui,
@@ -136,7 +136,7 @@ def local_session(
             formats=formats,
             kafka=kafka,
         )
-        gateway = _launch(settings, log or Path(folder) / "java.log")
+        gateway = _launch(settings, log or folder / "java.log", lock)
         with _silence_py4j(), _stopping(gateway):
             yield _connect(settings, gateway)
 
@@ -191,7 +191,7 @@ def _has_died(process: Any, error: Exception) -> bool:
     return process.poll() is not None or isinstance(cause, Py4JNetworkError)
 
 
-def _launch(settings: Mapping[str, str], log: Path) -> Any:
+def _launch(settings: Mapping[str, str], log: Path, *inherited: int) -> Any:
     from pyspark import SparkConf
     from pyspark.java_gateway import launch_gateway
 
@@ -204,7 +204,9 @@ def _launch(settings: Mapping[str, str], log: Path) -> Any:
     early = {name: value for name, value in settings.items() if is_launch_setting(name)}
     conf = SparkConf(loadDefaults=False).setAll(list(early.items()))
     with log.open("ab") as output, ThreadPoolExecutor(1) as pool:
-        launch = pool.submit(launch_gateway, conf, {"stdout": output, "stderr": output})
+        launch = pool.submit(
+            launch_gateway, conf, {"stdout": output, "stderr": output, "pass_fds": inherited}
+        )
         try:
             return launch.result()
         except Exception as error:
