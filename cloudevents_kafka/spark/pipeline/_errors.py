@@ -33,6 +33,10 @@ _ADVICE: Final = {
         "PySpark 4.1 and 4.2 stop so after they have repeated a batch (SPARK-55271), and the pipeline has "
         "continued once: all landed batches are complete, start again"
     ),
+    "python died": (
+        "a Python process of Spark ended: it was killed, perhaps because memory ran out; start again: all "
+        "landed batches are complete"
+    ),
     "memory": (
         "Spark ran out of memory: read fewer records at a time (--max-records), "
         "or raise the limit (-X spark.driver.memory=4g)"
@@ -51,6 +55,7 @@ _PATTERNS: Final = (
     (r"No space left on device|Disk quota exceeded", "space"),
     (r"Permission denied|Operation not permitted|Read-only file system|AccessControl|AccessDenied", "rights"),
     (r"Mkdirs failed|[Ff]ailed to rename|FileAlreadyExistsException", "rights"),
+    (r"^java\.io\.EOFException|Python worker exited unexpectedly", "python died"),
     (r"ChecksumException|Incomplete log file|malformed|batch \d+ doesn't exist", "checkpoint"),
 )
 

@@ -1,7 +1,7 @@
 """A client of Spark Connect that runs pipelines: ``connect_lander.py URL``.
 
 PySpark cannot use Spark Connect and a local Spark in one process, so this is a program. Each line of its
-input is the JSON of `PipelineOptions`; each line of its output the summary, the error, or what has landed.
+input has a command, and the JSON of `PipelineOptions` or SQL; each line of its output is what came of it.
 """
 
 from __future__ import annotations
@@ -13,17 +13,21 @@ from typing import Any
 import msgspec
 from pyspark.sql import SparkSession
 
-from cloudevents_kafka.spark.pipeline import EventPipeline, PipelineOptions
+from cloudevents_kafka.spark.pipeline import BatchProgress, EventPipeline, PipelineOptions
 from cloudevents_kafka.spark.pipeline._table_names import table_by_name, table_in_folder
 
 
 def run(spark: SparkSession, options: PipelineOptions) -> dict[str, Any]:
     """Land a topic, and return the summary, the reports and the warnings, or the error."""
+
+    def report(progress: BatchProgress) -> None:
+        reports.append(str(progress))
+        sys.stderr.write(f"{progress}\n")  # for who waits for a batch
+        sys.stderr.flush()
+
     reports: list[str] = []
     warnings: list[str] = []
-    pipeline = EventPipeline(
-        options, spark=spark, report=lambda progress: reports.append(str(progress)), warn=warnings.append
-    )
+    pipeline = EventPipeline(options, spark=spark, report=report, warn=warnings.append)
     try:
         summary = pipeline.run()
     except Exception as error:  # noqa: BLE001
@@ -50,9 +54,12 @@ def main(url: str) -> None:
     spark = SparkSession.builder.remote(url).create()
     for line in sys.stdin:
         command = json.loads(line)
-        options = msgspec.convert(command["options"], PipelineOptions)
-        do = {"run": run, "rows": rows}[command["do"]]
-        sys.stdout.write(json.dumps(do(spark, options)) + "\n")
+        if command["do"] == "sql":
+            answer: Any = [row.asDict() for row in spark.sql(command["options"]).collect()]
+        else:
+            options = msgspec.convert(command["options"], PipelineOptions)
+            answer = {"run": run, "rows": rows}[command["do"]](spark, options)
+        sys.stdout.write(json.dumps(answer) + "\n")
         sys.stdout.flush()
 
 

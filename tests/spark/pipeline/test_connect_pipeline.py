@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
+import random
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +29,6 @@ pytestmark = [
     pytest.mark.spark,
     pytest.mark.slow,
     pytest.mark.timeout(300),
-    pytest.mark.xdist_group("connect"),
 ]
 
 CLIENT = Path(__file__).with_name("connect_lander.py")
@@ -47,26 +51,47 @@ class Client:
                 text=True,
             )
 
-    def ask(self, do: str, options: dict[str, Any]) -> Any:
+    def send(self, do: str, options: dict[str, Any] | str) -> None:
         assert self.process.stdin is not None
-        assert self.process.stdout is not None
         self.process.stdin.write(json.dumps({"do": do, "options": options}) + "\n")
         self.process.stdin.flush()
+
+    def ask(self, do: str, options: dict[str, Any] | str) -> Any:
+        self.send(do, options)
+        return self.answer()
+
+    def answer(self) -> Any:
+        assert self.process.stdout is not None
         answer = self.process.stdout.readline()
         assert answer, self.log.read_text()[-3000:]
         return json.loads(answer)
+
+    def wait_for_batches(self, count: int) -> None:
+        """Wait until a run has reported batches, or its end."""
+        deadline = time.monotonic() + 100
+        while self.log.read_text().count("batch ") < count and time.monotonic() < deadline:
+            assert self.process.poll() is None
+            time.sleep(0.01)
 
     def close(self) -> None:
         self.process.kill()
         self.process.communicate()
 
 
+@contextmanager
+def new_server(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Start a server with the Kafka connector, Delta and Iceberg."""
+    folder.mkdir()
+    jars = ",".join(map(str, [*connector_jars(), *table_jars(FORMATS)]))
+    settings = {**table_settings(FORMATS), "spark.sql.shuffle.partitions": "2"}
+    with connect_server(folder, settings, "--jars", jars) as url:
+        yield url, folder
+
+
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Start a server with the Kafka connector, Delta and Iceberg."""
     pytest.importorskip("grpc")
-    jars = ",".join(map(str, [*connector_jars(), *table_jars(FORMATS)]))
-    with connect_server(tmp_path_factory.mktemp("server"), table_settings(FORMATS), "--jars", jars) as url:
+    with new_server(tmp_path_factory.mktemp("connect") / "server") as (url, _):
         yield url
 
 
@@ -93,6 +118,7 @@ class Place:
             "once": True,
             "max_records": 50,
         }
+        out.mkdir(exist_ok=True)
 
     def send(self, events: int, broken: int) -> None:
         produce(self.broker, self.topic, events)
@@ -123,12 +149,97 @@ def place(request: pytest.FixtureRequest, client: Client, kafka_broker: LocalBro
 
 
 def test_each_record_lands_once(place: Place) -> None:
-    """Each run lands what is new, counts it, and reports each batch; the topic's id is known."""
+    """Each run lands what is new, counts it, and reports each batch; a run without records lands nothing."""
     place.send(60, 10)
     done = place.run()
     assert done["summary"]["batches"] == len(done["reports"]) == 2
     assert done["reports"][0].startswith("batch 0: 50 read = 50 events + 0 quarantined")
     assert done["summary"]["complete"]
-    place.check(done, 60, 10)
     assert done["warnings"] == []
+    place.check(done, 60, 10)
     assert place.run()["summary"]["batches"] == 0
+
+
+def test_errors_of_the_server(place: Place) -> None:
+    """An error that is raised on the server has its class and its words at the client."""
+    place.send(1, 0)
+    place.client.ask("sql", f"CREATE TABLE delta.`{place.out}/events` (id int) USING delta")
+    failed = place.client.ask("run", place.options)
+    assert failed["error"] == "WrongTable"
+    assert failed["text"].startswith(
+        f"the column id of the table file://{place.out}/events must have the type"
+    )
+
+
+@pytest.mark.release
+def test_table_of_a_catalog(place: Place) -> None:
+    """Events land in a named table, and the other records in the table next to it."""
+    name = f"spark_catalog.default.{place.topic.replace('-', '_')}"
+    place.options["table"] = name
+    place.send(5, 1)
+    done = place.run()
+    assert done["summary"]["events_table"] == name
+    place.check(done, 5, 1)
+
+
+# --- kills ---
+
+
+def children(process: int) -> dict[int, str]:
+    """Return the processes below another one, with their commands."""
+    found: dict[int, str] = {}
+    for path in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            parent = int((path / "stat").read_text().rpartition(")")[2].split()[1])
+            if parent == process:
+                found[int(path.name)] = (path / "cmdline").read_text()
+    return found
+
+
+def server_process(folder: Path) -> int:
+    """Return the Java process of a server."""
+    for path in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            command = (path / "cmdline").read_text()
+            if str(folder / "spark.properties") in command and "SparkSubmit" in command:
+                return int(path.name)
+    raise AssertionError(folder)
+
+
+def kill_function(folder: Path) -> None:
+    """Kill the processes that land batches on a server."""
+    for process, command in children(server_process(folder)).items():
+        if "foreach_batch" in command:
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+
+
+@pytest.mark.release
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("table_format", FORMATS)
+def test_kills(kafka_broker: LocalBroker, tmp_path: Path, table_format: str) -> None:
+    """Clients, functions and servers are killed at random; the next start continues, at once."""
+    chance = random.Random(11)
+    topic = create(kafka_broker, f"connect-kills-{table_format}", 2)
+    records = 0
+    with ExitStack() as servers:
+        url, folder = servers.enter_context(new_server(tmp_path / "0"))
+        place = Place(kafka_broker, Client(url, tmp_path), tmp_path / "out", table_format)
+        place.topic, place.options["topics"] = topic, [topic]
+        place.options["max_records"] = 10
+        for number, victim in enumerate(["client", "function", "server"] * 4):
+            place.send(36, 4)
+            records += 40
+            place.client.send("run", place.options)
+            place.client.wait_for_batches(1)
+            time.sleep(chance.random() * 3)
+            if victim == "function":
+                kill_function(folder)
+                place.client.answer()  # the error, or the summary if it was between two batches
+            if victim == "server":
+                os.kill(server_process(folder), signal.SIGKILL)
+                url, folder = servers.enter_context(new_server(tmp_path / str(number + 1)))
+            place.client.close()
+            place.client = Client(url, tmp_path)
+        place.check(place.run(), records // 10 * 9, records // 10)
+        place.client.close()
