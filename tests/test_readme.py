@@ -57,7 +57,11 @@ def test_readme_snippets_run(kafka_broker: LocalBroker, tmp_path: Path) -> None:
     assert "orders[2]@1741: not a CloudEvent" in output
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=[pytest.mark.spark] * ("kafka.spark " in python(page))) for page in PAGES],
+    ids=lambda page: page.stem,
+)
 def test_pages_run(page: Path) -> None:
     """The Python blocks of each page in docs run, one after the other."""
     run(sys.executable, "-c", python(page))

@@ -66,7 +66,8 @@ class Mailbox:
 
     def get(self, name: str) -> str | None:
         """Return a text, or None."""
-        return self._spark.conf.get(self._prefix + name, None)
+        text: str | None = self._spark.conf.get(self._prefix + name, None)
+        return text
 
     def remove(self, name: str) -> None:
         """Remove a text."""

@@ -93,7 +93,8 @@ class Job:
 
     def _count_tasks(self, spark: SparkSession) -> int:
         """Return the number of tasks that run at the same time."""
-        return max(1, spark.sparkContext.defaultParallelism)
+        tasks: int = spark.sparkContext.defaultParallelism
+        return max(1, tasks)
 
     def _prepare(self, spark: SparkSession) -> None:
         """Check the start, and finish what an earlier run has begun."""

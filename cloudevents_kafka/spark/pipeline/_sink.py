@@ -175,7 +175,8 @@ def add_columns_sql(table: str, existing: StructType, wanted: StructType) -> str
 
 
 def _type_text(type_: DataType) -> str:
-    return type_.simpleString()  # without what may be null, which tables do not keep in full
+    text: str = type_.simpleString()  # without what may be null, which tables do not keep in full
+    return text
 
 
 def fill_columns(rows: DataFrame, existing: StructType) -> DataFrame:
