@@ -20,6 +20,12 @@ _SOURCE_SETTINGS: Final = (
     *("kafkaConsumer.", "fetchOffset.", "fetchoffset."),
 )
 
+# Another folder, table, checkpoint or topic is needed.
+_WRONG_USE: Final = (
+    *(pipeline.InUse, pipeline.WrongStore, pipeline.WrongCheckpoint, pipeline.WrongTable),
+    pipeline.TopicChanged,
+)
+
 
 @click.command()
 @click.option("-b", "--brokers", metavar="HOST:PORT,…", help="The brokers (bootstrap.servers).")
@@ -192,7 +198,7 @@ def _run(
 
     try:
         return pipeline.EventPipeline(options, report=report, warn=warn).run(stop=stop)
-    except (pipeline.InUse, pipeline.WrongCheckpoint, pipeline.WrongTable, pipeline.TopicChanged) as error:
+    except _WRONG_USE as error:
         raise BadUsage(str(error)) from error
     except pipeline.CountMismatch as error:
         raise BadData(str(error)) from error

@@ -23,6 +23,7 @@ from cloudevents_kafka.spark.pipeline._errors import NotOnConnect, PipelineFaile
 from cloudevents_kafka.spark.pipeline._event_pipeline import EventPipeline
 from cloudevents_kafka.spark.pipeline._function_landing import EventBatch
 from cloudevents_kafka.spark.pipeline._options import PipelineOptions, to_java_settings
+from cloudevents_kafka.spark.pipeline._renames import WrongStore
 from cloudevents_kafka.spark.pipeline._reports import BatchProgress, Summary
 from cloudevents_kafka.spark.pipeline._session import SparkFailed, local_session
 from cloudevents_kafka.spark.pipeline._sink import WrongTable
@@ -45,6 +46,7 @@ __all__ = [
     "Summary",
     "TopicChanged",
     "WrongCheckpoint",
+    "WrongStore",
     "WrongTable",
     "local_session",
     "to_java_settings",

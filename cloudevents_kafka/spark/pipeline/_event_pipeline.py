@@ -13,6 +13,7 @@ from cloudevents_kafka.spark.pipeline._connect_store import is_connect
 from cloudevents_kafka.spark.pipeline._function_landing import EachBatch
 from cloudevents_kafka.spark.pipeline._job import Job, Report, Warn
 from cloudevents_kafka.spark.pipeline._options import PipelineOptions
+from cloudevents_kafka.spark.pipeline._renames import check_renames
 from cloudevents_kafka.spark.pipeline._reports import Summary
 from cloudevents_kafka.spark.pipeline._session import local_session
 from cloudevents_kafka.spark.pipeline._store import folder_lock
@@ -90,11 +91,12 @@ class EventPipeline:
     def start(self) -> Self:
         """Start the pipeline, and Spark if necessary; finish first what an earlier run left unfinished.
 
-        Return the pipeline. Raises `InUse`, `WrongCheckpoint`, `TopicChanged`, `PipelineFailed` if no
-        broker answers, the errors of `local_session`, and `RuntimeError` if it is running.
+        Return the pipeline. Raises `InUse`, `WrongStore`, `WrongCheckpoint`, `TopicChanged`, `PipelineFailed`
+        if no broker answers, the errors of `local_session`, and `RuntimeError` if it is running.
         """
         if self._job is not None:
             raise RuntimeError("a pipeline must be closed before it is started again")
+        check_renames(self.options, has_function=self._each_batch is not None)
         with ExitStack() as resources:
             options = self.options
             if self._spark is not None and is_connect(self._spark):

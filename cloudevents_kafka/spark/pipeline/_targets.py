@@ -10,6 +10,7 @@ from cloudevents_kafka.spark.pipeline._connect_store import is_connect
 from cloudevents_kafka.spark.pipeline._function_landing import EachBatch, FunctionLanding
 from cloudevents_kafka.spark.pipeline._landing import Landing
 from cloudevents_kafka.spark.pipeline._manifests import Manifests
+from cloudevents_kafka.spark.pipeline._renames import check_namespace
 from cloudevents_kafka.spark.pipeline._routes import QUARANTINE, TABLES
 from cloudevents_kafka.spark.pipeline._sink import Table, WrongTable
 from cloudevents_kafka.spark.pipeline._store import Store
@@ -31,6 +32,8 @@ def open_landing(
     store = open_store(options.out, spark)
     if each_batch is not None:
         return FunctionLanding(store, each_batch)
+    if not is_connect(spark):
+        check_namespace(options, spark)
     if options.to == "parquet":
         return Landing(store, options.tables)
     if options.to == "kafka":
