@@ -154,7 +154,8 @@ def _count_tasks(spark: SparkSession) -> int:
     """Return the number of tasks that the server runs at the same time."""
     from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
 
-    (row,) = spark.range(1 << 16).agg(F.max(F.spark_partition_id()).alias("last")).collect()
+    parts = spark.range(1 << 16).select(F.spark_partition_id().alias("part"))
+    (row,) = parts.agg(F.max("part").alias("last")).collect()
     return int(row["last"]) + 1
 
 
