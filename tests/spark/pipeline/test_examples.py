@@ -24,7 +24,7 @@ pytestmark = [
 ]
 ROOT = Path(__file__).parents[3]
 FOLDER = ROOT / "examples" / "spark"
-RUN = {"land", "land_debezium", "read_delta_with_duckdb"}
+RUN = {"fan_out", "land", "land_debezium", "read_delta_with_duckdb"}
 
 
 def load(name: str) -> ModuleType:
@@ -81,6 +81,20 @@ def test_land(orders: Lake, to: str, capsys: pytest.CaptureFixture[str]) -> None
         counts = capsys.readouterr().out.splitlines()
         steps = ("paid", "placed", "shipped")
         assert [row.split()[:2] for row in counts] == [[f"com.example.order.{step}", "1"] for step in steps]
+
+
+def test_fan_out(orders: Lake, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each table has the events of its types."""
+    load("fan_out").main(orders.spark, orders.broker.bootstrap_servers, orders.topic, str(orders.out))
+    output = capsys.readouterr().out
+    assert [line for line in output.splitlines() if line.endswith("events")] == [
+        "events: 0 events",
+        "orders: 2 events",
+        "payments: 1 events",
+    ]
+    payments = output.partition("payments: ")[2]
+    assert "com.example.order.paid" in payments
+    assert "com.example.order.placed" not in payments
 
 
 def test_land_debezium(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:

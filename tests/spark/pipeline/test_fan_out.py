@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.dataset as ds
@@ -11,15 +12,22 @@ import pytest
 from confluent_kafka import Producer
 
 from cloudevents_kafka import Event, to_record
-from cloudevents_kafka.spark.pipeline import PipelineFailed, Summary, WrongCheckpoint, WrongTable
+from cloudevents_kafka.spark.pipeline import (
+    PipelineFailed,
+    PipelineOptions,
+    Summary,
+    WrongCheckpoint,
+    WrongTable,
+)
 from cloudevents_kafka.spark.pipeline._manifests import Manifests
 from cloudevents_kafka.spark.pipeline._table_landing import TableBatch
 from cloudevents_kafka.spark.pipeline._table_names import table_in_folder
+from cloudevents_kafka.spark.pipeline._targets import check_catalog
 
 from .lake import Lake, produce
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = [
     pytest.mark.broker,
@@ -29,7 +37,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
 ]
 
-FORMATS = ("parquet", "delta", "iceberg")
 ROUTES = {"shop.order.test": "tests", "shop.order.*": "orders", "*.paid": "payments", "never": "never"}
 TYPES = ("shop.order.placed", "shop.order.paid", "shop.order.test", "shop.invoice.paid", "shop.visit")
 TABLES = {"orders": 2, "tests": 1, "payments": 1, "events": 1}  # by the types above
@@ -79,7 +86,7 @@ def check(lake: Lake, to: str, summary: Summary, records: int) -> dict[str, int]
     return counts
 
 
-@pytest.mark.parametrize("to", FORMATS)
+@pytest.mark.parametrize("to", ["parquet", "delta", pytest.param("iceberg", marks=pytest.mark.release)])
 def test_tables_by_type(lake: Lake, to: str) -> None:
     """The first pattern decides, the rest is in the common table, and a table is made for its first event."""
     records = send(lake, 3)
@@ -148,16 +155,17 @@ def kill_after(step: int, patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Manifests, "add", die)
 
 
-@pytest.mark.parametrize("in_java", [True, False], ids=["java", "python"])
-def test_python_reads_all(lake: Lake, monkeypatch: pytest.MonkeyPatch, *, in_java: bool) -> None:
-    """Parquet's tables are the same if Python reads a whole batch."""
+@pytest.mark.parametrize("to", ["parquet", pytest.param("delta", marks=pytest.mark.release)])
+def test_python_reads_all(lake: Lake, monkeypatch: pytest.MonkeyPatch, to: str) -> None:
+    """The tables are the same if Python reads a whole batch."""
     monkeypatch.setattr(
-        "cloudevents_kafka.spark.pipeline._batch.BatchWriter.starts_in_java", lambda *_: in_java
+        "cloudevents_kafka.spark.pipeline._batch.BatchWriter.starts_in_java", lambda *_: False
     )
     records = send(lake, 2)
-    check(lake, "parquet", lake.run(tables=ROUTES), records)
+    check(lake, to, lake.run(to=to, tables=ROUTES), records)
 
 
+@pytest.mark.release
 def test_tables_of_a_catalog(lake: Lake) -> None:
     """The tables of types are next to the common one in its catalog."""
     name = f"spark_catalog.default.{lake.topic.replace('-', '_')}"
@@ -171,6 +179,24 @@ def test_tables_of_a_catalog(lake: Lake) -> None:
     finally:
         for table in names.values():
             lake.spark.sql(f"DROP TABLE IF EXISTS {table}")
+
+
+@pytest.mark.parametrize(
+    ("to", "table", "refused"),
+    [
+        ("delta", "default.orders", True),
+        ("delta", "spark_catalog.default.orders", True),
+        ("iceberg", "stays.lake.orders", False),
+        ("kafka", "orders", False),
+        ("delta", None, False),
+    ],
+)
+def test_catalog_in_memory(session: SparkSession, to: Any, table: str | None, *, refused: bool) -> None:
+    """A table of a catalog that vanishes with the pipeline's own session is refused."""
+    session.conf.set("spark.sql.catalog.stays", "org.apache.iceberg.spark.SparkCatalog")
+    options = PipelineOptions(bootstrap_servers="b:1", topics=("t",), out="o", to=to, table=table)
+    with pytest.raises(WrongTable, match="would vanish") if refused else nullcontext():
+        check_catalog(options, session)
 
 
 def test_another_kind(lake: Lake) -> None:

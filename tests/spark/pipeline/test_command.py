@@ -1,0 +1,101 @@
+"""The options of ``cloudevents-kafka pipeline`` are those of the pipeline, or an error of usage."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from click.testing import CliRunner
+
+from cloudevents_kafka.cli.app import app
+from cloudevents_kafka.spark import pipeline
+
+if TYPE_CHECKING:
+    from cloudevents_kafka.spark.pipeline import PipelineOptions
+
+pytestmark = pytest.mark.spark
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *options: str, error: Exception | None = None) -> Any:
+    """Return the result of the command and the options of the pipeline that it made."""
+    made: list[PipelineOptions] = []
+
+    class Fake:
+        def __init__(self, options: PipelineOptions, **_: Any) -> None:
+            made.append(options)
+
+        def run(self, **_: Any) -> pipeline.Summary:
+            if error is not None:
+                raise error
+            counts = pipeline.BatchCounts(read=3, events=3, routed={"orders": 2})
+            return pipeline.Summary(
+                topics=("t",),
+                events_table="o/events",
+                quarantine_table="o/quarantine",
+                checkpoint="o/_checkpoint",
+                batches=1,
+                recovered=None,
+                complete=True,
+                seconds=1.0,
+                counts=counts,
+                total=counts,
+                tables={"events": "o/events", "orders": "o/orders", "quarantine": "o/quarantine"},
+            )
+
+    monkeypatch.setattr(pipeline, "EventPipeline", Fake)
+    done = CliRunner().invoke(app, ["pipeline", "-b", "b:1", "-t", "t", "-o", "o", "--once", *options])
+    return done, made
+
+
+def test_routes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Patterns are in the order of the command line, and may have an equals sign."""
+    done, made = run(monkeypatch, "--route", "a=b.*=orders", "--route", "x.*=others", "--to", "delta")
+    assert done.exit_code == 0, done.output
+    assert list(made[0].tables.items()) == [("a=b.*", "orders"), ("x.*", "others")]
+    assert re.search(r"orders +2\n", done.output)
+    assert "o/orders" in done.output
+
+
+def test_topic(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A topic, the content mode, and topics of types."""
+    options = ("--to", "kafka", "--table", "copy", "--mode", "structured", "--route", "x=y.v1")
+    _, made = run(monkeypatch, *options)
+    assert (made[0].to, made[0].table, made[0].mode, made[0].tables) == (
+        *("kafka", "copy", "structured"),
+        {"x": "y.v1"},
+    )
+    assert made[0].producer_options() == {"kafka.bootstrap.servers": "b:1"}
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--route", "x"], "--route must be TYPES=TABLE, such as com.example.order.*=orders, got 'x'"),
+        (["--route", "x=a", "--route", "x=b"], "--route must have each pattern once, got 'x' again"),
+        (["--route", "x=_batches"], "the name of a table must be"),
+        (["--to", "kafka"], "table must be the name of the topic"),
+        (["--to", "kafka", "--table", "t"], "table must be another topic than those that are read"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_wrong_usage(monkeypatch: pytest.MonkeyPatch, options: list[str], words: str) -> None:
+    """Wrong tables and topics are refused before Spark starts."""
+    done, made = run(monkeypatch, *options)
+    assert (done.exit_code, made) == (2, [])
+    assert words in done.output
+
+
+def test_wrong_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table that cannot take the rows is wrong usage."""
+    done, _ = run(monkeypatch, error=pipeline.WrongTable("the table t must have the column c"))
+    assert done.exit_code == 2
+    assert "the table t must have the column c" in done.output
+
+
+def test_help() -> None:
+    """The help names all targets."""
+    text = " ".join(CliRunner().invoke(app, ["pipeline", "--help"]).output.split())
+    assert "[parquet|delta|iceberg|kafka]" in text
+    assert "at least once" in text
+    assert "Parquet tables" not in text

@@ -1,0 +1,164 @@
+"""The pipeline lands in topics at least once; headers say which batch and record each came from."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, Message, Producer, TopicPartition
+
+from cloudevents_kafka import Decoded, Event, Record, decode, sniff, to_record
+from cloudevents_kafka.spark.pipeline import PipelineFailed
+from cloudevents_kafka.spark.pipeline._topic_landing import TopicLanding
+
+from .lake import Broker, Lake
+
+pytestmark = [
+    pytest.mark.broker,
+    pytest.mark.spark,
+    pytest.mark.slow,
+    pytest.mark.timeout(300),
+    pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
+]
+
+TRACE = ("traceparent", b"00-1")
+OLD = ("pipeline-batch", b"77")
+BAD = Record(
+    key=b"k2",
+    value=b"{",
+    headers=[
+        ("ce_specversion", b"1.0"),
+        ("ce_id", b""),
+        ("ce_source", b"/"),
+        ("ce_type", b"t"),
+        ("n", None),
+        OLD,
+    ],
+)
+TYPES = ("shop.order.paid", "shop.visit", "shop.order.test")
+
+
+def send(lake: Lake) -> list[Record]:
+    """Send events of some types, one in Avro, one with a null value, and a record that is not an event."""
+    records = []
+    for number, type_ in enumerate(TYPES):
+        event = Event(id=str(number), source="/s", type=type_, data={"n": number}, partitionkey="p")
+        record = to_record(event, mode=("binary", "structured")[number % 2])
+        headers = [*record.headers, TRACE, OLD, ("n", None)]
+        records.append(Record(key=b"k1", value=record.value, headers=headers))
+    records.append(to_record(Event(id="a", source="/s", type="avro"), mode="structured", format="avro"))
+    records.append(to_record(Event(id="b", source="/s", type="empty"), mode="binary"))
+    records.append(BAD)
+    producer = Producer({"bootstrap.servers": lake.broker.bootstrap_servers})
+    for record in records:
+        producer.produce(lake.topic, key=record.key, value=record.value, headers=list(record.headers))
+    assert producer.flush(30) == 0
+    return records
+
+
+def received(broker: Broker, *topics: str) -> list[Message]:
+    """Return the records of topics that the broker has made by itself."""
+    settings = {
+        "bootstrap.servers": broker.bootstrap_servers,
+        "group.id": "tests",
+        "enable.partition.eof": True,
+    }
+    consumer, found = Consumer(settings), []
+    try:
+        known = consumer.list_topics().topics
+        ends = [TopicPartition(topic, number, 0) for topic in topics for number in known[topic].partitions]
+        consumer.assign(ends)
+        left = len(ends)
+        while left:
+            message = consumer.poll(10)
+            assert message is not None
+            if message.error():
+                left -= 1
+            else:
+                found.append(message)
+    finally:
+        consumer.close()
+    return found
+
+
+def split(message: Message) -> tuple[Record, dict[str, bytes]]:
+    """Return the record without the headers of the pipeline, and the last of these."""
+    headers = message.headers() or []
+    own = {name: value for name, value in headers if name.startswith("pipeline-")}
+    record = Record(key=message.key(), value=message.value(), headers=headers)
+    return record, own
+
+
+def attributes(event: Event) -> dict[str, str | None]:
+    return {name: event.text(name) for name in ("id", "source", "type", *event.extensions)}
+
+
+@pytest.mark.parametrize("mode", ["binary", pytest.param("structured", marks=pytest.mark.release)])
+def test_topics(lake: Lake, mode: Any) -> None:
+    """Events are in the topics of their types, with key and headers; other records as they were, with why."""
+    sent = send(lake)
+    topic = f"{lake.topic}-copy"
+    orders = f"{lake.topic}.orders"
+    options = {"to": "kafka", "table": topic, "mode": mode, "tables": {"shop.order.*": orders}}
+    summary = lake.run(**options)
+    assert summary.tables == {"events": topic, orders: orders, "quarantine": f"{topic}_quarantine"}
+    assert summary.counts.by_table == {"events": 3, orders: 2}
+    assert summary.counts.quarantined == 1
+    messages = received(lake.broker, topic, orders)
+    assert len(messages) == 5
+    for message in messages:
+        record, own = split(message)
+        assert own.keys() == {"pipeline-batch", "pipeline-topic", "pipeline-partition", "pipeline-offset"}
+        assert (own["pipeline-batch"], own["pipeline-topic"]) == (b"0", lake.topic.encode())
+        source = sent[int(own["pipeline-offset"])]
+        item, expected = decode(record), decode(source)
+        assert isinstance(item, Decoded)
+        assert isinstance(expected, Decoded)
+        assert item.event.payload == expected.event.payload
+        assert attributes(item.event) == attributes(expected.event)
+        assert sniff(record.headers).mode == mode
+        assert record.key == source.key
+        assert message.topic() == (orders if "order" in item.event.type else topic)
+        foreign = [(name, value) for name, value in record.headers if name in {"traceparent", "n"}]
+        assert foreign == [pair for pair in source.headers if pair[0] in {"traceparent", "n"}]
+        assert Counter(name for name, _ in record.headers)["pipeline-batch"] == 1
+    (message,) = received(lake.broker, f"{topic}_quarantine")
+    record, own = split(message)
+    assert (record.key, record.value, record.headers[: len(BAD.headers)]) == (BAD.key, BAD.value, BAD.headers)
+    assert own["pipeline-offset"] == b"5"
+    error = decode(BAD).error  # type: ignore[union-attr]  # it is not an event
+    assert own["pipeline-verdict"].decode() == error.verdict
+    assert own["pipeline-reason"].decode() == error.reason
+    assert own["pipeline-clause"].decode() == error.clauses[0]
+
+
+class Killed(Exception):
+    """Raised where the process is killed."""
+
+
+def test_killed(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A batch that was begun is written again under its number; a reader can drop what it has twice."""
+    sent = send(lake)
+    topic = f"{lake.topic}-copy"
+    send_all = TopicLanding._send
+
+    def die(self: TopicLanding, records: Any) -> None:
+        send_all(self, records)
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(TopicLanding, "_send", die)
+        with pytest.raises(PipelineFailed):
+            lake.run(to="kafka", table=topic)
+    summary = lake.run(to="kafka", table=topic)
+    assert summary.recovered == 0
+    assert (summary.total.events, summary.total.quarantined) == (5, 1)
+    names = ("pipeline-batch", "pipeline-topic", "pipeline-partition", "pipeline-offset")
+    places = Counter(
+        tuple(split(message)[1][name] for name in names)
+        for message in received(lake.broker, topic, f"{topic}_quarantine")
+    )
+    assert len(places) == len(sent)
+    assert sorted(places.values()) == [1, 2, 2, 2, 2, 2]
+    assert lake.run(to="kafka", table=topic).batches == 0
