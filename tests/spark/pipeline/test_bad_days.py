@@ -17,6 +17,7 @@ import pytest
 
 from cloudevents_kafka.spark.pipeline import FolderFailed, PipelineFailed, WrongCheckpoint
 from cloudevents_kafka.spark.pipeline._store import LocalStore
+from cloudevents_kafka.spark.pipeline._table_names import table_in_folder
 
 from .lake import Lake, produce
 
@@ -184,29 +185,34 @@ SETTINGS = {
     "spark.sql.columnNameOfCorruptRecord": "id",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "1",
     "spark.sql.legacy.timeParserPolicy": "LEGACY",
+    "spark.sql.legacy.parquet.nanosAsLong": "true",
     "spark.sql.parquet.datetimeRebaseModeInWrite": "LEGACY",
+    "spark.sql.parquet.int96RebaseModeInWrite": "LEGACY",
     "spark.sql.parquet.outputTimestampType": "INT96",
     "spark.sql.parquet.writeLegacyFormat": "true",
     "spark.sql.session.timeZone": "Pacific/Kiritimati",
     "spark.sql.shuffle.partitions": "1",
+    "spark.sql.sources.default": "json",
     "spark.sql.sources.partitionOverwriteMode": "dynamic",
+    "spark.sql.storeAssignmentPolicy": "LEGACY",
     "spark.sql.timestampType": "TIMESTAMP_NTZ",
 }
 
 
-def test_other_settings_of_the_session(lake: Lake, tmp_path: Path) -> None:
+@pytest.mark.parametrize("to", ["parquet", *_release("delta", "iceberg")])
+def test_other_settings_of_the_session(lake: Lake, tmp_path: Path, to: Any) -> None:
     """Tables do not depend on the settings of the session in which they are written."""
     other = Lake.copy_to(lake, tmp_path / "other")
     lake.out = tmp_path / "default"
     produce(lake.broker, lake.topic, 5)
     producer_of_broken(lake)
-    lake.run()
+    lake.run(to=to)
     conf = lake.spark.conf
     before = {name: conf.get(name, None) for name in SETTINGS}
     try:
         for name, value in SETTINGS.items():
             conf.set(name, value)
-        summary = other.run()
+        summary = other.run(to=to)
         after = {name: conf.get(name) for name in SETTINGS}
     finally:
         for name, old in before.items():
@@ -214,12 +220,19 @@ def test_other_settings_of_the_session(lake: Lake, tmp_path: Path) -> None:
     assert after == SETTINGS  # the user's settings stay
     assert (summary.counts.events, summary.counts.quarantined) == (5, 1)
     for table in ("events", "quarantine"):
-        tables = [
-            ds.dataset(where / table, partitioning="hive").to_table() for where in (lake.out, other.out)
-        ]
+        tables = [_read(lake, to, where / table) for where in (lake.out, other.out)]
         assert tables[0].schema == tables[1].schema
         rows = [sorted(map(repr, found.to_pylist())) for found in tables]
         assert rows[0] == rows[1]
+
+
+def _read(lake: Lake, to: Any, folder: Path) -> Any:
+    """Return the rows of a table as pyarrow's."""
+    if to == "parquet":
+        return ds.dataset(folder, partitioning="hive").to_table()
+    table: Any = table_in_folder(lake.spark, to, f"file://{folder}")
+    assert table.exists()
+    return lake.spark.table(table._sql_name).toArrow()
 
 
 def producer_of_broken(lake: Lake) -> None:
