@@ -53,7 +53,7 @@ report: $(INSTALLED)
 
 # Fewer examples of each property than `make test` tries.
 check: lint
-	@EXAMPLES=0.2 $(PY) -m pytest -n 4 --dist worksteal \
+	@EXAMPLES=0.2 $(PY) -m pytest -n $(WORKERS) --dist worksteal \
 	    -m "not broker and not spark and not legacy and not peer and not release" $(PYTEST_FLAGS)
 
 lint: $(CHECKED)
