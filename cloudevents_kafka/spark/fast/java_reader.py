@@ -79,6 +79,11 @@ def few_sql(text: str, most_bytes: int) -> str:
     return f"{_CATALOG}.few({text}, {most_bytes})"
 
 
+def foreign_sql(headers: str) -> str:
+    """Return SQL for the headers that are not of an event, null if there are none."""
+    return f"{_CATALOG}.foreign({headers})"
+
+
 def catalog_settings() -> dict[str, str]:
     """Return the three settings of the Java function; the class is last, as it must be set last."""
     return {
@@ -101,7 +106,7 @@ def _has_function(spark: SparkSession) -> bool:
             _add_function(spark, is_local=is_local)
         # Planned, not run: fails if the classes are missing.
         coalesce = coalesce_sql("NULL", "NULL", lenient=True)
-        _ = spark.sql(f"SELECT {coalesce}, {few_sql('NULL', 0)}").schema
+        _ = spark.sql(f"SELECT {coalesce}, {few_sql('NULL', 0)}, {foreign_sql('NULL')}").schema
     except _errors() as error:
         if not is_set:
             spark.conf.unset(_SETTING)

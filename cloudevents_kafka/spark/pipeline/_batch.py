@@ -4,8 +4,9 @@
 a whole: several tables, each with a commit of its own; another topic; a function.
 
 Rows that the Java function reads are written at once, without Python in the plan. The few that it
-leaves come to the driver with the counts, and are decoded apart. If these are too many, they are read
-a second time; where many rows need Python, it decodes all of them, and they are kept meanwhile.
+leaves come to the driver with the counts, and are decoded there. If these are too many, they are read
+a second time; where many rows need Python, it decodes all of them in the pass that writes the events, and
+the few other records come to the driver. Where these are many, all rows are kept meanwhile.
 """
 
 from __future__ import annotations
@@ -45,16 +46,20 @@ from cloudevents_kafka.spark.pipeline._tables import (
     table_of,
     tolerated_rules,
 )
-from cloudevents_kafka.spark.schema import FROM_JSON, HEADERS
+from cloudevents_kafka.spark.schema import FROM_JSON, HEADERS, error_schema, event_schema, wire_schema
+from cloudevents_kafka.spark.udf import decode_packed
 
 _READ: Final = PREFIX + "read"
 _LEFT: Final = PREFIX + "left"
 _MOST_BYTES: Final = 8 << 20  # of the rows that come to the driver
 _LARGE_SHARE: Final = 0.25  # of rows that need Python; from here on it decodes all
+_MOST_IN_DRIVER: Final = 5_000  # rows that are decoded in the driver
 _PACKED: Final = (
     "topic string, partition int, offset long, micros long, key binary, value binary, "
     f"headers {HEADERS.simpleString()}"
 )
+_PACKED_ERROR: Final = f"{_PACKED}, error {error_schema().simpleString()}"
+_RECORD: Final = "topic, partition, offset, unix_micros(timestamp) AS micros, key, value, headers"
 
 
 # Takes the events of a batch, its other records, and its counts.
@@ -79,6 +84,7 @@ class BatchWriter:
         self._date_of = date_of
         self._tasks = tasks
         self._share = 0.0
+        self._has_many_errors = False
 
     def starts_in_java(self, records: DataFrame) -> bool:
         """Return whether the next batch is read in Java first, rather than all of it in Python."""
@@ -103,7 +109,7 @@ class BatchWriter:
         rows = _Rows(offsets, self._date_of, lenient, routes or {})
         records = self._limit_tasks(records, offsets)
         if not in_java:
-            return self._write_decoded(self._decode(records, rows), rows, tables)
+            return self._write_in_python(records, rows, tables)
         reading = _Reading(records, rows)
         if not tables.append(EVENTS, reading.events):
             _run(reading.events)
@@ -161,6 +167,22 @@ class BatchWriter:
         self._share = left / counts.read if counts.read else 0.0
         return left
 
+    def _write_in_python(self, records: DataFrame, rows: _Rows, tables: Tables) -> BatchCounts:
+        """Write the events and the other records, all decoded in Python, and return the counts."""
+        decoded = self._decode(records, rows)
+        if self._has_many_errors or reader_sql(records) is None:
+            counts = self._write_decoded(decoded, rows, tables)
+            self._has_many_errors = counts.quarantined > _MOST_IN_DRIVER
+            return counts
+        decoding = _Decoding(decoded, rows)
+        if not tables.append(EVENTS, decoding.events):
+            _run(decoding.events)
+        counts = decoding.counts()
+        if counts.quarantined:
+            self._has_many_errors = counts.quarantined > _MOST_IN_DRIVER
+            tables.append(QUARANTINE, decoding.quarantine(counts.quarantined))
+        return counts
+
     def _write_decoded(
         self, decoded: DataFrame, rows: _Rows, tables: Tables, *, is_rest: bool = False
     ) -> BatchCounts:
@@ -192,17 +214,20 @@ class _Rows:
     def events(self, decoded: DataFrame) -> DataFrame:
         return self.select(decoded.where(F.col("error").isNull()))
 
-    def select(self, events: DataFrame) -> DataFrame:
-        return select_events(events, self.date_of, lenient=self.lenient, routes=self.routes)
+    def select(self, events: DataFrame, *also: str, by_java: bool = False) -> DataFrame:
+        """Return the columns of the table, and others after them; ``by_java`` uses the Java functions."""
+        return select_events(
+            events, self.date_of, lenient=self.lenient, routes=self.routes, also=also, by_java=by_java
+        )
 
-    def labels(self, is_event: Column, column: Callable[[str], Column]) -> dict[str, Labels]:
-        """Return the labels by which events are counted, which have these columns."""
-        labels = {"event": Labels(is_event, column("type"), column("mode"))}
+    def labels(self, is_event: Column) -> dict[str, Labels]:
+        """Return the labels by which events are counted."""
+        labels = {"event": Labels(is_event, F.col("type"), F.col("mode"))}
         if self.lenient:
-            tolerated = column(TOLERATED)
+            tolerated = F.col(TOLERATED)
             labels[TOLERATED] = Labels(tolerated.isNotNull(), F.lit(""), tolerated_rules(tolerated))
         if self.routes:
-            labels["table"] = Labels(is_event, F.lit(""), table_of(column("type"), self.routes))
+            labels["table"] = Labels(is_event, F.lit(""), table_of(F.col("type"), self.routes))
         return labels
 
 
@@ -220,16 +245,17 @@ class _Reading:
         self._records = records
         self._read = _read_in_java(records, sql)
         self._observation = Observation()
-        event = F.col(_READ)
-        observed = self._read.observe(
+        # The columns of the table are selected first: value and headers are not copied for the counts.
+        read = self._read.select(f"{_READ}.*", *map(F.col, KAFKA_COLUMNS), _LEFT)
+        event = F.col("id")
+        observed = rows.select(read, _LEFT, by_java=True).observe(
             self._observation,
             F.count(F.lit(1)).alias("records"),
             F.count(event).alias("events"),
             F.to_json(F.collect_list(_LEFT)).alias("left"),
-            *metrics(rows.offsets, rows.labels(event.isNotNull(), event.getField)),
+            *metrics(rows.offsets, rows.labels(event.isNotNull())),
         )
-        events = observed.where(event.isNotNull()).select(f"{_READ}.*", *map(F.col, KAFKA_COLUMNS))
-        self.events = rows.select(events)
+        self.events = observed.where(event.isNotNull()).drop(_LEFT)
 
     def counts(self) -> BatchCounts:
         """Return the counts, after the events were read; all other records are left."""
@@ -245,10 +271,44 @@ class _Reading:
     def rest(self, left: int) -> DataFrame:
         """Return the records that Java leaves, decoded in Python."""
         packed = json.loads(self._observation.get["left"])
+        if len(packed) == left <= _MOST_IN_DRIVER:
+            return _decode_in_driver(self._records, packed, lenient=self._rows.lenient)
         if len(packed) == left:
             return self._rows.decode(_unpack(self._records, packed))
         read_again = self._read.where(F.col(_READ).isNull())
         return self._rows.decode(read_again.select(*KAFKA_COLUMNS))
+
+
+class _Decoding:
+    """The rows of a batch that Python decodes: the events, the counts, and the other records."""
+
+    def __init__(self, decoded: DataFrame, rows: _Rows) -> None:
+        self._rows = rows
+        self._decoded = decoded
+        self._observation = Observation()
+        text = f"CASE WHEN error IS NOT NULL THEN to_json(struct({_RECORD}, error)) END"
+        packed = decoded.selectExpr("*", f"{few_sql(text, _MOST_BYTES)} AS {_LEFT}")
+        observed = rows.select(packed, "error", _LEFT, by_java=True).observe(
+            self._observation,
+            F.count(F.lit(1)).alias("records"),
+            F.to_json(F.collect_list(_LEFT)).alias("left"),
+            *metrics(rows.offsets, _all_labels(rows)),
+        )
+        self.events = observed.where(F.col("error").isNull()).drop("error", _LEFT)
+
+    def counts(self) -> BatchCounts:
+        """Return the counts, after the events were read."""
+        return _all_counts(self._observation.get, self._rows)
+
+    def quarantine(self, number: int) -> DataFrame:
+        """Return the rows of the quarantine, of which there are so many."""
+        packed = json.loads(self._observation.get["left"])
+        if len(packed) < number:
+            return _quarantine(self._decoded)
+        texts = self._decoded.sparkSession.createDataFrame([(text,) for text in packed], "text string")
+        row = texts.coalesce(1).select(F.from_json("text", _PACKED_ERROR, FROM_JSON).alias("row"))
+        rows = row.select("row.*").withColumn("timestamp", F.timestamp_micros("micros"))
+        return select_quarantine(rows)
 
 
 @contextmanager
@@ -266,25 +326,29 @@ def _kept(rows: DataFrame) -> Iterator[DataFrame]:
 def _counted(decoded: DataFrame, rows: _Rows) -> Iterator[tuple[DataFrame, BatchCounts]]:
     """Yield rows of events and errors, kept within this block, and their counts."""
     observation = Observation()
-    is_event = F.col("error").isNull()
-    labels = {
-        **rows.labels(is_event, F.col),
-        "error": Labels(~is_event, F.col("error.verdict"), error_rule()),
-    }
     total = F.count(F.lit(1)).alias("records")
-    with _kept(decoded.observe(observation, total, *metrics(rows.offsets, labels))) as kept:
-        found = observation.get
-        by_type, by_reason = label_counts(found, "event"), label_counts(found, "error")
-        counts = BatchCounts(
-            read=found["records"],
-            events=_total(by_type),
-            quarantined=_total(by_reason),
-            by_type=by_type,
-            by_reason=by_reason,
-            **_other_counts(found),
-            offsets=partition_counts(found, rows.offsets),
-        )
-        yield kept, counts
+    with _kept(decoded.observe(observation, total, *metrics(rows.offsets, _all_labels(rows)))) as kept:
+        yield kept, _all_counts(observation.get, rows)
+
+
+def _all_labels(rows: _Rows) -> dict[str, Labels]:
+    """Return the labels by which events and other records are counted."""
+    is_event = F.col("error").isNull()
+    errors = Labels(~is_event, F.col("error.verdict"), error_rule())
+    return {**rows.labels(is_event), "error": errors}
+
+
+def _all_counts(found: Mapping[str, Any], rows: _Rows) -> BatchCounts:
+    by_type, by_reason = label_counts(found, "event"), label_counts(found, "error")
+    return BatchCounts(
+        read=found["records"],
+        events=_total(by_type),
+        quarantined=_total(by_reason),
+        by_type=by_type,
+        by_reason=by_reason,
+        **_other_counts(found),
+        offsets=partition_counts(found, rows.offsets),
+    )
 
 
 def _run(rows: DataFrame) -> None:
@@ -322,9 +386,23 @@ def _other_counts(found: Mapping[str, Any]) -> dict[str, Any]:
 def _read_in_java(records: DataFrame, sql: str) -> DataFrame:
     """Return the Kafka columns, the events that Java reads, and the text of some rows that it leaves."""
     read = records.selectExpr(f"{sql} AS {_READ}", *KAFKA_COLUMNS)
-    row = "struct(topic, partition, offset, unix_micros(timestamp) AS micros, key, value, headers)"
-    left = few_sql(f"CASE WHEN {_READ} IS NULL THEN to_json({row}) END", _MOST_BYTES)
+    left = few_sql(f"CASE WHEN {_READ} IS NULL THEN to_json(struct({_RECORD})) END", _MOST_BYTES)
     return read.selectExpr(_READ, f"{left} AS {_LEFT}", *KAFKA_COLUMNS)
+
+
+def _decode_in_driver(records: DataFrame, packed: list[str], *, lenient: bool) -> DataFrame:
+    """Return the rows of `decode_events` for rows in texts, which are decoded in this process."""
+    texts = [(text, decode_packed(text, lenient=lenient)) for text in packed]
+    rows = records.sparkSession.createDataFrame(texts, "record string, event string").coalesce(1)
+    rows = rows.select(
+        F.from_json("record", _PACKED, FROM_JSON).alias("record"),
+        F.from_json("event", wire_schema(lenient=lenient), FROM_JSON).alias("event"),
+    )
+    fields = {name: F.col(f"event.{name}") for name in event_schema(lenient=lenient).names}
+    fields |= {name: F.col(f"record.{name}") for name in KAFKA_COLUMNS if name != "timestamp"}
+    fields["time"] = F.timestamp_micros(fields["time"])
+    fields["timestamp"] = F.timestamp_micros("record.micros")
+    return rows.select(*(column.alias(name) for name, column in fields.items()))
 
 
 def _unpack(records: DataFrame, packed: list[str]) -> DataFrame:

@@ -20,6 +20,7 @@ from cloudevents_kafka.spark.pipeline._counts import OTHERS, CountMismatch, Part
 from cloudevents_kafka.spark.pipeline._offsets import OffsetRanges, format_ranges, iter_partitions
 
 _MAX_LABELS: Final = 10_000
+_MOST_COLUMNS: Final = 16  # one for each partition; more partitions are a histogram
 _HASH_BITS: Final = 48  # a double has 53
 
 
@@ -36,10 +37,11 @@ def metrics(offsets: OffsetRanges, labels: Mapping[str, Labels]) -> list[Column]
     """Return the aggregates of records with these offsets: by partition, and by each kind of labels."""
     number = _partition_number(offsets)
     partitions = max(2, sum(1 for _ in iter_partitions(offsets)))
-    columns = [
-        F.count_if(number.isNull()).alias("outside"),
-        _bins(number, partitions).alias("partitions"),
-    ]
+    columns = [F.count_if(number.isNull()).alias("outside")]
+    if partitions <= _MOST_COLUMNS:
+        columns += [F.count_if(number == place).alias(f"partition_{place}") for place in range(partitions)]
+    else:
+        columns.append(_bins(number, partitions).alias("partitions"))
     for kind, of in labels.items():
         code = F.xxhash64(of.outer, of.inner).bitwiseAND(F.lit((1 << _HASH_BITS) - 1))
         outer = F.substring(of.outer, 1, MAX_KEY_LENGTH).alias("outer")
@@ -93,10 +95,10 @@ def partition_counts(
             "were read: the checkpoint was changed while it is in use. "
             "Start again; if that does not help, land into a fresh folder with a fresh checkpoint"
         )
-    bins = _parse(observed["partitions"])
+    bins = _parse(observed["partitions"]) if "partitions" in observed else Counter[int]()
     counts: dict[str, dict[str, PartitionCounts]] = {}
     for number, (topic, partition, range_) in enumerate(iter_partitions(offsets)):
-        records = bins[number]
+        records = observed.get(f"partition_{number}", bins[number])
         if records > range_.end - range_.start:
             raise CountMismatch(
                 f"{topic}[{partition}]@{range_.start} to {range_.end - 1} must have at most "

@@ -5,13 +5,14 @@ If the events have several tables, `TABLE` names that of each row until it is wr
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Any, Final, Literal
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
 
+from cloudevents_kafka.spark.fast.java_reader import foreign_sql
 from cloudevents_kafka.spark.pipeline._offsets import OffsetRanges, iter_partitions
 from cloudevents_kafka.spark.pipeline._routes import EVENTS, TABLE, route_regex
 
@@ -86,23 +87,32 @@ def select_events(
     *,
     lenient: bool = False,
     routes: Mapping[str, str] | None = None,
+    also: Sequence[str] = (),
+    by_java: bool = False,
 ) -> DataFrame:
     """Return the columns of events; the last is that of their folders.
 
     ``records`` are events with all Kafka columns. An event keeps its foreign headers only. If they were
     read leniently, what was tolerated is the last column but one. With ``routes`` the first is `TABLE`.
+    Columns of ``also`` come after all. ``by_java`` is whether the session has the Java functions.
     """
-    foreign = F.filter("headers", lambda header: ~_is_event_header(header["key"]))
     stamp = F.coalesce("time", "timestamp") if date_of == "time" else F.col("timestamp")
     table = [table_of(F.col("type"), routes).alias(TABLE)] if routes else []
     return records.select(
         *table,
         *EVENT_COLUMNS,
         *RECORD_COLUMNS,
-        F.when(F.size(foreign) > 0, foreign).alias("headers"),
+        (F.expr(foreign_sql("headers")) if by_java else _foreign(F.col("headers"))).alias("headers"),
         *([TOLERATED] if lenient else []),
         utc_date(stamp).alias(date_column(date_of)),
+        *also,
     )
+
+
+def _foreign(headers: Column) -> Column:
+    """Return the headers that are not of an event, or null if there are none."""
+    foreign = F.filter(headers, lambda header: ~_is_event_header(header["key"]))
+    return F.when(F.size(foreign) > 0, foreign)
 
 
 def _is_event_header(name: Column) -> Column:

@@ -12,12 +12,14 @@ import pyarrow.dataset as ds
 import pytest
 
 from cloudevents_kafka import Event, Record, to_record
+from cloudevents_kafka.spark.fast.java_reader import foreign_sql, reader_sql
 from cloudevents_kafka.spark.pipeline import _batch
 from cloudevents_kafka.spark.pipeline._batch import BatchWriter
 from cloudevents_kafka.spark.pipeline._counts import OTHERS, BatchCounts, CountMismatch
 from cloudevents_kafka.spark.pipeline._observed import label_counts
 from cloudevents_kafka.spark.pipeline._offsets import OffsetRange, OffsetRanges
 from cloudevents_kafka.spark.pipeline._parquet import ParquetFiles
+from cloudevents_kafka.spark.pipeline._tables import _foreign
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -113,12 +115,16 @@ def test_rows_and_counts(session: SparkSession, tmp_path: Path, records: list[Re
 
 def test_many_rows_for_python(session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows for Python that are too many for the driver are read again; then Python decodes all rows."""
-    monkeypatch.setattr(_batch, "_MOST_BYTES", 500)
+    monkeypatch.setattr(_batch, "_MOST_BYTES", 50)
+    monkeypatch.setattr(_batch, "_MOST_IN_DRIVER", 0)
     writer = BatchWriter(date_of="timestamp", tasks=2)
     records = [*events(20), *avro(20), BAD]
     first = write(session, records, tmp_path / "first", writer)
-    monkeypatch.setattr(_batch, "reader_sql", lambda df: pytest.fail("Java reads"))
-    assert write(session, records, tmp_path / "second", writer) == first
+    monkeypatch.setattr(_batch, "_Reading", lambda *_: pytest.fail("Java reads"))
+    assert write(session, records, tmp_path / "read-again", writer) == first
+    assert writer._has_many_errors
+    writer._share = 1
+    assert write(session, records, tmp_path / "kept", writer) == first
 
 
 def test_rows_are_read_in_java_again(session: SparkSession, tmp_path: Path) -> None:
@@ -167,3 +173,27 @@ def test_records_that_are_read_twice(session: SparkSession, tmp_path: Path) -> N
     writer = BatchWriter(date_of="timestamp", tasks=2)
     with pytest.raises(CountMismatch, match=r"must have at most \d records, got \d+: some were read twice"):
         writer.write(rows.unionAll(rows), offsets, ParquetFiles(session, f"file://{tmp_path}"), in_java=True)
+
+
+HEADERS_OF_ROWS = (
+    "null",
+    "array()",
+    "array(struct('ce_id', x'31'), struct('content-type', x'31'))",
+    "array(struct('a', x'00'), struct('ce_id', x'31'), struct('Content-Type', null), struct('ce', x''))",
+    "array(null, struct(null, x'31'), struct('CE_id', x'31'))",
+)
+
+
+def test_foreign_headers(session: SparkSession) -> None:
+    """The Java function returns the headers that the expression of Spark does."""
+    from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
+
+    type_ = "array<struct<key:string,value:binary>>"
+    texts = (f"select {n} as n, cast({text} as {type_}) as headers" for n, text in enumerate(HEADERS_OF_ROWS))
+    df = session.sql(" union all ".join(texts))
+    assert reader_sql(df.selectExpr("headers", "x'' as value")) is not None  # adds the function
+    both = df.selectExpr("n", f"{foreign_sql('headers')} as java", "headers")
+    rows = both.select("n", "java", _foreign(F.col("headers")).alias("spark")).collect()
+    assert len(rows) == len(HEADERS_OF_ROWS)
+    assert [row["java"] for row in rows] == [row["spark"] for row in rows]
+    assert sum(row["java"] is not None for row in rows) == 2

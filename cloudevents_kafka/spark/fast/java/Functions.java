@@ -1,9 +1,11 @@
 package cloudevents_kafka.spark;
 
+import java.util.Arrays;
 import org.apache.spark.TaskContext;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.analysis.NoSuchFunctionException;
 import org.apache.spark.sql.catalyst.util.ArrayData;
+import org.apache.spark.sql.catalyst.util.GenericArrayData;
 import org.apache.spark.sql.connector.catalog.FunctionCatalog;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.functions.BoundFunction;
@@ -18,7 +20,7 @@ import org.apache.spark.unsafe.types.UTF8String;
 
 /**
  * A catalog of Spark with the functions {@code read}, {@code coalesce}, each also for lenient reading,
- * and {@code few}.
+ * {@code few} and {@code foreign}.
  *
  * Spark compiles calls of their static methods {@code invoke} into its own code. The types of
  * their columns are options of the catalog, in JSON, which, unlike DDL, does not depend on the
@@ -44,7 +46,7 @@ public final class Functions implements FunctionCatalog {
         return new Identifier[] {
             Identifier.of(namespace, "read"), Identifier.of(namespace, "read_lenient"),
             Identifier.of(namespace, "coalesce"), Identifier.of(namespace, "coalesce_lenient"),
-            Identifier.of(namespace, "few"),
+            Identifier.of(namespace, "few"), Identifier.of(namespace, "foreign"),
         };
     }
 
@@ -53,6 +55,7 @@ public final class Functions implements FunctionCatalog {
             if ("read".equals(identifier.name())) return new Read("read", DataType.fromJson(row));
             if ("read_lenient".equals(identifier.name())) return new ReadLenient(lenient(row));
             if ("few".equals(identifier.name())) return new Few();
+            if ("foreign".equals(identifier.name())) return new Foreign();
             if ("coalesce".equals(identifier.name())) {
                 return new Coalesce("coalesce", DataType.fromJson(row), DataType.fromJson(wire));
             }
@@ -68,6 +71,15 @@ public final class Functions implements FunctionCatalog {
         StructType problem = new StructType().add("attribute", DataTypes.StringType)
             .add("rule", DataTypes.StringType).add("clause", DataTypes.StringType);
         return ((StructType) DataType.fromJson(type)).add("tolerated", DataTypes.createArrayType(problem));
+    }
+
+    /** Return the type of a record's headers. */
+    private static DataType headersType() {
+        StructField[] header = {
+            DataTypes.createStructField("key", DataTypes.StringType, true),
+            DataTypes.createStructField("value", DataTypes.BinaryType, true),
+        };
+        return DataTypes.createArrayType(DataTypes.createStructType(header));
     }
 
     /** A function of events; Spark finds its code, a static method {@code invoke}, in the class itself. */
@@ -112,12 +124,9 @@ public final class Functions implements FunctionCatalog {
         }
 
         public DataType[] inputTypes() {
-            StructField[] header = {
-                DataTypes.createStructField("key", DataTypes.StringType, true),
-                DataTypes.createStructField("value", DataTypes.BinaryType, true),
+            return new DataType[] {
+                DataTypes.BinaryType, headersType(), DataTypes.StringType, DataTypes.StringType,
             };
-            DataType headers = DataTypes.createArrayType(DataTypes.createStructType(header));
-            return new DataType[] {DataTypes.BinaryType, headers, DataTypes.StringType, DataTypes.StringType};
         }
     }
 
@@ -190,6 +199,39 @@ public final class Functions implements FunctionCatalog {
 
         public boolean isDeterministic() {
             return false;
+        }
+    }
+
+    /** {@code foreign(headers)}: the headers that are not of an event, null if there are none. */
+    public static final class Foreign extends Function {
+        private static final UTF8String PREFIX = UTF8String.fromString("ce_");
+        private static final UTF8String CONTENT_TYPE = UTF8String.fromString("content-type");
+
+        Foreign() {
+            super("foreign", headersType());
+        }
+
+        public static ArrayData invoke(ArrayData headers) {
+            if (headers == null) return null;
+            Object[] found = null;
+            int count = 0;
+            for (int i = 0; i < headers.numElements(); i++) {
+                if (headers.isNullAt(i)) continue;
+                InternalRow header = headers.getStruct(i, 2);
+                UTF8String name = header.getUTF8String(0);
+                if (name == null || name.startsWith(PREFIX) || name.equals(CONTENT_TYPE)) continue;
+                if (found == null) found = new Object[headers.numElements() - i];
+                found[count++] = header;
+            }
+            return found == null ? null : new GenericArrayData(Arrays.copyOf(found, count));
+        }
+
+        public String description() {
+            return "foreign(headers): the headers that are not of an event, null if there are none";
+        }
+
+        public DataType[] inputTypes() {
+            return new DataType[] {headersType()};
         }
     }
 }
