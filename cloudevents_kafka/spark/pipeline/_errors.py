@@ -37,6 +37,10 @@ _ADVICE: Final = {
         "a Python process of Spark ended: it was killed, perhaps because memory ran out; start again: all "
         "landed batches are complete"
     ),
+    "too large": (
+        "a record is larger than the producer or the topic allows: raise kafka.max.request.size "
+        "(-X kafka.max.request.size=…) and the topic's max.message.bytes; then start again"
+    ),
     "memory": (
         "Spark ran out of memory: read fewer records at a time (--max-records), "
         "or raise the limit (-X spark.driver.memory=4g)"
@@ -47,6 +51,8 @@ _METRICS: Final = r"IterableOps\.map\(.*Option\.get\(\)\" is null"
 _PATTERNS: Final = (
     (r"KAFKA_DATA_LOSS|[Ss]ome data may have been lost|failOnDataLoss", "expired"),
     (r"UnknownTopicOrPartition|does not host this topic-partition", "no topic"),
+    (r"not present in metadata after", "no topic"),
+    (r"RecordTooLargeException|MessageSizeTooLarge", "too large"),
     (r"SaslAuthentication|SslAuthentication|AuthorizationException", "refused"),
     (r"TimeoutException|No resolvable bootstrap urls", "no broker"),
     (r"Concurrent update to the log|CONCURRENT_STREAM_LOG_UPDATE", "two writers"),

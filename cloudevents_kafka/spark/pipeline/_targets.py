@@ -39,14 +39,15 @@ def open_landing(
     if options.to == "kafka":
         topic, producer = str(options.table), options.producer_options()
         return TopicLanding(store, topic, options.tables, mode=options.mode, producer=producer)
+    manifests = ConnectManifests(store) if is_connect(spark) else Manifests(store)
     if options.table is None:
-        _check_folders(store, options.to, options.tables)
+        if manifests.begun() is None:  # otherwise there may be files of a first commit that was killed
+            _check_folders(store, options.to, options.tables)
         open_table = _in_folder(spark, options.to, store)
     else:
         open_table = _in_catalog(spark, options.to, options.table)
     for table in TABLES:
         open_table(table)  # raises the error of a session that has no such format
-    manifests = ConnectManifests(store) if is_connect(spark) else Manifests(store)
     return TableLanding(store, options.to, open_table, options.tables, manifests)
 
 

@@ -34,6 +34,17 @@ def test_parquet() -> None:
         start()
 
 
+def test_function_and_topics() -> None:
+    """A function with state of this process, and topics, which have no commits, are refused."""
+    options = PipelineOptions(bootstrap_servers="b:1", topics=("t",), out="/lake")
+    with pytest.raises(
+        NotOnConnect, match="each_batch must be None on Spark Connect: batches land in a process"
+    ):
+        EventPipeline(options, spark=ConnectSession(), each_batch=print).start()  # type: ignore[arg-type]
+    with pytest.raises(NotOnConnect, match="must be delta or iceberg on Spark Connect, got kafka"):
+        start(to="kafka", table="copy")
+
+
 @pytest.mark.parametrize(
     ("name", "options"),
     [("out", {"out": "lake"}), ("out", {"out": "~/lake"}), ("checkpoint", {"checkpoint": "./c"})],

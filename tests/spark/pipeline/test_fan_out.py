@@ -155,6 +155,21 @@ def kill_after(step: int, patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Manifests, "add", die)
 
 
+def test_killed_before_the_first_commit(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files of a first commit that was killed do not make the next start refuse the folder."""
+    records = send(lake, 1)
+
+    def die(self: TableBatch, table: str, rows: DataFrame, *_: Any) -> bool:
+        rows.write.partitionBy("record_date").parquet(f"file://{lake.out}/{table}")
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(TableBatch, "append", die)
+        with pytest.raises(PipelineFailed):
+            lake.run(to="delta")
+    check(lake, "delta", lake.run(to="delta", tables=ROUTES), records)
+
+
 @pytest.mark.parametrize("to", ["parquet", pytest.param("delta", marks=pytest.mark.release)])
 def test_python_reads_all(lake: Lake, monkeypatch: pytest.MonkeyPatch, to: str) -> None:
     """The tables are the same if Python reads a whole batch."""

@@ -37,6 +37,14 @@ ModuleNotFoundError: No module named 'y'
             "Caused by: org.apache.kafka.common.errors.TimeoutException: Timed out waiting",
             "no broker answered",
         ),
+        (
+            "Caused by: org.apache.kafka.TimeoutException: Topic x not present in metadata after",
+            "the topic does not exist",
+        ),
+        (
+            "Caused by: org.apache.kafka.common.errors.RecordTooLargeException: The message is 2 bytes",
+            "raise kafka.max.request.size",
+        ),
         ("Caused by: org.apache.kafka.common.errors.SaslAuthenticationException: x", "refused"),
         ("java.lang.OutOfMemoryError: Java heap space", "--max-records"),
         (
