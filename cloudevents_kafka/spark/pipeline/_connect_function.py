@@ -32,6 +32,11 @@ if TYPE_CHECKING:
 _PLAN_CACHE: Final = "spark.connect.session.planCache.enabled"
 
 
+def run_tag(run: str) -> str:
+    """Return the tag of what the server executes for a run, by which the client can interrupt it."""
+    return f"cloudevents-kafka-{run}"
+
+
 class StopRequested(Exception):
     """Raised on the server to prevent another batch."""
 
@@ -116,6 +121,7 @@ class BatchFunction:
         from cloudevents_kafka.spark.pipeline._batch import BatchWriter
 
         register_all(self._registered)
+        spark.addTag(run_tag(self._run))
         # It would return tables and folders as they were in an earlier run.
         spark.conf.set(_PLAN_CACHE, "false")
         options = self._options

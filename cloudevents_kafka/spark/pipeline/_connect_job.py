@@ -18,7 +18,13 @@ import msgspec
 from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.registry import registered
 from cloudevents_kafka.spark.fast.java_reader import reader_sql
-from cloudevents_kafka.spark.pipeline._connect_function import BatchFunction, Failure, Landed, Mailbox
+from cloudevents_kafka.spark.pipeline._connect_function import (
+    BatchFunction,
+    Failure,
+    Landed,
+    Mailbox,
+    run_tag,
+)
 from cloudevents_kafka.spark.pipeline._connect_shipping import ship
 from cloudevents_kafka.spark.pipeline._errors import NotOnConnect, PipelineFailed
 from cloudevents_kafka.spark.pipeline._job import Job
@@ -104,6 +110,10 @@ class ConnectJob(Job):
 
     def _raise(self, error: Exception) -> None:
         self._receive()
+        if self._mailbox.get("busy") is not None:
+            # Its process was killed, but the server may still execute what it has asked for.
+            self._spark.interruptTag(run_tag(self._run))
+            self._mailbox.remove("busy")
         failure = self._mailbox.get("error")
         if failure is not None:
             self._error = _as_error(msgspec.json.decode(failure, type=Failure))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from cloudevents_kafka.spark.pipeline._connect_store import is_connect
 from cloudevents_kafka.spark.pipeline._offsets import OffsetRanges, format_ranges
 from cloudevents_kafka.spark.pipeline._sink import (
     KEEP_HOURS,
@@ -130,10 +131,10 @@ class DeltaTable(Table):
 
     def _last_number(self, key: str) -> int | None:
         """Return the number of the last batch of a key; None before the first batch, and on Spark Connect."""
-        jvm: Any = getattr(self._spark, "_jvm", None)
-        if jvm is None:  # Connect has no access to Delta's snapshots: history and rows decide
+        if is_connect(self._spark):  # it has no access to Delta's snapshots: history and rows decide
             return None
-        session: Any = self._spark._jsparkSession  # noqa: SLF001  # the only way to Delta's snapshots
+        jvm: Any = self._spark._jvm  # noqa: SLF001  # the only way to Delta's snapshots
+        session: Any = self._spark._jsparkSession  # noqa: SLF001
         log = jvm.org.apache.spark.sql.delta.DeltaLog
         snapshot = log.forTableWithSnapshot(session, self._location()).productElement(1)
         found = snapshot.transactions().get(key)
@@ -177,8 +178,25 @@ class DeltaTable(Table):
                 if existing is None:
                     writer = writer.partitionBy(PARTITION_COLUMN)
                 writer.save(self._url)
+        if key not in self._last and not self._is_committed(rows, key, number):
+            return False
         self._last[key] = number
         return True
+
+    def _is_committed(self, rows: DataFrame, key: str, number: int) -> bool:
+        """Return whether Delta has committed rows: it skips a number that is not higher than the last one.
+
+        `has_batch` notices that before, except on Spark Connect, where it does not see the last number.
+        """
+        if not is_connect(self._spark) or self._find_commit(key, number) is not None:
+            return True
+        if not rows.isEmpty():
+            raise WrongTable(
+                f"the table {self.name} has a later batch of this pipeline than {number}, but not the "
+                f"records of batch {number}: the notes of its batches or its checkpoint were set back or "
+                "removed. Restore them, or land into a fresh table with a fresh checkpoint"
+            )
+        return False
 
     def _with_columns(self, existing: StructType, wanted: StructType) -> StructType:
         """Return the schema of the table, to which columns that may be missing were added."""

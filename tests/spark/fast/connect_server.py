@@ -30,8 +30,10 @@ def environment() -> dict[str, str]:
 
 
 @contextmanager
-def connect_server(folder: Path, settings: Mapping[str, str], *options: str) -> Iterator[str]:
-    """Start a server and yield its URL."""
+def connect_server(
+    folder: Path, settings: Mapping[str, str], *options: str, variables: Mapping[str, str] | None = None
+) -> Iterator[str]:
+    """Start a server and yield its URL; ``variables`` are its environment."""
     import pyspark
 
     port = free_port()
@@ -56,7 +58,11 @@ def connect_server(folder: Path, settings: Mapping[str, str], *options: str) -> 
     log = folder / "server.log"
     with log.open("wb") as output:
         process = subprocess.Popen(
-            command, stdout=output, stderr=output, cwd=folder, env={**environment(), "SPARK_HOME": str(home)}
+            command,
+            stdout=output,
+            stderr=output,
+            cwd=folder,
+            env={"SPARK_HOME": str(home), **(variables or environment())},
         )
     try:
         wait_for(port, process, log)

@@ -12,8 +12,10 @@ from typing import Any
 
 import msgspec
 from pyspark.sql import SparkSession
+from spark.pipeline.batches import KEY, ranges, rows
 
-from cloudevents_kafka.spark.pipeline import BatchProgress, EventPipeline, PipelineOptions
+from cloudevents_kafka.spark.pipeline import BatchProgress, EventPipeline, PipelineOptions, _delta
+from cloudevents_kafka.spark.pipeline._sink import WrongTable
 from cloudevents_kafka.spark.pipeline._table_names import table_by_name, table_in_folder
 
 
@@ -35,7 +37,7 @@ def run(spark: SparkSession, options: PipelineOptions) -> dict[str, Any]:
     return {"summary": msgspec.to_builtins(summary), "reports": reports, "warnings": warnings}
 
 
-def rows(spark: SparkSession, options: PipelineOptions) -> dict[str, list[tuple[int, int]]]:
+def landed(spark: SparkSession, options: PipelineOptions) -> dict[str, list[tuple[int, int]]]:
     """Return the partitions and offsets in each table."""
     found: dict[str, list[tuple[int, int]]] = {}
     for table in ("events", "quarantine"):
@@ -50,15 +52,31 @@ def rows(spark: SparkSession, options: PipelineOptions) -> dict[str, list[tuple[
     return found
 
 
+def append(spark: SparkSession, asked: dict[str, Any]) -> bool | str:
+    """Append a batch to a table, which searches as many commits for it as asked; return the error, if any."""
+    _delta._RECENT_COMMITS = asked["commits"]
+    start, end = asked["start"], asked["end"]
+    table = table_in_folder(spark, asked["to"], asked["url"])
+    frame = rows(spark, start, end)
+    if asked["empty"]:
+        frame = frame.where("false")
+    try:
+        return table.append(frame, KEY, asked["number"], ranges(start, end))
+    except WrongTable as error:
+        return str(error)
+
+
 def main(url: str) -> None:
     spark = SparkSession.builder.remote(url).create()
     for line in sys.stdin:
         command = json.loads(line)
-        if command["do"] == "sql":
-            answer: Any = [row.asDict() for row in spark.sql(command["options"]).collect()]
+        if command["do"] == "append":
+            answer: Any = append(spark, command["options"])
+        elif command["do"] == "sql":
+            answer = [row.asDict() for row in spark.sql(command["options"]).collect()]
         else:
             options = msgspec.convert(command["options"], PipelineOptions)
-            answer = {"run": run, "rows": rows}[command["do"]](spark, options)
+            answer = {"run": run, "rows": landed}[command["do"]](spark, options)
         sys.stdout.write(json.dumps(answer) + "\n")
         sys.stdout.flush()
 

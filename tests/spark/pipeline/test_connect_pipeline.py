@@ -10,13 +10,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
-from spark.fast.connect_server import connect_server, environment
+from spark.cluster.spark_home import environment as bare_environment
+from spark.fast.connect_server import ROOT, connect_server, environment
 
 from cloudevents_kafka.spark.connector import connector_jars
 from cloudevents_kafka.spark.table_formats import table_jars, table_settings
@@ -78,13 +79,19 @@ class Client:
         self.process.communicate()
 
 
+def bare(folder: Path) -> dict[str, str]:
+    """Return an environment for a server whose Python does not have this package."""
+    (folder / "bare").mkdir()
+    return bare_environment(folder / "bare")
+
+
 @contextmanager
-def new_server(folder: Path) -> Iterator[tuple[str, Path]]:
+def new_server(folder: Path, variables: Mapping[str, str] | None = None) -> Iterator[tuple[str, Path]]:
     """Start a server with the Kafka connector, Delta and Iceberg."""
     folder.mkdir()
     jars = ",".join(map(str, [*connector_jars(), *table_jars(FORMATS)]))
     settings = {**table_settings(FORMATS), "spark.sql.shuffle.partitions": "2"}
-    with connect_server(folder, settings, "--jars", jars) as url:
+    with connect_server(folder, settings, "--jars", jars, variables=variables) as url:
         yield url, folder
 
 
@@ -173,6 +180,82 @@ def test_errors_of_the_server(place: Place) -> None:
     failed = place.client.ask("run", place.options)
     assert failed["error"] == "WrongTable"
     assert "the column id of the table file://" in failed["text"]
+
+
+def test_example(server: str, place: Place, tmp_path: Path) -> None:
+    """The example lands the three events of another one."""
+    for name, *arguments in (
+        ("emit.py", place.options["bootstrap_servers"], place.topic),
+        (
+            "spark/land_connect.py",
+            server,
+            place.options["bootstrap_servers"],
+            place.topic,
+            str(tmp_path),
+            "delta",
+        ),
+    ):
+        done = subprocess.run(
+            [sys.executable, str(ROOT / "examples" / name), *arguments],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=200,
+            env=environment(),
+        )
+        assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.splitlines()[-2:] == ["3 events, 0 quarantined", f"in file://{tmp_path}/events"]
+
+
+@pytest.mark.release
+@pytest.mark.parametrize("table_format", FORMATS)
+def test_batches_of_a_table(client: Client, tmp_path: Path, table_format: str) -> None:
+    """A repeated batch is recognised, also after many commits; a batch before the last one is refused."""
+    table = {"to": table_format, "url": f"file://{tmp_path}/events", "empty": False}
+    for commits in (100, 1):
+        for number, empty in enumerate((False, True, False, False)):
+            batch = {"start": 2 * number, "end": 2 * number + 2, "number": number, "empty": empty}
+            first = client.ask("append", {**table, **batch, "commits": 100})
+            assert first is (commits == 100), first
+        for number in range(4):
+            batch = {"start": 2 * number, "end": 2 * number + 2, "number": number, "empty": number == 1}
+            again = client.ask("append", {**table, **batch, "commits": commits})
+            assert again is False
+    lost = {"start": 90, "end": 92, "number": 2, "commits": 1}
+    refused = client.ask("append", {**table, **lost})
+    if table_format == "delta":
+        assert "has a later batch of this pipeline than 2, but not the records of batch 2" in refused
+    else:
+        assert "must have the offsets" in refused
+
+
+@pytest.mark.release
+def test_server_without_the_package(kafka_broker: LocalBroker, tmp_path: Path) -> None:
+    """The server's Python takes the client's package, also for records that Python decodes."""
+    with (
+        new_server(tmp_path / "server", bare(tmp_path)) as (url, _),
+        closing(Client(url, tmp_path)) as client,
+    ):
+        place = Place(kafka_broker, client, tmp_path / "out", "delta")
+        place.send(10, 5)
+        place.check(place.run(), 10, 5)
+
+
+@pytest.mark.release
+@pytest.mark.parametrize("table_format", FORMATS)
+def test_continued_without_connect(place: Place, table_format: str) -> None:
+    """A session of one process continues what landed through Spark Connect, and the reverse."""
+    call = "from cloudevents_kafka.cli import main; main()"
+    servers = place.options["bootstrap_servers"]
+    command = [sys.executable, "-c", call, "pipeline", "-b", servers, "-t", place.topic, "-o", str(place.out)]
+    for number in range(1, 3):
+        place.send(9, 1)
+        place.run()
+        place.send(9, 1)
+        subprocess.run(
+            [*command, "--to", table_format, "--once"], check=True, capture_output=True, timeout=200
+        )
+        place.check(place.run(), 18 * number, 2 * number)
 
 
 @pytest.mark.release

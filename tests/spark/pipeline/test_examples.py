@@ -63,7 +63,7 @@ def test_pages_run(orders: Lake, page: Path) -> None:
 
 def test_all_examples_have_a_test() -> None:
     """No example is without a test."""
-    assert {path.stem for path in FOLDER.glob("*.py")} == RUN
+    assert {path.stem for path in FOLDER.glob("*.py")} == RUN | {"land_connect"}  # in test_connect_pipeline
 
 
 @pytest.mark.parametrize("to", ["parquet", "delta", "iceberg"])
