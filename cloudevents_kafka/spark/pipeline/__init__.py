@@ -11,8 +11,9 @@ batch (`_observed` counts them meanwhile, `_tables` has the columns, `_parquet` 
 which explains the folder and the commit protocol. `_table_landing`, `_topic_landing` and
 `_function_landing` land elsewhere; `_targets` chooses one of them, and `_routes` has the tables by type.
 `_manifests`, `_offsets`, `_counts` and `_store` are their parts; `_checkpoint` reads Spark's checkpoint;
-`_topics` notices topics that were created again. A user reads `_reports` and `_errors`. `_session` starts
-and stops a local Spark; `_options` has the settings.
+`_topics` notices topics that were created again. A user reads `_reports` and `_errors`. `_connect_job` is
+the job on Spark Connect, where `_connect_function` lands batches on the server. `_session` starts and stops
+a local Spark; `_options` has the settings.
 """
 
 from __future__ import annotations
