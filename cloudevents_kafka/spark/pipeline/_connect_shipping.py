@@ -48,7 +48,8 @@ def _unpack(spark: Any, package: bytes) -> None:
     import tempfile
     from importlib.util import find_spec
 
-    if find_spec("cloudevents_kafka") is not None:
+    found = find_spec("cloudevents_kafka")
+    if found is not None and found.origin is not None:  # a folder without modules has none
         return
     folder = tempfile.mkdtemp(prefix="cloudevents-kafka-")
     path = os.path.join(folder, f"cloudevents_kafka_{hashlib.sha256(package).hexdigest()[:16]}.zip")  # noqa: PTH118

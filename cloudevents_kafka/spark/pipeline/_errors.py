@@ -41,6 +41,10 @@ _ADVICE: Final = {
         "a record is larger than the producer or the topic allows: raise kafka.max.request.size "
         "(-X kafka.max.request.size=…) and the topic's max.message.bytes; then start again"
     ),
+    "python slow": (
+        "a Python process of Spark did not start within its time limit: the machine is busy, or its Python "
+        "fails; start again: all landed batches are complete"
+    ),
     "memory": (
         "Spark ran out of memory: read fewer records at a time (--max-records), "
         "or raise the limit (-X spark.driver.memory=4g)"
@@ -50,6 +54,7 @@ _ADVICE: Final = {
 _METRICS: Final = r"IterableOps\.map\(.*Option\.get\(\)\" is null"
 _PATTERNS: Final = (
     (r"KAFKA_DATA_LOSS|[Ss]ome data may have been lost|failOnDataLoss", "expired"),
+    (r"waiting for the Python worker to connect", "python slow"),
     (r"UnknownTopicOrPartition|does not host this topic-partition", "no topic"),
     (r"not present in metadata after", "no topic"),
     (r"RecordTooLargeException|MessageSizeTooLarge", "too large"),
