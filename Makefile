@@ -21,7 +21,7 @@ CHECKED := $(if $(wildcard $(INSTALLED))$(filter-out check lint,$(MAKECMDGOALS))
 # More workers than cores, as many tests wait for sockets and processes.
 WORKERS := 3
 
-.PHONY: help check test report test-newest test-later release peers lint jar demo bench ready legacy clean
+.PHONY: help check test report test-newest test-later release soak peers lint jar demo bench ready legacy clean
 
 help:
 	@echo "make check        lint, types, and the tests that need no broker and no Spark: 90 seconds"
@@ -31,6 +31,8 @@ help:
 	@echo "                  the peers, the wheel on each Python: an hour; RELEASE_FLAGS=--list prints the steps"
 	@echo "make test-newest  Spark's functions on the newest PySpark"
 	@echo "make test-later   Spark's tests and the demo on the newest PySpark that has Kafka, Delta and Iceberg"
+	@echo "make soak         50 kills of drivers, Java, workers, executors and brokers while pipelines land records;"
+	@echo "                  SOAK_FLAGS=\"--kills 100 --seed 7\""
 	@echo "make peers        events exchanged with the SDKs for Java, JavaScript, Go, Python, Rust"
 	@echo "make jar          compile the Java function of decode_events into the package"
 	@echo "make demo         the library at work on a local Kafka"
@@ -84,6 +86,9 @@ test-later: ready
 # Each step runs whether or not another fails; RELEASE_FLAGS names steps, minutes and a seed.
 release: $(INSTALLED)
 	@$(PY) .ci/release.py $(RELEASE_FLAGS)
+
+soak: ready
+	@PYTHONPATH=tests $(PY) tests/spark/pipeline/soak.py $(SOAK_FLAGS)
 
 # Each in the version that spec-conformance/peers pins, by the toolchains that are here.
 peers: ready

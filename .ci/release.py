@@ -67,6 +67,8 @@ def main(arguments: list[str]) -> int:
 def all_steps(minutes: float, examples: float, seed: int) -> Iterator[Step]:
     """Yield all steps, in the order in which they run."""
     yield Step("tests", "the tests marked release: long series of kills, matrices of settings", long_tests)
+    title = f"50 kills while pipelines land records, --seed {seed}"
+    yield Step("soak", title, partial(soak, seed))
     title = f"properties with {examples:g} times as many examples, --seed {seed}"
     yield Step("properties", title, partial(properties, examples, seed))
     title = f"each fuzz target, together {minutes:g} minutes, --seed {seed}"
@@ -126,6 +128,11 @@ def long_tests() -> None:
     """Run the tests marked `release`, with old and new brokers."""
     make("legacy")
     pytest("-m", "release", "--durations", "10")
+
+
+def soak(seed: int) -> None:
+    """Kill pipelines at random."""
+    command("make", "--no-print-directory", "soak", f"SOAK_FLAGS=--seed {seed}")
 
 
 def properties(examples: float, seed: int) -> None:

@@ -23,12 +23,12 @@ from cloudevents_kafka.spark.pipeline._sink import (
     add_columns_sql,
     check_columns,
     check_offsets,
-    exact_times,
     fill_columns,
     has_rows,
     offsets_text,
     quote,
     setting,
+    write_settings,
 )
 from cloudevents_kafka.spark.pipeline._stores import open_store
 
@@ -166,7 +166,7 @@ class DeltaTable(Table):
             "txnVersion": str(number),
             "userMetadata": msgspec.json.encode(info).decode(),
         }
-        with exact_times(rows.sparkSession):
+        with write_settings(rows.sparkSession):
             if existing is not None:
                 rows = fill_columns(rows, self._with_columns(existing, rows.schema))
             if not self._url:
@@ -222,7 +222,7 @@ class DeltaTable(Table):
         """Return what OPTIMIZE did; see `Table.optimize`."""
         before = int(self._detail()["numFiles"])
         order = f" ZORDER BY ({', '.join(map(quote, sort_by))})" if sort_by else ""
-        with exact_times(self._spark):
+        with write_settings(self._spark):
             self._spark.sql(f"OPTIMIZE {self._sql_name}{order}").collect()
         return Maintenance(self.name, before, int(self._detail()["numFiles"]))
 

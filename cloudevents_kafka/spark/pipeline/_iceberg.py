@@ -21,12 +21,12 @@ from cloudevents_kafka.spark.pipeline._sink import (
     add_columns_sql,
     check_columns,
     check_offsets,
-    exact_times,
     fill_columns,
     has_rows,
     offsets_text,
     quote,
     sql_text,
+    write_settings,
 )
 from cloudevents_kafka.spark.pipeline._stores import open_store
 
@@ -164,7 +164,7 @@ class IcebergTable(Table):
             self._create(rows)
         properties = {_KEY: key, _BATCH: str(number), _OFFSETS: offsets_text(offsets)}
         options = {f"snapshot-property.{name}": value for name, value in properties.items()}
-        with exact_times(rows.sparkSession):
+        with write_settings(rows.sparkSession):
             rows.writeTo(self._sql_name).options(**_WRITE_OPTIONS, **options).append()
         self._last[key] = number
         return True
@@ -187,7 +187,7 @@ class IcebergTable(Table):
             arguments = (
                 f"strategy => 'sort', sort_order => {sql_text(order)}, options => map('rewrite-all', 'true')"
             )
-        with exact_times(self._spark):
+        with write_settings(self._spark):
             self._call("rewrite_data_files", arguments)
         self._call("rewrite_manifests")
         return Maintenance(self.name, before, self._frame("files").count())

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
@@ -13,17 +12,9 @@ from pyspark.sql import functions as F  # noqa: N812  # the usual name of this m
 from cloudevents_kafka.spark.pipeline._counts import BatchCounts, CountMismatch
 from cloudevents_kafka.spark.pipeline._offsets import OffsetRanges
 from cloudevents_kafka.spark.pipeline._routes import QUARANTINE, TABLE
+from cloudevents_kafka.spark.pipeline._sink import write_settings
 from cloudevents_kafka.spark.pipeline._store import without_patterns
 from cloudevents_kafka.spark.pipeline._stores import open_store
-
-# Spark's default, INT96, has no time zone, and other readers decode it as nanoseconds, which range
-# from 1677 to 2262; its dates before 1582 may be in the Julian calendar.
-_SETTINGS: Final = {
-    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
-    "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
-    "spark.sql.parquet.writeLegacyFormat": "false",
-}
 
 _FEW_FILES: Final = 32  # whose rows are counted without a job
 
@@ -46,7 +37,7 @@ class ParquetFiles:
         if rows.columns[0] == TABLE:
             folders.insert(0, TABLE)
             path = self._folder
-        with _settings(self._spark):
+        with write_settings(self._spark):
             rows.write.mode("append").partitionBy(*folders).parquet(path)
         self._tables.add(path)
         return True
@@ -99,16 +90,3 @@ class ParquetFiles:
 
 def _text(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{table}: {count:,}" for table, count in counts.items())
-
-
-@contextmanager
-def _settings(spark: SparkSession) -> Iterator[None]:
-    """Set the session to write Parquet in this way within this block."""
-    before = {name: str(spark.conf.get(name)) for name in _SETTINGS}
-    try:
-        for name, value in _SETTINGS.items():
-            spark.conf.set(name, value)
-        yield
-    finally:
-        for name, value in before.items():
-            spark.conf.set(name, value)

@@ -176,22 +176,19 @@ def topic(kafka_broker: LocalBroker) -> str:
 
 
 # A run calls Java more than 5,000 times: to start Spark, for each batch, and while it waits.
-_SAMPLE = [(60, "before"), (4000, "after")]  # before the last call
-_MANY = [(number, ("before", "after")[number % 2]) for number in range(11, 4900, 97)]
+_MOMENTS = [(number, ("before", "after")[number % 2]) for number in range(11, 4900, 97)]
 
 
 @pytest.mark.broker
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.timeout(1500)
-@pytest.mark.parametrize("moments", [_SAMPLE, pytest.param(_MANY, marks=pytest.mark.release)])
-def test_killed_at_many_calls(
-    kafka_broker: LocalBroker, topic: str, tmp_path: Path, moments: list[tuple[int, str]]
-) -> None:
+@pytest.mark.release  # test_soak is its sample
+def test_killed_at_many_calls(kafka_broker: LocalBroker, topic: str, tmp_path: Path) -> None:
     """A killed Java ends the run with the sentence and code 3; the next run continues."""
     out = tmp_path / "lake"
     died = 0
-    for at, moment in moments:
+    for at, moment in _MOMENTS:
         code, stderr = run_killed(kafka_broker, topic, out, at, moment)
         assert "Traceback" not in stderr, (at, moment, stderr)
         # A run with less to do may end before that call, or be about to end: then all records must
@@ -202,7 +199,7 @@ def test_killed_at_many_calls(
         if code == 0:
             check_whole(out)
             out = out.with_name(f"after-{at}")
-    assert died > len(moments) / 2
+    assert died > len(_MOMENTS) / 2
     code, stderr = run_killed(kafka_broker, topic, out, 0, "never")
     assert code == 0, stderr
     check_whole(out)

@@ -193,6 +193,7 @@ def check_folders(out: Path) -> None:
         assert str(row["record_date"]) == row["timestamp"].date().isoformat()
 
 
+@pytest.mark.release  # test_soak is its sample
 def test_killed_again_and_again(kafka_broker: LocalBroker, pipeline: Pipeline, tmp_path: Path) -> None:
     """Killed while it writes, while a batch lands, and in Java only: each record lands once."""
     topic = kafka_broker.create_topic("killing", partitions=3)

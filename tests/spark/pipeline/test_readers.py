@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cloudevents_kafka.spark.pipeline._sink import exact_times
+from cloudevents_kafka.spark.pipeline._sink import write_settings
 from cloudevents_kafka.spark.pipeline._table_names import table_in_folder
 
 from .batches import KEY, ranges
@@ -54,7 +54,7 @@ def lake(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pat
     for table_format in ("delta", "iceberg"):
         table = table_in_folder(session, table_format, f"file://{folder}/{table_format}")
         table.append(session.sql(ROWS), KEY, 0, ranges(0, 3))
-    with exact_times(session):
+    with write_settings(session):
         session.sql(ROWS).write.partitionBy("record_date").parquet(f"{folder}/parquet")
     return folder
 

@@ -1,0 +1,325 @@
+"""Pipelines are killed at random under load; afterwards each record is in each kind of table once.
+
+    make soak SOAK_FLAGS="[--kills 50] [--seed N] [--rate 300]"
+
+A broker, a thread that sends records all the time, and one program with a pipeline to Parquet, Delta and
+Iceberg each, on a cluster of one executor. A kill hits the program, its Java alone, a Python worker, the
+executor or the broker. A program that has ended is started again. At the end a run lands the rest, and the
+tables are compared with the topic, by readers other than Spark.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import secrets
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+from spark.cluster.spark_home import ROOT, descendants, environment
+
+from cloudevents_kafka import Event, Record, to_record
+from cloudevents_kafka.testing import LocalBroker
+
+KINDS: Final = ("parquet", "delta", "iceberg")
+VICTIMS: Final = ("driver", "java", "worker", "executor", "broker")
+CLUSTER: Final = "local-cluster[1,2,1024]"
+TOPIC: Final = "soak"
+PARTITIONS: Final = 3
+SECONDS: Final = 180  # for a batch to land, or a run to end
+_DRIVER: Final = Path(__file__).with_name("soak_driver.py")
+_DIED: Final = (3, -signal.SIGKILL)  # exit codes: an error in words, or killed
+
+Rows = dict[tuple[int, int], str | None]
+"""The id of each record's event, None for others, by partition and offset."""
+
+
+class Load(threading.Thread):
+    """Sends records until `stop`; some need Python, and some are not events."""
+
+    def __init__(self, servers: str, rate: float) -> None:
+        super().__init__()
+        # Records wait here while the broker is down, and are sent once.
+        settings = {"enable.idempotence": True, "message.timeout.ms": 300_000, "log_level": 0}
+        self._producer = Producer({"bootstrap.servers": servers, **settings})
+        self._rate = rate
+        self._stop_asked = threading.Event()
+        self.left = 0
+
+    def run(self) -> None:
+        number = 0
+        while not self._stop_asked.wait(0.1):
+            for _ in range(max(1, round(self._rate / 10))):
+                record = _record(number)
+                with suppress(BufferError):
+                    self._producer.produce(
+                        TOPIC,
+                        key=str(number),
+                        value=record.value,
+                        headers=list(record.headers),
+                        partition=number % PARTITIONS,
+                    )
+                    number += 1
+            self._producer.poll(0)
+        self.left = self._producer.flush(120)
+
+    def stop(self) -> None:
+        """Stop, after all records were sent."""
+        self._stop_asked.set()
+        self.join()
+        assert self.left == 0
+
+
+def _record(number: int) -> Record:
+    event = Event(id=str(number), source="/soak", type=f"t{number % 3}", data=b"1")
+    if number % 50 == 1:
+        return to_record(event, mode="structured", format="protobuf")  # which Python reads
+    if number % 50 == 2:
+        return Record(value=b"{", headers=[("ce_id", b"1")])
+    return to_record(event, mode="binary" if number % 2 else "structured")
+
+
+class Soak:
+    """Kills and starts; ``output`` has the lines of all programs."""
+
+    def __init__(self, broker: LocalBroker, folder: Path, seed: int, rate: float) -> None:
+        self.broker = broker
+        self.folder = folder
+        self.killed: Counter[str] = Counter()
+        self.starts = 0
+        self.output: list[str] = []
+        self._chance = random.Random(seed)
+        self._process: subprocess.Popen[str] | None = None
+        self._java: set[int] = set()
+        self._reader: threading.Thread | None = None
+        self._environment = {
+            **environment(folder),
+            "PYSPARK_PYTHON": sys.executable,
+            "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]),
+        }
+        broker.create_topic(TOPIC, partitions=PARTITIONS)
+        self._load = Load(broker.bootstrap_servers, rate)
+
+    def kill_many(self, victims: Iterable[str]) -> None:
+        """Kill one after another while records are sent."""
+        self._load.start()
+        try:
+            for victim in victims:
+                self._await_batches(self._chance.randint(1, 3))
+                time.sleep(self._chance.random())
+                self._kill(victim)
+        finally:
+            self._load.stop()
+
+    def _kill(self, victim: str) -> None:
+        if victim == "broker":
+            self.broker.kill()
+            time.sleep(self._chance.random())
+            self.broker.start()
+        elif victim == "driver":
+            self._running.kill()
+        else:
+            found: list[int] = []
+            deadline = time.monotonic() + SECONDS
+            while not found:
+                self._await_batches(0)
+                found = self._processes(victim)
+                assert time.monotonic() < deadline, f"there is no {victim} to kill"
+            with suppress(ProcessLookupError):
+                os.kill(self._chance.choice(found), signal.SIGKILL)
+        self.killed[victim] += 1
+
+    def _processes(self, victim: str) -> list[int]:
+        names = {
+            "java": "SparkSubmit",
+            "worker": "pyspark.daemon",
+            "executor": "CoarseGrainedExecutorBackend",
+        }
+        return descendants(self._running.pid, names[victim])
+
+    @property
+    def _running(self) -> subprocess.Popen[str]:
+        """The program, started again if it has ended."""
+        if self._process is not None and self._process.poll() is not None:
+            self._end()
+        if self._process is None:
+            self._start("on")
+        assert self._process is not None
+        return self._process
+
+    def _start(self, once: str) -> None:
+        self.starts += 1
+        argv = [sys.executable, str(_DRIVER), self.broker.bootstrap_servers, TOPIC, str(self.folder)]
+        # In a folder of its own: a killed Spark leaves files where it runs.
+        process = subprocess.Popen(
+            [*argv, CLUSTER, once, *KINDS],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            cwd=self.folder,
+            env=self._environment,
+        )
+        assert process.stdout is not None
+        self._reader = threading.Thread(target=self._read, args=(process.stdout,))
+        self._reader.start()
+        self._process = process
+
+    def _read(self, lines: Any) -> None:
+        with lines:
+            for line in lines:
+                self.output.append(line.rstrip())
+
+    def _end(self) -> int:
+        """Wait for the end of the program, and return its exit code."""
+        assert self._process is not None
+        assert self._reader is not None
+        code = self._process.wait(SECONDS)
+        self._reader.join(SECONDS)  # after Java has ended, too, which has the same output
+        assert code in (0, *_DIED), self._recent()
+        assert "Traceback" not in self._recent(), self._recent()
+        self._process = None
+        return code
+
+    def _await_batches(self, count: int) -> None:
+        """Wait until so many more batches have landed."""
+        deadline = time.monotonic() + SECONDS
+        goal = self._landed() + count
+        while self._landed() < goal:
+            _ = self._running
+            assert time.monotonic() < deadline, self._recent()
+            time.sleep(0.05)
+
+    def _recent(self) -> str:
+        return "\n".join(self.output[-60:])
+
+    def _landed(self) -> int:
+        return sum(" batch " in line for line in self.output[-100_000:])
+
+    def finish(self) -> None:
+        """Land what is left by a run that ends."""
+        self.stop()
+        self._start("once")
+        code = self._end()
+        assert code == 0, self._recent()
+
+    def stop(self) -> None:
+        """Kill the program, and what it has started."""
+        if self._process is None:
+            return
+        below = descendants(self._process.pid, "")
+        self._process.kill()
+        for process in below:
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        self._end()
+
+    def check(self) -> int:
+        """Check that each kind of table has each record once; return the number of records."""
+        expected = dict(topic_rows(self.broker.bootstrap_servers))
+        for kind in KINDS:
+            events, quarantine = (
+                rows_of(kind, self.folder / kind / name) for name in ("events", "quarantine")
+            )
+            found = [*events, *((place, None) for place, _ in quarantine)]
+            twice = [place for place, count in Counter(place for place, _ in found).items() if count > 1]
+            assert not twice, f"{kind}: {len(twice)} records are there twice, such as {twice[:5]}"
+            missing = sorted(expected.keys() - dict(found).keys())
+            assert not missing, f"{kind}: {len(missing)} records are missing, such as {missing[:5]}"
+            assert dict(found) == expected, kind
+        return len(expected)
+
+
+def topic_rows(servers: str) -> Iterator[tuple[tuple[int, int], str | None]]:
+    """Yield partition, offset and the id of the event, None for others, of all records of the topic."""
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": "soak", "enable.partition.eof": True})
+    try:
+        consumer.assign([TopicPartition(TOPIC, number, 0) for number in range(PARTITIONS)])
+        ended: set[int] = set()
+        while len(ended) < PARTITIONS:
+            for message in consumer.consume(1000, timeout=1):
+                if message.error() is not None:
+                    ended.add(message.partition())
+                    continue
+                number = int(message.key())
+                is_event = number % 50 != 2
+                yield (message.partition(), message.offset()), str(number) if is_event else None
+    finally:
+        consumer.close()
+
+
+def rows_of(kind: str, folder: Path) -> list[tuple[tuple[int, int], str | None]]:
+    """Return partition, offset and id of all rows of a table, read without Spark."""
+    if not folder.exists():
+        return []
+    found = _table(kind, folder).to_pylist()
+    return [((row["partition"], row["offset"]), row.get("id")) for row in found]
+
+
+def _table(kind: str, folder: Path) -> Any:
+    columns = ["partition", "offset", *(["id"] if folder.name == "events" else [])]
+    if kind == "parquet":
+        import pyarrow.dataset as ds
+
+        return ds.dataset(folder, format="parquet").to_table(columns)
+    if kind == "delta":
+        import deltalake
+
+        return deltalake.DeltaTable(folder).to_pyarrow_table(columns=columns)
+    from pyiceberg.table import StaticTable
+
+    version = (folder / "metadata" / "version-hint.text").read_text().strip()
+    table = StaticTable.from_metadata(f"file://{folder}/metadata/v{version}.metadata.json")
+    return table.scan(selected_fields=tuple(columns)).to_arrow()
+
+
+def victims_of(kills: int, seed: int) -> list[str]:
+    """Return whom to kill: each kind as often as the others, in random order."""
+    victims = [VICTIMS[number % len(VICTIMS)] for number in range(kills)]
+    random.Random(seed).shuffle(victims)
+    return victims
+
+
+def run(kills: int, seed: int, rate: float) -> None:
+    """Kill and start, land the rest, compare the tables with the topic, and print what happened."""
+    _say(f"{kills} kills, --seed {seed}")
+    start = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="soak-") as folder, LocalBroker() as broker:
+        soak = Soak(broker, Path(folder), seed, rate)
+        try:
+            soak.kill_many(victims_of(kills, seed))
+            soak.finish()
+        finally:
+            soak.stop()
+        records = soak.check()
+    killed = ", ".join(f"{victim} {count}" for victim, count in sorted(soak.killed.items()))
+    _say(f"killed: {killed}; {soak.starts} starts, {time.monotonic() - start:.0f} s")
+    _say(f"each of {records:,} records is once in {', '.join(KINDS)}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--kills", type=int, default=50)
+    parser.add_argument("--seed", type=int, default=secrets.randbelow(1 << 31), help="of all that is random")
+    parser.add_argument("--rate", type=float, default=300, help="of records sent in a second")
+    options = parser.parse_args()
+    run(options.kills, options.seed, options.rate)
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
