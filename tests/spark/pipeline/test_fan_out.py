@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import random
 import re
+import time
 from collections import Counter
 from contextlib import nullcontext
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.dataset as ds
@@ -24,6 +28,7 @@ from cloudevents_kafka.spark.pipeline._table_landing import TableBatch
 from cloudevents_kafka.spark.pipeline._table_names import table_in_folder
 from cloudevents_kafka.spark.pipeline._targets import check_catalog
 
+from .conftest import Run
 from .lake import Lake, produce
 
 if TYPE_CHECKING:
@@ -233,3 +238,25 @@ def test_older_layout(lake: Lake) -> None:
         WrongTable, match=r"orders must have the column source of type string\. Add it: ALTER"
     ):
         lake.run(to="delta", tables=ROUTES)
+
+
+@pytest.mark.release
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("to", ["parquet", "delta", "iceberg"])
+def test_killed_program(lake: Lake, pipeline: Run, to: str) -> None:
+    """The command is killed at random moments of its batches: each event is in its table once."""
+    chance = random.Random(5)
+    records = send(lake, 60)
+    options = ["--once", "--max-records", "40", "--to", to]
+    for pattern, table in ROUTES.items():
+        options += ["--route", f"{pattern}={table}"]
+    for batch in range(3):
+        running = pipeline(lake.topic, lake.out, *options)
+        running.until(partial(Path.exists, lake.out / "_batches" / f"{2 * batch:08d}.json"))
+        time.sleep(chance.random())
+        running.kill()
+    total = pipeline(lake.topic, lake.out, *options).summary()["total"]
+    found = landed(lake, to)
+    assert Counter(offset for table in found.values() for offset, _ in table) == Counter(range(records))
+    assert {name: len(found[name]) for name in total["routed"]} == total["routed"]
+    assert total["routed"] == {"orders": 121, "payments": 60, "tests": 60}

@@ -97,7 +97,7 @@ PATTERNS = st.lists(PIECES | st.just("*") | st.just("*"), min_size=1, max_size=6
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=4, deadline=None)
 @given(
     patterns=st.lists(PATTERNS, min_size=1, max_size=8, unique=True),
     types=st.lists(TEXTS, min_size=20, max_size=60),
