@@ -225,7 +225,7 @@ class _Rows:
         labels = {"event": Labels(is_event, F.col("type"), F.col("mode"))}
         if self.lenient:
             tolerated = F.col(TOLERATED)
-            labels[TOLERATED] = Labels(tolerated.isNotNull(), F.lit(""), tolerated_rules(tolerated))
+            labels[TOLERATED] = Labels(tolerated.isNotNull(), *tolerated_rules(tolerated))
         if self.routes:
             labels["table"] = Labels(is_event, F.lit(""), table_of(F.col("type"), self.routes))
         return labels
@@ -375,7 +375,7 @@ def _other_counts(found: Mapping[str, Any]) -> dict[str, Any]:
     counts: dict[str, Any] = {}
     if f"{TOLERATED}_counts" in found:
         by_label = label_counts(found, TOLERATED)
-        rules = rule_counts(next(iter(by_label.values()), {}), MOST_RULES)
+        rules = rule_counts(by_label, MOST_RULES)
         counts |= {"tolerated": _total(by_label), "by_tolerated": rules}
     if "table_counts" in found:
         tables = next(iter(label_counts(found, "table").values()), {})

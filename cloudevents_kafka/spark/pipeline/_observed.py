@@ -7,8 +7,9 @@ histograms in JSON, which are exact while they have as many bins as there are va
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -21,6 +22,11 @@ from cloudevents_kafka.spark.pipeline._offsets import OffsetRanges, format_range
 
 _MAX_LABELS: Final = 10_000
 _MOST_COLUMNS: Final = 16  # one for each partition; more partitions are a histogram
+# The names and values in the rules of what lenient reading accepts.
+_NAMES: Final = re.compile(
+    r"^(was read as|was ignored:|is required with|must be a string if datacontenttype is) .*"
+    r"|^(header) .*( occurs more than once)"
+)
 _HASH_BITS: Final = 48  # a double has 53
 
 
@@ -121,21 +127,25 @@ def label_counts(observed: Mapping[str, Any], kind: str) -> dict[str, dict[str, 
     return counts
 
 
-def rule_counts(labels: Mapping[str, int], most: int) -> dict[str, dict[str, int]]:
+def rule_counts(labels: Mapping[str, Mapping[str, int]], most: int) -> dict[str, dict[str, int]]:
     """Return the counts by clause and rule of labels that are `tolerated_rules`.
 
-    Only the first ``most`` rules of a label are counted one by one.
+    Only the first ``most`` rules of a label are counted one by one, each once.
     """
     counts: dict[str, Counter[str]] = {}
-    for label, number in labels.items():
-        rules = (
-            [(OTHERS, OTHERS)] if label == OTHERS else [tuple(rule.values()) for rule in json.loads(label)]
-        )
-        if len(rules) > most:
-            rules[most:] = [(OTHERS, OTHERS)]
-        for clause, rule in rules:
-            counts.setdefault(clause, Counter())[rule] += number
+    for clauses, by_rules in labels.items():
+        for rules, number in by_rules.items():
+            for clause, rule in _pair(clauses.split(","), rules.split("\n"), most):
+                counts.setdefault(clause, Counter())[rule] += number
     return {clause: dict(rules) for clause, rules in counts.items()}
+
+
+def _pair(clauses: list[str], rules: list[str], most: int) -> Iterable[tuple[str, str]]:
+    """Return pairs of clause and rule, without names and values, each once."""
+    if len(rules) != len(clauses):  # cut, or with a newline in a name
+        return dict.fromkeys((clause, OTHERS) for clause in clauses)
+    pairs = [(clause, _NAMES.sub(r"\1\2\3", rule)) for clause, rule in zip(clauses, rules, strict=True)]
+    return dict.fromkeys(pairs if len(pairs) <= most else [*pairs[:most], (OTHERS, OTHERS)])
 
 
 def _parse(text: str | None) -> Counter[int]:

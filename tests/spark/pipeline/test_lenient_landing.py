@@ -96,10 +96,11 @@ def test_known_producers(session: SparkSession, tmp_path: Path, *, in_java: bool
 
 def test_many_rules_of_one_event() -> None:
     """Of an event with many deviations some are counted one by one, and the others once."""
-    label = '[{"clause":"A","rule":"a"},{"clause":"A","rule":"b"},{"clause":"C","rule":"c"}]'
-    assert rule_counts({label: 2}, 3) == {"A": {"a": 2, "b": 2}, "C": {"c": 2}}
-    assert rule_counts({label: 2}, 1) == {"A": {"a": 2}, OTHERS: {OTHERS: 2}}
-    assert rule_counts({OTHERS: 5}, 3) == {OTHERS: {OTHERS: 5}}
+    labels = {"A,A,C": {"a\nwas read as b\nc": 2}}
+    assert rule_counts(labels, 3) == {"A": {"a": 2, "was read as": 2}, "C": {"c": 2}}
+    assert rule_counts(labels, 1) == {"A": {"a": 2}, OTHERS: {OTHERS: 2}}
+    assert rule_counts({"A,A": {"a": 2}}, 3) == {"A": {OTHERS: 2}}  # cut
+    assert rule_counts({OTHERS: {OTHERS: 5}}, 3) == {OTHERS: {OTHERS: 5}}
 
 
 def send(lake: Lake, records: list[Record]) -> list[Record]:
