@@ -208,6 +208,7 @@ def test_example(server: str, place: Place, tmp_path: Path) -> None:
 
 
 @pytest.mark.release
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("table_format", FORMATS)
 def test_batches_of_a_table(client: Client, tmp_path: Path, table_format: str) -> None:
     """A repeated batch is recognised, also after many commits; a batch before the last one is refused."""
@@ -230,6 +231,7 @@ def test_batches_of_a_table(client: Client, tmp_path: Path, table_format: str) -
 
 
 @pytest.mark.release
+@pytest.mark.timeout(900)
 def test_server_without_the_package(kafka_broker: LocalBroker, tmp_path: Path) -> None:
     """The server's Python takes the client's package, also for records that Python decodes."""
     with (
@@ -242,6 +244,7 @@ def test_server_without_the_package(kafka_broker: LocalBroker, tmp_path: Path) -
 
 
 @pytest.mark.release
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("table_format", FORMATS)
 def test_continued_without_connect(place: Place, table_format: str) -> None:
     """A session of one process continues what landed through Spark Connect, and the reverse."""
@@ -259,6 +262,7 @@ def test_continued_without_connect(place: Place, table_format: str) -> None:
 
 
 @pytest.mark.release
+@pytest.mark.timeout(900)
 def test_table_of_a_catalog(place: Place) -> None:
     """Events land in a named table, and the other records in the table next to it."""
     name = f"spark_catalog.default.{place.topic.replace('-', '_')}"
