@@ -9,6 +9,8 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
+import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,6 +31,7 @@ from cloudevents_kafka.spark.pipeline._topics import TopicMonitor
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_WATCH_SECONDS: Final = 0.5
 _PLAN_CACHE: Final = "spark.connect.session.planCache.enabled"
 
 
@@ -120,6 +123,7 @@ class BatchFunction:
         """Open the tables, and finish first the batch that an earlier run has begun."""
         from cloudevents_kafka.spark.pipeline._batch import BatchWriter
 
+        threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
         register_all(self._registered)
         spark.addTag(run_tag(self._run))
         # It would return tables and folders as they were in an earlier run.
@@ -163,6 +167,16 @@ def _count_tasks(spark: SparkSession) -> int:
     parts = spark.range(1 << 16).select(F.spark_partition_id().alias("part"))
     (row,) = parts.agg(F.max("part").alias("last")).collect()
     return int(row["last"]) + 1
+
+
+def _end_with(server: int) -> None:
+    """End this process when that of the server has ended.
+
+    PySpark would ask a killed server for ten minutes, and the next run waits for this one.
+    """
+    while os.getppid() == server:
+        time.sleep(_WATCH_SECONDS)
+    os._exit(1)
 
 
 @contextmanager
