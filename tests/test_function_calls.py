@@ -13,9 +13,6 @@ from pathlib import Path
 import pytest
 
 from cloudevents_kafka.attributes import extension_types
-from cloudevents_kafka.binding import _lenient_json
-from cloudevents_kafka.formats import registry as formats_registry
-from cloudevents_kafka.formats.json import JsonFormat
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
@@ -33,14 +30,9 @@ SHAPES = {f"{shape.group}, {shape.name}": shape for shape in shapes()}
 
 
 @pytest.fixture(autouse=True)
-def new_process(registry, monkeypatch):
-    """Forget what other tests left: registered extensions, and the names that readers have met.
-
-    A reader that has met more names than it keeps learns rarely, so it may learn while calls are counted.
-    """
+def new_process(registry, new_readers):
+    """Forget the extensions that other modules registered: the vectors register some names of shapes."""
     extension_types.restore({})
-    monkeypatch.setitem(formats_registry._formats, "json", JsonFormat())
-    monkeypatch.setattr(_lenient_json, "_json", _lenient_json._Reader())
 
 
 @pytest.mark.parametrize("name", SHAPES)

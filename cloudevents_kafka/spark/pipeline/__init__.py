@@ -6,10 +6,11 @@ It also writes to other topics, or calls a function with each batch.
 settings (`to_java_settings` translates those of librdkafka), `Summary` the result. `EventBatch` is what
 a function of the user is called with.
 
-Read `_event_pipeline`, `_job` and `_lander` first, then `_batch`, which reads and writes the records of a
-batch (`_observed` counts them meanwhile, `_tables` has the columns, `_parquet` the files), and `_landing`,
-which explains the folder and the commit protocol. `_table_landing`, `_topic_landing` and
-`_function_landing` land elsewhere; `_targets` chooses one of them, and `_routes` has the tables by type.
+Read `_event_pipeline`, `_job` and `_lander` first, then `_batch`, which writes the records of a batch
+(`_batch_rows` reads them, `_observed` counts them meanwhile, `_tables` has the columns, `_parquet` the
+files), and `_landing`, which explains the folder and the commit protocol. `_table_landing`,
+`_topic_landing` and `_function_landing` land elsewhere; `_targets` chooses one of them, and `_routes` has
+the tables by type.
 `_manifests`, `_offsets`, `_counts` and `_store` are their parts; `_checkpoint` reads Spark's checkpoint;
 `_topics` notices topics that were created again. A user reads `_reports` and `_errors`. `_connect_job` is
 the job on Spark Connect, where `_connect_function` lands batches on the server. `_session` starts and stops

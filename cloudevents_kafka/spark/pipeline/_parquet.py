@@ -13,8 +13,7 @@ from cloudevents_kafka.spark.pipeline._counts import BatchCounts, CountMismatch
 from cloudevents_kafka.spark.pipeline._offsets import OffsetRanges
 from cloudevents_kafka.spark.pipeline._routes import QUARANTINE, TABLE
 from cloudevents_kafka.spark.pipeline._sink import write_settings
-from cloudevents_kafka.spark.pipeline._store import without_patterns
-from cloudevents_kafka.spark.pipeline._stores import open_store
+from cloudevents_kafka.spark.pipeline._store import HadoopStore, without_patterns
 
 _FEW_FILES: Final = 32  # whose rows are counted without a job
 
@@ -59,7 +58,9 @@ class ParquetFiles:
 
     def _count(self, folder: str) -> int:
         """Return the number of rows in a folder: from the ends of few files, or by a job of Spark."""
-        store = open_store(folder, self._spark)
+        store = HadoopStore(
+            self._spark, folder
+        )  # the folder is a URL of Hadoop, where no character is special
         files = store.list_files("", ".parquet")
         if len(files) > _FEW_FILES:
             return self._rows(folder).count()

@@ -93,13 +93,14 @@ def _record(number: int) -> Record:
 class Soak:
     """Kills and starts; ``output`` has the lines of all programs."""
 
-    def __init__(self, broker: LocalBroker, folder: Path, seed: int, rate: float) -> None:
+    def __init__(self, broker: LocalBroker, folder: Path, seed: int, rate: float, most_batches: int) -> None:
         self.broker = broker
         self.folder = folder
         self.killed: Counter[str] = Counter()
         self.starts = 0
         self.output: list[str] = []
         self._chance = random.Random(seed)
+        self._most_batches = most_batches
         self._process: subprocess.Popen[str] | None = None
         self._java: set[int] = set()
         self._reader: threading.Thread | None = None
@@ -116,7 +117,7 @@ class Soak:
         self._load.start()
         try:
             for victim in victims:
-                self._await_batches(self._chance.randint(1, 3))
+                self._await_batches(self._chance.randint(1, self._most_batches))
                 time.sleep(self._chance.random())
                 self._kill(victim)
         finally:
@@ -290,12 +291,15 @@ def victims_of(kills: int, seed: int) -> list[str]:
     return victims
 
 
-def run(kills: int, seed: int, rate: float) -> None:
-    """Kill and start, land the rest, compare the tables with the topic, and print what happened."""
+def run(kills: int, seed: int, rate: float, most_batches: int = 3) -> None:
+    """Kill and start, land the rest, compare the tables with the topic, and print what happened.
+
+    At most so many batches land before each kill.
+    """
     _say(f"{kills} kills, --seed {seed}")
     start = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="soak-") as folder, LocalBroker() as broker:
-        soak = Soak(broker, Path(folder), seed, rate)
+        soak = Soak(broker, Path(folder), seed, rate, most_batches)
         try:
             soak.kill_many(victims_of(kills, seed))
             soak.finish()

@@ -13,7 +13,7 @@ import pytest
 
 from cloudevents_kafka import Event, Record, to_record
 from cloudevents_kafka.spark.fast.java_reader import foreign_sql, reader_sql
-from cloudevents_kafka.spark.pipeline import _batch
+from cloudevents_kafka.spark.pipeline import _batch, _batch_rows
 from cloudevents_kafka.spark.pipeline._batch import BatchWriter
 from cloudevents_kafka.spark.pipeline._counts import OTHERS, BatchCounts, CountMismatch
 from cloudevents_kafka.spark.pipeline._observed import label_counts
@@ -115,12 +115,13 @@ def test_rows_and_counts(session: SparkSession, tmp_path: Path, records: list[Re
 
 def test_many_rows_for_python(session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows for Python that are too many for the driver are read again; then Python decodes all rows."""
-    monkeypatch.setattr(_batch, "_MOST_BYTES", 50)
-    monkeypatch.setattr(_batch, "_MOST_IN_DRIVER", 0)
+    monkeypatch.setattr(_batch_rows, "_MOST_BYTES", 50)
+    monkeypatch.setattr(_batch_rows, "_MOST_IN_DRIVER", 0)
+    monkeypatch.setattr(_batch, "_MOST_ERRORS", 0)
     writer = BatchWriter(date_of="timestamp", tasks=2)
     records = [*events(20), *avro(20), BAD]
     first = write(session, records, tmp_path / "first", writer)
-    monkeypatch.setattr(_batch, "_Reading", lambda *_: pytest.fail("Java reads"))
+    monkeypatch.setattr(_batch, "Reading", lambda *_: pytest.fail("Java reads"))
     assert write(session, records, tmp_path / "read-again", writer) == first
     assert writer._has_many_errors
     writer._share = 1

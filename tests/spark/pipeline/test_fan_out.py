@@ -91,7 +91,9 @@ def check(lake: Lake, to: str, summary: Summary, records: int) -> dict[str, int]
     return counts
 
 
-@pytest.mark.parametrize("to", ["parquet", "delta", pytest.param("iceberg", marks=pytest.mark.release)])
+@pytest.mark.parametrize(
+    "to", ["parquet", *(pytest.param(to, marks=pytest.mark.release) for to in ("delta", "iceberg"))]
+)
 def test_tables_by_type(lake: Lake, to: str) -> None:
     """The first pattern decides, the rest is in the common table, and a table is made for its first event."""
     records = send(lake, 3)

@@ -214,6 +214,7 @@ def test_brokers_without_ids(lake: Lake, monkeypatch: pytest.MonkeyPatch, *, end
 
 
 @pytest.mark.legacy
+@pytest.mark.release
 def test_old_brokers(session: SparkSession, tmp_path: Path) -> None:
     """Topics of Kafka 1.1, which has no ids, are read with one warning, and compared by their ends."""
     with LegacyKafka("1.1.1") as legacy:

@@ -1,0 +1,234 @@
+"""The rows of a batch while they are read and counted: by the Java function first, or all in Python."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
+
+from cloudevents_kafka.spark._columns import PREFIX
+from cloudevents_kafka.spark.decode import decode_events
+from cloudevents_kafka.spark.fast.java_reader import few_sql, reader_sql
+from cloudevents_kafka.spark.pipeline._counts import BatchCounts
+from cloudevents_kafka.spark.pipeline._errors import PipelineFailed
+from cloudevents_kafka.spark.pipeline._observed import (
+    Labels,
+    label_counts,
+    metrics,
+    partition_counts,
+    rule_counts,
+)
+from cloudevents_kafka.spark.pipeline._offsets import OffsetRanges
+from cloudevents_kafka.spark.pipeline._routes import EVENTS
+from cloudevents_kafka.spark.pipeline._tables import (
+    KAFKA_COLUMNS,
+    MOST_RULES,
+    TOLERATED,
+    DateOf,
+    error_rule,
+    select_events,
+    select_quarantine,
+    table_of,
+    tolerated_rules,
+)
+from cloudevents_kafka.spark.schema import FROM_JSON, HEADERS, error_schema, event_schema, wire_schema
+from cloudevents_kafka.spark.udf import decode_packed
+
+_READ: Final = PREFIX + "read"
+_LEFT: Final = PREFIX + "left"
+_MOST_BYTES: Final = 8 << 20  # of the rows that come to the driver
+_MOST_IN_DRIVER: Final = 5_000  # rows that are decoded in the driver
+_PACKED: Final = (
+    "topic string, partition int, offset long, micros long, key binary, value binary, "
+    f"headers {HEADERS.simpleString()}"
+)
+_PACKED_ERROR: Final = f"{_PACKED}, error {error_schema().simpleString()}"
+_RECORD: Final = "topic, partition, offset, unix_micros(timestamp) AS micros, key, value, headers"
+Routes = Mapping[str, str]
+"""Tables by patterns of types."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """How the rows of a batch are read, laid out and counted."""
+
+    offsets: OffsetRanges
+    date_of: DateOf
+    lenient: bool
+    routes: Routes
+
+    def decode(self, records: DataFrame) -> DataFrame:
+        return decode_events(records, keep=KAFKA_COLUMNS, lenient=self.lenient)
+
+    def events(self, decoded: DataFrame) -> DataFrame:
+        return self.select(decoded.where(F.col("error").isNull()))
+
+    def select(self, events: DataFrame, *also: str, by_java: bool = False) -> DataFrame:
+        """Return the columns of the table, and others after them; ``by_java`` uses the Java functions."""
+        return select_events(
+            events, self.date_of, lenient=self.lenient, routes=self.routes, also=also, by_java=by_java
+        )
+
+    def labels(self, is_event: Column) -> dict[str, Labels]:
+        """Return the labels by which events are counted."""
+        labels = {"event": Labels(is_event, F.col("type"), F.col("mode"))}
+        if self.lenient:
+            tolerated = F.col(TOLERATED)
+            labels[TOLERATED] = Labels(tolerated.isNotNull(), *tolerated_rules(tolerated))
+        if self.routes:
+            labels["table"] = Labels(is_event, F.lit(""), table_of(F.col("type"), self.routes))
+        return labels
+
+
+class Reading:
+    """The rows of a batch that Java reads, the counts of these, and the rows that it leaves."""
+
+    def __init__(self, records: DataFrame, rows: Rows) -> None:
+        sql = reader_sql(records, lenient=rows.lenient)
+        if sql is None:
+            raise PipelineFailed(
+                "a batch that was begun must be read by the Java function again, which this session does not "
+                "have; start again in a session that has it, see the warning of decode_events"
+            )
+        self._rows = rows
+        self._records = records
+        self._read = _read_in_java(records, sql)
+        self._observation = Observation()
+        # The columns of the table are selected first: value and headers are not copied for the counts.
+        read = self._read.select(f"{_READ}.*", *map(F.col, KAFKA_COLUMNS), _LEFT)
+        event = F.col("id")
+        observed = rows.select(read, _LEFT, by_java=True).observe(
+            self._observation,
+            F.count(F.lit(1)).alias("records"),
+            F.count(event).alias("events"),
+            F.to_json(F.collect_list(_LEFT)).alias("left"),
+            *metrics(rows.offsets, rows.labels(event.isNotNull())),
+        )
+        self.events = observed.where(event.isNotNull()).drop(_LEFT)
+
+    def counts(self) -> BatchCounts:
+        """Return the counts, after the events were read; all other records are left."""
+        found = self._observation.get
+        return BatchCounts(
+            read=found["records"],
+            events=found["events"],
+            by_type=label_counts(found, "event"),
+            **_other_counts(found),
+            offsets=partition_counts(found, self._rows.offsets),
+        )
+
+    def rest(self, left: int) -> DataFrame:
+        """Return the records that Java leaves, decoded in Python."""
+        packed = json.loads(self._observation.get["left"])
+        if len(packed) == left <= _MOST_IN_DRIVER:
+            return _decode_in_driver(self._records, packed, lenient=self._rows.lenient)
+        if len(packed) == left:
+            return self._rows.decode(_unpack(self._records, packed))
+        read_again = self._read.where(F.col(_READ).isNull())
+        return self._rows.decode(read_again.select(*KAFKA_COLUMNS))
+
+
+class Decoding:
+    """The rows of a batch that Python decodes: the events, the counts, and the other records."""
+
+    def __init__(self, decoded: DataFrame, rows: Rows) -> None:
+        self._rows = rows
+        self._decoded = decoded
+        self._observation = Observation()
+        text = f"CASE WHEN error IS NOT NULL THEN to_json(struct({_RECORD}, error)) END"
+        packed = decoded.selectExpr("*", f"{few_sql(text, _MOST_BYTES)} AS {_LEFT}")
+        observed = rows.select(packed, "error", _LEFT, by_java=True).observe(
+            self._observation,
+            F.count(F.lit(1)).alias("records"),
+            F.to_json(F.collect_list(_LEFT)).alias("left"),
+            *metrics(rows.offsets, all_labels(rows)),
+        )
+        self.events = observed.where(F.col("error").isNull()).drop("error", _LEFT)
+
+    def counts(self) -> BatchCounts:
+        """Return the counts, after the events were read."""
+        return all_counts(self._observation.get, self._rows)
+
+    def quarantine(self, number: int) -> DataFrame:
+        """Return the rows of the quarantine, of which there are so many."""
+        packed = json.loads(self._observation.get["left"])
+        if len(packed) < number:
+            return quarantine_of(self._decoded)
+        texts = self._decoded.sparkSession.createDataFrame([(text,) for text in packed], "text string")
+        row = texts.coalesce(1).select(F.from_json("text", _PACKED_ERROR, FROM_JSON).alias("row"))
+        rows = row.select("row.*").withColumn("timestamp", F.timestamp_micros("micros"))
+        return select_quarantine(rows)
+
+
+def all_labels(rows: Rows) -> dict[str, Labels]:
+    """Return the labels by which events and other records are counted."""
+    is_event = F.col("error").isNull()
+    errors = Labels(~is_event, F.col("error.verdict"), error_rule())
+    return {**rows.labels(is_event), "error": errors}
+
+
+def all_counts(found: Mapping[str, Any], rows: Rows) -> BatchCounts:
+    by_type, by_reason = label_counts(found, "event"), label_counts(found, "error")
+    return BatchCounts(
+        read=found["records"],
+        events=_total(by_type),
+        quarantined=_total(by_reason),
+        by_type=by_type,
+        by_reason=by_reason,
+        **_other_counts(found),
+        offsets=partition_counts(found, rows.offsets),
+    )
+
+
+def quarantine_of(decoded: DataFrame) -> DataFrame:
+    return select_quarantine(decoded.where(F.col("error").isNotNull()))
+
+
+def _other_counts(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the counts of what was read leniently, and by table, if they were observed."""
+    counts: dict[str, Any] = {}
+    if f"{TOLERATED}_counts" in found:
+        by_label = label_counts(found, TOLERATED)
+        rules = rule_counts(by_label, MOST_RULES)
+        counts |= {"tolerated": _total(by_label), "by_tolerated": rules}
+    if "table_counts" in found:
+        tables = next(iter(label_counts(found, "table").values()), {})
+        counts["routed"] = {name: tables[name] for name in sorted(tables) if name != EVENTS}
+    return counts
+
+
+def _read_in_java(records: DataFrame, sql: str) -> DataFrame:
+    """Return the Kafka columns, the events that Java reads, and the text of some rows that it leaves."""
+    read = records.selectExpr(f"{sql} AS {_READ}", *KAFKA_COLUMNS)
+    left = few_sql(f"CASE WHEN {_READ} IS NULL THEN to_json(struct({_RECORD})) END", _MOST_BYTES)
+    return read.selectExpr(_READ, f"{left} AS {_LEFT}", *KAFKA_COLUMNS)
+
+
+def _decode_in_driver(records: DataFrame, packed: list[str], *, lenient: bool) -> DataFrame:
+    """Return the rows of `decode_events` for rows in texts, which are decoded in this process."""
+    texts = [(text, decode_packed(text, lenient=lenient)) for text in packed]
+    rows = records.sparkSession.createDataFrame(texts, "record string, event string").coalesce(1)
+    rows = rows.select(
+        F.from_json("record", _PACKED, FROM_JSON).alias("record"),
+        F.from_json("event", wire_schema(lenient=lenient), FROM_JSON).alias("event"),
+    )
+    fields = {name: F.col(f"event.{name}") for name in event_schema(lenient=lenient).names}
+    fields |= {name: F.col(f"record.{name}") for name in KAFKA_COLUMNS if name != "timestamp"}
+    fields["time"] = F.timestamp_micros(fields["time"])
+    fields["timestamp"] = F.timestamp_micros("record.micros")
+    return rows.select(*(column.alias(name) for name, column in fields.items()))
+
+
+def _unpack(records: DataFrame, packed: list[str]) -> DataFrame:
+    """Return the rows in texts that `_read_in_java` made."""
+    texts = records.sparkSession.createDataFrame([(text,) for text in packed], "text string").coalesce(1)
+    row = texts.select(F.from_json("text", _PACKED, FROM_JSON).alias("row")).select("row.*")
+    return row.withColumn("timestamp", F.timestamp_micros("micros")).select(*KAFKA_COLUMNS)
+
+
+def _total(counts: Mapping[str, Mapping[str, Any]]) -> int:
+    return sum(sum(inner.values()) for inner in counts.values())
