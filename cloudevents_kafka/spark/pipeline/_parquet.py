@@ -58,9 +58,7 @@ class ParquetFiles:
 
     def _count(self, folder: str) -> int:
         """Return the number of rows in a folder: from the ends of few files, or by a job of Spark."""
-        store = HadoopStore(
-            self._spark, folder
-        )  # the folder is a URL of Hadoop, where no character is special
+        store = HadoopStore(self._spark, folder)  # which takes all characters of a name as they are
         files = store.list_files("", ".parquet")
         if len(files) > _FEW_FILES:
             return self._rows(folder).count()
