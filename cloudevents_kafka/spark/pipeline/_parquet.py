@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from pathlib import Path
+from typing import Final
 
+from pyarrow.parquet import read_metadata
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
 
@@ -13,7 +15,7 @@ from cloudevents_kafka.spark.pipeline._counts import BatchCounts, CountMismatch
 from cloudevents_kafka.spark.pipeline._offsets import OffsetRanges
 from cloudevents_kafka.spark.pipeline._routes import QUARANTINE, TABLE
 from cloudevents_kafka.spark.pipeline._sink import write_settings
-from cloudevents_kafka.spark.pipeline._store import HadoopStore, without_patterns
+from cloudevents_kafka.spark.pipeline._store import without_patterns
 
 _FEW_FILES: Final = 32  # whose rows are counted without a job
 
@@ -57,23 +59,12 @@ class ParquetFiles:
         return {table: self._count(path) for table, path in folders.items() if path in self._tables}
 
     def _count(self, folder: str) -> int:
-        """Return the number of rows in a folder: from the ends of few files, or by a job of Spark."""
-        store = HadoopStore(self._spark, folder)  # which takes all characters of a name as they are
-        files = store.list_files("", ".parquet")
-        if len(files) > _FEW_FILES:
-            return self._rows(folder).count()
-        return sum(self._count_file(store.url(file)) for file in files)
-
-    def _count_file(self, url: str) -> int:
-        jvm: Any = self._spark._jvm  # noqa: SLF001  # the only way to Parquet's footers from Python
-        path = jvm.org.apache.hadoop.fs.Path(url)
-        conf = self._spark._jsc.hadoopConfiguration()  # type: ignore[attr-defined]  # noqa: SLF001
-        parquet = jvm.org.apache.parquet.hadoop
-        file = parquet.ParquetFileReader.open(parquet.util.HadoopInputFile.fromPath(path, conf))
-        try:
-            return int(file.getRecordCount())
-        finally:
-            file.close()
+        """Return the number of rows in a folder: from the ends of few local files, or by a job of Spark."""
+        local = Path(folder.removeprefix("file://"))
+        files = sorted(local.rglob("*.parquet")) if folder.startswith("file:///") else []
+        if 0 < len(files) <= _FEW_FILES:
+            return sum(read_metadata(file).num_rows for file in files)
+        return self._rows(folder).count()
 
     def _count_tables(self) -> dict[str, int]:
         """Return the numbers of rows by table, in one job."""

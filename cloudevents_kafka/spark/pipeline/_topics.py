@@ -170,18 +170,22 @@ class KafkaAdmin:
         """Connect with the options of Spark's Kafka source; raise `PipelineFailed` if they are wrong."""
         from py4j.java_gateway import JavaClass  # type: ignore[import-untyped]  # py4j has no types
 
-        self._jvm: Any = spark._jvm  # noqa: SLF001 (the only way to Java from Python)
-        admin_class = self._kafka.clients.admin.Admin
+        jvm: Any = spark._jvm  # noqa: SLF001 (the only way to Java from Python)
+        self._jvm: Any = jvm
+        # Each part of a class's name is a call of Java, so the classes are looked up once.
+        kafka = jvm.org.apache.kafka
+        self._clients: Any = kafka.clients.admin
+        admin_class = self._clients.Admin
         # The client has another name in some vendors' builds of Spark: no topic can be described there.
         self._admin: Any = (
             call_java(lambda: admin_class.create(self._config(source_options)))
             if isinstance(admin_class, JavaClass)
             else None
         )
-
-    @property
-    def _kafka(self) -> Any:
-        return self._jvm.org.apache.kafka
+        if self._admin is not None:
+            self._partition: Any = kafka.common.TopicPartition
+            self._latest: Any = self._clients.OffsetSpec.latest()
+            self._seconds: Any = jvm.java.util.concurrent.TimeUnit.SECONDS
 
     def _config(self, source_options: Mapping[str, str]) -> Any:
         config = self._jvm.java.util.HashMap()
@@ -217,17 +221,16 @@ class KafkaAdmin:
         return TopicState(None if topic_id == _ZERO_ID else topic_id, ends)
 
     def _description(self, name: str, timeout: float) -> Any:
-        options = self._kafka.clients.admin.DescribeTopicsOptions().timeoutMs(round(timeout * 1000))
+        options = self._clients.DescribeTopicsOptions().timeoutMs(round(timeout * 1000))
         futures = self._admin.describeTopics([name], options).topicNameValues()
         return self._wait(futures.get(name), timeout)
 
     def _end_offsets(self, name: str, partitions: Iterable[str], timeout: float) -> dict[str, int] | None:
-        latest = self._kafka.clients.admin.OffsetSpec.latest()
-        wanted = {number: self._kafka.common.TopicPartition(name, int(number)) for number in partitions}
+        wanted = {number: self._partition(name, int(number)) for number in partitions}
         request = self._jvm.java.util.HashMap()
         for partition in wanted.values():
-            request.put(partition, latest)
-        options = self._kafka.clients.admin.ListOffsetsOptions().timeoutMs(round(timeout * 1000))
+            request.put(partition, self._latest)
+        options = self._clients.ListOffsetsOptions().timeoutMs(round(timeout * 1000))
         result = self._admin.listOffsets(request, options)
         with suppress(TopicNotDescribed):
             found = {
@@ -240,8 +243,7 @@ class KafkaAdmin:
     def _wait(self, future: Any, timeout: float) -> Any:
         """Return the result of a Java future, or None if the topic or partition does not exist."""
         # The client's own timeout comes first, and its error has more details.
-        unit = self._jvm.java.util.concurrent.TimeUnit.SECONDS
-        return call_java(lambda: future.get(round(timeout) + 5, unit))
+        return call_java(lambda: future.get(round(timeout) + 5, self._seconds))
 
     def close(self) -> None:
         """Close the connections."""

@@ -81,6 +81,7 @@ def test_recreated_under_way(
     assert len(lake.rows()) == 20
 
 
+@pytest.mark.release
 def test_recreated_under_way_of_the_program(
     kafka_broker: LocalBroker, pipeline: Callable[..., Any], tmp_path: Path
 ) -> None:

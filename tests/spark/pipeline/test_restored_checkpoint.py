@@ -63,9 +63,8 @@ def test_backup_of_some_batches_ago(lake: Lake, tmp_path: Path, max_records: int
     lake.run()
     backup = tmp_path / "backup"
     shutil.copytree(lake.out / "_checkpoint", backup)
-    for _ in range(3):
-        produce(lake.broker, lake.topic, 100)
-        lake.run(max_records=60)
+    produce(lake.broker, lake.topic, 300)
+    lake.run(max_records=60)
     shutil.rmtree(lake.out / "_checkpoint")
     shutil.copytree(backup, lake.out / "_checkpoint")
     produce(lake.broker, lake.topic, 100)
