@@ -7,7 +7,7 @@ import shutil
 import statistics
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -171,7 +171,11 @@ def command_of(process: int) -> str:
 def children(process: int) -> list[int]:
     """Return the processes that a process has started."""
     tasks = Path(f"/proc/{process}/task").glob("*/children")
-    return [int(child) for task in tasks for child in task.read_text().split()]
+    found: list[int] = []
+    for task in tasks:
+        with suppress(OSError):  # the thread has ended
+            found += map(int, task.read_text().split())
+    return found
 
 
 def descendants(process: int) -> Iterator[int]:
