@@ -27,7 +27,7 @@ COMMANDS: Final = {
     "decode": "Explain a record: mode, attributes, broken rules.",
     "broker": "Run a local Kafka broker for trying things out.",
     "demo": "Run the library on a local Kafka and Spark.",
-    "pipeline": "Write topics of events to Parquet tables with Spark.",
+    "pipeline": "Write topics of events to tables or topics with Spark.",
     "table": "Maintain Delta and Iceberg tables: optimize, vacuum.",
     "spark-jar": "Write the jar of Spark's Java function.",
     "spark-zip": "Write this package to a zip, for Spark's workers.",
