@@ -6,6 +6,7 @@ import ast
 import importlib
 import json
 import pkgutil
+import re
 import subprocess
 import sys
 import typing
@@ -172,3 +173,10 @@ def test_the_jar_is_of_the_current_java_sources() -> None:
 
     jars = [path.name for path in (PACKAGE / "spark" / "fast" / "jars").iterdir()]
     assert jars == [packaged_jar().name], "the Java sources have changed; do: make jar"
+
+
+@pytest.mark.parametrize("module", ["attributes/_uri", "attributes/media_type", "codecs/json_grammar"])
+def test_no_group_is_repeated_possessively(module: str) -> None:
+    """Python 3.11.2, of Debian 12, does not go back to where the last round of such a group began."""
+    source = (Path(cloudevents_kafka.__file__).parent / f"{module}.py").read_text("utf-8")
+    assert not re.search(r"[^(]\)[*+?]\+", source)

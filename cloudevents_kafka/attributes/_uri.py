@@ -14,10 +14,10 @@ _HOST: Final = _CHARACTER % ":@/"
 _USER_INFO: Final = _CHARACTER % "@/"
 _URI_REFERENCE: Final = re.compile(
     r"(?:[A-Za-z][A-Za-z0-9+.-]*+:|(?![^/?#]*:))"  # a scheme, or a first segment "without any colon"
-    rf"(?://(?:(?:{_USER_INFO})*+@)?"
-    rf"(?:\[(?:[vV][0-9A-Fa-f]+\.[A-Za-z0-9._~!$&'()*+,;=:-]+|(?P<address>[0-9A-Fa-f:.]+))\]|(?:{_HOST})*+)"
+    rf"(?://(?:(?>(?:{_USER_INFO})*)@)?"
+    rf"(?:\[(?:[vV][0-9A-Fa-f]+\.[A-Za-z0-9._~!$&'()*+,;=:-]+|(?P<address>[0-9A-Fa-f:.]+))\]|(?>(?:{_HOST})*))"
     r"(?::[0-9]*+)?(?=[/?#]|\Z)|(?!//))"
-    rf"(?:{_PATH})*+(?:\?(?:{_QUERY})*+)?(?:#(?:{_QUERY})*+)?"
+    rf"(?>(?:{_PATH})*)(?:\?(?>(?:{_QUERY})*))?(?:#(?>(?:{_QUERY})*))?"
 )
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:", re.ASCII)
 

@@ -20,8 +20,8 @@ CLOUDEVENTS: Final = "application/cloudevents"
 
 # A token of RFC 2045 5.1: any ASCII but space, control characters and ()<>@,;:\"/[]?=.
 _WORD: Final = r"[!#$%&'*+.^_`{|}~0-9A-Za-z-]++"
-_VALUE: Final = rf'(?:{_WORD}|"(?:[^"\\\x00-\x1f\x7f]++|\\[ -~])*+")'
-_PARAMETERS: Final = re.compile(rf"(?:[ \t]*+;[ \t]*+{_WORD}={_VALUE})*+[ \t]*+")
+_VALUE: Final = rf'(?:{_WORD}|"(?>(?:[^"\\\x00-\x1f\x7f]++|\\[ -~])*)")'
+_PARAMETERS: Final = re.compile(rf"(?>(?:[ \t]*+;[ \t]*+{_WORD}={_VALUE})*)[ \t]*+")
 _PARAMETER: Final = re.compile(rf"[ \t]*+;[ \t]*+({_WORD})=({_VALUE})")
 _ESSENCE: Final = re.compile(rf"({_WORD})/({_WORD})")
 _FORMAT: Final = re.compile(r"application/cloudevents\+([a-z0-9.-]+)")

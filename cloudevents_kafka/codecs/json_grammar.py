@@ -14,21 +14,21 @@ from typing import Final
 import msgspec
 
 _WS: Final = rb"[ \t\n\r]*+"
-_STRING: Final = rb'"(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+"'
-_NUMBER: Final = rb"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][+-]?[0-9]++)?+"
+_STRING: Final = rb'"(?>(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*)"'
+_NUMBER: Final = rb"-?(?:0|[1-9][0-9]*+)(?>(?:\.[0-9]++)?)(?>(?:[eE][+-]?[0-9]++)?)"
 _SCALAR: Final = rb"(?:%b|%b|true|false|null)" % (_STRING, _NUMBER)
 _NAME: Final = rb"%b%b:%b" % (_STRING, _WS, _WS)
 
 _strings: Final = re.compile(_STRING)
 # All brackets that open before the next value: of arrays with items, of objects and their first names.
-_open: Final = re.compile(rb"%b(?:(?:\[(?!%b\])|\{%b%b)%b)*+" % (_WS, _WS, _WS, _NAME, _WS))
+_open: Final = re.compile(rb"%b(?>(?:(?:\[(?!%b\])|\{%b%b)%b)*)" % (_WS, _WS, _WS, _NAME, _WS))
 _leaf: Final = re.compile(rb"%b(?:%b|\[%b\]|\{%b\})" % (_WS, _SCALAR, _WS, _WS))
-_more_items: Final = re.compile(rb"(?:%b,%b%b(?![ \t\n\r]*+:))*+" % (_WS, _WS, _SCALAR))
-_more_members: Final = re.compile(rb"(?:%b,%b%b%b)*+" % (_WS, _WS, _NAME, _SCALAR))
+_more_items: Final = re.compile(rb"(?>(?:%b,%b%b(?![ \t\n\r]*+:))*)" % (_WS, _WS, _SCALAR))
+_more_members: Final = re.compile(rb"(?>(?:%b,%b%b%b)*)" % (_WS, _WS, _NAME, _SCALAR))
 _next_item: Final = re.compile(rb"%b," % _WS)
 _next_member: Final = re.compile(rb"%b,%b%b" % (_WS, _WS, _NAME))
 _close: Final = re.compile(rb"%b[\]}]" % _WS)
-_closes: Final = re.compile(rb"(?:%b[\]}])++" % _WS)
+_closes: Final = re.compile(rb"(?>(?:%b[\]}])+)" % _WS)
 _begin: Final = re.compile(rb"%b\{" % _WS)
 _first_name: Final = re.compile(rb"%b(%b)%b:%b" % (_WS, _STRING, _WS, _WS))
 _next_name: Final = re.compile(rb"%b,%b(%b)%b:%b" % (_WS, _WS, _STRING, _WS, _WS))
@@ -38,7 +38,7 @@ _IGNORED: Final = b" \t\n\r:"
 _IN_OBJECT: Final = ord("}")
 # All text before the first escape of a lone surrogate.
 _before_lone_surrogate: Final = re.compile(
-    rb"(?:[^\\]++|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\(?!u[dD][89a-fA-F]).)*+",
+    rb"(?>(?:[^\\]++|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\(?!u[dD][89a-fA-F]).)*)",
     re.DOTALL,
 )
 _ESCAPE_LENGTH: Final = 6
