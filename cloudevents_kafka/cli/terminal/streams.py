@@ -40,6 +40,11 @@ def standard_streams() -> Iterator[None]:
         with suppress(OSError):  # stderr may be full, too
             BadUsage(f"{failed}: {error.strerror or error}").show()
         sys.exit(BAD_USAGE)
+    finally:
+        try:
+            sys.stderr.flush()
+        except OSError:
+            _discard(sys.stderr)
 
 
 def _open_null(flags: int, mode: str) -> TextIO:
@@ -49,9 +54,13 @@ def _open_null(flags: int, mode: str) -> TextIO:
 
 def discard_stdout() -> None:
     """Redirect stdout to the null device, so that flushing it at exit cannot fail."""
-    with suppress(OSError, ValueError):  # stdout is not a file, and is not flushed at exit
+    _discard(sys.stdout)
+
+
+def _discard(stream: TextIO) -> None:
+    with suppress(OSError, ValueError):  # the stream is not a file, and is not flushed at exit
         null = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(null, sys.stdout.fileno())
+        os.dup2(null, stream.fileno())
         os.close(null)
 
 

@@ -94,8 +94,10 @@ def test_stdin_is_closed(words):
     assert b"Traceback" not in result.stderr
 
 
-def test_stderr_is_closed_or_full():
-    """Without stderr the exit code and stdout are the same."""
+@pytest.mark.parametrize("buffered", [True, False])
+def test_stderr_is_closed_or_full(monkeypatch, buffered):
+    """Without stderr the exit code and stdout are the same, with buffered and unbuffered output."""
+    monkeypatch.setenv("PYTHONUNBUFFERED", "" if buffered else "1")
     stdin = b'{"key":"x"}\n'
     whole = without(["decode", "-o", "json"], stdin=stdin)
     silent = without(["decode", "-o", "json"], 2, stdin=stdin)

@@ -67,10 +67,13 @@ def descendants(pid: int, name: str) -> list[int]:
         ["ps", "-A", "-ww", "-o", "pid=,ppid=,args="], capture_output=True, text=True, check=True
     ).stdout
     rows = [line.split(None, 2) for line in listed.splitlines()]
-    found, below = [], {pid}
+    children: dict[int, list[tuple[int, str]]] = {}
     for own, parent, command in [(int(row[0]), int(row[1]), row[2]) for row in rows if len(row) == 3]:
-        if parent in below:
-            below.add(own)
+        children.setdefault(parent, []).append((own, command))
+    found, below = [], [pid]
+    for parent in below:  # not in the order of ps: numbers of processes start again from 1
+        for own, command in children.get(parent, []):
+            below.append(own)
             if name in command:
                 found.append(own)
     return found
