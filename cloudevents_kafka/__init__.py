@@ -6,7 +6,7 @@ more. Importing it imports neither a Kafka client nor Spark. Read the package in
 * `record`, `clauses` and `errors`: the input, the requirements, and what breaks them;
 * `attributes`, `codecs`, `event` and `formats`: an event and its parts, and one as a value;
 * `binding`: a record to an event, and back;
-* `producer`, `consumer`, `_clients` and `serdes`: wrappers of Kafka clients;
+* `producer`, `consumer`, `dead_letters`, `_clients` and `serdes`: wrappers of Kafka clients;
 * `registry` and `extensions`: what users add, and what documented extensions ask for;
 * `protocol`: Kafka's protocol and a client; `testing`: brokers and fakes for tests;
 * `spark`: DataFrames and a pipeline; `cli`, `demo` and `conformance`: programs;
@@ -31,6 +31,7 @@ from cloudevents_kafka.binding import (
 )
 from cloudevents_kafka.codecs import Codec
 from cloudevents_kafka.consumer import ConsumeError, EventConsumer
+from cloudevents_kafka.dead_letters import DeadLetter, DeadLetters
 from cloudevents_kafka.errors import (
     BrokenEvent,
     CloudEventsKafkaError,
@@ -44,7 +45,7 @@ from cloudevents_kafka.errors import (
     UnsupportedFormat,
 )
 from cloudevents_kafka.event import Event
-from cloudevents_kafka.producer import Delivery, DeliveryError, EventProducer
+from cloudevents_kafka.producer import Delivery, DeliveryError, EventProducer, RecordDelivery
 from cloudevents_kafka.record import Record
 from cloudevents_kafka.registry import register_codec, register_extension, register_format
 
@@ -55,6 +56,8 @@ __all__ = [
     "Codec",
     "ConsumeError",
     "DataError",
+    "DeadLetter",
+    "DeadLetters",
     "DecodeError",
     "Decoded",
     "Delivery",
@@ -67,6 +70,7 @@ __all__ = [
     "NotAnEvent",
     "Problem",
     "Record",
+    "RecordDelivery",
     "Undecodable",
     "UnsupportedBatch",
     "UnsupportedFormat",

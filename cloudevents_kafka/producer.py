@@ -1,8 +1,8 @@
 """EventProducer: sends events through a user's Kafka producer.
 
 If the queue of the client is full, it serves delivery reports until there is room, instead of
-raising ``BufferError``. Each sent event has a `Delivery`. `flush` and `close` raise an error for
-failed events that were not passed to a callback.
+raising ``BufferError``. Each sent event has a `Delivery`, each sent record a `RecordDelivery`.
+`flush` and `close` raise an error for failed deliveries that were not passed to a callback.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from weakref import ReferenceType, ref
 import msgspec
 
 from cloudevents_kafka._clients import LibrdkafkaErrorCode, Producer, check_client
-from cloudevents_kafka.binding import ContentMode, KeyMapper, check_mode, encode
+from cloudevents_kafka.binding import ContentMode, KeyMapper, check_mode, encode, from_record
 from cloudevents_kafka.errors import CloudEventsKafkaError, EncodeError
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.primitives.plural import pluralize
-from cloudevents_kafka.record import HeaderInput, RecordInput
+from cloudevents_kafka.record import HeaderInput, Record, RecordInput, with_bytes_headers
 
 _POLL_SECONDS: Final = 0.2  # the longest wait within the client, which delays Ctrl-C
 # abort_transaction() or purge() has removed the message, which its caller expects.
@@ -39,7 +39,7 @@ class Delivery(msgspec.Struct, eq=False, weakref=True):
     the event.
     """
 
-    event: Event
+    _sent: Any
     topic: str
     _producer: EventProducer[Any] | None
     done: bool = False
@@ -48,15 +48,29 @@ class Delivery(msgspec.Struct, eq=False, weakref=True):
     _client_error: Any = None
 
     @property
+    def event(self) -> Event:
+        """The sent event."""
+        event: Event = self._sent
+        return event
+
+    @property
+    def aborted(self) -> bool:
+        """Whether ``abort_transaction`` or ``purge`` of the client removed it, so that no broker has it."""
+        return _is_purged(self._client_error)
+
+    @property
     def error(self) -> DeliveryError | None:
-        """A new `DeliveryError` if the delivery has failed, else None."""
+        """A new `DeliveryError` if the delivery has failed or was aborted, else None."""
         return None if self._client_error is None else self._failure()
 
     def _failure(self) -> DeliveryError:
-        event = f"event {self.event.id!r} of {self.event.source!r} to {self.topic}"
-        return DeliveryError(f"{event}: {self._client_error}", [self])
+        aborted = "aborted with its transaction, or purged: " if self.aborted else ""
+        return DeliveryError(f"{self._name()} to {self.topic}: {aborted}{self._client_error}", [self])
 
-    def result(self, timeout: float | None = None) -> Delivery:
+    def _name(self) -> str:
+        return f"event {self._sent.id!r} of {self._sent.source!r}"
+
+    def result(self, timeout: float | None = None) -> Self:
         """Wait up to ``timeout`` seconds for the report; return the delivery or raise `DeliveryError`."""
         if self._producer is not None:  # None only if the producer was freed before the report
             self._producer._wait(self, timeout)
@@ -75,8 +89,32 @@ class Delivery(msgspec.Struct, eq=False, weakref=True):
     def __repr__(self) -> str:
         state = f"{self.topic}[{self.partition}]@{self.offset}" if self.done else "pending"
         if self._client_error is not None:
-            state = "failed"
-        return f"Delivery({self.event.id!r} of {self.event.source!r}: {state})"
+            state = "aborted" if self.aborted else "failed"
+        return f"{type(self).__name__}({self._name()}: {state})"
+
+
+class RecordDelivery(Delivery):
+    """The delivery of one record, which `EventProducer.send_record` has sent."""
+
+    @property
+    def record(self) -> Record:
+        """The sent record."""
+        record: Record = self._sent
+        return record
+
+    @property
+    def event(self) -> Event:
+        """The event of the record. Raises `DecodeError` if it has none."""
+        return from_record(self.record)
+
+    def _name(self) -> str:
+        return f"record {self._sent.where}".rstrip()
+
+
+def _set_options(partition: int | None, timestamp: int | None) -> dict[str, int]:
+    """Return the options of the client that are set: it does not accept None for those that are not."""
+    options = (("partition", partition), ("timestamp", timestamp))
+    return {name: value for name, value in options if value is not None}
 
 
 def _is_purged(error: Any) -> bool:
@@ -89,26 +127,28 @@ OnDelivery = Callable[[Delivery], None]
 """Called with each delivery, successful or failed, by `send`, `flush` or the client's ``poll``."""
 
 
-class _DeliveryReport(msgspec.Struct, eq=False):
+class _DeliveryReport(msgspec.Struct, eq=False, weakref=True):
     """The callback for the client, which updates the delivery and the producer if they still exist.
 
     The references of a client are invisible to the garbage collector, so the callback must not refer
     to the producer, which refers to the client.
     """
 
-    event: Event
+    sent: Any
     topic: str
     producer: ReferenceType[EventProducer[Any]]
     delivery: ReferenceType[Delivery]
     on_delivery: OnDelivery | None
+    kind: type[Delivery] = Delivery
+    done: bool = False
 
     def __call__(self, error: Any, message: Any) -> None:
         """Handle a delivery report; the client calls it in poll, flush or produce."""
-        delivery = self.delivery()
-        if delivery is None and error is None and self.on_delivery is None:
+        self.done = True
+        if error is None and self.on_delivery is None and self.delivery() is None:
             return  # nobody can ask for it
         producer = self.producer()
-        delivery = delivery or Delivery(self.event, self.topic, producer)
+        delivery = self.find_delivery(producer)
         delivery._report(error, message)
         if self.on_delivery is not None:
             on_delivery, self.on_delivery = self.on_delivery, None
@@ -116,13 +156,25 @@ class _DeliveryReport(msgspec.Struct, eq=False):
         elif error is not None and producer is not None and not _is_purged(error):
             producer._failed[delivery] = None
 
+    def find_delivery(self, producer: EventProducer[Any] | None) -> Delivery:
+        """Return the delivery, or a new one if the user has not kept it."""
+        delivery = self.delivery()
+        if delivery is None:
+            delivery = self.kind(self.sent, self.topic, producer)
+            self.delivery = ref(delivery)
+        return delivery
+
 
 class EventProducer(Generic[ProducerT]):
     """A sender of CloudEvents through ``producer``, which remains an attribute.
 
     ``mode``, ``format`` and ``key_mapper`` are the defaults of `send`: see `to_record`. Begin and
-    end transactions on the wrapped producer; the deliveries of aborted events have an ``error``,
-    and `flush` does not raise it.
+    end transactions on the wrapped producer; the deliveries of aborted events are ``aborted`` and
+    have an ``error``, and `flush` does not raise it.
+
+    ``close_timeout`` is the longest time, in seconds, that `close` and leaving the block wait for
+    deliveries; by default they wait until the client reports each, after its ``message.timeout.ms``
+    (five minutes) at the latest. Set it below the time that a container has to end.
 
     Failed events without an ``on_delivery`` are kept until `flush` or ``result`` raises an error for
     them: a service that calls neither should pass ``on_delivery``.
@@ -138,15 +190,23 @@ class EventProducer(Generic[ProducerT]):
         mode: ContentMode = "binary",
         format: str | None = None,
         key_mapper: KeyMapper | None = None,
+        close_timeout: float | None = None,
     ) -> None:
         check_client(producer, Producer)
         check_mode(mode, format)
+        if close_timeout is not None and not close_timeout >= 0:
+            raise ValueError(f"close_timeout must be seconds from 0, or None, got {close_timeout!r}")
         self.producer = producer
         self._topic = topic
         self._mode: ContentMode = mode
         self._format = format
         self._key_mapper = key_mapper
+        self._close_timeout = close_timeout
         self._failed: dict[Delivery, None] = {}  # an ordered set
+        # The reports that the client still has to call, in order. It frees each one after the call, or
+        # without it (``delivery.report.only.error``), and that removes its reference here.
+        self._reports: dict[ReferenceType[_DeliveryReport], None] = {}
+        self._forget = self._reports.pop
         self._closed = False
         self._reference = ref(self)
 
@@ -188,26 +248,74 @@ class EventProducer(Generic[ProducerT]):
         # Without ** for the options that are not set: an empty one takes a tenth of the time of send().
         produce: Callable[..., Any] = self.producer.produce
         if partition is not None or timestamp is not None:
-            options = (("partition", partition), ("timestamp", timestamp))
-            produce = partial(produce, **{name: value for name, value in options if value is not None})
+            produce = partial(produce, **_set_options(partition, timestamp))
+        try:
+            produce(topic, value=value, key=key, headers=headers, on_delivery=report)
+        except BufferError:
+            self._produce(partial(produce, topic, value=value, key=key, headers=headers, on_delivery=report))
+        self._reports[ref(report, self._forget)] = None
+        self.producer.poll(0)
+        return delivery
+
+    def send_record(
+        self,
+        record: RecordInput,
+        topic: str | None = None,
+        *,
+        partition: int | None = None,
+        timestamp: int | None = None,
+        on_delivery: OnDelivery | None = None,
+    ) -> RecordDelivery:
+        """Queue any record, an event or not, with its key, value and headers, and return its delivery.
+
+        The record may be a client's: see `Record.of`. ``topic`` is by default that of the
+        `EventProducer`, then that of the record. As in `send`, ``partition`` and ``timestamp`` are
+        those of the record only if they are passed, and a full queue is waited for. Raises
+        `EncodeError` if there is no topic, and what the client raises.
+        """
+        if self._closed:
+            raise DeliveryError("the EventProducer is closed; the record was not sent")
+        record = with_bytes_headers(Record.of(record))
+        topic = topic or self._topic or record.topic
+        if topic is None:
+            raise EncodeError("topic must be set, in send_record(), EventProducer() or the record")
+        delivery = RecordDelivery(record, topic, self)
+        report = _DeliveryReport(record, topic, self._reference, ref(delivery), on_delivery, RecordDelivery)
+        self._produce(
+            partial(
+                self.producer.produce,
+                topic,
+                value=record.value,
+                key=record.key,
+                headers=list(record.headers),  # a new one, as instrumentation adds to it
+                on_delivery=report,
+                **_set_options(partition, timestamp),
+            )
+        )
+        self._reports[ref(report, self._forget)] = None
+        self.producer.poll(0)
+        return delivery
+
+    def _produce(self, produce: Callable[[], Any]) -> None:
         while True:
             try:
-                produce(topic, value=value, key=key, headers=headers, on_delivery=report)
+                produce()
             except BufferError:
                 self.producer.poll(_POLL_SECONDS)  # the queue is full: serve delivery reports
             else:
-                self.producer.poll(0)
-                return delivery
+                return
 
     def flush(self, timeout: float | None = None) -> None:
-        """Wait up to ``timeout`` seconds until every sent event is delivered or has failed.
+        """Wait up to ``timeout`` seconds until everything that was sent is delivered or has failed.
 
-        Raises `DeliveryError` if events are still pending, or if events without an ``on_delivery``
-        have failed since the last flush.
+        Raises `DeliveryError` if deliveries are still pending, or if some without an ``on_delivery``
+        have failed since the last flush. Its ``failed`` has both; the pending ones are not ``done``,
+        and may still arrive.
         """
         pending = self._drain(timeout)
         failed, self._failed = list(self._failed), {}
         if pending:
+            failed += self._pending()
             messages = pluralize(pending, "message is", "messages are")
             raise DeliveryError(f"{messages} still pending after {timeout} s; flush again", failed)
         if failed:
@@ -215,9 +323,12 @@ class EventProducer(Generic[ProducerT]):
             raise DeliveryError(f"{events} not delivered; the first: {failed[0].error}", failed)
 
     def close(self, timeout: float | None = None) -> None:
-        """Flush, and raise as `flush` does; later calls of `send` fail. The wrapped producer stays open."""
+        """Flush, for ``close_timeout`` by default, and raise as `flush` does; later calls of `send` fail.
+
+        The wrapped producer stays open, and may deliver what is still pending: purge it to prevent that.
+        """
         self._closed = True
-        self.flush(timeout)
+        self.flush(self._close_timeout if timeout is None else timeout)
 
     def __enter__(self) -> Self:
         return self
@@ -233,6 +344,11 @@ class EventProducer(Generic[ProducerT]):
                 raise
             error.add_note(f"also: {undelivered}")  # the error of the block takes precedence
 
+    def _pending(self) -> list[Delivery]:
+        """Return the deliveries whose reports have not arrived, in the order of sending."""
+        reports = [report for reference in list(self._reports) if (report := reference()) is not None]
+        return [report.find_delivery(self) for report in reports if not report.done]
+
     def _drain(self, timeout: float | None) -> int:
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
@@ -247,13 +363,16 @@ class EventProducer(Generic[ProducerT]):
             wait = _POLL_SECONDS if deadline is None else min(_POLL_SECONDS, deadline - time.monotonic())
             if wait < 0:
                 raise DeliveryError(
-                    f"no delivery report for event {delivery.event.id!r} after {timeout} s", [delivery]
+                    f"no delivery report for {delivery._name()} after {timeout} s", [delivery]
                 )
             self.producer.poll(wait)
 
 
 class DeliveryError(CloudEventsKafkaError):
-    """Events were not delivered, or their reports have not arrived; ``failed`` are their deliveries."""
+    """Events or records were not delivered, or not within the time to wait; ``failed`` are their deliveries.
+
+    A delivery in ``failed`` that is not ``done`` was still on its way.
+    """
 
     def __init__(self, reason: str, failed: Sequence[Delivery] = ()) -> None:
         super().__init__(reason)

@@ -14,7 +14,17 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, Producer
 
-from cloudevents_kafka import DeliveryError, EncodeError, Event, EventProducer, Record, from_record, to_record
+from cloudevents_kafka import (
+    DeliveryError,
+    EncodeError,
+    Event,
+    EventProducer,
+    NotAnEvent,
+    Record,
+    RecordDelivery,
+    from_record,
+    to_record,
+)
 from cloudevents_kafka.binding import partition_key
 from cloudevents_kafka.testing import FakeConsumer, FakeProducer
 
@@ -283,6 +293,114 @@ def test_transactions_are_the_clients() -> None:
     assert lost.done
 
 
+RECORD = Record(
+    key=b"\xff",
+    value=b"{",
+    headers=[("x", None), ("ce_id", b"1"), ("x", b"\xff")],
+    topic="orders",
+    partition=2,
+    offset=1741,
+    timestamp=1_234,
+)
+
+
+def test_a_record_is_sent_unchanged() -> None:
+    """Key, value and headers are those of the record; partition and timestamp only if they are passed."""
+    fake = FakeProducer()
+    with EventProducer(fake, topic="copies", mode="structured", key_mapper=partition_key) as producer:
+        delivery = producer.send_record(RECORD)
+        producer.send_record(RECORD, "others", partition=0, timestamp=1_234)
+        producer.send_record({"value": None, "key": None, "headers": None})
+    copy, tombstone, other = records(fake)
+    assert (copy.key, copy.value, copy.headers) == (RECORD.key, RECORD.value, RECORD.headers)
+    assert (copy.topic, copy.partition) == ("copies", 0)
+    assert copy.timestamp != 1_234
+    assert (other.topic, other.timestamp) == ("others", 1_234)
+    assert (tombstone.key, tombstone.value, tombstone.headers) == (None, None, [])
+    assert delivery.result() is delivery
+    assert delivery.record is RECORD
+    assert repr(delivery) == "RecordDelivery(record orders[2]@1741: copies[0]@0)"
+    with pytest.raises(NotAnEvent):
+        _ = delivery.event
+
+
+def test_the_topic_of_a_record_is_the_last_choice() -> None:
+    """Without a topic of the call and of the producer, a record is sent to its own; else it is refused."""
+    producer = EventProducer(FakeProducer())
+    assert producer.send_record(RECORD).result().topic == "orders"
+    with pytest.raises(EncodeError, match="topic must be set, in send_record"):
+        producer.send_record(Record())
+    producer.close()
+    with pytest.raises(DeliveryError, match="closed; the record was not sent"):
+        producer.send_record(RECORD)
+
+
+def test_records_wait_for_room_and_fail_as_events_do() -> None:
+    """A full queue raises no BufferError, and flush raises an error for a record that failed."""
+    fake = FakeProducer(queue_limit=2)
+    producer = EventProducer(fake, topic="t")
+    fake.fail_next("_MSG_TIMED_OUT")
+    for _ in range(10):
+        producer.send_record(RECORD)
+    with pytest.raises(
+        DeliveryError, match=r"the first: record orders\[2\]@1741 to t: .*_MSG_TIMED_OUT"
+    ) as caught:
+        producer.flush()
+    assert isinstance(caught.value.failed[0], RecordDelivery)
+    assert len(fake.log) == 9
+
+
+def test_leaving_a_block_ends_at_its_bound() -> None:
+    """At close_timeout, failed has what failed and, not done, what is on its way, also with a callback."""
+    fake = FakeProducer()
+    fake.fail_next("_MSG_TIMED_OUT")
+    reported: list[Any] = []
+
+    def block() -> None:
+        with EventProducer(fake, topic="t", close_timeout=0.05) as producer:
+            for number in (1, 2):
+                assert producer.send(order(number)).done
+            fake.hold = True
+            producer.send(order(3))
+            producer.send(order(4), on_delivery=reported.append)
+            producer.send_record(RECORD)
+
+    with pytest.raises(DeliveryError, match="3 messages are still pending") as caught:
+        block()
+    failed, third, fourth, record = caught.value.failed
+    assert (failed.event.id, failed.done) == ("1", True)
+    assert [(d.event.id, d.done, d.error) for d in (third, fourth)] == [
+        ("3", False, None),
+        ("4", False, None),
+    ]
+    assert isinstance(record, RecordDelivery)
+    fake.hold = False
+    fake.flush()
+    assert (third.offset, fourth.offset, record.offset) == (1, 2, 3)
+    assert reported == [fourth]
+
+
+@pytest.mark.parametrize("timeout", [-1, float("nan")])
+def test_a_bound_is_seconds_from_zero(timeout: float) -> None:
+    """Other values are refused when the producer is made."""
+    with pytest.raises(ValueError, match="close_timeout must be seconds from 0"):
+        EventProducer(FakeProducer(), close_timeout=timeout)
+
+
+def test_a_message_that_the_client_refused_is_not_pending() -> None:
+    """What produce() has raised an error for is not in failed."""
+    fake = FakeProducer()
+    producer = EventProducer(fake, topic="t")
+    with pytest.raises(TypeError) as refused:
+        producer.send(order(1), 3)  # type: ignore[arg-type]
+    fake.hold = True
+    kept = producer.send(order(2))
+    with pytest.raises(DeliveryError) as caught:
+        producer.flush(0)
+    assert caught.value.failed == (kept,)
+    del refused
+
+
 class Forgetful:
     """A client that keeps no reference after a report."""
 
@@ -411,6 +529,9 @@ def test_purged_events_are_not_failures_at_close(purge: str) -> None:
             fake.purge()
     assert delivery.done
     assert delivery.error is not None
+    assert delivery.aborted
+    assert repr(delivery) == "Delivery(event '1' of '/shop': aborted)"
+    assert "event '1' of '/shop' to t: aborted with its transaction, or purged: " in str(delivery.error)
     assert "_PURGE_QUEUE" in str(delivery.error)
     with pytest.raises(DeliveryError, match="_PURGE_QUEUE"):
         delivery.result()

@@ -1,0 +1,137 @@
+"""DeadLetters: sends records that failed to a topic of their own, with the reason in headers.
+
+A dead letter has the key, the value and the headers of its record, then one set of headers:
+
+| header | value |
+|---|---|
+| ``dlq_topic``, ``dlq_partition``, ``dlq_offset`` | where the record was read |
+| ``dlq_timestamp`` | its timestamp there, in milliseconds since the epoch |
+| ``dlq_time`` | when it failed, in RFC 3339 |
+| ``dlq_attempt`` | how often it was tried, in all its failures |
+| ``dlq_error`` | the class and the message of the error |
+| ``dlq_clause`` | the clauses that it breaks, as in ``DecodeError.clauses`` |
+
+What is not known has no header. A second failure replaces the set. `DeadLetter.of` reads it.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Final
+
+import msgspec
+
+from cloudevents_kafka.binding import Decoded, Undecodable
+from cloudevents_kafka.errors import DecodeError
+from cloudevents_kafka.primitives.epoch import format_milliseconds
+from cloudevents_kafka.producer import EventProducer, OnDelivery, RecordDelivery
+from cloudevents_kafka.record import Headers, Record, RecordInput
+
+_PREFIX: Final = "dlq_"
+_MAX_ERROR: Final = 1_000  # characters: the headers count towards the largest size of a record
+
+
+class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):
+    """The reason in the headers of a dead letter, each part None if its header is missing or malformed."""
+
+    topic: str | None = None
+    partition: int | None = None
+    offset: int | None = None
+    timestamp: int | None = None
+    time: str | None = None
+    attempt: int | None = None
+    error: str | None = None
+    clause: str | None = None
+
+    @classmethod
+    def of(cls, record: RecordInput) -> DeadLetter | None:
+        """Return the reason in the headers of a record, or None if it has no such header."""
+        found = {name: value for name, value in Record.of(record).headers if name in _NAMES}
+        parts = {_NAMES[name]: _read(_NAMES[name], value) for name, value in found.items()}
+        return cls(**parts) if parts else None
+
+
+_NAMES: Final = {f"{_PREFIX}{field}": field for field in DeadLetter.__struct_fields__}
+_NUMBERS: Final = frozenset(("partition", "offset", "timestamp", "attempt"))
+
+
+def _read(field: str, value: bytes | None) -> Any:
+    """Return the value of a header, which is untrusted input; None unless it has its type."""
+    try:
+        text = (value or b"").decode()
+    except UnicodeDecodeError:
+        return None
+    if field in _NUMBERS:
+        return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else None
+    return text or None
+
+
+class DeadLetters:
+    """A sender of dead letters to ``topic``, through an `EventProducer`, which remains an attribute."""
+
+    def __init__(self, producer: EventProducer[Any], *, topic: str) -> None:
+        if not callable(getattr(producer, "send_record", None)):
+            kind = type(producer).__name__
+            raise TypeError(
+                f"producer must be an EventProducer, got {kind}; wrap the client: EventProducer(client)"
+            )
+        if not topic:
+            raise ValueError(f"topic must be the name of a topic for dead letters, got {topic!r}")
+        self.producer = producer
+        self.topic = topic
+
+    def send(
+        self,
+        item: Decoded | Undecodable | RecordInput,
+        error: BaseException | str | None = None,
+        *,
+        attempt: int = 1,
+        on_delivery: OnDelivery | None = None,
+    ) -> RecordDelivery:
+        """Queue a record with the reason of its failure, and return its delivery without waiting for it.
+
+        ``error`` is by default that of an `Undecodable`; its message becomes a header, up to 1,000
+        characters. ``attempt`` is how often the record was tried; if it is a dead letter that was
+        sent back, attempts before are added. Commit its offset only after the delivery has succeeded.
+        """
+        if error is None:
+            if not isinstance(item, Undecodable):
+                raise TypeError("error must be the reason of the failure, as only an Undecodable has one")
+            error = item.error
+        record = item.record if isinstance(item, Decoded | Undecodable) else Record.of(item)
+        letter = self._letter(record, error, attempt)
+        kept: Headers = [header for header in record.headers if header[0] not in _NAMES]
+        sent = msgspec.structs.replace(record, headers=kept + _to_headers(letter))
+        return self.producer.send_record(sent, self.topic, on_delivery=on_delivery)
+
+    def _letter(self, record: Record, error: BaseException | str, attempt: int) -> DeadLetter:
+        before = DeadLetter.of(record)
+        # A dead letter that was read from its topic and fails again still comes from where it came from.
+        origin = record if before is None or record.topic != self.topic else before
+        return DeadLetter(
+            topic=origin.topic,
+            partition=origin.partition,
+            offset=origin.offset,
+            timestamp=origin.timestamp,
+            time=format_milliseconds(time.time_ns() // 1_000_000),
+            attempt=attempt + (0 if before is None else before.attempt or 0),
+            error=_describe(error)[:_MAX_ERROR],
+            clause=",".join(error.clauses) if isinstance(error, DecodeError) else None,
+        )
+
+
+def _describe(error: BaseException | str) -> str:
+    if isinstance(error, str):
+        return error
+    reason = error.reason if isinstance(error, DecodeError) else str(error)  # the place has its own headers
+    name = type(error).__name__
+    return f"{name}: {reason}" if reason else name
+
+
+def _to_headers(letter: DeadLetter) -> Headers:
+    texts = {field: getattr(letter, field) for field in letter.__struct_fields__}
+    return [
+        (f"{_PREFIX}{field}", str(value).encode("utf-8", "backslashreplace"))
+        for field, value in texts.items()
+        if value not in (None, "")
+    ]

@@ -1,0 +1,154 @@
+"""DeadLetters, with a fake client."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import hostile_records
+
+from cloudevents_kafka import (
+    DeadLetter,
+    DeadLetters,
+    Event,
+    EventProducer,
+    Record,
+    Undecodable,
+    decode,
+    to_record,
+)
+from cloudevents_kafka.testing import FakeProducer
+
+RECORD = Record(
+    key=b"\xff",
+    value=b"{",
+    headers=[("x", None), ("ce_id", b"1"), ("x", b"\xff")],
+    topic="orders",
+    partition=2,
+    offset=1741,
+    timestamp=1_234,
+)
+
+
+def letters(topic: str = "orders.dead") -> DeadLetters:
+    return DeadLetters(EventProducer(FakeProducer()), topic=topic)
+
+
+def sent(by: DeadLetters, topic: str | None = None) -> Record:
+    """Return the last record that was sent, as it is read from its topic."""
+    by.producer.flush()
+    return [Record.of(message) for message in by.producer.producer.log][-1]
+
+
+def reason(record: Record) -> DeadLetter:
+    letter = DeadLetter.of(record)
+    assert letter is not None
+    return letter
+
+
+def test_a_dead_letter_has_its_record_and_one_set_of_headers() -> None:
+    """Key, value and headers are as they were, then comes where from, when, attempt and error."""
+    dead = letters()
+    delivery = dead.send(RECORD, ValueError("no such customer"), attempt=3)
+    record = sent(dead)
+    assert delivery.result().topic == "orders.dead"
+    assert (record.key, record.value) == (RECORD.key, RECORD.value)
+    assert record.headers[:3] == RECORD.headers
+    letter = reason(record)
+    assert (letter.topic, letter.partition, letter.offset, letter.timestamp) == ("orders", 2, 1741, 1_234)
+    assert (letter.attempt, letter.error, letter.clause) == (3, "ValueError: no such customer", None)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", letter.time or "")
+    assert [name for name, _ in record.headers[3:]] == [
+        *("dlq_topic", "dlq_partition", "dlq_offset", "dlq_timestamp", "dlq_time", "dlq_attempt", "dlq_error")
+    ]
+
+
+def test_the_reason_of_an_undecodable_is_its_error() -> None:
+    """The error has the rule without the place, and the clauses are a header."""
+    broken = to_record(Event(id="1", source="/s", type="t"))
+    broken = Record(headers=[(n, b"" if n == "ce_id" else v) for n, v in broken.headers], topic="t", offset=5)
+    item = decode(broken)
+    assert isinstance(item, Undecodable)
+    dead = letters()
+    dead.send(item)
+    letter = reason(sent(dead))
+    assert (letter.error or "").startswith("BrokenEvent: broken CloudEvent: id: ")
+    assert letter.clause == "R-02"
+
+
+def test_a_second_failure_replaces_the_first() -> None:
+    """A record that was sent back and fails again has one set of headers; its attempts are added."""
+    dead = letters()
+    dead.send(RECORD, ValueError("first"), attempt=3)
+    again = Record(headers=sent(dead).headers, topic="orders", partition=0, offset=7)
+    dead.send(again, KeyError("second"), attempt=2)
+    record = sent(dead)
+    letter = reason(record)
+    assert (letter.partition, letter.offset, letter.attempt) == (0, 7, 5)
+    assert letter.error == "KeyError: 'second'"
+    assert letter.timestamp is None
+    names = [name for name, _ in record.headers]
+    assert len(names) - len(set(names)) == 1  # x, which repeats in the record
+    assert record.headers[:3] == RECORD.headers
+
+
+def test_a_dead_letter_that_fails_in_its_topic_still_comes_from_the_first() -> None:
+    """Where it came from stays, so that it can be sent back there."""
+    dead = letters()
+    dead.send(RECORD, "first")
+    dead.send(sent(dead), "second")
+    letter = reason(sent(dead))
+    assert (letter.topic, letter.partition, letter.offset, letter.timestamp) == ("orders", 2, 1741, 1_234)
+    assert (letter.attempt, letter.error) == (2, "second")
+
+
+@given(hostile_records(), st.text(), st.integers(1, 1 << 40))
+def test_any_record_and_error_can_be_sent(record: Record, text: str, attempt: int) -> None:
+    """No header, message or value of a record prevents its dead letter, or changes what it had."""
+    dead = letters()
+    dead.send(record, RuntimeError(text), attempt=attempt)
+    dead.send(sent(dead), RuntimeError(text), attempt=1)
+    found = sent(dead)
+    ours = {"dlq_attempt", "dlq_error", "dlq_time"}
+    assert (found.key, found.value) == (record.key, record.value)
+    assert [h for h in found.headers if h[0] not in ours] == record.headers
+    assert reason(found).attempt == attempt + 1
+
+
+@pytest.mark.parametrize("value", [None, b"", b"\xff", b"-1", b"1.5", b"9" * 30, "²".encode()])
+def test_malformed_numbers_are_not_known(value: bytes | None) -> None:
+    """Headers of a dead letter are untrusted input."""
+    letter = reason(Record(headers=[("dlq_attempt", value), ("dlq_topic", value)]))
+    assert letter.attempt is None
+    dead = letters()
+    dead.send(Record(headers=[("dlq_attempt", value)]), "again")
+    assert reason(sent(dead)).attempt == 1
+
+
+def test_long_errors_are_cut() -> None:
+    """An error of any length has a header of at most 1,000 characters."""
+    dead = letters()
+    dead.send(RECORD, RuntimeError("x" * 5_000 + "\udcff"))
+    assert len(reason(sent(dead)).error or "") == 1_000
+
+
+def test_a_record_without_the_headers_is_not_a_dead_letter() -> None:
+    """Other headers that start alike do not make one."""
+    assert DeadLetter.of(Record(headers=[("dlq_other", b"1")])) is None
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: letters().send(RECORD), TypeError, "error must be the reason"),
+        (lambda: letters(""), ValueError, "topic must be the name"),
+        (lambda: DeadLetters(FakeProducer(), topic="t"), TypeError, "producer must be an EventProducer"),  # type: ignore[arg-type]
+    ],
+)
+def test_wrong_arguments_are_refused(call: Any, error: type[Exception], message: str) -> None:
+    """Errors name the argument."""
+    with pytest.raises(error, match=message):
+        call()
