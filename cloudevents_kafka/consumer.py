@@ -1,7 +1,7 @@
 """EventConsumer: reads events through a user's Kafka consumer.
 
 Each record is returned as `Decoded` or `Undecodable`, so one bad record does not stop a loop.
-Subscribe, seek, pause and commit on the wrapped consumer.
+Subscribe and pause on the wrapped consumer; seek and commit by `EventConsumer`, or on it.
 
 Iteration polls one record at a time, so the position of the client, which it commits, is after
 the record that the loop has processed. With `batches`, which is faster, it is after the batch.
@@ -10,15 +10,18 @@ the record that the loop has processed. With `batches`, which is faster, it is a
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
-from typing import Any, Final, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar
 
 from cloudevents_kafka._clients import Consumer, LibrdkafkaErrorCode, check_client
 from cloudevents_kafka.binding import Decoded, ReverseKeyMapper, Undecodable, decode
 from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.record import Record
+
+if TYPE_CHECKING:
+    from confluent_kafka import TopicPartition
 
 _POLL_SECONDS: Final = 0.5  # the longest wait for a record before stop() has an effect
 
@@ -55,7 +58,7 @@ class EventConsumer(Generic[ConsumerT]):
         self._data_reader = data_reader
         self._maps = reverse_key_mapper is not None or data_reader is not None
         self._stopped = False
-        self._waiting: list[Any] = []  # polled but not decoded
+        self._waiting: list[Any] = []  # gathered: polled by the client, not yet returned
 
     def poll(self, timeout: float = 1.0) -> Decoded | Undecodable | None:
         """Return the next record, or None if none arrives within ``timeout`` seconds.
@@ -63,6 +66,8 @@ class EventConsumer(Generic[ConsumerT]):
         Raises `ConsumeError` if the client has an error from which it does not recover, and with
         ``strict`` the `DecodeError` of a bad record.
         """
+        if self._waiting:
+            self._drop_moved()
         message = self._waiting.pop(0) if self._waiting else self.consumer.poll(timeout)
         if message is None or not _is_record(message):
             return None
@@ -77,6 +82,8 @@ class EventConsumer(Generic[ConsumerT]):
         wait = _POLL_SECONDS if idle_timeout is None else min(_POLL_SECONDS, idle_timeout)
         idle_since = time.monotonic()
         while not self._stopped:
+            if self._waiting:
+                self._drop_moved()
             message = self._waiting.pop(0) if self._waiting else self.consumer.poll(wait)
             if message is not None and (message.error() is None or _is_record(message)):
                 yield self._read(message)
@@ -91,15 +98,17 @@ class EventConsumer(Generic[ConsumerT]):
         """Yield lists of records that arrive within ``timeout`` seconds; no list is empty.
 
         Ends as `items` does. When a list is yielded, the position of the client is after all of
-        it: process the whole list before you commit, and do not seek before. 100 records fit into
-        a processor's caches; with more, each takes longer.
+        it: process the whole list before you commit. 100 records fit into a processor's caches; with
+        more, each takes longer.
 
         An error is raised after the list of the records before it. The records after it are
-        returned by the next iteration of any kind, so continue to read before you commit.
+        returned by the next iteration of any kind, unless the partition is sought or revoked before.
         """
         idle_since = time.monotonic()
         while not self._stopped:
-            if not self._waiting:
+            if self._waiting:
+                self._drop_moved()
+            else:
                 self._waiting += self.consumer.consume(max_records, timeout)
             batch = self._read_waiting()
             if batch:
@@ -107,6 +116,73 @@ class EventConsumer(Generic[ConsumerT]):
                 idle_since = time.monotonic()
             elif idle_timeout is not None and time.monotonic() - idle_since >= idle_timeout:
                 return
+
+    def seek(self, to: Decoded | Undecodable | Record | TopicPartition) -> None:
+        """Read on from a record, or from the offset of a partition.
+
+        Records of the partition that were gathered are dropped. Raises what ``seek`` of the client
+        raises, such as ``KafkaException`` if the partition is not assigned.
+        """
+        record = to.record if isinstance(to, Decoded | Undecodable) else to
+        if isinstance(record, Record):
+            place = record.position
+            place.offset -= 1
+        else:
+            place = record
+        client: Any = self.consumer
+        client.seek(place)
+        self.discard([place])
+
+    def discard(self, partitions: Iterable[TopicPartition] | None = None) -> None:
+        """Drop the records that were gathered and not returned: of these partitions, or all.
+
+        The position of the client is after them: seek, unless the partitions were revoked.
+        """
+        names = None if partitions is None else {(each.topic, each.partition) for each in partitions}
+        self._waiting[:] = [
+            message
+            for message in self._waiting
+            if not (names is None or (message.topic(), message.partition()) in names)
+        ]
+
+    def commit(
+        self,
+        done: Decoded | Undecodable | Record | Iterable[Decoded | Undecodable | Record],
+        *,
+        asynchronous: bool = False,
+    ) -> None:
+        """Commit the offset after a record, or after the last record of each partition of a batch.
+
+        Unlike ``commit`` of the client without arguments, it commits no record that was gathered
+        and not returned. Raises what the client raises, and `ConsumeError` if a partition fails;
+        with ``asynchronous`` the client reports failures to its ``on_commit``.
+        """
+        done = (done,) if isinstance(done, Decoded | Undecodable | Record) else done
+        records = [each if isinstance(each, Record) else each.record for each in done]
+        last = {(record.topic, record.partition): record for record in records}
+        client: Any = self.consumer
+        if last:
+            offsets = [record.position for record in last.values()]
+            for place in client.commit(offsets=offsets, asynchronous=asynchronous) or ():
+                if place.error is not None:
+                    raise ConsumeError(place.error, f"{place.topic}[{place.partition}]")
+
+    def _drop_moved(self) -> None:
+        """Drop gathered records of partitions that were sought or revoked since.
+
+        The position of the client is after the gathered records, until a partition moves.
+        """
+        position = getattr(self.consumer, "position", None)
+        if position is None:  # another client than confluent-kafka's
+            return
+        ends = {
+            (message.topic(), message.partition()): Record.of(message).position
+            for message in self._waiting
+            if message.error() is None
+        }
+        places = position(list(ends.values()))
+        # Behind transactions' markers it is further; of a partition that moved it is unknown, below zero.
+        self.discard([place for place in places if place.offset < ends[place.topic, place.partition].offset])
 
     def _read_waiting(self) -> list[Decoded | Undecodable]:
         """Return the waiting records up to one that raises an error; raise it if it is the first."""

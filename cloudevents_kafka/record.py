@@ -11,10 +11,13 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from operator import itemgetter
 from types import NoneType
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
 from msgspec.structs import force_setattr
+
+if TYPE_CHECKING:
+    from confluent_kafka import TopicPartition
 
 _HEADER_TYPES: Final = frozenset((bytes, NoneType))
 _value_of: Final[Callable[[tuple[str, Any]], Any]] = itemgetter(1)
@@ -81,6 +84,28 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         partition = "" if self.partition is None else f"[{self.partition}]"
         offset = "" if self.offset is None else f"@{self.offset}"
         return f"{self.topic}{partition}{offset}"
+
+    @property
+    def next_offset(self) -> int:
+        """The offset after this record, which a group commits when it has processed the record.
+
+        Raises `ValueError` if the record has no offset, as one that is not from a topic.
+        """
+        if self.offset is None:
+            raise ValueError("a record must have an offset to be committed, got one that was not read")
+        return self.offset + 1
+
+    @property
+    def position(self) -> TopicPartition:
+        """The position after this record, for ``commit(offsets=[record.position])`` and ``store_offsets``.
+
+        Raises `ValueError` if the record has no topic, partition or offset.
+        """
+        if self.topic is None or self.partition is None:
+            raise ValueError(f"a record must have a topic and a partition to be committed, got {self!r}")
+        from confluent_kafka import TopicPartition  # not imported without a client
+
+        return TopicPartition(self.topic, self.partition, self.next_offset)
 
     @classmethod
     def of(cls, source: RecordInput) -> Record:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gc
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from confluent_kafka import TopicPartition
 
 from cloudevents_kafka import (
     BrokenEvent,
@@ -21,14 +23,15 @@ from cloudevents_kafka import (
     key_to_attribute,
     to_record,
 )
-from cloudevents_kafka.testing import FakeConsumer, FakeProducer
+from cloudevents_kafka.testing import FakeConsumer, FakeLog, FakeProducer
+from cloudevents_kafka.testing.fakes._log import kafka_error
 
 
 def order(number: int) -> Event:
     return Event(id=str(number), source="/shop", type="order.placed", data={"number": number})
 
 
-def topic_of(*items: Event | tuple[Any, ...]) -> FakeConsumer:
+def topic_of(*items: Event | tuple[Any, ...], **options: Any) -> FakeConsumer:
     """Return a consumer of a topic with these events and (value, headers, key) records."""
     producer = FakeProducer()
     for item in items:
@@ -39,7 +42,7 @@ def topic_of(*items: Event | tuple[Any, ...]) -> FakeConsumer:
             value, headers, key = item
             producer.produce("orders", value=value, headers=headers, key=key)
     producer.flush()
-    consumer = FakeConsumer(producer.log)
+    consumer = FakeConsumer(producer.log, **options)
     consumer.subscribe(["orders"])
     return consumer
 
@@ -210,6 +213,127 @@ def test_what_a_batch_left_is_read_one_by_one_too() -> None:
     assert isinstance(polled, Decoded)
     assert polled.event.id == "2"
     assert [item.record.offset for item in events.items(idle_timeout=0.05)] == [3]
+
+
+def failed_batch() -> EventConsumer[FakeConsumer]:
+    """Return a consumer that gathered 3, 4 and 5 when it raised the error of record 2."""
+    items = [order(0), order(1), NO_EVENT, order(3), order(4), order(5)]
+    events = EventConsumer(topic_of(*items, auto_commit=False), strict=True)
+    with pytest.raises(NotAnEvent):
+        list(events.batches(10, 0.05))
+    return events
+
+
+def offsets_of(events: EventConsumer[Any]) -> list[int | None]:
+    return [item.record.offset for item in events.items(idle_timeout=0.01)]
+
+
+@pytest.mark.parametrize("by_client", [False, True])
+def test_a_seek_drops_what_was_gathered(*, by_client: bool) -> None:
+    """After a seek, through the wrapper or on the client, the records sought come next, and once."""
+    events = failed_batch()
+    start = TopicPartition("orders", 0, 3)
+    events.consumer.seek(start) if by_client else events.seek(start)
+    assert offsets_of(events) == [3, 4, 5]
+
+
+@pytest.mark.parametrize("kind", ["item", "record"])
+def test_seeking_an_item_reads_it_again(kind: str) -> None:
+    """`seek` takes an item or a record, which is the next one that is read."""
+    events = EventConsumer(topic_of(*map(order, range(4))))
+    item = list(events.items(idle_timeout=0.01))[2]
+    events.seek(item if kind == "item" else item.record)
+    assert offsets_of(events) == [2, 3]
+
+
+def test_gathered_records_of_other_partitions_stay() -> None:
+    """A seek in one partition loses no record of another."""
+    producer = FakeProducer(FakeLog(partitions=2))
+    for number in range(6):
+        record = to_record(order(number))
+        producer.produce("orders", record.value, headers=record.headers, partition=number % 2)
+    producer.produce("orders", b"not an event", partition=0)
+    producer.flush()
+    client = FakeConsumer(producer.log)
+    client.subscribe(["orders"])
+    events = EventConsumer(client, strict=True)
+    with pytest.raises(NotAnEvent):
+        list(events.batches(10, 0.05))
+    events.seek(TopicPartition("orders", 0, 2))
+    first = events.poll(0)
+    assert first is not None
+    assert (first.record.partition, first.record.offset) == (1, 0)
+    with pytest.raises(NotAnEvent):
+        list(events.items(idle_timeout=0.01))
+
+
+def test_discard_drops_what_was_gathered() -> None:
+    """Without arguments all gathered records are dropped, else those of the partitions."""
+    events = failed_batch()
+    events.discard([TopicPartition("orders", 1)])
+    assert len(offsets_of(events)) == 3
+    events = failed_batch()
+    events.discard()
+    assert offsets_of(events) == []
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_revocation_drops_what_was_gathered(*, lost: bool) -> None:
+    """Records of a revoked partition are not returned, also if it is assigned again."""
+    events = failed_batch()
+    events.consumer.commit(offsets=[TopicPartition("orders", 0, 1)])
+    events.consumer.rebalance(lost=lost)
+    with pytest.raises(NotAnEvent) as caught:
+        list(events.items(idle_timeout=0.01))
+    assert caught.value.record.offset == 2
+    events = failed_batch()
+    events.consumer.unassign()
+    assert events.poll(0) is not None  # the subscription assigns the partition again, from its start
+
+
+def committed(events: EventConsumer[FakeConsumer]) -> list[int]:
+    return sorted(events.consumer.offsets.values())
+
+
+def test_commit_of_an_item_commits_what_is_done() -> None:
+    """The offset after the item is committed, not the position of the client, which is further."""
+    events = EventConsumer(topic_of(*map(order, range(5))))
+    (batch,) = events.batches(10, 0.05, idle_timeout=0.01)
+    events.commit(batch[1])
+    assert committed(events) == [2]
+    events.commit(batch[2].record, asynchronous=True)
+    assert committed(events) == [3]
+    events.commit([])
+    assert committed(events) == [3]
+    events.commit(batch)
+    assert committed(events) == [5]
+
+
+def test_commit_of_a_batch_commits_each_partition() -> None:
+    """The last record of each partition counts."""
+    producer = FakeProducer(FakeLog(partitions=2))
+    for number in range(5):
+        producer.produce("orders", b"", partition=number % 2)
+    producer.flush()
+    client = FakeConsumer(producer.log, auto_commit=False)
+    client.subscribe(["orders"])
+    events = EventConsumer(client)
+    (batch,) = events.batches(10, 0.05, idle_timeout=0.01)
+    events.commit(batch)
+    assert client.offsets == {("orders", 0): 3, ("orders", 1): 2}
+
+
+def test_a_commit_that_fails_for_a_partition_is_an_error() -> None:
+    """The client returns errors of partitions, which a program would not notice."""
+
+    class Refuses(FakeConsumer):
+        def commit(self, *args: Any, **kwargs: Any) -> Any:
+            error = kafka_error("TOPIC_AUTHORIZATION_FAILED")
+            return [SimpleNamespace(topic="orders", partition=0, error=error)]
+
+    events = EventConsumer(Refuses(topic_of(order(1)).log))
+    with pytest.raises(ConsumeError, match=r"^orders\[0\]: .*TOPIC_AUTHORIZATION_FAILED"):
+        events.commit(Record(topic="orders", partition=0, offset=0))
 
 
 def test_items_leave_unread_what_the_loop_has_not_seen() -> None:

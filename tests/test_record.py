@@ -210,3 +210,18 @@ def test_a_message_that_is_an_error_is_refused() -> None:
     message.error = lambda: "_PARTITION_EOF"  # type: ignore[attr-defined]
     with pytest.raises(ValueError, match=r"got an error: _PARTITION_EOF; check message\.error"):
         Record.of(message)
+
+
+def test_a_record_has_the_position_after_it() -> None:
+    """`next_offset` and `position` are what a group commits when the record is done."""
+    assert FULL.next_offset == 3
+    position = FULL.position
+    assert (position.topic, position.partition, position.offset) == ("t", 1, 3)
+
+
+def test_a_record_that_was_not_read_has_no_position() -> None:
+    """The error says what the record does not have."""
+    with pytest.raises(ValueError, match="must have an offset to be committed"):
+        _ = Record(topic="t", partition=0).position
+    with pytest.raises(ValueError, match="must have a topic and a partition to be committed, got Record"):
+        _ = Record(offset=3).position

@@ -35,14 +35,19 @@ class FakeConsumer:
         offsets: dict[PartitionId, int] | None = None,
         auto_offset_reset: str = "earliest",
         auto_commit: bool = True,
+        auto_offset_store: bool = True,
     ) -> None:
         self.log = source if isinstance(source, FakeLog) else FakeLog(source)
         self.offsets: dict[PartitionId, int] = {} if offsets is None else offsets
         self._from_start = auto_offset_reset == "earliest"
         self._auto_commit = auto_commit
+        self._auto_store = auto_offset_store
         self._topics: list[str] = []
         self._on_assign: RebalanceCallback | None = None
+        self._on_revoke: RebalanceCallback | None = None
+        self._on_lost: RebalanceCallback | None = None
         self._positions: dict[PartitionId, int] = {}
+        self._returned: dict[PartitionId, int] = {}  # unknown after a seek, as in the client
         self._stored: dict[PartitionId, int] = {}
         self._paused: set[PartitionId] = set()
         self._errors: deque[FakeMessage] = deque()
@@ -65,22 +70,39 @@ class FakeConsumer:
         self._check_open()
         self._topics = list(topics)
         self._on_assign = on_assign
+        self._on_revoke = on_revoke
+        self._on_lost = on_lost or on_revoke
 
     def unsubscribe(self) -> None:
         """Stop reading."""
         self._check_open()
         self._topics = []
-        self._positions.clear()
+        self.rebalance()
+
+    def rebalance(self, *, lost: bool = False) -> None:
+        """Revoke all partitions, as when another member joins; the next read assigns those of topics again.
+
+        ``on_revoke`` is called before, or with ``lost`` ``on_lost``. Reading continues after the
+        committed offsets.
+        """
+        self._check_open()
+        callback = self._on_lost if lost else self._on_revoke
+        if self._positions and callback is not None:
+            callback(self, self.assignment())
+        if self._auto_commit and not lost:
+            self.offsets.update(self._stored)
+        self._clear()
 
     def assign(self, partitions: Sequence[TopicPartition]) -> None:
         """Read exactly these partitions, each from its offset."""
         self._check_open()
+        self._clear()
         self._positions = {_to_key(part): self._start_offset(part) for part in partitions}
 
     def unassign(self) -> None:
         """Stop reading."""
         self._check_open()
-        self._positions.clear()
+        self._clear()
 
     def assignment(self) -> list[TopicPartition]:
         """Return the partitions that are read."""
@@ -105,6 +127,7 @@ class FakeConsumer:
                 "_STATE", f"Failed to seek to offset {partition.offset}: Local: Erroneous state"
             )
         self._positions[_to_key(partition)] = self._start_offset(partition)
+        self._returned.pop(_to_key(partition), None)
 
     def pause(self, partitions: Sequence[TopicPartition]) -> None:
         """Stop reading partitions until `resume`."""
@@ -135,6 +158,10 @@ class FakeConsumer:
         chosen = self._chosen_offsets(message, offsets)
         if chosen is None:
             raise ValueError("expected either message or offsets")
+        if self._auto_store:
+            raise kafka_exception(
+                "_INVALID_ARG", "StoreOffsets failed: Local: Invalid argument or configuration"
+            )
         self._stored.update(chosen)
 
     def committed(self, partitions: Sequence[TopicPartition], timeout: float = -1) -> list[TopicPartition]:
@@ -143,9 +170,9 @@ class FakeConsumer:
         return _offsets_of(self.offsets, partitions)
 
     def position(self, partitions: Sequence[TopicPartition]) -> list[TopicPartition]:
-        """Return the offsets after the last read messages, -1001 for partitions without one."""
+        """Return the offsets after the last read messages, -1001 for partitions without one since a seek."""
         self._check_open()
-        return _offsets_of(self._stored, partitions)
+        return _offsets_of(self._returned, partitions)
 
     def get_watermark_offsets(
         self, partition: TopicPartition, timeout: float = -1, cached: bool = False
@@ -155,9 +182,9 @@ class FakeConsumer:
         return 0, self.log.end_offset(_to_key(partition))
 
     def close(self) -> None:
-        """Commit the positions if ``auto_commit``, and refuse further calls."""
-        if not self._closed and self._auto_commit:
-            self.offsets.update(self._stored)
+        """Revoke all partitions, commit the positions if ``auto_commit``, and refuse further calls."""
+        if not self._closed:
+            self.rebalance()
         self._closed = True
 
     def __enter__(self) -> Self:
@@ -165,6 +192,11 @@ class FakeConsumer:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _clear(self) -> None:
+        for offsets in (self._positions, self._returned, self._stored):
+            offsets.clear()
+        self._paused.clear()
 
     def _check_open(self) -> None:
         if self._closed:
@@ -185,7 +217,9 @@ class FakeConsumer:
         for tp, offset in self._positions.items():
             message = None if tp in self._paused else self.log.read(tp, offset)
             if message is not None:
-                self._positions[tp] = self._stored[tp] = (message.offset() or 0) + 1
+                self._positions[tp] = self._returned[tp] = (message.offset() or 0) + 1
+                if self._auto_store:
+                    self._stored[tp] = self._returned[tp]
                 return message
         return None
 

@@ -39,13 +39,14 @@ class Real:
             {"bootstrap.servers": "127.0.0.1:1", "log_level": 0, "queue.buffering.max.messages": 2}
         )
 
-    def consumer(self, group, *, auto_commit=True):
+    def consumer(self, group, *, auto_commit=True, auto_offset_store=True):
         return Consumer(
             {
                 "bootstrap.servers": self.servers,
                 "group.id": group,
                 "auto.offset.reset": "earliest",
                 "enable.auto.commit": auto_commit,
+                "enable.auto.offset.store": auto_offset_store,
                 "log_level": 0,
             }
         )
@@ -70,8 +71,8 @@ class Fake:
         producer.hold = True
         return producer
 
-    def consumer(self, group, *, auto_commit=True):
-        return FakeConsumer(self.log, offsets=self.groups.setdefault(group, {}), auto_commit=auto_commit)
+    def consumer(self, group, **options):
+        return FakeConsumer(self.log, offsets=self.groups.setdefault(group, {}), **options)
 
 
 @pytest.fixture(scope="module")
@@ -302,13 +303,17 @@ def test_seek_pause_resume(kafka, topic):
     written(kafka, topic, b"0", b"1", b"2")
     consumer, part = on_start(kafka, topic), TopicPartition(topic, 0)
     assert len(read(consumer, 3)) == 3
+    assert consumer.position([part])[0].offset == 3
     consumer.seek(TopicPartition(topic, 0, 1))
+    assert consumer.position([part])[0].offset == -1001
     assert [message.offset() for message in read(consumer, 1)] == [1]
     consumer.pause([part])
     assert consumer.poll(0.2) is None
     consumer.resume([part])
     assert [message.offset() for message in read(consumer, 1)] == [2]
+    assert consumer.position([part])[0].offset == 3
     consumer.unassign()
+    assert consumer.position([part])[0].offset == -1001
     assert consumer.assignment() == []
     with pytest.raises(KafkaException, match="Failed to seek to offset 2"):
         consumer.seek(TopicPartition(topic, 0, 2))
@@ -342,6 +347,41 @@ def test_nothing_to_commit(kafka, topic):
     assert caught.value.args[0].code() == KafkaError._NO_OFFSET
     with pytest.raises(ValueError, match=r"^expected either message or offsets$"):
         consumer.store_offsets()
+    with pytest.raises(KafkaException, match="StoreOffsets failed") as caught:
+        consumer.store_offsets(offsets=[TopicPartition(topic, 0, 1)])
+    assert caught.value.args[0].code() == KafkaError._INVALID_ARG
+
+
+def test_stored_offsets(kafka, topic):
+    """With `enable.auto.offset.store` false, a commit has the offsets that the program stored."""
+    written(kafka, topic, b"0", b"1", b"2")
+    consumer = on_start(kafka, topic, auto_commit=False, auto_offset_store=False)
+    assert len(read(consumer, 3)) == 3
+    consumer.store_offsets(offsets=[TopicPartition(topic, 0, 2)])
+    assert [part.offset for part in consumer.commit(asynchronous=False)] == [2]
+    consumer.close()
+
+
+def test_rebalances():
+    """`rebalance` revokes all partitions, and the next read assigns them from the committed offsets."""
+    calls = []
+    log = FakeLog([FakeMessage("t", b"v") for _ in range(3)])
+    consumer = FakeConsumer(log, auto_commit=False)
+    callbacks = {
+        name: lambda _, parts, name=name: calls.append((name, [part.topic for part in parts]))
+        for name in ("on_assign", "on_revoke", "on_lost")
+    }
+    consumer.subscribe(["t"], **callbacks)
+    assert len(consumer.consume(2, 0)) == 2
+    consumer.commit(offsets=[TopicPartition("t", 0, 1)])
+    consumer.rebalance()
+    assert consumer.position([TopicPartition("t", 0)])[0].offset == -1001
+    assert consumer.poll(0).offset() == 1
+    consumer.rebalance(lost=True)
+    assert consumer.poll(0).offset() == 1
+    consumer.close()
+    names = ["on_assign", "on_revoke", "on_assign", "on_lost", "on_assign", "on_revoke"]
+    assert calls == [(name, ["t"]) for name in names]
 
 
 @pytest.mark.parametrize(("auto_commit", "first"), [(True, b"1"), (False, b"0")])
