@@ -24,6 +24,7 @@ from cloudevents_kafka.errors import CloudEventsKafkaError
 COMMANDS: Final = {
     "consume": "Read events and other records from a topic.",
     "produce": "Send events: JSON lines, or one from options.",
+    "replay": "Send dead letters back to where they came from.",
     "decode": "Explain a record: mode, attributes, broken rules.",
     "broker": "Run a local Kafka broker for trying things out.",
     "demo": "Run the library on a local Kafka and Spark.",

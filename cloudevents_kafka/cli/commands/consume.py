@@ -8,53 +8,28 @@ from typing import Any, Final
 
 import click
 
-from cloudevents_kafka.cli.kafka.reader import PositionType, RangeReader, ReadRequest
+from cloudevents_kafka.cli.kafka.reader import RangeReader, ReadRequest, range_options
 from cloudevents_kafka.cli.kafka.session import BrokerSession
 from cloudevents_kafka.cli.kafka.settings import Settings, kafka_options, pop_settings
 from cloudevents_kafka.cli.records.output import OUTPUT_FORMATS, Output, is_pipe_closed
-from cloudevents_kafka.cli.records.selection import Filter, RecordWriter
-from cloudevents_kafka.cli.terminal.parameters import PAIR, header_option
+from cloudevents_kafka.cli.records.selection import Filter, RecordWriter, filter_options
 from cloudevents_kafka.cli.terminal.signals import Interrupts
 from cloudevents_kafka.cli.terminal.streams import Progress
 
 _UNUSED_GROUP: Final = "cloudevents-kafka-cli"  # the client requires a group.id
 
 
-def _parse_partitions(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> tuple[int, ...]:
-    parts = [part.strip() for text in texts for part in text.split(",")]
-    if wrong := [part for part in parts if not (part.isascii() and part.isdigit())]:
-        message = f"partitions must be numbers from 0, separated by commas, got {wrong[0]!r}"
-        raise click.BadParameter(message, ctx, param)
-    return tuple(dict.fromkeys(map(int, parts)))
-
-
 @click.command()
 @kafka_options
 @click.option("-t", "--topic", metavar="TOPIC", help="The topic to read.")
-@click.option(
-    "--from", "begin", type=PositionType(), metavar="POSITION", help="Start here.  [default: earliest]"
-)
-@click.option("--until", "end", type=PositionType(), metavar="POSITION", help="Stop before this position.")
-@click.option(
-    "-p", "--partitions", multiple=True, callback=_parse_partitions, metavar="N,…", help="Read only these."
-)
+@range_options
 @click.option("-n", "--count", type=click.IntRange(min=1), metavar="N", help="Stop after N records.")
 @click.option("-f", "--follow", is_flag=True, help="Wait for new records at the end of the topic.")
 @click.option(
     "--group", metavar="NAME", help="Start at the committed offsets of this group, unless --from is set."
 )
 @click.option("--commit", is_flag=True, help="Commit the offsets of written records for the group.")
-@click.option("--type", "types", multiple=True, metavar="GLOB", help="Only events whose type matches.")
-@click.option("--source", "sources", multiple=True, metavar="GLOB", help="The same for their source.")
-@click.option("--subject", "subjects", multiple=True, metavar="GLOB", help="The same for their subject.")
-@click.option(
-    "--where",
-    multiple=True,
-    type=PAIR,
-    metavar="NAME=VALUE",
-    help="Only events with this attribute. Repeatable: all must match.",
-)
-@header_option("Only records with this header. Repeatable: all must match.")
+@filter_options
 @click.option("--lenient", is_flag=True, help="Accept known deviations of other producers, and list them.")
 @click.option(
     "--strict", is_flag=True, help="Stop at the first record that is not an event, with exit code 1."

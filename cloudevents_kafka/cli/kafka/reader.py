@@ -18,6 +18,7 @@ import msgspec
 from cloudevents_kafka.attributes.timestamps import is_timestamp, to_datetime
 from cloudevents_kafka.cli.kafka.session import BrokerSession, is_transient
 from cloudevents_kafka.cli.terminal.errors import BadUsage
+from cloudevents_kafka.cli.terminal.parameters import option_group
 from cloudevents_kafka.primitives.epoch import EPOCH, MILLISECOND
 from cloudevents_kafka.record import Record
 
@@ -73,6 +74,32 @@ class PositionType(click.ParamType):  # type: ignore[type-arg]  # older clicks h
             return parse_position(value)
         except ValueError as error:
             self.fail(str(error), param, ctx)
+
+
+def _parse_partitions(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> tuple[int, ...]:
+    parts = [part.strip() for text in texts for part in text.split(",")]
+    if wrong := [part for part in parts if not (part.isascii() and part.isdigit())]:
+        message = f"partitions must be numbers from 0, separated by commas, got {wrong[0]!r}"
+        raise click.BadParameter(message, ctx, param)
+    return tuple(dict.fromkeys(map(int, parts)))
+
+
+range_options: Final = option_group(
+    click.option(
+        "--from", "begin", type=PositionType(), metavar="POSITION", help="Start here.  [default: earliest]"
+    ),
+    click.option(
+        "--until", "end", type=PositionType(), metavar="POSITION", help="Stop before this position."
+    ),
+    click.option(
+        "-p",
+        "--partitions",
+        multiple=True,
+        callback=_parse_partitions,
+        metavar="N,…",
+        help="Read only these.",
+    ),
+)
 
 
 def resolve_offset(position: Position, watermarks: tuple[int, int], known: int | None) -> int:

@@ -1,9 +1,10 @@
-"""The records that `consume` writes: those that match its filters, up to a number."""
+"""The records that a command takes: those that match its filters; `consume` writes them, up to a number."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
+from typing import Final
 
 import click
 import msgspec
@@ -11,13 +12,28 @@ import msgspec
 from cloudevents_kafka.binding import Decoded, Undecodable, decode
 from cloudevents_kafka.cli.records.output import Output
 from cloudevents_kafka.cli.terminal.errors import BadData
+from cloudevents_kafka.cli.terminal.parameters import PAIR, header_option, option_group
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.record import Record
 
+filter_options: Final = option_group(
+    click.option("--type", "types", multiple=True, metavar="GLOB", help="Only events whose type matches."),
+    click.option("--source", "sources", multiple=True, metavar="GLOB", help="The same for their source."),
+    click.option("--subject", "subjects", multiple=True, metavar="GLOB", help="The same for their subject."),
+    click.option(
+        "--where",
+        multiple=True,
+        type=PAIR,
+        metavar="NAME=VALUE",
+        help="Only events with this attribute. Repeatable: all must match.",
+    ),
+    header_option("Only records with this header. Repeatable: all must match."),
+)
+
 
 class Filter(msgspec.Struct, frozen=True, kw_only=True):
-    """Conditions that a record must all meet, as the options of `consume` name them.
+    """Conditions that a record must all meet, as `filter_options` name them.
 
     ``types``, ``sources`` and ``subjects`` are globs, of which one must match; ``where`` is names of
     attributes with their exact text; ``headers`` is names with the value of one such header, or None

@@ -1,0 +1,202 @@
+"""``replay``: send dead letters back to where they came from, or elsewhere."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+from fnmatch import fnmatchcase
+from typing import Any, Final
+
+import click
+import msgspec
+
+from cloudevents_kafka.binding import decode
+from cloudevents_kafka.cli.kafka.reader import RangeReader, ReadRequest, range_options
+from cloudevents_kafka.cli.kafka.sender import Sender
+from cloudevents_kafka.cli.kafka.session import BrokerSession
+from cloudevents_kafka.cli.kafka.settings import kafka_options, pop_settings
+from cloudevents_kafka.cli.records.selection import Filter, filter_options
+from cloudevents_kafka.cli.terminal.errors import BadData, BrokerFailure
+from cloudevents_kafka.cli.terminal.signals import Interrupts
+from cloudevents_kafka.cli.terminal.text import escape
+from cloudevents_kafka.dead_letters import DeadLetter
+from cloudevents_kafka.primitives.plural import pluralize
+from cloudevents_kafka.primitives.text_table import format_table
+from cloudevents_kafka.record import Record
+
+_UNUSED_GROUP: Final = "cloudevents-kafka-cli"  # the client requires a group.id
+_MAX_ROWS: Final = 50  # of the report: errors are untrusted input
+_MAX_NAME: Final = 60
+
+
+class _Choice(msgspec.Struct, frozen=True, kw_only=True):
+    """The dead letters to send, and where; ``errors`` are globs, of which one must match."""
+
+    topic: str | None
+    to: str | None
+    errors: tuple[str, ...]
+    max_attempt: int | None
+    drop_headers: tuple[str, ...]
+    count: int | None
+
+
+@click.command()
+@kafka_options
+@click.option("-t", "--topic", metavar="TOPIC", help="The topic of the dead letters.")
+@click.option("--to", metavar="TOPIC", help="Send to this topic.  [default: where each came from]")
+@click.option("--send", is_flag=True, help="Send them. Without it, only report what would be sent.")
+@range_options
+@click.option("-n", "--count", type=click.IntRange(min=1), metavar="N", help="Send at most N.")
+@click.option("--group", metavar="NAME", help="Start after what was sent with this group before.")
+@click.option("--error", "errors", multiple=True, metavar="GLOB", help="Only those whose error matches.")
+@click.option(
+    "--max-attempt", type=click.IntRange(min=1), metavar="N", help="Only those tried at most N times."
+)
+@filter_options
+@click.option(
+    "--drop-header",
+    "drop_headers",
+    multiple=True,
+    metavar="GLOB",
+    help="Leave out these headers. Repeatable.",
+)
+def command(timeout: float, *, send: bool, show_config: bool, **options: Any) -> None:
+    """Send dead letters back to the topics that they came from, or to another.
+
+    Without --send, this prints what would be sent, and sends nothing. A record is sent with its
+    key, value and headers; the headers of its failure stay, so that another failure counts the
+    attempts of this one. --drop-header 'dlq_*' removes them.
+
+    Reads up to the current end of the topic. Sends all that match each time it runs: pass
+    --group NAME to continue after what an earlier run with this group has read.
+
+    \b
+    cloudevents-kafka replay -b localhost:9092 -t orders.dead
+    cloudevents-kafka replay -b localhost:9092 -t orders.dead --error 'Timeout*' -n 10 --send
+    """
+    settings = pop_settings(options)
+    group = options["group"]
+    choice = _Choice(**{name: options.pop(name) for name in _Choice.__struct_fields__})
+    request = ReadRequest(
+        topic=choice.topic or "",
+        follow=False,
+        **{name: options.pop(name) for name in ("partitions", "begin", "end", "group")},
+    )
+    consuming = settings.with_defaults(
+        "defaults of replay", {"auto.offset.reset": "earliest"}
+    ).with_overrides(
+        "overrides of replay",
+        {"enable.auto.commit": "false", "enable.partition.eof": "true", "group.id": group or _UNUSED_GROUP},
+    )
+    producing = settings.with_defaults("defaults of replay", {"enable.idempotence": "true"})
+    if show_config:
+        click.echo((producing if send else consuming).to_text(), nl=False)
+        return
+    if choice.topic is None:
+        raise click.UsageError("the topic is missing: pass -t TOPIC")
+    if choice.to == choice.topic:
+        raise click.UsageError("--to must be another topic than that of the dead letters")
+    with ExitStack() as stack:
+        from confluent_kafka import Consumer, Producer
+
+        interrupts = stack.enter_context(Interrupts())
+        session = BrokerSession(consuming, timeout, interrupts)
+        consumer = session.create(Consumer)
+        stack.callback(consumer.close)
+        reader = RangeReader(consumer, session, request)
+        replay = _Replay(choice, Filter(**options))
+        sender = None
+        if send:
+            session = BrokerSession(producing, timeout, interrupts)
+            sender = Sender(session.create(Producer), session, replay.report_failure)
+        reader.start()
+        try:
+            for offsets in replay.run(reader.batches(), sender):
+                if group is not None and send:
+                    reader.commit(offsets)
+        finally:
+            try:
+                if sender is not None:
+                    sender.flush()
+            finally:
+                replay.print_report(sent=None if sender is None else sender.delivered)
+        replay.check()
+
+
+class _Replay:
+    """Reads dead letters, sends those that are chosen, and counts them by destination and error."""
+
+    def __init__(self, choice: _Choice, filter: Filter) -> None:
+        self._choice = choice
+        self._filter = filter
+        self._counts: Counter[tuple[str, str]] = Counter()
+        self._read = 0
+        self._without_origin = 0
+
+    def run(self, batches: Iterator[list[Record]], sender: Sender | None) -> Iterator[dict[int, int]]:
+        """Send each batch; when all of it is delivered, yield the next offset of its partitions."""
+        for batch in batches:
+            offsets: dict[int, int] = {}
+            for record in batch:
+                if self._counts.total() == self._choice.count:
+                    break
+                self._take(record, sender)
+                offsets[record.partition or 0] = (record.offset or 0) + 1
+            if sender is not None:
+                sender.flush()
+                if sender.failed:
+                    raise BrokerFailure(f"{pluralize(sender.failed, 'record')} not delivered; see above")
+            yield offsets
+            if self._counts.total() == self._choice.count:
+                return
+
+    def _take(self, record: Record, sender: Sender | None) -> None:
+        self._read += 1
+        letter = DeadLetter.of(record) or DeadLetter()
+        if not self._matches(record, letter):
+            return
+        topic = self._choice.to or letter.topic
+        if topic is None or topic == self._choice.topic:
+            self._without_origin += 1
+            return
+        if sender is not None:
+            headers = [header for header in record.headers if not self._is_dropped(header[0])]
+            sender.send(
+                Record(key=record.key, value=record.value, headers=headers, topic=topic), record.where
+            )
+        name = (letter.error or "").partition(":")[0][:_MAX_NAME]
+        self._counts[topic, name or "(none)"] += 1
+
+    def _matches(self, record: Record, letter: DeadLetter) -> bool:
+        choice = self._choice
+        if choice.errors and not any(fnmatchcase(letter.error or "", glob) for glob in choice.errors):
+            return False
+        if choice.max_attempt is not None and (letter.attempt or 0) > choice.max_attempt:
+            return False
+        return self._filter.matches(decode(record))
+
+    def _is_dropped(self, name: str) -> bool:
+        return any(fnmatchcase(name, glob) for glob in self._choice.drop_headers)
+
+    def report_failure(self, where: str, reason: str) -> None:
+        """Print why a record was not delivered."""
+        click.echo(f"cloudevents-kafka: {escape(f'{where}: {reason}')}", err=True)
+
+    def print_report(self, *, sent: int | None) -> None:
+        """Print the counts, and the number of sent records; None if nothing was to be sent."""
+        if self._counts:
+            most = self._counts.most_common(_MAX_ROWS)
+            rows = [[topic, error, f"{count:,}"] for (topic, error), count in sorted(most)]
+            click.echo(format_table(["to", "error", "records"], rows))
+        matching = f"of {pluralize(self._read, 'record')} read, {self._counts.total():,} match"
+        done = "nothing was sent: add --send" if sent is None else f"{sent:,} sent"
+        click.echo(f"{matching}; {done}")
+
+    def check(self) -> None:
+        """Raise `BadData` if matching records have no topic to go back to."""
+        if self._without_origin:
+            records = pluralize(self._without_origin, "matching record has", "matching records have")
+            raise BadData(
+                f"{records} no header dlq_topic with another topic, and stayed; pass --to TOPIC to send them"
+            )
