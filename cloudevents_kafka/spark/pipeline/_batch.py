@@ -4,15 +4,16 @@
 a whole: several tables, each with a commit of its own; another topic; a function.
 
 Rows that the Java function reads are written at once, without Python in the plan. The few that it
-leaves come to the driver with the counts, and are decoded there. If these are too many, they are read
-a second time; where many rows need Python, it decodes all of them in the pass that writes the events, and
-the few other records come to the driver. Where these are many, all rows are kept meanwhile.
+leaves come to the driver with the counts, and are decoded and counted there. If these are too many,
+they are read a second time; where many rows need Python, it decodes all of them in the pass that writes
+the events, and the few other records come to the driver. Where these are many, all rows are kept meanwhile.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from typing import Final, Protocol
 
 from pyspark.sql import DataFrame, Observation
@@ -21,6 +22,7 @@ from pyspark.storagelevel import StorageLevel
 
 from cloudevents_kafka.spark.fast.java_reader import reader_sql
 from cloudevents_kafka.spark.pipeline._batch_rows import (
+    DecodedRows,
     Decoding,
     Reading,
     Routes,
@@ -30,12 +32,14 @@ from cloudevents_kafka.spark.pipeline._batch_rows import (
     quarantine_of,
 )
 from cloudevents_kafka.spark.pipeline._counts import BatchCounts, CountMismatch
+from cloudevents_kafka.spark.pipeline._driver_rows import DriverRows
 from cloudevents_kafka.spark.pipeline._observed import metrics
 from cloudevents_kafka.spark.pipeline._offsets import OffsetRange, OffsetRanges, iter_partitions
 from cloudevents_kafka.spark.pipeline._routes import EVENTS, QUARANTINE
 from cloudevents_kafka.spark.pipeline._tables import DateOf
 
 _LARGE_SHARE: Final = 0.25  # of rows that need Python; from here on it decodes all
+_MOST_IN_DRIVER: Final = 5_000  # rows that are decoded in this process
 _MOST_ERRORS: Final = 5_000  # for which the rows of a batch are not kept
 
 
@@ -91,8 +95,9 @@ class BatchWriter:
             _run(reading.events)
         counts = reading.counts()
         if left := self._left(counts):
-            others = self._write_decoded(reading.rest(left), rows, tables, is_rest=True)
-            counts = _add_left(counts, others, left)
+            with _rest(reading, left, rows) as rest:
+                counts = _add_left(counts, rest.counts, left)
+                _append(rest, tables, is_rest=True)
         return counts
 
     def write_kept(
@@ -113,19 +118,18 @@ class BatchWriter:
         records = self._limit_tasks(records, offsets)
         with ExitStack() as kept:
             if not in_java:
-                decoded, counts = kept.enter_context(_counted(self._decode(records, rows), rows))
-                events = rows.events(decoded)
+                rest: DecodedRows = kept.enter_context(_counted(self._decode(records, rows), rows))
+                events, counts = rest.events, rest.counts
             else:
                 reading = Reading(records, rows)
                 events = kept.enter_context(_kept(reading.events))
                 counts = reading.counts()
                 left = self._left(counts)
-                decoded = reading.rest(left)
-                if left:
-                    decoded, rest = kept.enter_context(_counted(decoded, rows))
-                    counts = _add_left(counts, rest, left)
-                    events = events.unionByName(rows.events(decoded))
-            deliver(events, quarantine_of(decoded), counts.check())
+                rest = kept.enter_context(_rest(reading, left, rows))
+                counts = _add_left(counts, rest.counts, left)
+                if rest.counts.events:
+                    events = events.unionByName(rest.events)
+            deliver(events, rest.quarantine, counts.check())
         return counts
 
     def _limit_tasks(self, records: DataFrame, offsets: OffsetRanges) -> DataFrame:
@@ -147,9 +151,10 @@ class BatchWriter:
         """Write the events and the other records, all decoded in Python, and return the counts."""
         decoded = self._decode(records, rows)
         if self._has_many_errors or reader_sql(records) is None:
-            counts = self._write_decoded(decoded, rows, tables)
-            self._has_many_errors = counts.quarantined > _MOST_ERRORS
-            return counts
+            with _counted(decoded, rows) as counted:
+                _append(counted, tables)
+            self._has_many_errors = counted.counts.quarantined > _MOST_ERRORS
+            return counted.counts
         decoding = Decoding(decoded, rows)
         if not tables.append(EVENTS, decoding.events):
             _run(decoding.events)
@@ -159,20 +164,39 @@ class BatchWriter:
             tables.append(QUARANTINE, decoding.quarantine(counts.quarantined))
         return counts
 
-    def _write_decoded(
-        self, decoded: DataFrame, rows: Rows, tables: Tables, *, is_rest: bool = False
-    ) -> BatchCounts:
-        """Write the events and the other records, decoded once, and return the counts.
 
-        ``is_rest`` is whether other events of the batch have been written.
-        """
-        with _counted(decoded, rows) as (kept, counts):
-            if counts.events:
-                events = rows.events(kept)
-                tables.append(EVENTS, events, _first_offset(events) if is_rest else None)
-            if counts.quarantined:
-                tables.append(QUARANTINE, quarantine_of(kept))
-        return counts
+@dataclass(frozen=True)
+class _CountedRows:
+    """Rows that Spark has decoded and counted."""
+
+    events: DataFrame
+    quarantine: DataFrame
+    counts: BatchCounts
+
+    def first(self) -> OffsetRanges:
+        """Return the offset of the first event."""
+        place = ("topic", "partition", "offset")
+        topic, partition, offset = self.events.select(*place).orderBy(*place).head(1)[0]
+        return {topic: {str(partition): OffsetRange(offset, offset + 1)}}
+
+
+def _append(decoded: DecodedRows, tables: Tables, *, is_rest: bool = False) -> None:
+    """Write events and other records; ``is_rest`` is whether other events of the batch have been written."""
+    if decoded.counts.events:
+        tables.append(EVENTS, decoded.events, decoded.first() if is_rest else None)
+    if decoded.counts.quarantined:
+        tables.append(QUARANTINE, decoded.quarantine)
+
+
+@contextmanager
+def _rest(reading: Reading, left: int, rows: Rows) -> Iterator[DecodedRows]:
+    """Yield the records that Java has left, decoded and counted; in this process if they are few."""
+    packed = reading.packed()
+    if len(packed) == left <= _MOST_IN_DRIVER:
+        yield DriverRows(reading.spark, packed, rows)
+    else:
+        with _counted(reading.rest(packed if len(packed) == left else None), rows) as counted:
+            yield counted
 
 
 @contextmanager
@@ -187,12 +211,12 @@ def _kept(rows: DataFrame) -> Iterator[DataFrame]:
 
 
 @contextmanager
-def _counted(decoded: DataFrame, rows: Rows) -> Iterator[tuple[DataFrame, BatchCounts]]:
+def _counted(decoded: DataFrame, rows: Rows) -> Iterator[DecodedRows]:
     """Yield rows of events and errors, kept within this block, and their counts."""
     observation = Observation()
     total = F.count(F.lit(1)).alias("records")
     with _kept(decoded.observe(observation, total, *metrics(rows.offsets, all_labels(rows)))) as kept:
-        yield kept, all_counts(observation.get, rows)
+        yield _CountedRows(rows.events(kept), quarantine_of(kept), all_counts(observation.get, rows))
 
 
 def _run(rows: DataFrame) -> None:
@@ -208,10 +232,3 @@ def _add_left(counts: BatchCounts, others: BatchCounts, left: int) -> BatchCount
             f"{others.read:,}. Start again"
         )
     return counts.add_left(others)
-
-
-def _first_offset(rows: DataFrame) -> OffsetRanges:
-    """Return the offset of the first of some rows."""
-    place = ("topic", "partition", "offset")
-    topic, partition, offset = rows.select(*place).orderBy(*place).head(1)[0]
-    return {topic: {str(partition): OffsetRange(offset, offset + 1)}}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
@@ -35,21 +35,40 @@ from cloudevents_kafka.spark.pipeline._tables import (
     table_of,
     tolerated_rules,
 )
-from cloudevents_kafka.spark.schema import FROM_JSON, HEADERS, error_schema, event_schema, wire_schema
-from cloudevents_kafka.spark.udf import decode_packed
+from cloudevents_kafka.spark.schema import FROM_JSON, HEADERS, error_schema
 
 _READ: Final = PREFIX + "read"
 _LEFT: Final = PREFIX + "left"
 _MOST_BYTES: Final = 8 << 20  # of the rows that come to the driver
-_MOST_IN_DRIVER: Final = 5_000  # rows that are decoded in the driver
-_PACKED: Final = (
+PACKED: Final = (
     "topic string, partition int, offset long, micros long, key binary, value binary, "
     f"headers {HEADERS.simpleString()}"
 )
-_PACKED_ERROR: Final = f"{_PACKED}, error {error_schema().simpleString()}"
+"""The type of a row that is kept as JSON."""
+
+_PACKED_ERROR: Final = f"{PACKED}, error {error_schema().simpleString()}"
 _RECORD: Final = "topic, partition, offset, unix_micros(timestamp) AS micros, key, value, headers"
 Routes = Mapping[str, str]
 """Tables by patterns of types."""
+
+
+class DecodedRows(Protocol):
+    """Decoded rows, and their counts."""
+
+    @property
+    def counts(self) -> BatchCounts:
+        """The counts, without those by partition if other rows of the batch have been counted."""
+
+    @property
+    def events(self) -> DataFrame:
+        """The rows of events, with the columns of their table."""
+
+    @property
+    def quarantine(self) -> DataFrame:
+        """The other rows, with the columns of their table."""
+
+    def first(self) -> OffsetRanges:
+        """Return the offset of the first event."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +113,7 @@ class Reading:
                 "a batch that was begun must be read by the Java function again, which this session does not "
                 "have; start again in a session that has it, see the warning of decode_events"
             )
+        self.spark = records.sparkSession
         self._rows = rows
         self._records = records
         self._read = _read_in_java(records, sql)
@@ -121,12 +141,14 @@ class Reading:
             offsets=partition_counts(found, self._rows.offsets),
         )
 
-    def rest(self, left: int) -> DataFrame:
-        """Return the records that Java leaves, decoded in Python."""
-        packed = json.loads(self._observation.get["left"])
-        if len(packed) == left <= _MOST_IN_DRIVER:
-            return _decode_in_driver(self._records, packed, lenient=self._rows.lenient)
-        if len(packed) == left:
+    def packed(self) -> list[str]:
+        """Return the records that Java leaves, in JSON of `PACKED`: not all if they are too large."""
+        packed: list[str] = json.loads(self._observation.get["left"])
+        return packed
+
+    def rest(self, packed: list[str] | None) -> DataFrame:
+        """Return the records that Java leaves, decoded in Python; they are read again if they are None."""
+        if packed is not None:
             return self._rows.decode(_unpack(self._records, packed))
         read_again = self._read.where(F.col(_READ).isNull())
         return self._rows.decode(read_again.select(*KAFKA_COLUMNS))
@@ -208,25 +230,10 @@ def _read_in_java(records: DataFrame, sql: str) -> DataFrame:
     return read.selectExpr(_READ, f"{left} AS {_LEFT}", *KAFKA_COLUMNS)
 
 
-def _decode_in_driver(records: DataFrame, packed: list[str], *, lenient: bool) -> DataFrame:
-    """Return the rows of `decode_events` for rows in texts, which are decoded in this process."""
-    texts = [(text, decode_packed(text, lenient=lenient)) for text in packed]
-    rows = records.sparkSession.createDataFrame(texts, "record string, event string").coalesce(1)
-    rows = rows.select(
-        F.from_json("record", _PACKED, FROM_JSON).alias("record"),
-        F.from_json("event", wire_schema(lenient=lenient), FROM_JSON).alias("event"),
-    )
-    fields = {name: F.col(f"event.{name}") for name in event_schema(lenient=lenient).names}
-    fields |= {name: F.col(f"record.{name}") for name in KAFKA_COLUMNS if name != "timestamp"}
-    fields["time"] = F.timestamp_micros(fields["time"])
-    fields["timestamp"] = F.timestamp_micros("record.micros")
-    return rows.select(*(column.alias(name) for name, column in fields.items()))
-
-
 def _unpack(records: DataFrame, packed: list[str]) -> DataFrame:
     """Return the rows in texts that `_read_in_java` made."""
     texts = records.sparkSession.createDataFrame([(text,) for text in packed], "text string").coalesce(1)
-    row = texts.select(F.from_json("text", _PACKED, FROM_JSON).alias("row")).select("row.*")
+    row = texts.select(F.from_json("text", PACKED, FROM_JSON).alias("row")).select("row.*")
     return row.withColumn("timestamp", F.timestamp_micros("micros")).select(*KAFKA_COLUMNS)
 
 

@@ -1,7 +1,7 @@
 """Which table the events of a type go to: the patterns of the option ``tables``, and their rules.
 
 A pattern is a type in which ``*`` stands for any text, also an empty one. The first that matches
-decides. `_tables.table_of` is the same as a column of Spark.
+decides: `table_for` in Python, `_tables.table_of` as a column of Spark.
 """
 
 from __future__ import annotations
@@ -77,6 +77,27 @@ def check_topic(name: str) -> None:
 def topic_names(topic: str) -> tuple[str, str]:
     """Return the topic of events, and the one next to it for other records."""
     return topic, f"{topic}_{QUARANTINE}"
+
+
+def table_for(type_: str, routes: Mapping[str, str]) -> str:
+    """Return the name of the table for events of a type: of the first pattern that matches."""
+    return next((table for pattern, table in routes.items() if _matches(type_, pattern)), EVENTS)
+
+
+def _matches(type_: str, pattern: str) -> bool:
+    first, *rest = pattern.split("*")
+    if not rest:
+        return type_ == pattern
+    *middle, last = rest
+    if not type_.startswith(first):
+        return False
+    found = len(first)
+    for part in middle:
+        found = type_.find(part, found)
+        if found < 0:
+            return False
+        found += len(part)
+    return type_.endswith(last) and found + len(last) <= len(type_)
 
 
 def route_regex(pattern: str) -> str:

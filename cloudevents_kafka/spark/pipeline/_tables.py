@@ -5,6 +5,7 @@ If the events have several tables, `TABLE` names that of each row until it is wr
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Any, Final, Literal
@@ -123,9 +124,16 @@ def select_quarantine(records: DataFrame) -> DataFrame:
 
 
 def error_rule() -> Column:
-    """Return the rule and the clause of an error, without the value that breaks it."""
+    """Return the rule and the clause of the column ``error``, without the value that breaks it."""
     rule = F.regexp_extract("error.reason", _RULE, 1)
     return F.concat_ws(" ", rule, F.concat(F.lit("["), F.col("error.clause"), F.lit("]")))
+
+
+def rule_of_error(error: Mapping[str, str | None]) -> str:
+    """Return what `error_rule` does, for one error."""
+    found = re.search(_RULE, error["reason"] or "")
+    rule, clause = found[1] if found else "", error["clause"]
+    return rule if clause is None else f"{rule} [{clause}]"
 
 
 def tolerated_rules(tolerated: Column) -> tuple[Column, Column]:
@@ -136,3 +144,10 @@ def tolerated_rules(tolerated: Column) -> tuple[Column, Column]:
     few = F.slice(tolerated, 1, MOST_RULES + 1)
     rules = F.substring(F.array_join(few["rule"], "\n"), 1, _LONGEST_RULES)
     return F.array_join(few["clause"], ","), rules
+
+
+def texts_of_tolerated(tolerated: Sequence[Mapping[str, str]]) -> tuple[str, str]:
+    """Return what `tolerated_rules` does, for one event."""
+    few = tolerated[: MOST_RULES + 1]
+    rules = "\n".join(problem["rule"] for problem in few)
+    return ",".join(problem["clause"] for problem in few), rules[:_LONGEST_RULES]

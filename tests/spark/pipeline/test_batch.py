@@ -36,6 +36,7 @@ SCHEMA = (
     "timestampType int, headers array<struct<key:string,value:binary>>"
 )
 NOW = dt.datetime(2026, 5, 1, 23, 59, tzinfo=dt.UTC)
+JSON = [("content-type", b"application/cloudevents+json")]
 BAD = Record(value=b"{", headers=[("ce_id", b"1"), ("ce_id", b"2"), ("x", None)])
 
 
@@ -116,7 +117,7 @@ def test_rows_and_counts(session: SparkSession, tmp_path: Path, records: list[Re
 def test_many_rows_for_python(session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows for Python that are too many for the driver are read again; then Python decodes all rows."""
     monkeypatch.setattr(_batch_rows, "_MOST_BYTES", 50)
-    monkeypatch.setattr(_batch_rows, "_MOST_IN_DRIVER", 0)
+    monkeypatch.setattr(_batch, "_MOST_IN_DRIVER", 0)
     monkeypatch.setattr(_batch, "_MOST_ERRORS", 0)
     writer = BatchWriter(date_of="timestamp", tasks=2)
     records = [*events(20), *avro(20), BAD]
@@ -126,6 +127,41 @@ def test_many_rows_for_python(session: SparkSession, tmp_path: Path, monkeypatch
     assert writer._has_many_errors
     writer._share = 1
     assert write(session, records, tmp_path / "kept", writer) == first
+
+
+# Each is for Python: deviations, an event with one, texts longer than what is counted, several tables.
+FOR_PYTHON = [
+    BAD,
+    Record(value=b'{"specversion":"1.0","id":"1","source":"","type":"t"}', headers=JSON),
+    Record(value=b"1", headers=[("ce_specversion", b"1.0"), ("ce_type", b"t" * 300)]),
+    Record(value=b"1", headers=[("x", b"1")]),
+    Record(value=json.dumps({"specversion": "1.0", "id": "1", "source": "/s", "type": "ü" * 300}).encode()),
+    Record(value=b'\xef\xbb\xbf{"specversion":"1.0","id":"1","source":"/s","type":"shop.b"}', headers=JSON),
+    *avro(2),
+]
+
+
+@pytest.mark.parametrize(
+    "lenient", [pytest.param(False, marks=pytest.mark.release), True], ids=["strictly", "leniently"]
+)
+def test_counts_in_the_driver(
+    session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, lenient: bool
+) -> None:
+    """Rows that are decoded in the driver land and are counted as those that Spark decodes."""
+    results = []
+    for most in (5_000, 0):
+        monkeypatch.setattr(_batch, "_MOST_IN_DRIVER", most)
+        rows, offsets = frame(session, [*events(3), *FOR_PYTHON])
+        files = ParquetFiles(session, f"file://{tmp_path}/{most}")
+        writer = BatchWriter(date_of="timestamp", tasks=2)
+        routes = {"a*o": "avro", "shop.*": "shop"}
+        counts = writer.write(rows, offsets, files, in_java=True, lenient=lenient, routes=routes)
+        files.check(counts.check())
+        tables = [path.name for path in (tmp_path / str(most)).iterdir()]
+        found = {table: written(tmp_path / str(most), table) for table in tables}
+        results.append((counts, {table: sorted(map(repr, rows)) for table, rows in found.items()}))
+    assert results[0] == results[1]
+    assert results[0][0].routed["avro"] == 2
 
 
 def test_rows_are_read_in_java_again(session: SparkSession, tmp_path: Path) -> None:

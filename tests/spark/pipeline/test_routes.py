@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cloudevents_kafka.spark.pipeline import PipelineOptions
-from cloudevents_kafka.spark.pipeline._routes import MAX_ROUTES
+from cloudevents_kafka.spark.pipeline._routes import MAX_ROUTES, table_for
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -103,7 +103,7 @@ PATTERNS = st.lists(PIECES | st.just("*") | st.just("*"), min_size=1, max_size=6
     types=st.lists(TEXTS, min_size=20, max_size=60),
 )
 def test_spark_chooses_as_python(session: SparkSession, patterns: list[str], types: list[str]) -> None:
-    """The first pattern that matches decides, for any types and patterns."""
+    """The first pattern that matches decides, for any types and patterns, also where Python chooses."""
     from pyspark.sql import functions as F  # noqa: N812
 
     from cloudevents_kafka.spark.pipeline._tables import table_of
@@ -115,6 +115,7 @@ def test_spark_chooses_as_python(session: SparkSession, patterns: list[str], typ
     assert [(row["type"], row["table"]) for row in rows] == [
         (type_, choose(type_, routes)) for type_ in types
     ]
+    assert [table_for(type_, routes) for type_ in types] == [choose(type_, routes) for type_ in types]
 
 
 @pytest.mark.spark
