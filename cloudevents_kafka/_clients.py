@@ -15,8 +15,6 @@ from typing import Any, Protocol
 class LibrdkafkaErrorCode(IntEnum):
     """The internal error codes of librdkafka that the library checks, by their names in ``KafkaError``."""
 
-    PARTITION_EOF = -191
-    """The end of a partition was read."""
     PURGE_INFLIGHT = -151
     """A purge or an aborted transaction removed a sent message."""
     PURGE_QUEUE = -152
@@ -74,6 +72,8 @@ def _problem(client: object, name: str, needed: list[str]) -> str | None:
     methods = {method: getattr(client, method, None) for method in needed}
     asyncio = [getattr(type(client), method, None) for method in _ASYNCIO]
     if any(map(inspect.iscoroutinefunction, (*methods.values(), *asyncio))):
-        return f"{got}, an asyncio client; use {name} of confluent_kafka instead"
+        return (
+            f"{got}, an asyncio client; use AsyncEvent{name}, which takes aiokafka's client or a plain {name}"
+        )
     missing = [method for method in needed if not callable(methods[method])]
     return f"{got}, which has no {' and no '.join(missing)}" if missing else None

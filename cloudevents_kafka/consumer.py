@@ -14,14 +14,16 @@ from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar
 
-from cloudevents_kafka._clients import Consumer, LibrdkafkaErrorCode, check_client
+from cloudevents_kafka._client_errors import PARTITION_EOF, ConsumeError, OnError, is_record
+from cloudevents_kafka._clients import Consumer, check_client
 from cloudevents_kafka.binding import Decoded, ReverseKeyMapper, Undecodable, decode
-from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.record import Record
 
 if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
+
+__all__ = ["ConsumeError", "DataReader", "EventConsumer", "OnError"]
 
 _POLL_SECONDS: Final = 0.5  # the longest wait for a record before stop() has an effect
 
@@ -38,7 +40,11 @@ class EventConsumer(Generic[ConsumerT]):
     ``strict`` raises the `DecodeError` of a bad record instead of returning it as `Undecodable`.
     ``lenient`` is passed to `decode`. ``reverse_key_mapper`` returns the event to use for each
     event and its record. ``data_reader`` returns ``event.data`` for an event and its record, when
-    it is first used (see `Event.read_with`). Raises `TypeError` if ``consumer`` is not one.
+    it is first used (see `Event.read_with`). ``on_error`` is called with each `ConsumeError` of the
+    client, and returns whether to read on; without it, or if it returns None, what the client mends by
+    itself is logged as a warning, and what is final is raised (`ConsumeError` lists which).
+
+    Raises `TypeError` if ``consumer`` is not one: settings, a class, an asyncio client.
     """
 
     def __init__(
@@ -49,6 +55,7 @@ class EventConsumer(Generic[ConsumerT]):
         lenient: bool = False,
         reverse_key_mapper: ReverseKeyMapper | None = None,
         data_reader: DataReader | None = None,
+        on_error: OnError | None = None,
     ) -> None:
         check_client(consumer, Consumer)
         self.consumer = consumer
@@ -56,6 +63,7 @@ class EventConsumer(Generic[ConsumerT]):
         self._lenient = lenient
         self._reverse_key_mapper = reverse_key_mapper
         self._data_reader = data_reader
+        self._on_error = on_error
         self._maps = reverse_key_mapper is not None or data_reader is not None
         self._stopped = False
         self._waiting: list[Any] = []  # gathered: polled by the client, not yet returned
@@ -69,7 +77,7 @@ class EventConsumer(Generic[ConsumerT]):
         if self._waiting:
             self._drop_moved()
         message = self._waiting.pop(0) if self._waiting else self.consumer.poll(timeout)
-        if message is None or not _is_record(message):
+        if message is None or not is_record(message, self._on_error):
             return None
         return self._read(message)
 
@@ -85,7 +93,7 @@ class EventConsumer(Generic[ConsumerT]):
             if self._waiting:
                 self._drop_moved()
             message = self._waiting.pop(0) if self._waiting else self.consumer.poll(wait)
-            if message is not None and (message.error() is None or _is_record(message)):
+            if message is not None and (message.error() is None or is_record(message, self._on_error)):
                 yield self._read(message)
                 if idle_timeout is not None:
                     idle_since = time.monotonic()
@@ -190,15 +198,20 @@ class EventConsumer(Generic[ConsumerT]):
         waiting, number = self._waiting, 0
         try:
             for number, message in enumerate(waiting):  # noqa: B007  # the place of the failure
-                if message.error() is None or _is_record(message):
+                error = message.error()
+                if error is None:
                     batch.append(self._read(message))
+                elif error.code() != PARTITION_EOF:
+                    break
+            else:
+                number = len(waiting)
         except Exception:  # a user's function may raise any error
             if not batch:
                 del waiting[: number + 1]
                 raise
-            del waiting[:number]
-        else:
-            waiting.clear()
+        del waiting[:number]
+        if waiting and not batch:
+            is_record(waiting.pop(0), self._on_error)
         return batch
 
     def _read(self, message: Any) -> Decoded | Undecodable:
@@ -243,29 +256,3 @@ class EventConsumer(Generic[ConsumerT]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _is_record(message: Any) -> bool:
-    """Return whether a message is a record; raise `ConsumeError` if its error is not transient."""
-    error = message.error()
-    if error is None:
-        return True
-    if error.code() == LibrdkafkaErrorCode.PARTITION_EOF or (error.retriable() and not error.fatal()):
-        return False
-    partition = message.partition()
-    where = (
-        "" if message.topic() is None else f"{message.topic()}{f'[{partition}]' if partition >= 0 else ''}"
-    )
-    raise ConsumeError(error, where)
-
-
-class ConsumeError(CloudEventsKafkaError):
-    """The Kafka client failed while polling; ``error`` is its error, ``where`` the partition."""
-
-    def __init__(self, error: object, where: str = "") -> None:
-        super().__init__(error, where)
-        self.error = error
-        self.where = where
-
-    def __str__(self) -> str:
-        return f"{self.where + ': ' if self.where else ''}the consumer failed: {self.error}"

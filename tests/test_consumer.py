@@ -407,7 +407,7 @@ class KafkaPythonLike:
     [
         ({"group.id": "g"}, r"got dict; create a client with the settings: .*Consumer\(settings\)"),
         (FakeConsumer, "got the class FakeConsumer; create an instance of it first"),
-        (AsyncLike(), "got AsyncLike, an asyncio client; use Consumer of confluent_kafka"),
+        (AsyncLike(), "got AsyncLike, an asyncio client; use AsyncEventConsumer, which takes"),
         (KafkaPythonLike(), "got KafkaPythonLike, which has no consume"),
         (FakeProducer(), "got FakeProducer, which has no consume"),
         (None, "got NoneType, which has no poll and no consume and no close"),

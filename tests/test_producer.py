@@ -564,7 +564,7 @@ class KafkaPythonLike:
     [
         ({"bootstrap.servers": "b"}, r"got dict; create a client with the settings: .*Producer\(settings\)"),
         (FakeProducer, "got the class FakeProducer; create an instance of it first"),
-        (AIOProducerLike(), "got AIOProducerLike, an asyncio client; use Producer of confluent_kafka"),
+        (AIOProducerLike(), "got AIOProducerLike, an asyncio client; use AsyncEventProducer, which takes"),
         (AiokafkaLike(), "got AiokafkaLike, an asyncio client"),
         (KafkaPythonLike(), "got KafkaPythonLike, which has no produce"),
         (FakeConsumer(), "got FakeConsumer, which has no produce"),

@@ -1,0 +1,132 @@
+"""The errors of a Kafka consumer: those that the client mends by itself, and those that are final.
+
+librdkafka returns errors among the records of a poll. Some say only what it does already: it looks
+for a topic that is missing, connects to a broker again, joins its group again. Reading on returns the
+records. For others somebody must do something: grant a right, change a setting, or seek.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from enum import IntEnum
+from typing import Any, Final
+
+from cloudevents_kafka.errors import CloudEventsKafkaError
+
+_log: Final = logging.getLogger("cloudevents_kafka.consumer")
+
+
+class Mended(IntEnum):
+    """The errors that librdkafka mends by itself, by their names in ``KafkaError``."""
+
+    # The topic or partition may appear, or appear again.
+    UNKNOWN_TOPIC_OR_PART = 3
+    UNKNOWN_TOPIC_ID = 100
+    _UNKNOWN_TOPIC = -188
+    _UNKNOWN_PARTITION = -190
+    # The program polled late, or the group has moved on: the member joins again.
+    _MAX_POLL_EXCEEDED = -147
+    _ASSIGNMENT_LOST = -142
+    ILLEGAL_GENERATION = 22
+    UNKNOWN_MEMBER_ID = 25
+    REBALANCE_IN_PROGRESS = 27
+    MEMBER_ID_REQUIRED = 79
+    FENCED_MEMBER_EPOCH = 110
+    STALE_MEMBER_EPOCH = 113
+    # A broker, a leader or a coordinator is away: the client connects again, or finds another.
+    _TRANSPORT = -195
+    _RESOLVE = -193
+    _ALL_BROKERS_DOWN = -187
+    _TIMED_OUT = -185
+    _WAIT_COORD = -180
+    _TIMED_OUT_QUEUE = -166
+    LEADER_NOT_AVAILABLE = 5
+    NOT_LEADER_FOR_PARTITION = 6
+    REQUEST_TIMED_OUT = 7
+    BROKER_NOT_AVAILABLE = 8
+    REPLICA_NOT_AVAILABLE = 9
+    NETWORK_EXCEPTION = 13
+    COORDINATOR_LOAD_IN_PROGRESS = 14
+    COORDINATOR_NOT_AVAILABLE = 15
+    NOT_COORDINATOR = 16
+    KAFKA_STORAGE_ERROR = 56
+    FENCED_LEADER_EPOCH = 74
+    UNKNOWN_LEADER_EPOCH = 75
+    OFFSET_NOT_AVAILABLE = 78
+    UNSTABLE_OFFSET_COMMIT = 88
+    THROTTLING_QUOTA_EXCEEDED = 89
+
+
+_MENDED: Final = frozenset(Mended)
+PARTITION_EOF: Final = -191
+"""The end of a partition was read: no error, but a message that users may ask librdkafka for."""
+
+_HINTS: Final = {
+    -150: "close the consumer and create another",  # _FATAL
+    -140: "seek to an offset of the partition, or set auto.offset.reset",  # _AUTO_OFFSET_RESET
+    10: "set fetch.message.max.bytes and receive.message.max.bytes to more",  # MSG_SIZE_TOO_LARGE
+    29: "grant the client READ and DESCRIBE on the topic",  # TOPIC_AUTHORIZATION_FAILED
+    30: "grant the client READ on the group",  # GROUP_AUTHORIZATION_FAILED
+}
+
+
+class ConsumeError(CloudEventsKafkaError):
+    """The Kafka client failed while polling or committing.
+
+    ``error`` is the client's error, and ``where`` the topic, the partition and the offset, as far as
+    the client names them. ``final`` is whether the client does not mend it by itself: rights that are
+    missing (TOPIC_AUTHORIZATION_FAILED, GROUP_AUTHORIZATION_FAILED), an offset that does not exist where
+    ``auto.offset.reset`` is ``error`` (_AUTO_OFFSET_RESET), a record that is too large or corrupt
+    (MSG_SIZE_TOO_LARGE, _BAD_MSG), a group with other settings (INCONSISTENT_GROUP_PROTOCOL), fatal
+    errors such as a fenced static member, and all that are not in `Mended`, such as errors of later
+    brokers. Reading can continue after each of them except the fatal ones.
+    """
+
+    def __init__(self, error: object, where: str = "") -> None:
+        super().__init__(error, where)
+        self.error = error
+        self.where = where
+
+    @property
+    def final(self) -> bool:
+        """Whether the client does not mend it by itself."""
+        error: Any = self.error
+        code = getattr(error, "code", None)
+        return not callable(code) or error.fatal() or not (code() in _MENDED or error.retriable())
+
+    def __str__(self) -> str:
+        code = getattr(self.error, "code", None)
+        hint = _HINTS.get(code()) if callable(code) else None
+        where = f"{self.where}: " if self.where else ""
+        return f"{where}the consumer failed: {self.error}{f'; {hint}' if hint else ''}"
+
+
+OnError = Callable[[ConsumeError], bool | None]
+"""Return whether to read on after an error; None leaves the decision to the consumer."""
+
+
+def is_record(message: Any, on_error: OnError | None = None) -> bool:
+    """Return whether a message is a record, and not an error that reading goes on after.
+
+    Raises `ConsumeError` if the error is final. ``on_error`` decides otherwise, except for fatal errors.
+    """
+    error = message.error()
+    if error is None:
+        return True
+    if error.code() == PARTITION_EOF:
+        return False
+    failure = ConsumeError(error, _place_of(message))
+    decision = None if on_error is None else on_error(failure)
+    if error.fatal() or (failure.final if decision is None else not decision):
+        raise failure
+    if decision is None:
+        _log.warning("%s; reading goes on", failure)
+    return False
+
+
+def _place_of(message: Any) -> str:
+    topic, partition, offset = message.topic(), message.partition(), message.offset()
+    if topic is None or partition is None or partition < 0:
+        return topic or ""
+    return f"{topic}[{partition}]" + (f"@{offset}" if offset is not None and offset >= 0 else "")
