@@ -46,12 +46,18 @@ class LengthPrefixed(NamedTuple):
 
 
 class Array(NamedTuple):
-    """Elements after their count: an int32, compact, or an int16 (``short``)."""
+    """Elements after their count: an int32, compact, or an int16 (``short``).
+
+    An element has ``least`` bytes at least, and takes about ``memory`` bytes once decoded, apart from its
+    text, bytes and elements: a count is untrusted input.
+    """
 
     element: Codec
     compact: bool
     nullable: bool
     short: bool = False
+    least: int = 1
+    memory: int = 72
 
     @property
     def name(self) -> str:
@@ -135,10 +141,41 @@ def _codec(field: Field, version: int, flexible: bool) -> Codec:  # noqa: FBT001
     compact = flexible and version in field.wire.flexible
     nullable = version in field.wire.nullable
     if isinstance(field.type, ArrayOf):
-        return Array(codec_of(field.type.element, nullable=False), compact, nullable, field.wire.short)
+        element = codec_of(field.type.element, nullable=False)
+        least, memory = max(1, _least(element)), _memory(element)
+        return Array(element, compact, nullable, field.wire.short, least, memory)
     return codec_of(field.type, nullable=nullable)
 
 
+def _least(codec: Codec) -> int:
+    """Return the smallest number of bytes of a value."""
+    match codec:
+        case Fixed():
+            return codec.size
+        case Uuid():
+            return 16
+        case Layout():
+            return sum(_least(field.codec) for field in codec.fields[: codec.optional_from]) + codec.flexible
+        case LengthPrefixed() | Array() if not codec.compact:
+            return 2 if codec.short else 4
+        case _:
+            return 1
+
+
+def _memory(codec: Codec) -> int:
+    """Return about how much memory a value takes in a list or structure."""
+    match codec:
+        case Layout():
+            fields = (*codec.fields, *codec.tagged.values())
+            return _OBJECT + 8 * len(codec.absent) + sum(_memory(field.codec) for field in fields)
+        case Fixed() | Varint():
+            return _NUMBER
+        case _:
+            return _OBJECT
+
+
+_NUMBER: Final = 40  # bytes of a small int and of its place
+_OBJECT: Final = 72  # bytes of an empty list, structure or str, and of its place
 _EMPTY: Final = dict.fromkeys(("bytes", "records", "rest"), b"") | {
     "string": "",
     "boolean": False,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import struct
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from cloudevents_kafka.protocol import varint
 from cloudevents_kafka.protocol.codec import interpreter
-from cloudevents_kafka.protocol.codec._function_source import FunctionSource
+from cloudevents_kafka.protocol.codec._function_source import FallBack, FunctionSource, Mark
+from cloudevents_kafka.protocol.errors import Malformed, Truncated
 from cloudevents_kafka.protocol.layout import Array, Codec, Layout, LayoutField, LengthPrefixed, default_of
 from cloudevents_kafka.protocol.schema import REST, STRING, Fixed, Structure, Uuid, Varint
 
@@ -17,14 +18,32 @@ _MAX_KEPT: Final = 64
 """The largest number of array elements whose `struct.Struct` is kept."""
 
 
+FALLBACKS: Final = (
+    FallBack,  # a length or count is negative or too large
+    IndexError,  # ``data[at]`` is beyond the end
+    struct.error,  # ``unpack_from`` is beyond the end
+    UnicodeDecodeError,  # a string is not UTF-8
+    Malformed,  # from `varint` and the decoding of tagged fields
+    Truncated,
+)
+"""The errors of generated code for bytes that the interpreter must handle."""
+
+
 def decoder_source(layout: Layout) -> FunctionSource:
-    """Return the source of ``run(data, at)``, which returns a structure and the index after it."""
-    source = _Builder("def run(data, at):")
+    """Return the source of ``run(data, at, left)``, which returns a structure and the index after it.
+
+    ``left`` is how much memory the elements of its arrays may take, in bytes. A `FallBack` has the marks of
+    the arrays' last elements.
+    """
+    source = _Builder("def run(data, at, left=MEMORY):")
     source.add("size = len(data)")
-    result = source.structure(layout)
-    # A slice beyond the end is short and raises nothing; the index shows it.
-    source.fall_back("if at > size:")
-    source.add(f"return {result}, at")
+    with source.block("try:"):
+        result = source.structure(layout)
+        # A slice beyond the end is short and raises nothing; the index shows it.
+        source.fall_back("if at > size:")
+        source.add(f"return {result}, at")
+    with source.block("except FALLBACKS:"):
+        source.add("raise FallBack(marks(locals())) from None")
     return source
 
 
@@ -56,12 +75,17 @@ class _Builder(FunctionSource):
     def __init__(self, signature: str) -> None:
         super().__init__(signature)
         self.names |= {
+            "FALLBACKS": FALLBACKS,
+            "MEMORY": interpreter.MEMORY,
+            "marks": self.marks,
             "UUID": uuid.UUID,
             "decode_length": varint.decode_length,
             "decode_tags": decode_tags,
         }
         # The variables and format characters of adjacent fields of fixed width, not unpacked yet.
         self.pending: list[tuple[str, str]] = []
+        # The arrays, and the variables with the number, index and memory limit of their last element.
+        self.loops: list[tuple[Array, str, str, str]] = []
 
     def structure(self, layout: Layout) -> str:
         values = {field.name: self.default(default_of(field)) for field in layout.absent}
@@ -80,7 +104,8 @@ class _Builder(FunctionSource):
         self.add(f"{result} = {self.global_name(layout.structure, 'S')}({arguments})")
         if tags is not None:
             with self.block(f"if {tags}:"):
-                self.add(f"at = decode_tags({self.global_name(layout, 'L')}, {result}, data, at - 1)")
+                layout_name = self.global_name(layout, "L")
+                self.add(f"at, left = decode_tags({layout_name}, {result}, data, at - 1, left)")
         return result
 
     def default(self, value: Any) -> str:
@@ -189,14 +214,16 @@ class _Builder(FunctionSource):
         variable = self.new_variable("a")
         with self.block(f"if {count.variable} > {count.more}:"):
             # Before anything is allocated.
-            self.fall_back(f"if {count} > size - at:")
-            self.elements(codec.element, count, variable)
+            self.add(f"left -= {codec.memory} * ({count})")
+            self.fall_back(f"if left < 0 or {codec.least} * ({count}) > size - at:")
+            self.elements(codec, count, variable)
         with self.block(f"elif {count.variable} == {count.more}:"):
             self.add(f"{variable} = []")
         self.null(count, variable, nullable=codec.nullable)
         return variable
 
-    def elements(self, element: Codec, count: _Length, variable: str) -> None:
+    def elements(self, array: Array, count: _Length, variable: str) -> None:
+        element = array.element
         if isinstance(element, Fixed):
             unpack = f"unpack_{element.code.replace('?', '_')}"
             self.names.setdefault(unpack, _Unpackers(element.code))
@@ -204,17 +231,29 @@ class _Builder(FunctionSource):
             self.add(f"at += {element.size} * ({count})")
             return
         self.add(f"{variable} = []")
-        append = self.new_variable("add")
+        append, number, index, left = (self.new_variable(name) for name in ("add", "n", "i", "m"))
+        self.loops.append((array, number, index, left))
         self.add(f"{append} = {variable}.append")
-        with self.block(f"for _ in range({count}):"):
+        with self.block(f"for {number} in range({count}):"):
+            self.add(f"{index} = at; {left} = left")
             value = self.value(element)
             self.flush()
+            # Otherwise the mark of the next element would be beyond the end.
+            self.fall_back("if at > size:")
             self.add(f"{append}({value})")
 
+    def marks(self, variables: Mapping[str, Any]) -> list[Mark]:
+        """Return where the arrays' last elements are that were begun, from the variables of ``run``."""
+        return [
+            Mark(array, *(variables[name] for name in names))
+            for array, *names in self.loops
+            if names[-1] in variables
+        ]
 
-def decode_tags(layout: Layout, structure: Structure, data: bytes, at: int) -> int:
-    """Set the tagged fields of a structure, which are few and rare; return the index after them."""
-    found, at = interpreter.decode_tags(layout, data, at)
+
+def decode_tags(layout: Layout, structure: Structure, data: bytes, at: int, left: int) -> tuple[int, int]:
+    """Set the tagged fields of a structure, which are few and rare; return index and ``left``."""
+    found, at, left = interpreter.decode_tags(layout, data, at, left)
     for name, value in found.items():
         setattr(structure, name, value)
-    return at
+    return at, left

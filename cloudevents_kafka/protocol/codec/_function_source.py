@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
+
+from cloudevents_kafka.protocol.layout import Array
+
+
+class Mark(NamedTuple):
+    """An element of an array whose predecessors are valid: its number, index, and how much memory is left."""
+
+    array: Array
+    number: int
+    at: int
+    left: int
 
 
 class FallBack(Exception):
-    """Raised by generated code for a value or bytes that the interpreter must handle."""
+    """Raised by generated code for a value or bytes that the interpreter must handle, from the marks on."""
+
+    def __init__(self, marks: Sequence[Mark] = ()) -> None:
+        super().__init__()
+        self.marks = marks
 
 
 class FunctionSource:

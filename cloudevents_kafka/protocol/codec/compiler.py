@@ -2,8 +2,9 @@
 
 A generated function is straight code: adjacent fields of fixed width are one call of `struct`, and
 structures in arrays are decoded inline. It checks only what it must to end soon and without harm. For
-anything else it falls back to the interpreter, which locates the error in the same bytes or message.
-It falls back for the errors in `_DECODE_FALLBACKS` and `_ENCODE_FALLBACKS` only; any other error of
+anything else it falls back to the interpreter, which locates the error in the same bytes or message. In
+arrays it begins at the last element, so that an invalid frame costs no more than a valid one.
+It falls back for the errors in `FALLBACKS` and `_ENCODE_FALLBACKS` only; any other error of
 generated code is a bug, and propagates.
 """
 
@@ -15,26 +16,19 @@ from functools import cache
 from typing import Any, Final, TypeAlias, TypeVar
 
 from cloudevents_kafka.protocol.codec import interpreter
-from cloudevents_kafka.protocol.codec._decoder_source import decoder_source
+from cloudevents_kafka.protocol.codec._decoder_source import FALLBACKS, decoder_source
 from cloudevents_kafka.protocol.codec._encoder_source import encoder_source
 from cloudevents_kafka.protocol.codec._function_source import FallBack, FunctionSource
-from cloudevents_kafka.protocol.errors import Malformed, Truncated, Unencodable
+from cloudevents_kafka.protocol.errors import Unencodable
 from cloudevents_kafka.protocol.layout import layout_of
 from cloudevents_kafka.protocol.schema import Structure
 
 _S = TypeVar("_S", bound=Structure)
 
-Decoder: TypeAlias = Callable[[bytes, int], tuple[Any, int]]
+Decoder: TypeAlias = Callable[..., tuple[Any, int]]
+"""Called with the data, an index, and optionally the limit of `decode`."""
 Encoder: TypeAlias = Callable[[Structure], bytes]
 
-_DECODE_FALLBACKS: Final = (
-    FallBack,  # a length or count is negative or too large
-    IndexError,  # ``data[at]`` is beyond the end
-    struct.error,  # ``unpack_from`` is beyond the end
-    UnicodeDecodeError,  # a string is not UTF-8
-    Malformed,  # from `varint` and the decoding of tagged fields
-    Truncated,
-)
 _ENCODE_FALLBACKS: Final = (
     FallBack,  # a value has another type, or the version cannot carry it
     struct.error,  # a number does not fit its field, or is not a number
@@ -44,16 +38,23 @@ _ENCODE_FALLBACKS: Final = (
 )
 
 
-def decode(structure: type[_S], version: int, data: bytes, at: int = 0) -> tuple[_S, int]:
+def decode(
+    structure: type[_S], version: int, data: bytes, at: int = 0, *, memory: int = interpreter.MEMORY
+) -> tuple[_S, int]:
     """Return the message at index ``at`` and the index after it.
 
-    Raises `Unsupported`, `Malformed` and `Truncated`.
+    Raises `Unsupported`, `Malformed` and `Truncated`. ``memory`` is the limit of `interpreter.decode`.
     """
     run = decoder(structure, version)
     try:
-        return run(data, at)
-    except _DECODE_FALLBACKS:
-        return interpreter.decode(layout_of(structure, version), data, at)
+        return run(data, at, memory)
+    except FALLBACKS as error:
+        marks = error.marks if isinstance(error, FallBack) else ()
+    # Here the exception is gone, and with it what was decoded.
+    layout = layout_of(structure, version)
+    if marks:
+        interpreter.decode(layout, data, at, memory=memory, marks=marks)
+    return interpreter.decode(layout, data, at, memory=memory)
 
 
 def encode(value: Structure, version: int) -> bytes:

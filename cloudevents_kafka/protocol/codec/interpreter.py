@@ -10,12 +10,13 @@ import operator
 import struct
 import types
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
 from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.primitives.varint import MAX_BYTES
 from cloudevents_kafka.protocol import varint
+from cloudevents_kafka.protocol.codec._function_source import Mark
 from cloudevents_kafka.protocol.errors import Malformed, ProtocolError, Truncated, Unencodable
 from cloudevents_kafka.protocol.layout import Array, Codec, Layout, LayoutField, LengthPrefixed, default_of
 from cloudevents_kafka.protocol.schema import BOOLEAN, REST, STRING, Fixed, Structure, Uuid, Varint
@@ -27,13 +28,31 @@ The calls are in the order of the bytes and cover each byte once: for an array, 
 count before those for the elements; for tagged fields, one for the count and for each tag and size.
 """
 
+MEMORY: Final = 128 * 1024 * 1024
+"""The default limit of `decode`: elements of 1 byte may take 50 times as much memory, and a frame has
+100 MiB. The metadata of 300,000 partitions fits."""
+
+_TAG: Final = 200  # bytes of memory of an unknown tagged field: a pair, an int and bytes
+
 # S0-P2: "string uses an int16 … bytes uses an int32"
 _LENGTH: Final = {True: ("h", 2), False: ("i", 4)}
 
 
-def decode(layout: Layout, data: bytes, at: int = 0, visit: Visitor | None = None) -> tuple[Any, int]:
-    """Return the structure at index ``at`` and the index after it; raise `Malformed` or `Truncated`."""
-    return _Decoder(data, visit).structure(layout, at, "")
+def decode(
+    layout: Layout,
+    data: bytes,
+    at: int = 0,
+    visit: Visitor | None = None,
+    *,
+    memory: int = MEMORY,
+    marks: Sequence[Mark] = (),
+) -> tuple[Any, int]:
+    """Return the structure at index ``at`` and the index after it; raise `Malformed` or `Truncated`.
+
+    ``memory`` limits the bytes of memory that the elements of arrays and unknown tagged fields take, apart
+    from their text and bytes. With ``marks``, an array begins at its mark; only the error is of use then.
+    """
+    return _Decoder(data, visit, memory, marks).structure(layout, at, "")
 
 
 def encode(layout: Layout, value: Structure) -> bytes:
@@ -46,18 +65,22 @@ def encode(layout: Layout, value: Structure) -> bytes:
     return bytes(out)
 
 
-def decode_tags(layout: Layout, data: bytes, at: int) -> tuple[dict[str, Any], int]:
-    """Return the tagged fields at the end of a structure, by name, and the index after them."""
+def decode_tags(layout: Layout, data: bytes, at: int, left: int) -> tuple[dict[str, Any], int, int]:
+    """Return the tagged fields at the end of a structure by name, the index after them, and what is left."""
     found: dict[str, Any] = {}
-    found["unknown_tags"], at = _Decoder(data, None).tags(layout, at, "", found)
-    return found, at
+    decoder = _Decoder(data, None, left)
+    found["unknown_tags"], at = decoder.tags(layout, at, "", found)
+    return found, at, decoder.left
 
 
 class _Decoder:
-    def __init__(self, data: bytes, visit: Visitor | None) -> None:
+    def __init__(self, data: bytes, visit: Visitor | None, memory: int, marks: Sequence[Mark] = ()) -> None:
         self.data: Final = data
         self.end = len(data)  # the end of a tagged field while it is decoded
         self.visit: Final = visit or (lambda *_: None)
+        self.memory: Final = memory
+        self.left = memory
+        self.marks: Final = marks
 
     def structure(self, layout: Layout, at: int, path: str) -> tuple[Structure, int]:
         found: dict[str, Any] = {field.name: default_of(field) for field in layout.absent}
@@ -105,15 +128,31 @@ class _Decoder:
         start = at
         count, at = self.length(codec, at, path)
         self.visit(path, start, at, codec.name, None if count < 0 else count)
-        if count < 0:
-            return None, at
+        if count <= 0:
+            return None if count < 0 else [], at
         if count > self.end - at:  # an element has at least 1 byte
             raise Truncated(count - (self.end - at), at=at, path=path)
+        self.take_memory(count * codec.memory, at, path)
+        first, at, self.left = self.first_element(codec, at)
         values = []
-        for number in range(count):
+        for number in range(first, count):
             value, at = self.value(codec.element, at, f"{path}[{number}]")
             values.append(value)
         return values, at
+
+    def first_element(self, codec: Array, at: int) -> tuple[int, int, int]:
+        """Return the number and index of the element to begin with, and the memory left before it."""
+        # A structure may occur twice, and the marks of earlier occurrences are before ``at``. The arrays of
+        # tagged fields have none.
+        marks = self.marks if self.end == len(self.data) else ()
+        marks = [mark for mark in marks if mark.array is codec and mark.at >= at]
+        return min(marks, key=lambda mark: mark.at, default=Mark(codec, 0, at, self.left))[1:]
+
+    def take_memory(self, size: int, at: int, path: str) -> None:
+        self.left -= size
+        if self.left < 0:
+            rule = f"the elements of a message must take at most {self.memory:,} bytes of memory"
+            raise Malformed(rule, at=at, path=path)
 
     def length(self, codec: LengthPrefixed | Array, at: int, path: str) -> tuple[int, int]:
         """Return a length or count, -1 for null, and the index after it."""
@@ -134,6 +173,8 @@ class _Decoder:
         self, layout: Layout, at: int, path: str, found: dict[str, Any]
     ) -> tuple[tuple[tuple[int, bytes], ...], int]:
         count, at = self.counted(at, _join(path, "tags"), "tagged_fields")
+        if 2 * count > self.end - at:  # a tag and a size have at least 1 byte each
+            raise Truncated(2 * count - (self.end - at), at=at, path=path)
         unknown, last = [], -1
         for number in range(count):
             where = _join(path, f"tags[{number}]")
@@ -143,6 +184,7 @@ class _Decoder:
             size, at = self.counted(after, f"{where}.size", "unsigned_varint32")
             raw = self.take(size, at, path)
             if (field := layout.tagged.get(tag)) is None:
+                self.take_memory(_TAG, at, path)
                 unknown.append((tag, raw))
                 self.visit(f"{where}.data", at, at + size, "bytes", raw)
             else:
@@ -172,6 +214,8 @@ class _Decoder:
 
     def varint(self, at: int, path: str, codec: Varint | None = None) -> tuple[int, int]:
         """Return a variable-length integer, by default a length, count or tag, and the index after it."""
+        if codec is None and at < self.end and self.data[at] < 0x80:
+            return self.data[at], at + 1
         window = self.data[at : min(at + MAX_BYTES[64], self.end)]
         try:
             if codec is None:

@@ -25,6 +25,8 @@ from cloudevents_kafka.protocol.varint import decode_signed, encode_signed
 
 _SMALLEST: Final = 7
 """The size of an empty record in bytes."""
+_MAX_HEADERS: Final = 100_000
+"""The most headers of a record: a header of 2 bytes takes 100 bytes of memory."""
 _NULL: Final = b"\x01"  # length -1
 
 
@@ -115,6 +117,9 @@ def _headers(data: bytes, at: int, stop: int, names: dict[bytes, str]) -> Header
         size, at = _size(data, at)
     if size > stop - at:  # a header has at least 2 bytes, and size is twice the count
         raise Malformed("headers must end within their record", at=at, path="records.headers")
+    if size >> 1 > _MAX_HEADERS:
+        rule = f"a record must have at most {_MAX_HEADERS:,} headers, got {size >> 1:,}"
+        raise Malformed(rule, at=at, path="records.headers")
     for _ in range(size >> 1):
         size = data[at]
         at += 1

@@ -30,7 +30,8 @@ class Batches:
         self._data: Final = data
         self._check_crc: Final = check_crc
         self._limit: Final = limit
-        self._bounds, self.partial_size = find_entries(data)
+        self._bounds: Final = [0, *(end for _, end in find_entries(data))]
+        self.partial_size: Final = len(data) - self._bounds[-1]
 
     def __len__(self) -> int:
         return len(self._bounds) - 1

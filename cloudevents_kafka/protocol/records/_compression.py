@@ -19,6 +19,9 @@ LIMIT: Final = 128 * 1024 * 1024
 """The default limit of the decompressed size of a batch, in bytes."""
 
 _GZIP: Final = 31  # zlib's wbits for the largest window and a gzip header
+_GZIP_MAGIC: Final = b"\x1f\x8b\x08"  # RFC 1952 2.3.1: ID1, ID2, and the method deflate
+_GZIP_PIECE: Final = 4096
+_SMALLEST_MEMBER: Final = 19  # java.util.zip.GZIPInputStream skips up to 18 bytes after a member
 _ZSTD_LEVEL: Final = 3  # zstd's and Kafka's own default
 _BEST_ZSTD_RATIO: Final = 32768  # a block of 4 bytes expands to at most 128 KiB
 
@@ -96,17 +99,27 @@ def decompress(data: bytes, codec: Codec, *, limit: int = LIMIT) -> bytes:
 
 
 def _gunzip(data: bytes, limit: int) -> bytes:
-    """Return the data of one gzip member; Kafka's clients write only one."""
+    """Return the data of gzip members; bytes after a member that start no other are skipped, as in Java."""
+    view, at, parts, left = memoryview(data), 0, list[bytes](), limit
     unpacker = zlib.decompressobj(wbits=_GZIP)
-    try:
-        out = unpacker.decompress(data, limit + 1)
-    except zlib.error as error:
-        raise Malformed(f"gzip must be valid: {error}") from error
-    if len(out) > limit:
-        raise Malformed(f"gzip must decompress to at most {limit:,} bytes")
-    if not unpacker.eof or unpacker.unused_data:
-        raise Malformed("gzip must be one complete member")
-    return out
+    while True:
+        # One member is usual; the pieces of more are small, because zlib copies what follows a member.
+        piece = view[at : at + _GZIP_PIECE] if at else view
+        try:
+            parts.append(unpacker.decompress(piece, left + 1))
+        except zlib.error as error:
+            raise Malformed(f"gzip must be valid: {error}") from error
+        left -= len(parts[-1])
+        if left < 0:
+            raise Malformed(f"gzip must decompress to at most {limit:,} bytes")
+        at += len(piece) - len(unpacker.unused_data)
+        if not unpacker.eof:
+            if at == len(data):
+                raise Malformed("gzip must end with a complete member")
+        elif len(data) - at < _SMALLEST_MEMBER or bytes(view[at : at + 3]) != _GZIP_MAGIC:
+            return b"".join(parts)
+        else:
+            unpacker = zlib.decompressobj(wbits=_GZIP)
 
 
 def _unzstd(data: bytes, cramjam: Any, limit: int) -> bytes:

@@ -32,6 +32,9 @@ _TYPES: Final = (TimestampType.CREATE, TimestampType.LOG_APPEND)
 _AFTER_CRC: Final = START.size + _CRC.size
 _MAX_NESTING: Final = 8
 """The largest accepted nesting of wrappers. Brokers nest once; the guide has no limit."""
+_BEST_GZIP_RATIO: Final = 1032  # deflate's best
+_NESTED: Final = 1 << 20
+_NESTED_WRAPPER: Final = 4096
 
 
 class MessageEntry(msgspec.Struct, frozen=True, gc=False):
@@ -89,18 +92,30 @@ class MessageEntry(msgspec.Struct, frozen=True, gc=False):
         """Return an iterator over the records; raise as `records`."""
         if self.codec == Codec.NONE:
             return iter((_record(self),))
-        return _unwrap(self, _DecompressionLimit(self.limit), 0)
+        return _unwrap(self, _Limits(self.limit, self.end - self.start), 0)
 
 
-class _DecompressionLimit:
-    """The number of bytes that may still be decompressed from one outermost wrapper."""
+class _Limits:
+    """The numbers of bytes that may still be decompressed from one outermost wrapper, and from those in it.
 
-    def __init__(self, remaining: int) -> None:
-        self._remaining = remaining
+    Wrappers in it hold no more than gzip makes of the outermost one in one step, and 1 MiB at least, so that
+    nesting does not multiply the work; each counts as 4 KiB more, for its own work.
+    """
 
-    def decompress(self, data: bytes, codec: Codec) -> bytes:
-        out = decompress(data, codec, limit=self._remaining)
-        self._remaining -= len(out)
+    def __init__(self, limit: int, packed: int) -> None:
+        self._all = limit
+        self._nested = max(_NESTED, _BEST_GZIP_RATIO * packed)
+
+    def decompress(self, data: bytes, codec: Codec, depth: int) -> bytes:
+        if depth:
+            self._nested -= _NESTED_WRAPPER
+        limit = min(self._all, self._nested) if depth else self._all
+        if limit < 0:
+            raise Malformed("the compressed message sets in a set must be few and small", path="value")
+        out = decompress(data, codec, limit=limit)
+        self._all -= len(out)
+        if depth:
+            self._nested -= len(out)
         return out
 
 
@@ -112,7 +127,7 @@ def read_message(
     return MessageEntry(data, start, end, offset, magic, attributes, check_crc, limit)
 
 
-def _unwrap(wrapper: MessageEntry, limit: _DecompressionLimit, depth: int) -> Iterator[Record]:
+def _unwrap(wrapper: MessageEntry, limits: _Limits, depth: int) -> Iterator[Record]:
     timestamp, _, value = _fields(wrapper)
     if depth == _MAX_NESTING or value is None:
         rule = "not be null" if value is None else f"be nested at most {_MAX_NESTING} deep"
@@ -120,10 +135,10 @@ def _unwrap(wrapper: MessageEntry, limit: _DecompressionLimit, depth: int) -> It
     changes: dict[str, Any] = {}
     if wrapper.timestamp_type == TimestampType.LOG_APPEND and timestamp is not None:
         changes = {"timestamp": timestamp, "timestamp_type": TimestampType.LOG_APPEND}
-    for entry in _inner(wrapper, limit.decompress(value, wrapper.codec)):
+    for entry in _inner(wrapper, limits.decompress(value, wrapper.codec, depth)):
         # S0-M6: "we allow messages to recursively contain compressed message sets"
         plain = entry.codec == Codec.NONE
-        for record in (_record(entry),) if plain else _unwrap(entry, limit, depth + 1):
+        for record in (_record(entry),) if plain else _unwrap(entry, limits, depth + 1):
             yield msgspec.structs.replace(record, **changes) if changes else record
 
 
@@ -134,20 +149,27 @@ def _record(entry: MessageEntry) -> Record:
 
 def _inner(wrapper: MessageEntry, data: bytes) -> Iterator[MessageEntry]:
     """Yield the entries of a decompressed set, with absolute offsets."""
-    bounds, partial_size = find_entries(data)
-    if partial_size:
-        raise Malformed(
-            f"a compressed message set must end with a complete message, got {partial_size} more bytes"
-        )
-    ends = bounds[1:]
-    last: int = START.unpack_from(data, bounds[-2])[0] if ends else 0
     # If a producer left the wrapper's offset at 0, keep the inner offsets, as the Java client does.
-    shift = max(0, wrapper.last_offset - last) if wrapper.magic else 0
-    for start, end in zip(bounds, ends, strict=False):
+    shift = max(0, wrapper.last_offset - _last_offset(data)) if wrapper.magic else 0
+    end = 0
+    for start, end in find_entries(data):
         entry = read_message(data, start, end, check_crc=wrapper.check_crc)
         if entry.magic == 2:
             raise Malformed("a compressed message set must have magic 0 or 1, got 2", at=start, path="magic")
         yield msgspec.structs.replace(entry, last_offset=entry.last_offset + shift) if shift else entry
+    if partial_size := len(data) - end:
+        raise Malformed(
+            f"a compressed message set must end with a complete message, got {partial_size} more bytes"
+        )
+
+
+def _last_offset(data: bytes) -> int:
+    """Return the offset of the last entry, 0 without entries."""
+    last = 0
+    for start, _ in find_entries(data):
+        last = start
+    offset: int = START.unpack_from(data, last)[0] if len(data) >= START.size else 0
+    return offset
 
 
 def _fields(entry: MessageEntry) -> tuple[int | None, bytes | None, bytes | None]:

@@ -13,7 +13,7 @@ magic at byte 16.
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from typing import Final
 
@@ -93,12 +93,12 @@ _MAGIC_AT: Final = 16
 _SMALLEST: Final = (26, 34, 61)  # bytes of an entry, by magic
 
 
-def find_entries(data: bytes) -> tuple[list[int], int]:
-    """Return the boundaries of the entries, and the size of a partial entry after the last one.
+def find_entries(data: bytes) -> Iterator[tuple[int, int]]:
+    """Yield the start and end of each complete entry; a partial entry may follow the last one.
 
-    Entry ``i`` is from boundary ``i`` to boundary ``i + 1``. Raises `Malformed` for an invalid size or magic.
+    Raises `Malformed` for an invalid size or magic.
     """
-    bounds, start, end = [0], 0, len(data)
+    start, end = 0, len(data)
     while end - start >= START.size:
         size = START.size + _SIZE(data, start + 8)[0]
         if size < _SMALLEST[0]:
@@ -106,13 +106,12 @@ def find_entries(data: bytes) -> tuple[list[int], int]:
             raise Malformed(rule, at=start, path="size")
         if size > end - start:
             # S0-M7: "a partial message at the end"; since 2.0 also one that never gets complete
-            break
+            return
         magic = data[start + _MAGIC_AT]
         if magic > 2:
             raise Malformed(f"the magic must be 0, 1 or 2, got {magic}", at=start, path="magic")
         if size < _SMALLEST[magic]:
             rule = f"an entry of magic {magic} must have at least {_SMALLEST[magic]} bytes, got {size}"
             raise Malformed(rule, at=start, path="size")
+        yield start, start + size
         start += size
-        bounds.append(start)
-    return bounds, end - start

@@ -271,7 +271,7 @@ def test_bugs_propagate(monkeypatch, error):
 
 def test_bugs_of_generated_code_propagate(monkeypatch):
     """Generated code that uses a missing name or attribute raises; the interpreter does not hide it."""
-    broken = FunctionSource("def run(data, at):")
+    broken = FunctionSource("def run(data, at, left):")
     broken.add("return data.missing, at")
     monkeypatch.setattr(compiler, "decoder_source", lambda _: broken)
     compiler.decoder.cache_clear()

@@ -57,9 +57,11 @@ def test_the_limit_is_exact(codec):
 
 @pytest.mark.parametrize("codec", PACKED)
 def test_cut_and_followed_bytes_are_refused(codec):
-    """Truncated data, and data after the end, is `Malformed`."""
+    """Truncated data is `Malformed`, and so is data after the end, but for gzip."""
     packed = compress(DATA[:1000], codec)
     for broken in (packed[:-1], packed[: len(packed) // 2], packed + b"\x01"):
+        if codec is Codec.GZIP and broken.startswith(packed):
+            continue  # see `test_what_follows_a_gzip_member`
         with pytest.raises(Malformed):
             decompress(broken, codec)
 
@@ -217,6 +219,44 @@ def test_gzip_of_another_writer_decodes():
     """Gzip with a file name and time decodes; encoded gzip is deterministic."""
     assert decompress(gzip.compress(DATA, mtime=1), Codec.GZIP) == DATA
     assert gzip.decompress(compress(DATA, Codec.GZIP)) == DATA
+
+
+MEMBER = gzip.compress(DATA[:1000], mtime=1)
+EMPTY = gzip.compress(b"", mtime=1)
+
+
+@pytest.mark.parametrize(
+    ("data", "members"),
+    [
+        (MEMBER + MEMBER, 2),
+        (EMPTY + MEMBER + EMPTY, 1),
+        (MEMBER * 500, 500),
+        (MEMBER + bytes(5), 1),
+        (MEMBER + bytes(5000), 1),
+        (MEMBER + b"\x01", 1),
+        (MEMBER + bytes(range(1, 31)), 1),
+        (MEMBER + bytes(8) + MEMBER, 1),
+        (MEMBER + MEMBER[:18], 1),
+        (MEMBER + b"\x1f\x8b\x07" + MEMBER[3:], 1),
+    ],
+)
+def test_what_follows_a_gzip_member(data, members):
+    """Members follow each other; bytes that start no member are skipped, as Kafka 4.3.1 does on Java 17."""
+    assert decompress(data, Codec.GZIP) == DATA[:1000] * members
+
+
+@pytest.mark.parametrize("second", [MEMBER[:-1], MEMBER[:30], MEMBER[:-8] + bytes(8)])
+def test_a_broken_second_gzip_member_is_refused(second):
+    """A later member that is cut, or whose checksum is wrong, is `Malformed`, as in the Java client."""
+    with pytest.raises(Malformed, match="gzip must"):
+        decompress(MEMBER + second, Codec.GZIP)
+
+
+def test_the_limit_is_shared_by_gzip_members():
+    """All members together decompress to at most the limit."""
+    assert decompress(MEMBER * 3, Codec.GZIP, limit=3000) == DATA[:1000] * 3
+    with pytest.raises(Malformed, match="at most 2,999 bytes"):
+        decompress(MEMBER * 3, Codec.GZIP, limit=2999)
 
 
 @pytest.mark.parametrize("number", [5, 6, 7])
