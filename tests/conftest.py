@@ -8,6 +8,7 @@ from importlib.util import find_spec
 
 import pytest
 from hypothesis import settings
+from spark_classes import share_classes
 
 from cloudevents_kafka.binding import _lenient_json
 from cloudevents_kafka.formats import registry as formats_registry
@@ -27,6 +28,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 # Modules that import PySpark are not collected where it is not installed.
 collect_ignore = [] if find_spec("pyspark") else ["demo", "spark"]
+share_classes()
 
 
 # What tests share on one worker of pytest-xdist, the longest first, so that the others run at the same time.
