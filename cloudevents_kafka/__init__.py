@@ -7,7 +7,7 @@ more. Importing it imports neither a Kafka client nor Spark. Read the package in
 * `attributes`, `codecs`, `event` and `formats`: an event and its parts, and one as a value;
 * `binding`: a record to an event, and back;
 * `producer`, `consumer`, `dead_letters`, `_clients` and `serdes`: wrappers of Kafka clients;
-* `registry` and `extensions`: what users add, and what documented extensions ask for;
+* `registry`, `typed_data` and `extensions`: what users add, and what documented extensions ask for;
 * `protocol`: Kafka's protocol and a client; `testing`: brokers and fakes for tests;
 * `spark`: DataFrames and a pipeline; `cli`, `demo` and `conformance`: programs;
 * `primitives`, `redaction` and `jvm`: small parts, masking of secrets, and Java with its jars.
@@ -33,6 +33,7 @@ from cloudevents_kafka.codecs import Codec
 from cloudevents_kafka.consumer import ConsumeError, EventConsumer
 from cloudevents_kafka.dead_letters import DeadLetter, DeadLetters
 from cloudevents_kafka.errors import (
+    BrokenData,
     BrokenEvent,
     CloudEventsKafkaError,
     DataError,
@@ -51,6 +52,7 @@ from cloudevents_kafka.registry import register_codec, register_extension, regis
 
 __all__ = [
     "AttributeType",
+    "BrokenData",
     "BrokenEvent",
     "CloudEventsKafkaError",
     "Codec",

@@ -1,12 +1,15 @@
-"""The attributes and the data of an event of the official SDK, versions 1 and 2.
+"""The official SDK's events: their attributes and data, and the methods of its ``BaseCloudEvent``.
 
-Any object with the methods ``get_attributes()`` and ``get_data()`` is such an event.
+Any object with the methods ``get_attributes()`` and ``get_data()`` is an event of the SDK's version
+1 or 2.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from datetime import datetime
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol
 
 
 def parts_of(source: Any) -> tuple[dict[str, Any], Any]:
@@ -35,3 +38,79 @@ def _check_methods(source: object) -> None:
         raise TypeError(
             f"an event must have get_attributes() and get_data(), got a {type(source).__name__}"
         ) from None
+
+
+class _Event(Protocol):
+    """The properties of `Event` that the methods below return."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def source(self) -> str: ...
+    @property
+    def type(self) -> str: ...
+    @property
+    def specversion(self) -> str: ...
+    @property
+    def datacontenttype(self) -> str | None: ...
+    @property
+    def dataschema(self) -> str | None: ...
+    @property
+    def subject(self) -> str | None: ...
+    @property
+    def time(self) -> datetime | None: ...
+    @property
+    def data(self) -> Any: ...
+    @property
+    def attributes(self) -> Mapping[str, Any]: ...
+    def get(self, name: str) -> Any: ...
+
+
+class SdkMethods:
+    """The methods of the SDK's protocol ``BaseCloudEvent``, for `Event`."""
+
+    __slots__ = ()
+
+    def get_id(self: _Event) -> str:
+        """Return ``id``."""
+        return self.id
+
+    def get_source(self: _Event) -> str:
+        """Return ``source``."""
+        return self.source
+
+    def get_type(self: _Event) -> str:
+        """Return ``type``."""
+        return self.type
+
+    def get_specversion(self: _Event) -> str:
+        """Return ``specversion``."""
+        return self.specversion
+
+    def get_datacontenttype(self: _Event) -> str | None:
+        """Return ``datacontenttype``."""
+        return self.datacontenttype
+
+    def get_dataschema(self: _Event) -> str | None:
+        """Return ``dataschema``."""
+        return self.dataschema
+
+    def get_subject(self: _Event) -> str | None:
+        """Return ``subject``."""
+        return self.subject
+
+    def get_time(self: _Event) -> datetime | None:
+        """Return ``time``."""
+        return self.time
+
+    def get_extension(self: _Event, extension_name: str) -> Any:
+        """Return an extension, or None if it is absent."""
+        return self.get(extension_name)
+
+    def get_data(self: _Event) -> Any:
+        """Return ``data``."""
+        return self.data
+
+    def get_attributes(self: _Event) -> dict[str, Any]:
+        """Return a new dictionary of ``attributes``."""
+        return dict(self.attributes)

@@ -10,15 +10,16 @@ the record that the loop has processed. With `batches`, which is faster, it is a
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Self, TypeVar, Unpack, overload
 
 from cloudevents_kafka._client_errors import PARTITION_EOF, ConsumeError, OnError, is_record
 from cloudevents_kafka._clients import Consumer, check_client
-from cloudevents_kafka.binding import Decoded, ReverseKeyMapper, Undecodable, decode
-from cloudevents_kafka.event import Event
+from cloudevents_kafka._reading import DataReader, ItemT_co, ReadOptions, item_reader
+from cloudevents_kafka.binding import Decoded, ReverseKeyMapper, Undecodable
 from cloudevents_kafka.record import Record
+from cloudevents_kafka.typed_data import DataHook
 
 if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
@@ -27,25 +28,85 @@ __all__ = ["ConsumeError", "DataReader", "EventConsumer", "OnError"]
 
 _POLL_SECONDS: Final = 0.5  # the longest wait for a record before stop() has an effect
 
-
-DataReader = Callable[[Event, Record], Any]
-"""Return the data of an event as a Python value; the record has its headers and topic."""
-
 ConsumerT = TypeVar("ConsumerT", bound=Consumer)
+T = TypeVar("T")
 
 
-class EventConsumer(Generic[ConsumerT]):
+class EventConsumer(Generic[ConsumerT, ItemT_co]):
     """A reader of CloudEvents through ``consumer``, which remains an attribute.
 
     ``strict`` raises the `DecodeError` of a bad record instead of returning it as `Undecodable`.
     ``lenient`` is passed to `decode`. ``reverse_key_mapper`` returns the event to use for each
-    event and its record. ``data_reader`` returns ``event.data`` for an event and its record, when
-    it is first used (see `Event.read_with`). ``on_error`` is called with each `ConsumeError` of the
-    client, and returns whether to read on; without it, or if it returns None, what the client mends by
-    itself is logged as a warning, and what is final is raised (`ConsumeError` lists which).
+    event and its record.
+
+    ``event.data`` is decoded when it is first used, and raises `DataError` if it cannot be. With
+    ``eager_data`` it is decoded while reading, and such a record is `Undecodable` with `BrokenData`.
+    ``data_type`` implies that: ``event.data`` is a value of a pydantic model, a msgspec Struct, a
+    dataclass or another type (see `typed_data`); a mapping has types by the ``type`` of events, and
+    data of other events is read as without it. ``data_reader`` returns ``event.data`` for an event
+    and its record instead (see `Event.read_with`).
+
+    ``on_error`` is called with each `ConsumeError` of the client, and returns whether to read on;
+    without it, or if it returns None, what the client mends by itself is logged as a warning, and what
+    is final is raised (`ConsumeError` lists which).
 
     Raises `TypeError` if ``consumer`` is not one: settings, a class, an asyncio client.
     """
+
+    @overload
+    def __init__(
+        self: EventConsumer[ConsumerT, Decoded],
+        consumer: ConsumerT,
+        *,
+        strict: Literal[True],
+        data_reader: DataReader | None = ...,
+        **options: Unpack[ReadOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: EventConsumer[ConsumerT, Decoded[T]],
+        consumer: ConsumerT,
+        *,
+        strict: Literal[True],
+        data_type: type[T] | DataHook[T],
+        **options: Unpack[ReadOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: EventConsumer[ConsumerT, Decoded[T | Any]],
+        consumer: ConsumerT,
+        *,
+        strict: Literal[True],
+        data_type: Mapping[str, type[T]],
+        **options: Unpack[ReadOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: EventConsumer[ConsumerT, Decoded | Undecodable],
+        consumer: ConsumerT,
+        *,
+        strict: bool = ...,
+        data_reader: DataReader | None = ...,
+        **options: Unpack[ReadOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: EventConsumer[ConsumerT, Decoded[T] | Undecodable],
+        consumer: ConsumerT,
+        *,
+        strict: bool = ...,
+        data_type: type[T] | DataHook[T],
+        **options: Unpack[ReadOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: EventConsumer[ConsumerT, Decoded[T | Any] | Undecodable],
+        consumer: ConsumerT,
+        *,
+        strict: bool = ...,
+        data_type: Mapping[str, type[T]],
+        **options: Unpack[ReadOptions],
+    ) -> None: ...
 
     def __init__(
         self,
@@ -55,20 +116,25 @@ class EventConsumer(Generic[ConsumerT]):
         lenient: bool = False,
         reverse_key_mapper: ReverseKeyMapper | None = None,
         data_reader: DataReader | None = None,
+        eager_data: bool = False,
+        data_type: Any = None,
         on_error: OnError | None = None,
     ) -> None:
         check_client(consumer, Consumer)
         self.consumer = consumer
-        self._strict = strict
-        self._lenient = lenient
-        self._reverse_key_mapper = reverse_key_mapper
-        self._data_reader = data_reader
         self._on_error = on_error
-        self._maps = reverse_key_mapper is not None or data_reader is not None
+        self._read_item: Callable[[Record], ItemT_co] = item_reader(
+            strict=strict,
+            lenient=lenient,
+            reverse_key_mapper=reverse_key_mapper,
+            data_reader=data_reader,
+            eager_data=eager_data,
+            data_type=data_type,
+        )
         self._stopped = False
         self._waiting: list[Any] = []  # gathered: polled by the client, not yet returned
 
-    def poll(self, timeout: float = 1.0) -> Decoded | Undecodable | None:
+    def poll(self, timeout: float = 1.0) -> ItemT_co | None:
         """Return the next record, or None if none arrives within ``timeout`` seconds.
 
         Raises `ConsumeError` if the client has an error from which it does not recover, and with
@@ -81,11 +147,11 @@ class EventConsumer(Generic[ConsumerT]):
             return None
         return self._read(message)
 
-    def __iter__(self) -> Iterator[Decoded | Undecodable]:
+    def __iter__(self) -> Iterator[ItemT_co]:
         """Iterate over records until `stop` or `close`."""
         return self.items()
 
-    def items(self, *, idle_timeout: float | None = None) -> Iterator[Decoded | Undecodable]:
+    def items(self, *, idle_timeout: float | None = None) -> Iterator[ItemT_co]:
         """Yield records until `stop`, `close`, or ``idle_timeout`` seconds without a record."""
         wait = _POLL_SECONDS if idle_timeout is None else min(_POLL_SECONDS, idle_timeout)
         idle_since = time.monotonic()
@@ -102,7 +168,7 @@ class EventConsumer(Generic[ConsumerT]):
 
     def batches(
         self, max_records: int = 100, timeout: float = _POLL_SECONDS, *, idle_timeout: float | None = None
-    ) -> Iterator[list[Decoded | Undecodable]]:
+    ) -> Iterator[list[ItemT_co]]:
         """Yield lists of records that arrive within ``timeout`` seconds; no list is empty.
 
         Ends as `items` does. When a list is yielded, the position of the client is after all of
@@ -192,9 +258,9 @@ class EventConsumer(Generic[ConsumerT]):
         # Behind transactions' markers it is further; of a partition that moved it is unknown, below zero.
         self.discard([place for place in places if place.offset < ends[place.topic, place.partition].offset])
 
-    def _read_waiting(self) -> list[Decoded | Undecodable]:
+    def _read_waiting(self) -> list[ItemT_co]:
         """Return the waiting records up to one that raises an error; raise it if it is the first."""
-        batch: list[Decoded | Undecodable] = []
+        batch: list[ItemT_co] = []
         waiting, number = self._waiting, 0
         try:
             for number, message in enumerate(waiting):  # noqa: B007  # the place of the failure
@@ -214,31 +280,19 @@ class EventConsumer(Generic[ConsumerT]):
             is_record(waiting.pop(0), self._on_error)
         return batch
 
-    def _read(self, message: Any) -> Decoded | Undecodable:
+    def _read(self, message: Any) -> ItemT_co:
         kind, timestamp = message.timestamp()
-        record = Record(  # as `Record.of` does, without a copy of the headers
-            key=message.key(),
-            value=message.value(),
-            headers=message.headers() or [],
-            topic=message.topic(),
-            partition=message.partition(),
-            offset=message.offset(),
-            timestamp=timestamp if kind else None,
+        return self._read_item(
+            Record(  # as `Record.of` does, without a copy of the headers
+                key=message.key(),
+                value=message.value(),
+                headers=message.headers() or [],
+                topic=message.topic(),
+                partition=message.partition(),
+                offset=message.offset(),
+                timestamp=timestamp if kind else None,
+            )
         )
-        item = decode(record, lenient=self._lenient)
-        if type(item) is Decoded:
-            if not self._maps:
-                return item
-            return Decoded(self._map_event(item.event, item.record), item.record, item.tolerated)
-        if self._strict and isinstance(item, Undecodable):
-            raise item.error
-        return item
-
-    def _map_event(self, event: Event, record: Record) -> Event:
-        if self._reverse_key_mapper is not None:
-            event = self._reverse_key_mapper(event, record)
-        reader = self._data_reader
-        return event if reader is None else event.read_with(lambda event: reader(event, record))
 
     def stop(self) -> None:
         """End all iteration after the current record; may be called by a signal handler or a thread."""

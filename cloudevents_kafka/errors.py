@@ -9,6 +9,7 @@
     ├── DecodeError                      a record cannot be read as an event
     │   ├── NotAnEvent                   the record is not a CloudEvent: skip it
     │   ├── BrokenEvent (InvalidEvent)   the record is a CloudEvent that breaks rules
+    │   ├── BrokenData (DataError)       the record is a CloudEvent whose data cannot be decoded
     │   ├── UnsupportedFormat            the event format is not registered
     │   └── UnsupportedBatch             the record is a batch, which Kafka does not have
     ├── SigningError                     an event cannot be signed
@@ -122,8 +123,8 @@ class DecodeError(CloudEventsKafkaError):
     """A record cannot be read as an event.
 
     ``record`` is the unchanged record, ``reason`` the broken rule and the wrong value,
-    ``hint`` what to do about it, or None. ``verdict`` is ``not-an-event``,
-    ``broken-event``, ``unsupported-format`` or ``batch``; ``clauses`` are the ids of the
+    ``hint`` what to do about it, or None. ``verdict`` is ``not-an-event``, ``broken-event``,
+    ``broken-data``, ``unsupported-format`` or ``batch``; ``clauses`` are the ids of the
     broken clauses, each once; ``problems`` are the broken rules of a `BrokenEvent`,
     empty for other errors.
     """
@@ -168,6 +169,19 @@ class BrokenEvent(DecodeError, InvalidEvent):
 
     def __str__(self) -> str:
         return DecodeError.__str__(self)
+
+
+class BrokenData(DecodeError, DataError):
+    """The record is a CloudEvent, ``event``, whose data does not match its content type or the type to read.
+
+    An `EventConsumer` with ``eager_data`` or ``data_type`` finds it; its cause is the `DataError`.
+    """
+
+    verdict = "broken-data"
+
+    def __init__(self, reason: str, record: Record, event: Any, hint: str | None = None) -> None:
+        DecodeError.__init__(self, reason, record, hint)
+        self.event = event
 
 
 class UnsupportedFormat(DecodeError):

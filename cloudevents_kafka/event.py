@@ -12,11 +12,11 @@ from collections.abc import Callable, Container, Iterator, Mapping
 from datetime import datetime
 from operator import attrgetter
 from types import MappingProxyType
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar
 
-from cloudevents_kafka._sdk_parts import parts_of
+from cloudevents_kafka._sdk_parts import SdkMethods, parts_of
 from cloudevents_kafka.attributes.extension_types import type_of
-from cloudevents_kafka.attributes.python_values import accept_values, check_values, is_same
+from cloudevents_kafka.attributes.python_values import accept_values, check_values, is_same, value_as
 from cloudevents_kafka.attributes.timestamps import is_timestamp, to_datetime
 from cloudevents_kafka.attributes.types import (
     CORE,
@@ -29,13 +29,24 @@ from cloudevents_kafka.codecs.payload import DataKind, from_payload, to_payload
 from cloudevents_kafka.codecs.registry import call_decode
 from cloudevents_kafka.errors import DataError, InvalidEvent, Problem
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as TypeVarWithDefault  # of checkers, which need no package for it
+
+    DataT_co = TypeVarWithDefault("DataT_co", covariant=True, default=Any)
+else:
+    DataT_co = TypeVar("DataT_co", covariant=True)
+T = TypeVar("T")
+ValueT = TypeVar("ValueT", str, int, bool, bytes, datetime)
+_Class = type[ValueT]  # in Event, ``type`` is a property
+MYPY: Final = False  # mypy takes it as true
+
 _UNSET: Final = object()
 _FOR_READER: Final = object()  # data that the function of `read_with` decodes
 _BYTES: Final = DataKind.BYTES
 _new: Final = object.__new__
 
 
-class Event:
+class Event(SdkMethods, Generic[DataT_co]):
     """A CloudEvent of specversion 1.0.
 
     Core and extension attributes are keyword arguments; None means absent. ``data`` is
@@ -43,7 +54,8 @@ class Event:
     no data, bytes are the payload, text and other values are encoded by their content type,
     as JSON if there is none.
 
-    Raises `InvalidEvent`, which has every broken rule, if the event breaks one.
+    Raises `InvalidEvent`, which has every broken rule, if the event breaks one. For type checkers
+    an `Event[Order]` has an ``Order`` as its data.
     """
 
     __slots__ = ("_attributes", "_data", "_encoded", "_kind", "_payload", "_reader")
@@ -55,33 +67,60 @@ class Event:
     _data: Any
     _reader: Callable[[Event], Any]  # set by `read_with` only, since a store takes time
 
-    def __init__(
-        self,
-        /,
-        *,
-        id: str | None = None,
-        source: str | None = None,
-        type: str | None = None,
-        specversion: str = SPECVERSION,
-        datacontenttype: str | None = None,
-        dataschema: str | None = None,
-        subject: str | None = None,
-        time: str | datetime | None = None,
-        data: Any = None,
-        **extensions: AttributeValue | datetime | None,
-    ) -> None:
-        attributes: dict[str, Any] = {"specversion": specversion, "id": id, "source": source, "type": type}
-        if datacontenttype is not None:
-            attributes["datacontenttype"] = datacontenttype
-        if dataschema is not None:
-            attributes["dataschema"] = dataschema
-        if subject is not None:
-            attributes["subject"] = subject
-        if time is not None:
-            attributes["time"] = time
-        if extensions:
-            attributes |= extensions
-        self._set(attributes, data)
+    if TYPE_CHECKING:
+        if not MYPY:  # pyright compares __init__ with that of the SDK's protocol
+            __init__: Any
+
+        def __new__(  # noqa: D102  # the class says it
+            cls,
+            /,
+            *,
+            id: str,
+            source: str,
+            type: str,
+            specversion: str = SPECVERSION,
+            datacontenttype: str | None = None,
+            dataschema: str | None = None,
+            subject: str | None = None,
+            time: str | datetime | None = None,
+            data: Any = None,
+            **extensions: AttributeValue | datetime | None,
+        ) -> Self: ...
+
+    else:
+
+        def __init__(
+            self,
+            /,
+            *,
+            id: str | None = None,
+            source: str | None = None,
+            type: str | None = None,
+            specversion: str = SPECVERSION,
+            datacontenttype: str | None = None,
+            dataschema: str | None = None,
+            subject: str | None = None,
+            time: str | datetime | None = None,
+            data: Any = None,
+            **extensions: AttributeValue | datetime | None,
+        ) -> None:
+            attributes: dict[str, Any] = {
+                "specversion": specversion,
+                "id": id,
+                "source": source,
+                "type": type,
+            }
+            if datacontenttype is not None:
+                attributes["datacontenttype"] = datacontenttype
+            if dataschema is not None:
+                attributes["dataschema"] = dataschema
+            if subject is not None:
+                attributes["subject"] = subject
+            if time is not None:
+                attributes["time"] = time
+            if extensions:
+                attributes |= extensions
+            self._set(attributes, data)
 
     def _set(self, attributes: dict[str, Any], data: Any) -> None:
         """Check values and store them; the event keeps the dictionary."""
@@ -169,6 +208,15 @@ class Event:
         """Return the value of an attribute, or None if it is absent."""
         return self[name] if name in self._attributes else None
 
+    def extension(self, name: str, type: _Class[ValueT]) -> ValueT | None:
+        """Return the value of an attribute as a str, int, bool, bytes or datetime; None if it is absent.
+
+        In a header each value is a text, so one that is not registered may be a str in one event
+        and an int in another. Raises `InvalidEvent` if the value is not of the type.
+        """
+        value = self._attributes.get(name)
+        return None if value is None else value_as(name, value, type)
+
     def text(self, name: str) -> str | None:
         """Return the canonical text of an attribute, of `time` as received; None if it is absent."""
         value = self._attributes.get(name)
@@ -202,7 +250,7 @@ class Event:
         return self._kind
 
     @property
-    def data(self) -> Any:
+    def data(self) -> DataT_co:
         """The data as a Python value: that of JSON, a text, or bytes. It is decoded once.
 
         A codec that is registered for ``datacontenttype`` decodes the payload instead.
@@ -212,9 +260,9 @@ class Event:
             self._data = from_payload(self._payload, self._kind, self.datacontenttype, self._attributes)
         elif self._data is _FOR_READER:
             self._data = call_decode(self._reader, self, self.datacontenttype)
-        return self._data
+        return self._data  # type: ignore[no-any-return]  # a reader's type is known to its caller
 
-    def read_with(self, read: Callable[[Event], Any]) -> Event:
+    def read_with(self, read: Callable[[Event], T]) -> Event[T]:
         """Return the same event with ``data`` decoded by a function of the event.
 
         ``read`` has precedence over codecs, also in an event that `replace` returns with the
@@ -277,52 +325,6 @@ class Event:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
-
-    # The methods of the SDK's protocol BaseCloudEvent follow.
-
-    def get_id(self) -> str:
-        """Return ``id``."""
-        return self.id
-
-    def get_source(self) -> str:
-        """Return ``source``."""
-        return self.source
-
-    def get_type(self) -> str:
-        """Return ``type``."""
-        return self.type
-
-    def get_specversion(self) -> str:
-        """Return ``specversion``."""
-        return self.specversion
-
-    def get_datacontenttype(self) -> str | None:
-        """Return ``datacontenttype``."""
-        return self.datacontenttype
-
-    def get_dataschema(self) -> str | None:
-        """Return ``dataschema``."""
-        return self.dataschema
-
-    def get_subject(self) -> str | None:
-        """Return ``subject``."""
-        return self.subject
-
-    def get_time(self) -> datetime | None:
-        """Return ``time``."""
-        return self.time
-
-    def get_extension(self, extension_name: str) -> Any:
-        """Return an extension, or None if it is absent."""
-        return self.get(extension_name)
-
-    def get_data(self) -> Any:
-        """Return ``data``."""
-        return self.data
-
-    def get_attributes(self) -> dict[str, Any]:
-        """Return a new dictionary of ``attributes``."""
-        return dict(self.attributes)
 
 
 def unchecked_event(

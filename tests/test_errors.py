@@ -11,6 +11,7 @@ import pytest
 
 import cloudevents_kafka
 from cloudevents_kafka import (
+    BrokenData,
     BrokenEvent,
     CloudEventsKafkaError,
     ConsumeError,
@@ -18,6 +19,7 @@ from cloudevents_kafka import (
     DecodeError,
     DeliveryError,
     EncodeError,
+    Event,
     InvalidEvent,
     NotAnEvent,
     Problem,
@@ -41,6 +43,7 @@ ERRORS: list[CloudEventsKafkaError] = [
     DataError("no JSON"),
     DecodeError("why", RECORD, "do this"),
     NotAnEvent("why", RECORD),
+    BrokenData("data is not JSON", RECORD, Event(id="1", source="/s", type="t")),
     BrokenEvent(PROBLEMS, RECORD),
     BrokenEvent(PROBLEMS, RECORD, "mend it"),
     UnsupportedFormat("application/cloudevents+xyz", RECORD, "register it"),
@@ -120,6 +123,7 @@ def test_every_clause_in_the_code_has_a_section() -> None:
     [
         (NotAnEvent("why", RECORD), "not-an-event", ("K-11",)),
         (BrokenEvent((*PROBLEMS, PROBLEMS[0]), RECORD), "broken-event", ("T-12", "J-01")),
+        (BrokenData("data is not JSON", RECORD, Event(id="1", source="/s", type="t")), "broken-data", ()),
         (UnsupportedFormat("application/cloudevents+xyz", RECORD), "unsupported-format", ("K-10",)),
         (UnsupportedBatch("application/cloudevents-batch+json", RECORD), "batch", ("K-01",)),
     ],

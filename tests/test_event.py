@@ -309,3 +309,28 @@ def test_invalid_times_of_lenient_reading() -> None:
     assert event.attributes["expirytime"] == event.extensions["expirytime"] == "soon"
     assert event == copy.deepcopy(event)
     assert event != least(expirytime="2018-04-05T17:31:00Z")
+
+
+@pytest.mark.parametrize("mode", ["binary", "structured"])
+def test_an_extension_has_the_type_that_is_asked_for(mode: Any) -> None:
+    """A header has texts only; the value is the same in each mode."""
+    moment = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+    event = Event(id="1", source="/s", type="t", n=5, flag=True, raw=b"\x00", at=moment, word="7")
+    event = from_record(to_record(event, mode=mode))
+    assert event.extension("n", int) == 5
+    assert event.extension("n", str) == "5"
+    assert event.extension("flag", bool) is True
+    assert event.extension("raw", bytes) == b"\x00"
+    assert event.extension("at", datetime) == moment
+    assert event.extension("word", str) == "7"
+    assert event.extension("absent", int) is None
+
+
+def test_a_value_of_another_type_is_an_error() -> None:
+    """The error names the attribute, the rule, its clause and the value."""
+    event = Event(id="1", source="/s", type="t", word="x", flag=True)
+    for name, kind in [("word", int), ("flag", int), ("word", bool), ("word", datetime), ("flag", bytes)]:
+        with pytest.raises(InvalidEvent, match=f"{name}: must be a value of the type .*, got "):
+            event.extension(name, kind)
+    with pytest.raises(TypeError, match="the type of word must be str, int, bool, bytes or datetime"):
+        event.extension("word", float)  # type: ignore[type-var]

@@ -68,7 +68,7 @@ def register_extension(
     type: AttributeType,
     *,
     rule: str = "",
-    accepts: Callable[[AttributeValue], bool] | None = None,
+    accepts: Callable[[Any], bool] | None = None,
     needs: Collection[str] = (),
 ) -> None:
     """Register the type of an extension attribute in this process.
@@ -100,7 +100,7 @@ def register_extension(
         restore({**current.table.registered, name: Extension(type, rules, tuple(needs))})
 
 
-def _is_accepted(accepts: Callable[[AttributeValue], bool], value: AttributeValue, _: object) -> bool:
+def _is_accepted(accepts: Callable[[Any], bool], value: AttributeValue, _: object) -> bool:
     try:
         return accepts(value)
     except Exception:  # noqa: BLE001  # a user's function with untrusted input must not stop a loop

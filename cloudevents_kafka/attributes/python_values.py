@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -9,14 +10,33 @@ import msgspec
 
 from cloudevents_kafka.attributes.extension_types import current, type_of
 from cloudevents_kafka.attributes.fast_validation import accept, accept_names, are_valid_texts, is_scalar
-from cloudevents_kafka.attributes.timestamps import from_datetime, instant, is_timestamp, utc_text
-from cloudevents_kafka.attributes.types import AttributeType, AttributeValue, to_attribute
+from cloudevents_kafka.attributes.timestamps import (
+    from_datetime,
+    instant,
+    is_timestamp,
+    to_datetime,
+    utc_text,
+)
+from cloudevents_kafka.attributes.types import (
+    AttributeType,
+    AttributeValue,
+    canonical_text,
+    parse,
+    to_attribute,
+)
 from cloudevents_kafka.attributes.validation import validate
-from cloudevents_kafka.errors import Problem
+from cloudevents_kafka.errors import InvalidEvent, Problem, preview
 
 _BACKSLASH: Final = ord("\\")
 _DEL: Final = 0x7F
 _SCALARS: Final = frozenset((int, bool, bytes))
+_TYPES: Final[dict[type, tuple[AttributeType, str]]] = {  # and the clauses
+    str: (AttributeType.STRING, "T-06"),
+    int: (AttributeType.INTEGER, "T-05"),
+    bool: (AttributeType.BOOLEAN, "T-03"),
+    bytes: (AttributeType.BINARY, "T-09"),
+    datetime: (AttributeType.TIMESTAMP, "T-12"),
+}
 _write_json: Final = msgspec.json.Encoder().encode
 
 
@@ -87,3 +107,23 @@ def is_same(name: str, left: AttributeValue, right: AttributeValue) -> bool:
     if type_of(name) is AttributeType.TIMESTAMP and isinstance(left, str) and isinstance(right, str):
         return is_timestamp(left) and is_timestamp(right) and instant(left) == instant(right)  # T-13
     return False
+
+
+def value_as(name: str, value: AttributeValue, kind: type) -> Any:
+    """Return the value of an attribute as one of five Python types, from its canonical text.
+
+    Raises `InvalidEvent` if it has another type, and `TypeError` if there is no such type of attributes.
+    """
+    if kind not in _TYPES:
+        raise TypeError(f"the type of {name} must be str, int, bool, bytes or datetime, got {preview(kind)}")
+    if kind is str or type(value) is kind:
+        return canonical_text(value) if kind is str else value
+    attribute_type, clause = _TYPES[kind]
+    if isinstance(value, str):
+        with suppress(ValueError):
+            if kind is not datetime:
+                return parse(attribute_type, value)
+            if is_timestamp(value):
+                return to_datetime(value)
+    rule = f"must be a value of the type {attribute_type.value}"
+    raise InvalidEvent([Problem(name, rule, clause, preview(value))])

@@ -7,7 +7,7 @@ or `Undecodable`, so that one bad record does not stop a loop.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, NoReturn
+from typing import Any, Final, Generic, NoReturn
 
 import msgspec
 
@@ -24,7 +24,7 @@ from cloudevents_kafka.binding._lenient_json import Found, read_marked_json, rea
 from cloudevents_kafka.binding._sniffer import Mode, Verdict, decode_error, sniff
 from cloudevents_kafka.binding._structured import check_content_type, decode_structured
 from cloudevents_kafka.errors import BrokenEvent, DecodeError, InvalidEvent, Problem
-from cloudevents_kafka.event import Event, unchecked_event
+from cloudevents_kafka.event import DataT_co, Event, unchecked_event
 from cloudevents_kafka.primitives.bounded import MAX_KEY_LENGTH, remember
 from cloudevents_kafka.record import Headers, Record, RecordInput, with_bytes_headers
 
@@ -42,10 +42,10 @@ class _EventTypes(dict[bytes, MediaType | None]):
 _event_types: Final = _EventTypes()
 
 
-class Decoded(msgspec.Struct, frozen=True):
+class Decoded(msgspec.Struct, Generic[DataT_co], frozen=True):
     """A record that is an event; ``tolerated`` are the problems that lenient reading accepted."""
 
-    event: Event
+    event: Event[DataT_co]
     record: Record
     tolerated: tuple[Problem, ...] = ()
 

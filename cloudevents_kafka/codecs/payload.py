@@ -13,7 +13,7 @@ from enum import Enum
 from typing import Any, Final
 
 from cloudevents_kafka.attributes.media_type import media_type, python_codec
-from cloudevents_kafka.codecs.json import decode_json, encode_json
+from cloudevents_kafka.codecs.json import decode_json, encode_json, is_json
 from cloudevents_kafka.codecs.registry import by_key, call_decode, call_encode, find
 from cloudevents_kafka.errors import DataError, message_without_data, preview_name
 
@@ -53,25 +53,33 @@ def implies_utf8_json(content_type: str | None) -> bool:
     return implies_json(content_type) and (content_type is None or media_type(content_type).utf8)
 
 
+def implied_type(content_type: str | None, kind: DataKind) -> str | None:
+    """Return the content type of data, which is JSON's if JSON has none (J-09)."""
+    return "application/json" if content_type is None and kind is _JSON else content_type
+
+
 def to_payload(
     data: Any, content_type: str | None, attributes: Mapping[str, Any] = _NO_ATTRIBUTES
 ) -> tuple[bytes | None, DataKind]:
     """Return the payload bytes of a Python value, and their kind.
 
     None means no data, and bytes are the payload. For other values a codec that is registered
-    for the content type and ``attributes`` has precedence. Without a codec, a Protobuf
-    message is a ``google.protobuf.Any``; text is a JSON string if the content type is JSON
-    or None, else text in the charset of the content type; other values are JSON. Raises
-    `DataError` if the value cannot be encoded.
+    for the content type (JSON's if there is none) and ``attributes`` has precedence. Without a
+    codec, a Protobuf message is a ``google.protobuf.Any``; text is a JSON string if the content
+    type is JSON or None, else text in the charset of the content type; other values are JSON.
+    Raises `DataError` if the value cannot be encoded.
     """
     if data is None or type(data) is bytes:
         return data, _BYTES
     has_json_type = type(data) in _JSON_TYPES
     if not has_json_type and isinstance(data, _BYTES_LIKE):
         return bytes(data), _BYTES
-    codec = find(content_type, attributes) if by_key else None  # without a call if there are none
+    codec = find(implied_type(content_type, _JSON), attributes) if by_key else None  # most often none
     if codec is not None and codec.encode is not None:
-        return call_encode(codec.encode, data, content_type), _BYTES
+        payload = call_encode(codec.encode, data, content_type)
+        if content_type is None and not is_json(payload):
+            raise DataError("the codec for application/json must return JSON in UTF-8")
+        return payload, _JSON if content_type is None else _BYTES
     if not has_json_type and (message := _serialized_any(data)) is not None:
         return message, DataKind.PROTO
     media = None if content_type is None else media_type(content_type)
@@ -118,7 +126,7 @@ def from_payload(
     """
     if payload is None or kind is DataKind.PROTO:
         return payload
-    codec = find(content_type, attributes) if by_key else None  # without a call if there are none
+    codec = find(implied_type(content_type, kind), attributes) if by_key else None  # most often none
     if codec is not None and codec.decode is not None:
         return call_decode(codec.decode, payload, content_type)
     media = None if content_type is None else media_type(content_type)

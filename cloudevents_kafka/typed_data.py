@@ -1,0 +1,176 @@
+"""Data as values of a program's own types, for ``EventConsumer(client, data_type=…)``.
+
+A hook is a function of an event that returns its data. `read_as` returns the hook of a type: a
+pydantic model, a msgspec Struct, a dataclass, a TypedDict, or a container or union of them. `by_type`
+chooses a hook by the type of the event, and `by_dataschema` checks data by its schema. Any exception
+of a hook becomes a `BrokenData`; only the text of a `DataError` is repeated, since other messages may
+contain data.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from types import NoneType
+from typing import Any, Final, TypeVar, cast, get_args
+
+import msgspec
+
+from cloudevents_kafka.attributes.media_type import media_type
+from cloudevents_kafka.codecs.payload import DataKind, from_payload, implied_type
+from cloudevents_kafka.codecs.registry import find
+from cloudevents_kafka.errors import DataError, message_without_data, preview
+from cloudevents_kafka.event import Event, binary_parts
+
+T = TypeVar("T")
+
+DataHook = Callable[[Event], T]
+"""Return the data of an event as a value."""
+
+Convert = Callable[[Any], Any]
+
+_MSGSPEC_ERRORS: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+_MAX_PROBLEMS: Final = 5  # in a message
+_quoted_value: Final = re.compile(r"\bvalue .+?(?= - at |$)", re.DOTALL).sub
+
+
+def hook_of(data_type: Any) -> DataHook[Any]:
+    """Return the hook of a ``data_type``: a type, a hook, or a mapping from types of events to one of them.
+
+    Raises `TypeError` for anything else.
+    """
+    if isinstance(data_type, Mapping):
+        return by_type({name: hook_of(each) for name, each in data_type.items()})
+    is_type = isinstance(data_type, type) or bool(get_args(data_type)) or data_type is Any
+    return read_as(data_type) if is_type or not callable(data_type) else data_type
+
+
+def by_type(hooks: Mapping[str, DataHook[T]]) -> DataHook[T | Any]:
+    """Return a hook that calls one by the ``type`` of the event; data of other types is read without one."""
+
+    def read(event: Event) -> Any:
+        hook = hooks.get(event.type)
+        return _untyped(event) if hook is None else hook(event)
+
+    return read
+
+
+def by_dataschema(checks: Mapping[str | None, Callable[[Any], object]]) -> DataHook[Any]:
+    """Return a hook that reads data as without one, and passes it to the check of its ``dataschema``.
+
+    A check raises an exception for data that is not valid. Data whose dataschema has no check is a
+    `DataError`, also if it is absent, unless there is a check for None.
+    """
+
+    def read(event: Event) -> Any:
+        if event.dataschema not in checks:
+            got = "no dataschema" if event.dataschema is None else preview(event.dataschema)
+            raise DataError(f"dataschema must be one that the consumer has a check for, got {got}")
+        data = _untyped(event)
+        checks[event.dataschema](data)
+        return data
+
+    return read
+
+
+def read_as(data_type: type[T]) -> DataHook[T]:
+    """Return the hook that reads data as values of a type.
+
+    JSON is validated as JSON by pydantic or msgspec. Other data, and data with a registered codec,
+    is decoded first; a value of the type itself is returned as it is. Raises `TypeError` if neither
+    pydantic nor msgspec has a schema for the type.
+    """
+    from_json, from_value, errors = _converters(data_type)
+    name = getattr(data_type, "__name__", str(data_type))
+    is_optional = data_type in {None, NoneType} or NoneType in get_args(data_type)
+
+    def read(event: Event) -> T:
+        payload = event.payload
+        if payload is None and not is_optional:
+            raise DataError(f"the data must be a {name}, but the event has no data")
+        try:
+            if payload is not None and _is_utf8_json(event):
+                return cast("T", from_json(payload))
+            data = _untyped(event)
+            return cast("T", data if type(data) is data_type else from_value(data))
+        except errors as problem:
+            raise DataError(f"the data must be a {name}: {_explain(problem)}") from problem
+
+    return read
+
+
+def read_eagerly(event: Event, hook: DataHook[T] | None) -> Event[T]:
+    """Return an event whose data is decoded, by a hook or as without one; raise `DataError` if that fails."""
+    if hook is None:
+        _ = event.data
+        return event
+    try:
+        data = hook(event)
+    except DataError:
+        raise
+    except Exception as error:  # a user's function
+        raise DataError(f"the data does not fit: its check raised {type(error).__name__}") from error
+    return event.read_with(lambda _: data)
+
+
+def _untyped(event: Event) -> Any:
+    """Return the data of an event as without a hook."""
+    attributes, payload, kind = binary_parts(event)
+    return from_payload(payload, kind, event.datacontenttype, attributes)
+
+
+def _is_utf8_json(event: Event) -> bool:
+    """Return whether the payload is JSON in UTF-8 that no registered codec reads."""
+    attributes, _, kind = binary_parts(event)
+    content_type = event.datacontenttype
+    if not (kind is DataKind.JSON if content_type is None else media_type(content_type).is_utf8_json):
+        return False
+    codec = find(implied_type(content_type, kind), attributes)
+    return codec is None or codec.decode is None
+
+
+def _converters(data_type: Any) -> tuple[Convert, Convert, tuple[type[Exception], ...]]:
+    """Return the functions from JSON and from a value to a type, and the errors that they raise."""
+    if _uses_pydantic(data_type):
+        from pydantic import TypeAdapter, ValidationError
+
+        adapter = TypeAdapter(data_type)
+        return adapter.validate_json, adapter.validate_python, (ValidationError,)
+    try:
+        known = msgspec.inspect.type_info(data_type)
+        decode = msgspec.json.Decoder(data_type).decode
+    except (TypeError, AttributeError) as error:
+        raise _refused(data_type) from error
+    if isinstance(known, msgspec.inspect.CustomType):
+        raise _refused(data_type)
+    # Text that no member of the type has is skipped unread, so that UTF-8 is checked first.
+    return (
+        lambda payload: decode(payload if payload.isascii() else payload.decode()),
+        lambda value: msgspec.convert(value, data_type),
+        _MSGSPEC_ERRORS,
+    )
+
+
+def _uses_pydantic(data_type: Any) -> bool:
+    """Return whether a type, or one in it, has a schema of pydantic."""
+    return hasattr(data_type, "__pydantic_core_schema__") or any(map(_uses_pydantic, get_args(data_type)))
+
+
+def _refused(data_type: Any) -> TypeError:
+    got = preview(data_type)
+    return TypeError(
+        "data_type must be a pydantic model, a msgspec Struct, a dataclass, a TypedDict, a function of the "
+        f"event, or a mapping from types of events to one of them, got {got}; for others pass data_reader"
+    )
+
+
+def _explain(error: Exception) -> str:
+    """Return the message of an error of pydantic or msgspec without the data that it quotes."""
+    problems = getattr(error, "errors", None)
+    if problems is None:
+        text = _quoted_value("value", message_without_data(error))
+    else:  # of pydantic
+        found = problems(include_input=False, include_url=False, include_context=False)
+        parts = [f"{'.'.join(map(str, each['loc'])) or '$'}: {each['msg']}" for each in found[:_MAX_PROBLEMS]]
+        text = "; ".join(parts) + (f"; and {len(found) - len(parts)} more" if len(found) > len(parts) else "")
+    return text if text.isprintable() else preview(text, len(text))
