@@ -1,12 +1,13 @@
 """CloudEvents over Kafka: converters, clients, and a Spark pipeline.
 
 This module exports the names that most programs need; the folders of the package export
-more. Importing it imports neither a Kafka client nor Spark. Read the package in this order:
+more. Importing it imports neither a Kafka client, nor asyncio, nor Spark. Read the package in this order:
 
 * `record`, `clauses` and `errors`: the input, the requirements, and what breaks them;
 * `attributes`, `codecs`, `event` and `formats`: an event and its parts, and one as a value;
 * `binding`: a record to an event, and back;
 * `producer`, `consumer`, `dead_letters`, `_clients` and `serdes`: wrappers of Kafka clients;
+* `aio`: the same for asyncio;
 * `registry`, `typed_data` and `extensions`: what users add, and what documented extensions ask for;
 * `protocol`: Kafka's protocol and a client; `testing`: brokers and fakes for tests;
 * `spark`: DataFrames and a pipeline; `cli`, `demo` and `conformance`: programs;
@@ -14,6 +15,8 @@ more. Importing it imports neither a Kafka client nor Spark. Read the package in
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from cloudevents_kafka.attributes.types import AttributeType
 from cloudevents_kafka.binding import (
@@ -50,7 +53,13 @@ from cloudevents_kafka.producer import Delivery, DeliveryError, EventProducer, R
 from cloudevents_kafka.record import Record
 from cloudevents_kafka.registry import register_codec, register_extension, register_format
 
+if TYPE_CHECKING:
+    from cloudevents_kafka.aio import AsyncDelivery, AsyncEventConsumer, AsyncEventProducer
+
 __all__ = [
+    "AsyncDelivery",
+    "AsyncEventConsumer",
+    "AsyncEventProducer",
     "AttributeType",
     "BrokenData",
     "BrokenEvent",
@@ -89,3 +98,14 @@ __all__ = [
     "sniff",
     "to_record",
 ]
+
+_ASYNCIO = ("AsyncDelivery", "AsyncEventConsumer", "AsyncEventProducer")
+
+
+def __getattr__(name: str) -> Any:
+    """Return a class for asyncio, whose import would take most of the time of importing this module."""
+    if name in _ASYNCIO:
+        from cloudevents_kafka import aio
+
+        return getattr(aio, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -197,12 +197,7 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         Records of the partition that were gathered are dropped. Raises what ``seek`` of the client
         raises, such as ``KafkaException`` if the partition is not assigned.
         """
-        record = to.record if isinstance(to, Decoded | Undecodable) else to
-        if isinstance(record, Record):
-            place = record.position
-            place.offset -= 1
-        else:
-            place = record
+        place = start_of(to)
         client: Any = self.consumer
         client.seek(place)
         self.discard([place])
@@ -310,3 +305,13 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def start_of(place: Decoded | Undecodable | Record | TopicPartition) -> TopicPartition:
+    """Return where a record is, to seek to it; a place itself."""
+    record = place.record if isinstance(place, Decoded | Undecodable) else place
+    if not isinstance(record, Record):
+        return record
+    start = record.position
+    start.offset -= 1
+    return start

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from types import TracebackType
-from typing import Any, Final, Generic, Self, TypeVar
+from typing import Any, ClassVar, Final, Generic, Self, TypeVar
 from weakref import ReferenceType, ref
 
 import msgspec
@@ -182,6 +182,8 @@ class EventProducer(Generic[ProducerT]):
     Raises `TypeError` if ``producer`` is not one: settings, a class, an asyncio client.
     """
 
+    _delivery: ClassVar[type[Delivery]] = Delivery  # of `send`
+
     def __init__(
         self,
         producer: ProducerT,
@@ -243,7 +245,7 @@ class EventProducer(Generic[ProducerT]):
         event, key, value, headers = encode(
             event, mode, format, key, key_mapper or self._key_mapper, headers, like
         )
-        delivery = Delivery(event, topic, self)
+        delivery = self._delivery(event, topic, self)
         report = _DeliveryReport(event, topic, self._reference, ref(delivery), on_delivery)
         # Without ** for the options that are not set: an empty one takes a tenth of the time of send().
         produce: Callable[..., Any] = self.producer.produce

@@ -21,7 +21,7 @@ import msgspec
 import pytest
 
 import cloudevents_kafka
-from cloudevents_kafka import Record
+from cloudevents_kafka import Record, aio
 
 PACKAGE = Path(cloudevents_kafka.__file__).parent
 
@@ -75,6 +75,15 @@ def test_importing_is_light(code: str) -> None:
     assert modules_after(code).isdisjoint(HEAVY)
 
 
+def test_asyncio_is_imported_when_it_is_used() -> None:
+    """Importing asyncio takes half as long as the package, so only its classes import it."""
+    assert "asyncio" not in modules_after("import cloudevents_kafka")
+    assert "asyncio" in modules_after("from cloudevents_kafka import AsyncEventConsumer")
+    assert "aiokafka" not in modules_after("import cloudevents_kafka.aio")
+    with pytest.raises(AttributeError, match="has no attribute 'AsyncEvents'"):
+        _ = cloudevents_kafka.AsyncEvents
+
+
 def test_avro_is_imported_when_it_is_used() -> None:
     """Fastavro is imported on first use, so the test above checks the right names."""
     code = CONVERT.replace('"structured"', '"structured", format="avro"')
@@ -98,7 +107,7 @@ def test_all_is_complete_and_sorted() -> None:
         for name, value in vars(cloudevents_kafka).items()
         if not name.startswith("_") and getattr(value, "__module__", "").startswith("cloudevents_kafka.")
     }
-    assert set(names) == public
+    assert set(names) == public | set(aio.__all__)  # imported when they are asked for
 
 
 @pytest.mark.parametrize("name", cloudevents_kafka.__all__)

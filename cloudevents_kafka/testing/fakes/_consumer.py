@@ -89,20 +89,18 @@ class FakeConsumer:
         callback = self._on_lost if lost else self._on_revoke
         if self._positions and callback is not None:
             callback(self, self.assignment())
-        if self._auto_commit and not lost:
-            self.offsets.update(self._stored)
-        self._clear()
+        self._clear(commit=self._auto_commit and not lost)
 
     def assign(self, partitions: Sequence[TopicPartition]) -> None:
         """Read exactly these partitions, each from its offset."""
         self._check_open()
-        self._clear()
+        self._clear(commit=self._auto_commit)
         self._positions = {_to_key(part): self._start_offset(part) for part in partitions}
 
     def unassign(self) -> None:
-        """Stop reading."""
+        """Stop reading, after a commit of the positions if ``auto_commit``."""
         self._check_open()
-        self._clear()
+        self._clear(commit=self._auto_commit)
 
     def assignment(self) -> list[TopicPartition]:
         """Return the partitions that are read."""
@@ -193,7 +191,9 @@ class FakeConsumer:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _clear(self) -> None:
+    def _clear(self, *, commit: bool) -> None:
+        if commit:
+            self.offsets.update(self._stored)
         for offsets in (self._positions, self._returned, self._stored):
             offsets.clear()
         self._paused.clear()

@@ -1,0 +1,78 @@
+"""`AiokafkaSender`: sends through aiokafka's producer, whose ``send`` one task awaits."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from cloudevents_kafka.aio._sender import Sender
+from cloudevents_kafka.errors import EncodeError
+
+OnDelivery = Callable[[Any, Any], Any]
+
+
+class AiokafkaSender(Sender):
+    """Sends through a client whose ``send`` is a coroutine that returns the future of a delivery.
+
+    That coroutine waits for metadata and for room in a batch, so a task awaits it, in the order of the
+    records. The task ends when there is none left.
+    """
+
+    def __init__(self, client: Any, max_in_flight: int) -> None:
+        super().__init__(max_in_flight)
+        self._client = client
+        self._pass = self._enqueue
+        self._queue: deque[tuple[OnDelivery, dict[str, Any]]] = deque()
+        self._task: asyncio.Task[None] | None = None
+
+    def _enqueue(self, topic: str, *, on_delivery: OnDelivery, **record: Any) -> None:
+        if record["value"] is None and record["key"] is None:
+            raise EncodeError(
+                "a record must have a key or a value to be sent by aiokafka, and this event has no data; "
+                "pass a key, or mode='structured'"
+            )
+        if "timestamp" in record:
+            record["timestamp_ms"] = record.pop("timestamp")
+        self._queue.append((on_delivery, {"topic": topic, **record}))
+        if self._task is None or self._task.done():
+            self._task = asyncio.get_running_loop().create_task(self._send_queued())
+
+    async def _send_queued(self) -> None:
+        while self._queue:
+            on_delivery, record = self._queue.popleft()
+            try:
+                future = await self._client.send(**record)
+            except Exception as error:  # noqa: BLE001  # the delivery has it
+                self._settle(on_delivery, error, None)
+            else:
+                future.add_done_callback(partial(self._delivered, on_delivery))
+
+    def _delivered(self, on_delivery: OnDelivery, future: asyncio.Future[Any]) -> None:
+        if future.cancelled():
+            self._settle(on_delivery, asyncio.CancelledError("aiokafka cancelled the delivery"), None)
+        elif (error := future.exception()) is not None:
+            self._settle(on_delivery, error, None)
+        else:
+            self._settle(on_delivery, None, None if future.result() is None else _Place(future.result()))
+
+    def _settle(self, on_delivery: OnDelivery, error: BaseException | None, place: _Place | None) -> None:
+        on_delivery(error, place)
+        self.schedule()
+
+
+class _Place:
+    """Where aiokafka has written a record, as confluent-kafka's message says it."""
+
+    def __init__(self, metadata: Any) -> None:
+        self._metadata = metadata
+
+    def partition(self) -> int:
+        """Return the partition."""
+        return int(self._metadata.partition)
+
+    def offset(self) -> int:
+        """Return the offset."""
+        return int(self._metadata.offset)

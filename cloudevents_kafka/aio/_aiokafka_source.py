@@ -1,0 +1,124 @@
+"""`AiokafkaSource`: gathers the records of aiokafka's consumer, whose ``getmany`` one task awaits."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from cloudevents_kafka.aio._source import FETCH_SECONDS, Source
+from cloudevents_kafka.record import Headers, to_headers
+
+if TYPE_CHECKING:
+    from confluent_kafka import TopicPartition
+
+
+class AiokafkaSource(Source):
+    """Fetches by ``getmany``, and stops the client at the end."""
+
+    def __init__(self, client: Any, max_records: int) -> None:
+        super().__init__(max_records)
+        self._client = client
+        self.client = self._commits = _Commits()
+
+    def fetch(self) -> asyncio.Future[Sequence[Any]]:
+        """Return the task that waits for records."""
+        return asyncio.ensure_future(self._get_many())
+
+    async def _get_many(self) -> Sequence[Any]:
+        found = await self._client.getmany(timeout_ms=int(FETCH_SECONDS * 1000), max_records=self.max_records)
+        return [_Message(record) for records in found.values() for record in records]
+
+    async def commit(self, commit: Callable[[], None]) -> None:
+        """Commit by the client. A commit goes on if its task is cancelled."""
+        commit()
+        offsets = {_partition(place): place.offset for place in self._commits.taken()}
+        if offsets:
+            await asyncio.shield(asyncio.ensure_future(self._client.commit(offsets)))
+
+    async def seek(self, place: TopicPartition) -> None:
+        """Seek at once: the client drops what it has fetched from elsewhere."""
+        await self.idle()
+        self._client.seek(_partition(place), place.offset)
+
+    async def close(self, unread: Sequence[TopicPartition]) -> None:
+        """Seek back, so that ``enable_auto_commit`` commits no unread record, and stop the client."""
+        await self.idle()
+        assigned = self._client.assignment()
+        for place in unread:
+            if _partition(place) in assigned:
+                self._client.seek(_partition(place), place.offset)
+        await self._client.stop()
+
+
+def _partition(place: TopicPartition) -> Any:
+    from aiokafka import TopicPartition as Partition  # installed, as the client is aiokafka's
+
+    return Partition(place.topic, place.partition)
+
+
+class _Commits:
+    """The client of an `EventConsumer` whose commits are awaited elsewhere, and which polls nothing."""
+
+    def __init__(self) -> None:
+        self._offsets: list[TopicPartition] = []
+
+    def commit(self, *, offsets: list[TopicPartition], asynchronous: bool) -> None:  # noqa: ARG002
+        """Keep the offsets of one commit."""
+        self._offsets = offsets
+
+    def taken(self) -> list[TopicPartition]:
+        """Return the offsets, once."""
+        offsets, self._offsets = self._offsets, []
+        return offsets
+
+    def poll(self, timeout: float = 0) -> None:
+        """Return None."""
+
+    def consume(self, num_messages: int = 0, timeout: float = 0) -> list[Any]:  # noqa: ARG002
+        """Return no message."""
+        return []
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+class _Message:
+    """A record of aiokafka with the methods of confluent-kafka's ``Message``."""
+
+    __slots__ = ("_record",)
+
+    def __init__(self, record: Any) -> None:
+        self._record = record
+
+    def error(self) -> None:
+        """Return None: aiokafka raises its errors."""
+
+    def topic(self) -> str:
+        """Return the topic."""
+        return str(self._record.topic)
+
+    def partition(self) -> int:
+        """Return the partition."""
+        return int(self._record.partition)
+
+    def offset(self) -> int:
+        """Return the offset."""
+        return int(self._record.offset)
+
+    def key(self) -> Any:
+        """Return the key, as the client's deserializer returns it."""
+        return self._record.key
+
+    def value(self) -> Any:
+        """Return the value, as the client's deserializer returns it."""
+        return self._record.value
+
+    def headers(self) -> Headers:
+        """Return the headers."""
+        return to_headers(self._record.headers)
+
+    def timestamp(self) -> tuple[int, int]:
+        """Return 1, for any type of timestamp, and the ms since the epoch; 0 if it has none."""
+        milliseconds = int(self._record.timestamp)
+        return (1 if milliseconds >= 0 else 0), milliseconds

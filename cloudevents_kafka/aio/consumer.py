@@ -1,0 +1,290 @@
+"""`AsyncEventConsumer`: reads events through a user's Kafka consumer, for asyncio.
+
+An `EventConsumer` reads the messages, as it does in synchronous programs; a `Source` gathers them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterable, Mapping
+from functools import partial
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Self, TypeVar, Unpack, overload
+
+from cloudevents_kafka._client_errors import is_record
+from cloudevents_kafka._clients import Consumer
+from cloudevents_kafka._reading import DataReader, ItemT_co, ReadOptions
+from cloudevents_kafka.aio._aiokafka_source import AiokafkaSource
+from cloudevents_kafka.aio._clients import is_awaited
+from cloudevents_kafka.aio._polled_source import PolledSource
+from cloudevents_kafka.aio._source import Source
+from cloudevents_kafka.aio._turn import Turn
+from cloudevents_kafka.binding import Decoded, Undecodable
+from cloudevents_kafka.consumer import EventConsumer, start_of
+from cloudevents_kafka.record import Record
+from cloudevents_kafka.typed_data import DataHook
+
+if TYPE_CHECKING:
+    from confluent_kafka import TopicPartition
+
+_BATCH_SECONDS: Final = 0.5
+
+ConsumerT = TypeVar("ConsumerT")
+T = TypeVar("T")
+
+
+class AsyncReadOptions(ReadOptions, total=False):
+    """The options of `AsyncEventConsumer` that do not change the type of its items."""
+
+    max_records: int
+
+
+class _Events(EventConsumer[Any, ItemT_co]):
+    """Reads what a source has gathered."""
+
+    def __init__(self, source: Source, **options: Any) -> None:
+        super().__init__(source.client, **options)
+        self._waiting = source.waiting
+
+    def take(self) -> ItemT_co | None:
+        """Return the next record that was gathered, or None if there is none left."""
+        waiting = self._waiting
+        while waiting:
+            message = waiting.pop(0)
+            if message.error() is None or is_record(message, self._on_error):
+                return self._read(message)
+        return None
+
+    def take_batch(self, max_records: int) -> list[ItemT_co]:
+        """Return the next records that were gathered, up to one that raises an error.
+
+        Raises the error if it is the first.
+        """
+        later = self._waiting[max_records:]
+        del self._waiting[max_records:]
+        try:
+            return self._read_waiting()
+        finally:
+            self._waiting += later
+
+    @property
+    def stopped(self) -> bool:
+        """Whether `stop` or `close` was called."""
+        return self._stopped
+
+    def unread(self) -> list[TopicPartition]:
+        """Return where the records begin that were gathered and not returned."""
+        first: dict[tuple[str, int], Record] = {}
+        for message in self._waiting:
+            if message.error() is None:
+                first.setdefault((message.topic(), message.partition()), Record.of(message))
+        return [start_of(record) for record in first.values()]
+
+
+class AsyncEventConsumer(Generic[ConsumerT, ItemT_co]):
+    """A reader of CloudEvents through ``consumer``, which remains an attribute.
+
+    ``consumer`` is a plain ``confluent_kafka.Consumer``, whose calls that wait are made in a thread, or
+    an ``aiokafka.AIOKafkaConsumer``, which its user starts. Subscribe, pause and resume on it. The
+    other options are those of `EventConsumer`; their functions are called on the event loop, and must
+    not wait.
+
+    Records are fetched in batches, of up to ``max_records`` that are there, when a task asks for one and
+    none is left. So the position of the client is ahead of the records that were returned: commit
+    those by `commit`. What was fetched and not returned is not lost if a task is cancelled: it is
+    returned to the next that asks. After `close` the group reads it again, also if the client commits
+    automatically.
+
+    Any number of tasks may read; each record is returned to one of them. Raises `TypeError` if
+    ``consumer`` is another client.
+    """
+
+    @overload
+    def __init__(
+        self: AsyncEventConsumer[ConsumerT, Decoded],
+        consumer: ConsumerT,
+        *,
+        strict: Literal[True],
+        data_reader: DataReader | None = ...,
+        **options: Unpack[AsyncReadOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: AsyncEventConsumer[ConsumerT, Decoded[T]],
+        consumer: ConsumerT,
+        *,
+        strict: Literal[True],
+        data_type: type[T] | DataHook[T],
+        **options: Unpack[AsyncReadOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: AsyncEventConsumer[ConsumerT, Decoded[T | Any]],
+        consumer: ConsumerT,
+        *,
+        strict: Literal[True],
+        data_type: Mapping[str, type[T]],
+        **options: Unpack[AsyncReadOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: AsyncEventConsumer[ConsumerT, Decoded | Undecodable],
+        consumer: ConsumerT,
+        *,
+        strict: bool = ...,
+        data_reader: DataReader | None = ...,
+        **options: Unpack[AsyncReadOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: AsyncEventConsumer[ConsumerT, Decoded[T] | Undecodable],
+        consumer: ConsumerT,
+        *,
+        strict: bool = ...,
+        data_type: type[T] | DataHook[T],
+        **options: Unpack[AsyncReadOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: AsyncEventConsumer[ConsumerT, Decoded[T | Any] | Undecodable],
+        consumer: ConsumerT,
+        *,
+        strict: bool = ...,
+        data_type: Mapping[str, type[T]],
+        **options: Unpack[AsyncReadOptions],
+    ) -> None: ...
+
+    def __init__(
+        self,
+        consumer: ConsumerT,
+        *,
+        strict: bool = False,
+        data_reader: DataReader | None = None,
+        data_type: Any = None,
+        max_records: int = 100,
+        **options: Unpack[ReadOptions],
+    ) -> None:
+        awaited = is_awaited(consumer, Consumer, "getmany", "start", "stop")
+        kind: Any = AiokafkaSource if awaited else PolledSource
+        self.consumer = consumer
+        self._source: Source = kind(consumer, max_records)
+        self._events: _Events[ItemT_co] = _Events(
+            self._source, strict=strict, data_reader=data_reader, data_type=data_type, **options
+        )
+        self._turn = Turn()
+        self._closing: asyncio.Task[None] | None = None
+
+    async def poll(self, timeout: float = 1.0) -> ItemT_co | None:
+        """Return the next record, or None if none arrives within ``timeout`` seconds.
+
+        Raises as `EventConsumer.poll`.
+        """
+        deadline = time.monotonic() + timeout
+        while True:
+            if self._turn.is_over():
+                await self._turn.end()
+            item = self._events.take()
+            left = deadline - time.monotonic()
+            if item is not None or left <= 0 or self._events.stopped:
+                return item
+            await self._source.wait(left)
+
+    def __aiter__(self) -> AsyncIterator[ItemT_co]:
+        """Iterate over records until `stop` or `close`."""
+        return self.items()
+
+    async def items(self, *, idle_timeout: float | None = None) -> AsyncIterator[ItemT_co]:
+        """Yield records until `stop`, `close`, or ``idle_timeout`` seconds without a record.
+
+        Other tasks run at least once in a millisecond, if the body of the loop does not take longer.
+        """
+        idle_since = time.monotonic()
+        while not self._events.stopped:
+            if self._turn.is_over():
+                await self._turn.end()
+            item = self._events.take()
+            if item is not None:
+                yield item
+                if idle_timeout is not None:
+                    idle_since = time.monotonic()
+                continue
+            left = None if idle_timeout is None else idle_since + idle_timeout - time.monotonic()
+            if left is not None and left <= 0:
+                return
+            await self._source.wait(left)
+
+    async def batches(
+        self,
+        max_records: int = 100,
+        timeout: float = _BATCH_SECONDS,
+        *,
+        idle_timeout: float | None = None,
+    ) -> AsyncIterator[list[ItemT_co]]:
+        """Yield lists of records that arrive within ``timeout`` seconds; no list is empty.
+
+        Ends as `items` does, and raises as `EventConsumer.batches`. A list is decoded in one turn of the
+        event loop, which takes about a millisecond for 100 records.
+        """
+        idle_since = time.monotonic()
+        while not self._events.stopped:
+            await self._gather(max_records, timeout)
+            batch = self._events.take_batch(max_records)
+            if batch:
+                yield batch
+                idle_since = time.monotonic()
+            elif idle_timeout is not None and time.monotonic() - idle_since >= idle_timeout:
+                return
+
+    async def _gather(self, count: int, timeout: float) -> None:
+        """Wait until so many messages were fetched, for up to ``timeout`` seconds."""
+        await self._turn.end()
+        deadline = time.monotonic() + timeout
+        while len(self._source.waiting) < count and not self._events.stopped:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return
+            await self._source.wait(left)
+
+    async def seek(self, to: Decoded | Undecodable | Record | TopicPartition) -> None:
+        """Read on from a record, or from the offset of a partition, as `EventConsumer.seek`."""
+        place = start_of(to)
+        await self._source.seek(place)
+        self._events.discard([place])
+
+    def discard(self, partitions: Iterable[TopicPartition] | None = None) -> None:
+        """Drop the records that were gathered and not returned, as `EventConsumer.discard`."""
+        self._events.discard(partitions)
+
+    async def commit(
+        self, done: Decoded | Undecodable | Record | Iterable[Decoded | Undecodable | Record]
+    ) -> None:
+        """Commit the offset after a record, or after the last record of each partition of a batch.
+
+        Commits run one after the other, also those whose task is cancelled. Raises as
+        `EventConsumer.commit`.
+        """
+        await self._source.commit(partial(self._events.commit, done))
+
+    def stop(self) -> None:
+        """End all iteration after 0.2 seconds at the latest, as a handler of a signal may do."""
+        self._events.stop()
+
+    async def close(self) -> None:
+        """Stop, and close the client, which leaves its group; if this is cancelled, that goes on."""
+        self._events.stop()
+        if self._closing is None:
+            self._closing = asyncio.ensure_future(self._close())
+        await asyncio.shield(self._closing)
+
+    async def _close(self) -> None:
+        await self._source.idle()
+        await self._source.close(self._events.unread())
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
