@@ -1,4 +1,4 @@
-"""The API keys of Kafka 4.3, which are never reused.
+"""The API keys of Kafka 4.4, which are never reused.
 
 Some APIs are used between brokers only; 4 to 7 ended with ZooKeeper; 74 was ListClientMetricsResources
 before 4.1.
@@ -34,6 +34,7 @@ ApiKey = IntEnum(
     WRITE_SHARE_GROUP_STATE DELETE_SHARE_GROUP_STATE READ_SHARE_GROUP_STATE_SUMMARY
     STREAMS_GROUP_HEARTBEAT STREAMS_GROUP_DESCRIBE
     DESCRIBE_SHARE_GROUP_OFFSETS ALTER_SHARE_GROUP_OFFSETS DELETE_SHARE_GROUP_OFFSETS
+    STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE UNREGISTER_CONTROLLER
     """,
     start=0,
 )

@@ -1,6 +1,6 @@
 """Kafka's error codes: number, name, whether the client may retry, and meaning.
 
-The names are those of Kafka 4.3. `v07.ErrorCode` has the codes of Kafka 0.7, which have other meanings.
+The names are those of Kafka 4.4. `v07.ErrorCode` has the codes of Kafka 0.7, which have other meanings.
 """
 
 from __future__ import annotations
@@ -170,3 +170,6 @@ class ErrorCode(BrokerErrorCode):
     STREAMS_INVALID_TOPOLOGY_EPOCH = 131, False, "the epoch of the topology is not valid"
     STREAMS_TOPOLOGY_FENCED = 132, False, "the epoch of the topology is stale"
     SHARE_SESSION_LIMIT_REACHED = 133, True, "the broker has reached its limit of share sessions"
+    GROUP_DELETION_FAILED = 134, False, "the group could not be deleted"
+    STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED = 135, False, "the description of the topology was not kept"
+    CONTROLLER_ID_NOT_REGISTERED = 136, False, "the controller is not registered; used between controllers"

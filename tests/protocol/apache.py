@@ -13,7 +13,7 @@ from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.messages.connection import RequestHeader, ResponseHeader
 from cloudevents_kafka.protocol.schema import Structure, Versions
 
-OLDEST, NEWEST = "3.9.1", "4.3.1"  # the last with the messages from version 0 on; what brokers support today
+OLDEST, NEWEST = "3.9.1", "4.4.0"  # the last with the messages from version 0 on; what brokers support today
 MESSAGES = [message for api in APIS.values() for message in (api.request, api.response)]
 MESSAGES += [RequestHeader, ResponseHeader]
 

@@ -1,7 +1,7 @@
 """The declarations agree with Apache's own definitions, field by field in every version.
 
 The definitions stand as JSON in the jars of kafka-clients: 3.9.1 has the messages from
-version 0 on, 4.3.1 is what brokers support today.
+version 0 on, 4.4.0 is what brokers support today.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.oracle
 
 EMPTY = {"string": "", "bytes": b"", "records": b"", "bool": False, "uuid": NO_UUID}
 # These releases have no field that a version does not have, so "may be left out" is not compared:
-# 3.9.1 has no topics by id but in Fetch, 4.3.1 no header without client id.
+# 3.9.1 has no topics by id but in Fetch, 4.4.0 no header without client id.
 NEVER_LEFT_OUT = {
     OLDEST: {
         "ProduceRequest.TopicData.Name",
@@ -157,7 +157,7 @@ def test_fields(message, release):
 
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda message: message.__name__)
 def test_versions(message):
-    """A message is declared from version 0, which 3.9.1 still has, to the newest of 4.3.1."""
+    """A message is declared from version 0, which 3.9.1 still has, to the newest of 4.4.0."""
     about = spec_of(message)
     assert about.versions.first == versions_of(OLDEST, message).first == 0
     assert about.versions.last == versions_of(NEWEST, message).last

@@ -1,7 +1,7 @@
 """Apache's Java clients encode and decode every message in every version like this library.
 
 The Java clients are those of 3.9.1, which have each version from 0 on, and those of
-4.3.1 for later versions.
+4.4.0 for later versions.
 """
 
 from __future__ import annotations

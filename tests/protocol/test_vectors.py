@@ -116,7 +116,7 @@ def test_responses_in_another_version(one):
 @cases(lambda one: one.version == 99)
 def test_api_versions_of_the_future(one):
     """A response to a future version of ApiVersions, if any, is version 0 with UNSUPPORTED_VERSION."""
-    with pytest.raises(Unsupported, match="ApiVersions \\(API key 18\\) must have a version in 0-4, got 99"):
+    with pytest.raises(Unsupported, match="ApiVersions \\(API key 18\\) must have a version in 0-5, got 99"):
         frames.decode_request(one.request[4:])
     if one.response is None:
         assert one.file not in {"old-apis-0.10.2.2", "old-apis-1.1.1"}

@@ -9,7 +9,7 @@ from itertools import starmap
 from typing import Final, NamedTuple
 
 from cloudevents_kafka.protocol.api_keys import api_name
-from cloudevents_kafka.protocol.messages import connection, fetch, groups, offsets, produce, topics
+from cloudevents_kafka.protocol.messages import configs, connection, fetch, groups, offsets, produce, topics
 from cloudevents_kafka.protocol.schema import Structure, Versions, spec_of
 
 
@@ -47,10 +47,13 @@ _PAIRS: Final = (
     (groups.HeartbeatRequest, groups.HeartbeatResponse),
     (groups.LeaveGroupRequest, groups.LeaveGroupResponse),
     (groups.SyncGroupRequest, groups.SyncGroupResponse),
+    (groups.DescribeGroupsRequest, groups.DescribeGroupsResponse),
+    (groups.ListGroupsRequest, groups.ListGroupsResponse),
     (connection.SaslHandshakeRequest, connection.SaslHandshakeResponse),
     (connection.ApiVersionsRequest, connection.ApiVersionsResponse),
     (topics.CreateTopicsRequest, topics.CreateTopicsResponse),
     (produce.InitProducerIdRequest, produce.InitProducerIdResponse),
+    (configs.DescribeConfigsRequest, configs.DescribeConfigsResponse),
     (connection.SaslAuthenticateRequest, connection.SaslAuthenticateResponse),
 )
 

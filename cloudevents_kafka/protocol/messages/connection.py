@@ -42,12 +42,18 @@ class ResponseHeader(Structure, kw_only=True):
 
 
 class ApiVersionsRequest(Structure, kw_only=True):
-    """List the versions; from 3 on with the client's name and version (KIP-511)."""
+    """List the versions; from 3 on with the client's name and version (KIP-511).
 
-    spec: ClassVar = MessageSpec.of("0-4", ApiKey.API_VERSIONS, flexible="3+")
+    From 5 on with the cluster and node that the client expects; another broker answers with
+    REBOOTSTRAP_REQUIRED (KIP-1242).
+    """
+
+    spec: ClassVar = MessageSpec.of("0-5", ApiKey.API_VERSIONS, flexible="3+")
 
     client_software_name: Annotated[String, wire("3+", ignorable=True)] = ""
     client_software_version: Annotated[String, wire("3+", ignorable=True)] = ""
+    cluster_id: Annotated[String | None, wire("5+", nullable="5+", ignorable=True)] = None
+    node_id: Annotated[Int32, wire("5+", ignorable=True)] = -1
 
 
 class ApiVersion(Structure, kw_only=True):
@@ -73,7 +79,7 @@ class FinalizedFeatureKey(Structure, kw_only=True):
 class ApiVersionsResponse(Structure, kw_only=True):
     """The versions of all APIs. Its header never has tagged fields, so that any client can decode it."""
 
-    spec: ClassVar = MessageSpec.of("0-4", ApiKey.API_VERSIONS, flexible="3+")
+    spec: ClassVar = MessageSpec.of("0-5", ApiKey.API_VERSIONS, flexible="3+")
 
     error_code: Int16
     api_keys: list[ApiVersion]

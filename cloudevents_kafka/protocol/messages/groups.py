@@ -1,4 +1,7 @@
-"""FindCoordinator (10), JoinGroup (11), SyncGroup (14), Heartbeat (12), LeaveGroup (13): consumer groups.
+"""The APIs of consumer groups.
+
+FindCoordinator (10), JoinGroup (11), SyncGroup (14), Heartbeat (12) and LeaveGroup (13) are those of members;
+DescribeGroups (15) and ListGroups (16) those of tools.
 
 `Subscription` and `Assignment` are the metadata that consumers exchange through the coordinator, which does
 not read them. Each starts with its version, an int16. All consumers support version 0; later versions add
@@ -189,6 +192,72 @@ class LeaveGroupResponse(Structure, kw_only=True):
     throttle_time_ms: Annotated[Int32, wire("1+", ignorable=True)] = 0
     error_code: Int16
     members: Annotated[list[MemberResponse], wire("3+")] = []
+
+
+class DescribeGroupsRequest(Structure, kw_only=True):
+    """Describe groups, at their coordinator."""
+
+    spec: ClassVar = MessageSpec.of("0-6", ApiKey.DESCRIBE_GROUPS, flexible="5+")
+
+    groups: list[String]
+    include_authorized_operations: Annotated[Boolean, wire("3+")] = False
+
+
+class DescribedGroupMember(Structure, kw_only=True):
+    member_id: String
+    group_instance_id: Annotated[String | None, wire("4+", nullable="4+", ignorable=True)] = None
+    client_id: String
+    client_host: String
+    member_metadata: Bytes
+    member_assignment: Bytes
+
+
+class DescribedGroup(Structure, kw_only=True):
+    """A group: its state, protocol type, chosen protocol and members."""
+
+    error_code: Int16
+    error_message: Annotated[String | None, wire("6+", nullable="6+")] = None
+    group_id: String
+    group_state: String
+    protocol_type: String
+    protocol_data: String
+    members: list[DescribedGroupMember]
+    authorized_operations: Annotated[Int32, wire("3+")] = -2147483648
+
+
+class DescribeGroupsResponse(Structure, kw_only=True):
+    """The groups, each with its own result."""
+
+    spec: ClassVar = MessageSpec.of("0-6", ApiKey.DESCRIBE_GROUPS, flexible="5+")
+
+    throttle_time_ms: Annotated[Int32, wire("1+", ignorable=True)] = 0
+    groups: list[DescribedGroup]
+
+
+class ListGroupsRequest(Structure, kw_only=True):
+    """List the groups that a broker coordinates; an empty filter selects all."""
+
+    spec: ClassVar = MessageSpec.of("0-5", ApiKey.LIST_GROUPS, flexible="3+")
+
+    states_filter: Annotated[list[String], wire("4+")] = []
+    types_filter: Annotated[list[String], wire("5+")] = []
+
+
+class ListedGroup(Structure, kw_only=True):
+    group_id: String
+    protocol_type: String
+    group_state: Annotated[String, wire("4+", ignorable=True)] = ""
+    group_type: Annotated[String, wire("5+", ignorable=True)] = ""
+
+
+class ListGroupsResponse(Structure, kw_only=True):
+    """The groups."""
+
+    spec: ClassVar = MessageSpec.of("0-5", ApiKey.LIST_GROUPS, flexible="3+")
+
+    throttle_time_ms: Annotated[Int32, wire("1+", ignorable=True)] = 0
+    error_code: Int16
+    groups: list[ListedGroup]
 
 
 class Subscription(Structure, kw_only=True):

@@ -24,12 +24,22 @@ _HOST: Final = "127.0.0.1"
 class WireBroker:
     """A Kafka broker, or a small cluster of them, for tests: in memory, on 127.0.0.1.
 
-    It stores nothing on disk, replicates nothing and has no transactions. Otherwise it behaves as
-    the broker of ``release``, one of `RELEASES`::
+    It answers as the broker of ``release``, one of `RELEASES`, also to odd requests::
 
         with WireBroker("0.10", brokers=2) as broker:
             client = connect(broker.bootstrap_servers)
             broker.faults.add(faults.drop_after(), api=ApiKey.PRODUCE)
+
+    It stores nothing on disk and replicates nothing, and the settings of topics that only a disk needs
+    are checked, but have no effect. What it does not have it refuses for good:
+
+    * Transactions: a transactional id is answered with TRANSACTIONAL_ID_AUTHORIZATION_FAILED, and what
+      is wrong, so that producers give up at once instead of trying until their timeout.
+    * Groups of the new protocol (KIP-848), share groups, and other APIs that `Release.versions` does not
+      list: ApiVersions does not list them either, so Java's client refuses ``group.protocol=consumer``,
+      and librdkafka's waits for a newer broker; a request ends the connection, and `connection_errors`
+      names the API.
+    * Sessions of Fetch (KIP-227): each response is complete, as of a broker without room for sessions.
 
     With ``users`` (passwords by name) clients must log in by PLAIN or SCRAM; with ``tls`` they
     must use TLS. `calls` returns the requests that it understood; `connection_errors` has the
@@ -53,7 +63,7 @@ class WireBroker:
             if release not in RELEASES:
                 raise ValueError(f"release must be one of {', '.join(RELEASES)}, got {release!r}")
             release = RELEASES[release]
-        self._cluster: Final = Cluster(settings or Settings())
+        self._cluster: Final = Cluster(settings or Settings(), release)
         self._state: Final = ServerState(self._cluster, release, users or {})
         self._count: Final = brokers
         self._tls: Final = tls

@@ -8,20 +8,26 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.protocol import frames
-from cloudevents_kafka.protocol.api_keys import ApiKey
+from cloudevents_kafka.protocol.api_keys import ApiKey, api_name
 from cloudevents_kafka.protocol.codec import compiler
-from cloudevents_kafka.protocol.errors import Malformed, Truncated, Unsupported
+from cloudevents_kafka.protocol.errors import Truncated, Unsupported
 from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.messages.connection import ApiVersionsRequest, RequestHeader
 from cloudevents_kafka.protocol.messages.offsets import OffsetCommitRequestBeta
-from cloudevents_kafka.protocol.schema import NO_UUID, Structure
+from cloudevents_kafka.protocol.schema import NEWEST, NO_UUID, Structure
 from cloudevents_kafka.testing.wire_broker._cluster import Cluster, Node, Partition
 from cloudevents_kafka.testing.wire_broker._errors import ApiError
 from cloudevents_kafka.testing.wire_broker._releases import Release
 from cloudevents_kafka.testing.wire_broker._sasl import Login
 
+_BY_ID: Final[dict[int, int]] = {
+    ApiKey.PRODUCE: 13,
+    ApiKey.FETCH: 13,
+    ApiKey.OFFSET_COMMIT: 10,
+    ApiKey.OFFSET_FETCH: 10,
+}
+"""The versions from which requests have the ids of topics, in place of names."""
 _START: Final = struct.Struct(">hhi")  # API key, API version, correlation id
 
 
@@ -63,7 +69,8 @@ class Call:
 
     def topic_name(self, name: str, id: uuid.UUID) -> str:
         """Return ``name``, or the name of the topic with the id that newer versions send instead."""
-        return self.cluster.topic_by_id(id).name if id != NO_UUID else name
+        is_by_id = id != NO_UUID or self.version >= _BY_ID.get(self.key, NEWEST)
+        return self.cluster.topic_by_id(id).name if is_by_id else name
 
     def led_partition(self, topic: str, partition: int, epoch: int = -1) -> Partition:
         """Return a partition; raise `ApiError` if this node does not lead it."""
@@ -78,7 +85,9 @@ def read_call(frame: bytes, release: Release, **context: Any) -> Call:
     key, version, _ = _START.unpack_from(frame)
     accepted = release.versions.get(key)
     if accepted is None:
-        raise Unsupported(f"API key {key}, version {version}: the broker {release.name} has no such API")
+        raise Unsupported(
+            f"{api_name(key)} (API key {key}), version {version}: this {release.name} has no such API"
+        )
     is_accepted = version in accepted
     if not is_accepted:
         is_clamped = version > accepted.last and key in release.clamped_apis
@@ -91,9 +100,6 @@ def read_call(frame: bytes, release: Release, **context: Any) -> Call:
     if key == ApiKey.API_VERSIONS and not is_accepted:
         return Call(key=key, version=0, message=ApiVersionsRequest(), supported=False, **context)
     beta = release.beta_offset_commit and (key, version) == (ApiKey.OFFSET_COMMIT, 0)
-    message, end = compiler.decode(OffsetCommitRequestBeta if beta else APIS[key].request, version, frame, at)
-    if end != len(frame) and not release.ignores_trailing_bytes:
-        raise Malformed(
-            f"{pluralize(len(frame) - end, 'byte is', 'bytes are')} left over", at=end, path=APIS[key].name
-        )
+    # Bytes may follow: brokers ignore them, and librdkafka sends some after Metadata 13.
+    message, _ = compiler.decode(OffsetCommitRequestBeta if beta else APIS[key].request, version, frame, at)
     return Call(key=key, version=version, message=message, **context)

@@ -19,6 +19,12 @@ class ApiError(Exception):
         self.fields = fields
 
 
+def no_transactions() -> ApiError:
+    """Return the answer to a transactional id: an error that no client retries."""
+    reason = "WireBroker has no transactions; test them with a LocalBroker"
+    return ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, error_message=reason)
+
+
 class CloseConnection(Exception):
     """The connection is closed without a response; a message is recorded."""
 
@@ -30,4 +36,5 @@ def error_in(response: Structure) -> Iterator[None]:
         yield
     except ApiError as error:
         for name, value in {"error_code": error.code, **error.fields}.items():
-            setattr(response, name, value)
+            if name in response.__struct_fields__:
+                setattr(response, name, value)

@@ -64,6 +64,7 @@ class JoinParameters(NamedTuple):
     rebalance_timeout: float
     type: str
     protocols: dict[str, bytes]
+    client_id: str = ""
 
 
 class Member:
@@ -87,6 +88,8 @@ class Group:
         self._changes: Final = changes
         self.state = State.EMPTY
         self.generation = 0
+        self.type: str | None = None
+        """The protocol type of the members, also after they have left; None before the first."""
         self.protocol: str | None = None
         self.leader = ""
         self.members: dict[str, Member] = {}
@@ -95,11 +98,6 @@ class Group:
         self._delay: Final = delay
         self._deadline = 0.0
         self._not_before = 0.0
-
-    @property
-    def type(self) -> str | None:
-        """The members' protocol type, None without members."""
-        return next((member.parameters.type for member in self.members.values()), None)
 
     def static_member(self, instance: str | None) -> Member | None:
         """Return the static member with an instance id (KIP-345), or None."""
@@ -115,6 +113,7 @@ class Group:
             member = self.members[parameters.member_id] = Member(parameters)
             self.pending_ids.pop(parameters.member_id, None)
         member.parameters = parameters
+        self.type = parameters.type
         member.last_heartbeat = time.monotonic()
         leader_again = self.state is State.STABLE and parameters.member_id == self.leader
         if changed or leader_again or self.state is State.EMPTY:

@@ -30,11 +30,11 @@ class Log:
         self._segment_bytes: Final = segment_bytes
         self._in_segment = 0
 
-    def append(self, sent: list[SentBatch], epoch: int) -> int:
-        """Append batches; return the offset of the first record."""
+    def append(self, sent: list[SentBatch], epoch: int, time: int) -> int:
+        """Append batches at a time in milliseconds; return the offset of the first record."""
         first = self.end
         for one in sent:
-            entry = one.at_offset(self.end, epoch, _now())
+            entry = one.at_offset(self.end, epoch, time)
             if self._in_segment and self._in_segment + len(entry.data) > self._segment_bytes:
                 self._segments.append((entry.base, entry.written))
                 self._in_segment = 0
@@ -79,8 +79,7 @@ class Log:
 
     def max_timestamp(self) -> tuple[int, int] | None:
         """Return timestamp and offset of the first record with the latest timestamp, or None."""
-        latest = max((entry.max_timestamp for entry in self._entries), default=-1)
-        return None if latest == -1 else self.at_time(latest)
+        return self.at_time(max((entry.max_timestamp for entry in self._entries), default=-1))
 
     def _times(self, timestamp: int) -> Iterator[tuple[int, int]]:
         for entry in self._entries:

@@ -24,10 +24,13 @@ JOIN_GROUP          none  0     0-1   0-2   0-9   0-9
 HEARTBEAT           none  0     0     0-1   0-4   0-4
 LEAVE_GROUP         none  0     0     0-1   0-5   0-5
 SYNC_GROUP          none  0     0     0-1   0-5   0-5
+DESCRIBE_GROUPS     none  0     0     0-1   0-5   0-6
+LIST_GROUPS         none  0     0     0-1   0-5   0-5
 SASL_HANDSHAKE      none  none  0     0-1   0-1   0-1
 API_VERSIONS        none  none  0     0-1   0-4   0-4
 CREATE_TOPICS       none  none  0-1   0-2   0-7   2-7
 INIT_PRODUCER_ID    none  none  none  0     0-5   0-5
+DESCRIBE_CONFIGS    none  none  none  0-1   0-4   1-4
 SASL_AUTHENTICATE   none  none  none  0     0-2   0-2
 """
 """The API versions that each release accepts."""
@@ -46,8 +49,6 @@ class Release(NamedTuple):
     clamped_apis: frozenset[int] = frozenset()
     """APIs whose requests of newer versions are read, and answered, in the newest that it has."""
     drops_unreadable: bool = False
-    ignores_trailing_bytes: bool = False
-    """Whether bytes after the last field of a request are ignored."""
     beta_offset_commit: bool = False
     """Whether OffsetCommit 0 has the layout of the 0.8 guide, with a timestamp."""
     zookeeper: bool = False
@@ -56,6 +57,12 @@ class Release(NamedTuple):
     """Whether error 35 to an ApiVersions request lists the versions of ApiVersions."""
     accepts_any_acks: bool = False
     """Whether acks above 1 wait for that many replicas; later brokers refuse them."""
+
+    @property
+    def number(self) -> tuple[int, int]:
+        """The first two numbers of the release, to compare: (0, 8) to (4, 3)."""
+        major, minor, *_ = self.name.split(".")
+        return int(major), int(minor)
 
     @property
     def advertised(self) -> Mapping[int, Versions]:
@@ -77,7 +84,6 @@ _BETA: Final = Release(
     _versions("0.8.2"),
     magic=0,
     clamped_apis=frozenset({ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.METADATA}),
-    ignores_trailing_bytes=True,
     beta_offset_commit=True,
     accepts_any_acks=True,
 )
@@ -91,8 +97,8 @@ RELEASES: Final = {
         _BETA,
         _V0_8,
         _V0_9,
-        Release("0.10", _versions("0.10"), magic=1, ignores_trailing_bytes=True, zookeeper=True),
-        Release("1.1", _versions("1.1"), ignores_trailing_bytes=True, zookeeper=True),
+        Release("0.10", _versions("0.10"), magic=1, zookeeper=True),
+        Release("1.1", _versions("1.1"), zookeeper=True),
         Release("3.9", _versions("3.9"), lists_api_versions=True),
         Release("4.3", _versions("4.3"), lists_api_versions=True),
     )

@@ -25,7 +25,6 @@ import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.protocol.Message;
 import org.apache.kafka.common.protocol.ObjectSerializationCache;
 import org.apache.kafka.common.protocol.Readable;
-import org.apache.kafka.common.utils.ByteUtils;
 
 public class Oracle {
     static final ObjectMapper JSON = new ObjectMapper();
@@ -81,10 +80,11 @@ public class Oracle {
 
     static String varint(String what, long number) {
         ByteBuffer buffer = ByteBuffer.allocate(10);
+        ByteBufferAccessor writer = new ByteBufferAccessor(buffer);
         switch (what) {
-            case "varint": ByteUtils.writeVarint((int) number, buffer); break;
-            case "varlong": ByteUtils.writeVarlong(number, buffer); break;
-            default: ByteUtils.writeUnsignedVarint((int) number, buffer);
+            case "varint": writer.writeVarint((int) number); break;
+            case "varlong": writer.writeVarlong(number); break;
+            default: writer.writeUnsignedVarint((int) number);
         }
         return HexFormat.of().formatHex(buffer.array(), 0, buffer.position());
     }

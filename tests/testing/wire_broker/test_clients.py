@@ -11,6 +11,8 @@ from itertools import product
 import confluent_kafka
 import kafka
 import pytest
+from confluent_kafka import ConsumerGroupState
+from confluent_kafka.admin import AdminClient, ConfigResource
 from wire import eventually, meanwhile
 
 from cloudevents_kafka.protocol.api_keys import ApiKey
@@ -237,3 +239,52 @@ def test_two_consumers_of_kafka_python_share_a_topic():
             shared = eventually(lambda: sizes == {1: 2, 2: 2}, 10)
             done.set()
         assert shared
+
+
+def test_librdkafka_lists_topics_and_subscribes_to_patterns():
+    """Bytes after a request are ignored, as librdkafka sends three after its Metadata of all topics."""
+    for release in MODERN:
+        with WireBroker(release) as broker:
+            broker.create_topic("orders")
+            broker.create_topic("other")
+            listed = AdminClient(conf(broker)).list_topics(timeout=10)
+            assert set(listed.topics) == {"orders", "other"}
+            broker.create_topic("t")
+            assert send(broker) == []
+            consumer = reader(broker, ["^t$"], topic_metadata_refresh_interval_ms=50)
+            assert len(take(consumer, COUNT)) == COUNT
+            consumer.close()
+            assert broker.connection_errors == []
+
+
+def test_librdkafka_describes_groups_and_settings():
+    """Tools see members with their assignments, and the settings of topics and brokers."""
+    with WireBroker("4.3", settings=Settings(max_message_bytes=5000)) as broker:
+        broker.create_topic("t")
+        assert send(broker) == []
+        consumer = reader(broker)
+        assert len(take(consumer, COUNT)) == COUNT
+        tools = AdminClient(conf(broker))
+        (listed,) = tools.list_consumer_groups().result(10).valid
+        assert (listed.group_id, listed.state) == ("g", ConsumerGroupState.STABLE)
+        described = tools.describe_consumer_groups(["g"])["g"].result(10)
+        (member,) = described.members
+        assert [(one.topic, one.partition) for one in member.assignment.topic_partitions] == [("t", 0)]
+        assert (described.partition_assignor, member.host) == ("range", "/127.0.0.1")
+        consumer.close()
+        resources = [ConfigResource(ConfigResource.Type.TOPIC, "t"), ConfigResource("broker", "1")]
+        topic, node = (one.result(10) for one in tools.describe_configs(resources).values())
+        assert topic["max.message.bytes"].value == "5000"
+        assert topic["cleanup.policy"].is_default
+        assert node["num.partitions"].value == "1"
+
+
+def test_transactions_are_refused_at_once():
+    """A transactional producer of librdkafka ends with a fatal error that says why, not with a timeout."""
+    with WireBroker("4.3") as broker:
+        producer = confluent_kafka.Producer(conf(broker, transactional_id="x"))
+        began = time.monotonic()
+        with pytest.raises(confluent_kafka.KafkaException) as caught:
+            producer.init_transactions(30)
+        assert time.monotonic() - began < 10
+        assert caught.value.args[0].code() == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED

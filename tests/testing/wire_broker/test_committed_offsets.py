@@ -131,11 +131,10 @@ def test_only_the_beta_reads_the_layout_of_the_guide():
 
 
 def test_commits_are_checked(broker):
-    """An unknown partition or topic id, long metadata and a missing group have their error codes."""
+    """An unknown partition or topic id and long metadata have their error codes."""
     with Wire(broker.nodes[0]) as wire:
         assert code(wire.ask(commit(5, partition=9), 2)) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         assert code(wire.ask(commit(5, "x" * 4097), 2)) == ErrorCode.OFFSET_METADATA_TOO_LARGE
-        assert code(wire.ask(commit(5, group=""), 2)) == ErrorCode.INVALID_GROUP_ID
         assert (
             code(wire.ask(commit(5, topic_id=type(broker.topic_id("t"))(int=1)), 10))
             == ErrorCode.UNKNOWN_TOPIC_ID

@@ -1,4 +1,4 @@
-"""The handlers of requests, in modules named as those of `protocol.messages`.
+"""The handlers of requests.
 
 A handler has the name of its API in lower case.
 """
@@ -11,7 +11,9 @@ from typing import Any, Final
 from cloudevents_kafka.protocol.api_keys import ApiKey
 from cloudevents_kafka.protocol.schema import Structure
 from cloudevents_kafka.testing.wire_broker.apis import (
+    _configs,
     _connection,
+    _described_groups,
     _fetch,
     _groups,
     _offsets,
@@ -21,7 +23,7 @@ from cloudevents_kafka.testing.wire_broker.apis import (
 
 HANDLERS: Final[Mapping[int, Callable[[Any, Any], Structure | None]]] = {
     key: getattr(module, name)
-    for module in (_connection, _fetch, _groups, _offsets, _produce, _topics)
+    for module in (_configs, _connection, _described_groups, _fetch, _groups, _offsets, _produce, _topics)
     for key in ApiKey
     if hasattr(module, name := key.name.lower())
 }

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.messages import connection as messages
 from cloudevents_kafka.testing.wire_broker._call import Call
-from cloudevents_kafka.testing.wire_broker._errors import error_in
+from cloudevents_kafka.testing.wire_broker._errors import ApiError, error_in
+
+_SOFTWARE: Final = re.compile("[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")
 
 
-def api_versions(call: Call, _request: messages.ApiVersionsRequest) -> messages.ApiVersionsResponse:
+def api_versions(call: Call, request: messages.ApiVersionsRequest) -> messages.ApiVersionsResponse:
     """Return the versions; for an unknown version of the request, error 35 in version 0."""
     advertised = call.release.advertised
     if not call.supported:
@@ -22,6 +27,9 @@ def api_versions(call: Call, _request: messages.ApiVersionsRequest) -> messages.
     response = messages.ApiVersionsResponse(error_code=code, api_keys=rows)
     with error_in(response):
         call.check()
+        software = (request.client_software_name, request.client_software_version)
+        if call.version >= 3 and not all(map(_SOFTWARE.fullmatch, software)):
+            raise ApiError(ErrorCode.INVALID_REQUEST, api_keys=[])
     return response
 
 
@@ -30,6 +38,9 @@ def sasl_handshake(call: Call, request: messages.SaslHandshakeRequest) -> messag
     response = messages.SaslHandshakeResponse(error_code=ErrorCode.NONE, mechanisms=call.login.mechanisms)
     with error_in(response):
         call.check()
+        if not call.login.mechanisms:
+            in_0_10 = {"mechanisms": ["GSSAPI"]} if call.release.number < (1, 0) else {}
+            raise ApiError(ErrorCode.ILLEGAL_SASL_STATE, **in_0_10)
         call.login.begin(request.mechanism, raw=call.version == 0)
     return response
 
@@ -44,5 +55,5 @@ def sasl_authenticate(
     with error_in(response):
         call.check()
         response.auth_bytes = call.login.answer(request.auth_bytes)
-    call.close_after_response |= response.error_code != ErrorCode.NONE
+    call.close_after_response |= bool(response.error_code and call.login.mechanisms)
     return response

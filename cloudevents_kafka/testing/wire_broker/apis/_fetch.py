@@ -15,19 +15,26 @@ from cloudevents_kafka.protocol.messages.fetch import (
 )
 from cloudevents_kafka.testing.wire_broker._call import Call
 from cloudevents_kafka.testing.wire_broker._cluster import Partition
-from cloudevents_kafka.testing.wire_broker._errors import ApiError, error_in
+from cloudevents_kafka.testing.wire_broker._errors import ApiError, CloseConnection, error_in
 from cloudevents_kafka.testing.wire_broker._log import Log
 
+_NO_SESSION: Final = frozenset({-1, 0})
+"""The epochs that ask for a response without a session, or to begin one (KIP-227)."""
+_ISOLATION_LEVELS: Final = frozenset({0, 1})
 _DEBUGGER: Final = -2
 """The replica id that may read from nodes other than the leader."""
 
 
 def fetch(call: Call, request: FetchRequest) -> FetchResponse:
-    """Return the records once there are enough bytes, an error, or no time left; refuse sessions."""
-    if request.session_id != 0:
+    """Return the records once there are enough bytes, an error, or no time left; no session begins."""
+    if request.session_epoch not in _NO_SESSION:
         return FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND, responses=[])
     call.cluster.changes.sleep(max(0, request.max_wait_ms) / 1000, lambda: _is_enough(call, request))
     response = FetchResponse(responses=[])
+    if request.isolation_level not in _ISOLATION_LEVELS:
+        if call.release.number < (3, 9):
+            raise CloseConnection(f"the isolation level must be 0 or 1, got {request.isolation_level}")
+        response.error_code = ErrorCode.UNKNOWN_SERVER_ERROR
     left = request.max_bytes
     for topic in request.topics:
         rows = []
@@ -35,9 +42,10 @@ def fetch(call: Call, request: FetchRequest) -> FetchResponse:
             row = _row(call, request, topic, wanted, left)
             left -= len(row.records or b"")
             rows.append(row)
-        response.responses.append(
-            FetchableTopicResponse(topic=topic.topic, topic_id=topic.topic_id, partitions=rows)
-        )
+        if rows:
+            response.responses.append(
+                FetchableTopicResponse(topic=topic.topic, topic_id=topic.topic_id, partitions=rows)
+            )
     return response
 
 
@@ -59,8 +67,11 @@ def _partition(call: Call, request: FetchRequest, topic: FetchTopic, wanted: Fet
     if request.replica_id == _DEBUGGER:
         partition = call.cluster.partition(name, number)
     else:
-        partition = call.led_partition(name, number, wanted.current_leader_epoch)
-    if not partition.log.start <= wanted.fetch_offset <= partition.log.end:
+        partition = call.led_partition(name, number, max(-1, wanted.current_leader_epoch))
+        if request.replica_id >= 0:
+            raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    has_offset = partition.log.start <= wanted.fetch_offset <= partition.log.end
+    if not has_offset or wanted.last_fetched_epoch > partition.epoch:
         raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE)
     return partition
 
@@ -72,8 +83,14 @@ def _row(
         partition_index=wanted.partition, error_code=ErrorCode.NONE, high_watermark=-1, records=b""
     )
     with error_in(row):
+        if request.isolation_level not in _ISOLATION_LEVELS:
+            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
         log = _partition(call, request, topic, wanted).log
-        row.high_watermark = row.last_stable_offset = log.end
+        if min(wanted.partition_max_bytes, request.max_bytes) < 0:
+            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
+        row.high_watermark = log.end
+        if request.isolation_level or call.release.number >= (3, 9):
+            row.last_stable_offset = log.end
         row.log_start_offset = log.start
         row.aborted_transactions = [] if request.isolation_level else None
         row.records = _records(call, log, wanted, left, first=left == request.max_bytes)

@@ -12,11 +12,16 @@ from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.messages import groups as messages
 from cloudevents_kafka.protocol.messages.offsets import OffsetCommitRequest
 from cloudevents_kafka.testing.wire_broker._call import Call
-from cloudevents_kafka.testing.wire_broker._errors import ApiError, error_in
+from cloudevents_kafka.testing.wire_broker._errors import ApiError, CloseConnection, error_in, no_transactions
 from cloudevents_kafka.testing.wire_broker._group import Group, JoinParameters, Member, State
 
 _ID_FIRST: Final = 4
 """The version of JoinGroup from which new members receive an id first, and join with it (KIP-394)."""
+
+_NAMES_PROTOCOL: Final = 5
+"""The version of SyncGroup from which members name their protocol (KIP-559)."""
+_TRANSACTIONAL_ID: Final = 1
+"""The type of a key of FindCoordinator."""
 
 
 def check_coordinator(call: Call, group_id: str) -> None:
@@ -26,10 +31,17 @@ def check_coordinator(call: Call, group_id: str) -> None:
         raise ApiError(ErrorCode.NOT_COORDINATOR)
 
 
+def check_group(call: Call, group_id: str) -> None:
+    """Raise `ApiError` if another node coordinates the group, from 3.9 on also if the id is empty."""
+    check_coordinator(call, group_id)
+    if not group_id and call.release.number >= (3, 9):
+        raise ApiError(ErrorCode.INVALID_GROUP_ID)
+
+
 def find_coordinator(
     call: Call, request: messages.FindCoordinatorRequest
 ) -> messages.FindCoordinatorResponse:
-    """Return the coordinator of a group; transactional ids have no coordinator here."""
+    """Return the coordinator of a group; a transactional id is refused, as there are no transactions."""
     if call.version >= 4:
         coordinators = [_coordinator(call, key, request.key_type) for key in request.coordinator_keys]
         return messages.FindCoordinatorResponse(coordinators=coordinators)
@@ -43,8 +55,12 @@ def _coordinator(call: Call, key: str, key_type: int) -> messages.Coordinator:
     )
     with error_in(row):
         call.check()
+        if key_type == _TRANSACTIONAL_ID:
+            raise no_transactions()
         if key_type != 0:
-            raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+            if call.release.number < (3, 9):
+                raise CloseConnection(f"the type of a key must be 0 or 1, got {key_type}")
+            raise ApiError(ErrorCode.INVALID_REQUEST)
         row.node_id, row.host, row.port = call.cluster.coordinator(key)
     return row
 
@@ -58,6 +74,8 @@ def join_group(call: Call, request: messages.JoinGroupRequest) -> messages.JoinG
         member_id=request.member_id,
         members=[],
     )
+    if call.release.number < (3, 9):  # the generation of an error
+        response.generation_id = 0
     with error_in(response):
         group, member = _join(call, request)
         response.generation_id, response.leader = group.generation, group.leader
@@ -93,18 +111,21 @@ def _join(call: Call, request: messages.JoinGroupRequest) -> tuple[Group, Member
         rebalance_timeout=max(0, request.rebalance_timeout_ms) / 1000 if call.version else session,
         type=request.protocol_type,
         protocols={protocol.name: protocol.metadata for protocol in request.protocols},
+        client_id=call.client_id or "",
     )
-    _check_protocols(group, parameters)
+    _check_protocols(call, group, parameters)
     member = group.add_or_update(_with_member_id(call, group, parameters))
     if group.state is State.PREPARING_REBALANCE:
         group.wait_for_generation(member)
     return group, member
 
 
-def _check_protocols(group: Group, parameters: JoinParameters) -> None:
-    if not parameters.protocols:
-        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
-    others = [m.parameters for m in group.members.values() if m.id != parameters.member_id]
+def _check_protocols(call: Call, group: Group, parameters: JoinParameters) -> None:
+    if not parameters.protocols and not group.members and call.release.number < (1, 1):
+        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, generation_id=-1)
+    if (not parameters.protocols or not parameters.type) and call.release.number >= (1, 1):
+        raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+    others = [member.parameters for member in group.members.values()]
     # S4-B4: "all members in the group support the same protocol type"
     if any(other.type != parameters.type for other in others):
         raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
@@ -118,7 +139,8 @@ def _with_member_id(call: Call, group: Group, parameters: JoinParameters) -> Joi
         if parameters.member_id not in group.pending_ids:
             _member(group, parameters.member_id, parameters.instance)
         return parameters
-    new = parameters._replace(member_id=f"{call.client_id or ''}-{uuid.uuid4()}")
+    prefix = parameters.client_id if parameters.instance is None else parameters.instance
+    new = parameters._replace(member_id=f"{prefix}-{uuid.uuid4()}")
     former = group.static_member(parameters.instance)
     if former is not None:  # KIP-345: a restarted static member replaces itself
         group.remove(former.id)
@@ -132,9 +154,11 @@ def sync_group(call: Call, request: messages.SyncGroupRequest) -> messages.SyncG
     """Return the member's assignment once the leader has sent them."""
     response = messages.SyncGroupResponse(error_code=ErrorCode.NONE, assignment=b"")
     with error_in(response):
+        type, name = request.protocol_type, request.protocol_name
+        if call.version >= _NAMES_PROTOCOL and (type is None or name is None):
+            raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         group, member = _present_member(call, request)
         _check_state(group, request.generation_id)
-        type, name = request.protocol_type, request.protocol_name
         if type not in {None, group.type} or name not in {None, group.protocol}:
             raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         if group.state is State.COMPLETING_REBALANCE and group.leader == member.id:
@@ -150,6 +174,8 @@ def heartbeat(call: Call, request: messages.HeartbeatRequest) -> messages.Heartb
     response = messages.HeartbeatResponse(error_code=ErrorCode.NONE)
     with error_in(response):
         group, _ = _present_member(call, request)
+        if group.state is State.COMPLETING_REBALANCE and call.release.number < (3, 9):
+            raise ApiError(ErrorCode.REBALANCE_IN_PROGRESS)
         _check_state(group, request.generation_id)
     return response
 
@@ -158,7 +184,7 @@ def leave_group(call: Call, request: messages.LeaveGroupRequest) -> messages.Lea
     """Remove one member, from version 3 on several, and return the response."""
     response = messages.LeaveGroupResponse(error_code=ErrorCode.NONE)
     with error_in(response):
-        check_coordinator(call, request.group_id)
+        check_group(call, request.group_id)
         if call.version < 3:
             _remove(call, request.group_id, request.member_id, None)
         response.members = [_leave(call, request.group_id, member) for member in request.members]
@@ -188,11 +214,11 @@ def _remove(call: Call, group_id: str, member_id: str, instance: str | None) -> 
 def check_commit(call: Call, request: OffsetCommitRequest) -> None:
     """Raise `ApiError` if the sender may not commit: all clients may if the group is empty."""
     check_coordinator(call, request.group_id)
-    if not request.group_id:
-        raise ApiError(ErrorCode.INVALID_GROUP_ID)
     generation = request.generation_id_or_member_epoch
     if generation < 0 and not call.cluster.group(request.group_id).members:
         return
+    if call.release.number < (0, 10) and not call.cluster.group(request.group_id).members:
+        raise ApiError(ErrorCode.ILLEGAL_GENERATION)
     group, _ = _present_member(call, request)
     if generation != group.generation:
         raise ApiError(ErrorCode.ILLEGAL_GENERATION)
@@ -204,7 +230,7 @@ def _present_member(
     call: Call, request: messages.SyncGroupRequest | messages.HeartbeatRequest | OffsetCommitRequest
 ) -> tuple[Group, Member]:
     """Return the group and the member that sent a request, which shows that it is alive."""
-    check_coordinator(call, request.group_id)
+    check_group(call, request.group_id)
     group = call.cluster.group(request.group_id)
     member = _member(group, request.member_id, request.group_instance_id)
     member.last_heartbeat = time.monotonic()

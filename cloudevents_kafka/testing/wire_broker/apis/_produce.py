@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import time
+import uuid
+from typing import Final
+
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.messages import produce as messages
-from cloudevents_kafka.testing.wire_broker._append import parse_message_set, parse_record_batch
+from cloudevents_kafka.testing.wire_broker._append import (
+    Rules,
+    check_records,
+    parse_message_set,
+    parse_record_batch,
+)
 from cloudevents_kafka.testing.wire_broker._call import Call
 from cloudevents_kafka.testing.wire_broker._cluster import Partition
-from cloudevents_kafka.testing.wire_broker._errors import ApiError, CloseConnection, error_in
+from cloudevents_kafka.testing.wire_broker._errors import ApiError, CloseConnection, error_in, no_transactions
+
+_ZSTD: Final = 7
+"""The version of Produce from which records may be compressed by zstd (KIP-110)."""
 
 
 def produce(call: Call, request: messages.ProduceRequest) -> messages.ProduceResponse | None:
@@ -20,9 +32,9 @@ def produce(call: Call, request: messages.ProduceRequest) -> messages.ProduceRes
             messages.TopicProduceResponse(
                 name=topic.name,
                 topic_id=topic.topic_id,
-                partition_responses=[_row(call, request, topic, data) for data in topic.partition_data],
+                partition_responses=[_row(call, request, topic, data) for data in rows],
             )
-            for topic in request.topic_data
+            for topic, rows in _distinct(request)
         ]
     )
     call.cluster.changes.notify_all()
@@ -38,6 +50,18 @@ def produce(call: Call, request: messages.ProduceRequest) -> messages.ProduceRes
     return response
 
 
+def _distinct(
+    request: messages.ProduceRequest,
+) -> list[tuple[messages.TopicProduceData, list[messages.PartitionProduceData]]]:
+    """Return the topics with their partitions; of a partition that is there twice the last."""
+    topics = {(topic.name, topic.topic_id): topic for topic in request.topic_data}
+    rows: dict[tuple[str, uuid.UUID], dict[int, messages.PartitionProduceData]] = {}
+    for topic in request.topic_data:
+        for data in topic.partition_data:
+            rows.setdefault((topic.name, topic.topic_id), {})[data.index] = data
+    return [(topics[key], list(found.values())) for key, found in rows.items()]
+
+
 def _row(
     call: Call,
     request: messages.ProduceRequest,
@@ -46,40 +70,54 @@ def _row(
 ) -> messages.PartitionProduceResponse:
     row = messages.PartitionProduceResponse(index=data.index, error_code=ErrorCode.NONE, base_offset=-1)
     with error_in(row):
-        partition = call.led_partition(call.topic_name(topic.name, topic.topic_id), data.index)
+        name = call.topic_name(topic.name, topic.topic_id)
+        partition = call.led_partition(name, data.index)
         if request.acks not in {-1, 0, 1} and not call.release.accepts_any_acks:
             raise ApiError(ErrorCode.INVALID_REQUIRED_ACKS)
-        row.base_offset = _append(call, partition, data.records or b"")
-        row.log_start_offset = partition.log.start
+        _append(call, call.cluster.topics[name].rules, partition, data.records or b"", row)
     return row
 
 
-def _append(call: Call, partition: Partition, records: bytes) -> int:
-    """Append records; return the first offset, -1 without records."""
-    max_bytes = call.cluster.settings.max_message_bytes
+def _append(
+    call: Call, rules: Rules, partition: Partition, records: bytes, row: messages.PartitionProduceResponse
+) -> None:
+    """Append records, and write the first offset into the row; it is -1 without records."""
+    now = int(time.time() * 1000)
     if call.version < 3:
-        messages = parse_message_set(records, max_bytes, call.release.magic)
-        return partition.log.append(messages, partition.epoch) if messages else -1
-    batch, sent = parse_record_batch(records, max_bytes)
-    duplicate = partition.sequences.offset_of_duplicate(batch)
+        sent = parse_message_set(records, rules, call.release.magic)
+        row.base_offset = partition.log.append(sent, partition.epoch, now) if sent else -1
+        return
+    batch, one = parse_record_batch(records, rules, zstd=call.version >= _ZSTD)
+    try:
+        check_records(batch, rules)
+    except ApiError as error:
+        if call.release.number >= (3, 9) or error.code == ErrorCode.UNKNOWN_SERVER_ERROR:
+            row.log_start_offset = partition.log.start
+        elif error.code == ErrorCode.INVALID_RECORD:  # which is a code since 2.4
+            raise ApiError(ErrorCode.CORRUPT_MESSAGE) from error
+        raise
+    row.log_start_offset = partition.log.start
+    duplicate = partition.sequences.offset_of_duplicate(batch, rules.release)
     if duplicate is not None:
-        return duplicate
-    offset = partition.log.append([sent], partition.epoch)
-    partition.sequences.add(batch, offset)
-    return offset
+        row.base_offset = duplicate
+        return
+    row.base_offset = partition.log.append([one], partition.epoch, now)
+    row.log_append_time_ms = now if rules.appends_time else -1
+    partition.sequences.add(batch, row.base_offset)
 
 
 def init_producer_id(call: Call, request: messages.InitProducerIdRequest) -> messages.InitProducerIdResponse:
-    """Return a new producer id, or the next epoch of one; transactional ids are refused."""
+    """Return a new producer id; transactional ids are refused."""
     response = messages.InitProducerIdResponse(
         throttle_time_ms=0, error_code=ErrorCode.NONE, producer_epoch=-1
     )
     with error_in(response):
         call.check()
-        if request.transactional_id is not None:
+        if request.transactional_id == "":
             raise ApiError(ErrorCode.INVALID_REQUEST)
-        if request.producer_id >= 0 and request.producer_epoch < 0x7FFF:
-            response.producer_id, response.producer_epoch = request.producer_id, request.producer_epoch + 1
-        else:
-            response.producer_id, response.producer_epoch = call.cluster.next_producer_id(), 0
+        if request.transactional_id is not None:
+            raise no_transactions()
+        if (request.producer_id < 0) is not (request.producer_epoch < 0):
+            raise ApiError(ErrorCode.INVALID_REQUEST)
+        response.producer_id, response.producer_epoch = call.cluster.next_producer_id(), 0
     return response
