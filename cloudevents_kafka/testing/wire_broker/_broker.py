@@ -34,7 +34,7 @@ class WireBroker:
     are checked, but have no effect. What it does not have it refuses for good:
 
     * Transactions: a transactional id is answered with TRANSACTIONAL_ID_AUTHORIZATION_FAILED, and what
-      is wrong, so that producers give up at once instead of trying until their timeout.
+      is wrong, so that producers end at once instead of trying until their timeout.
     * Groups of the new protocol (KIP-848), share groups, and other APIs that `Release.versions` does not
       list: ApiVersions does not list them either, so Java's client refuses ``group.protocol=consumer``,
       and librdkafka's waits for a newer broker; a request ends the connection, and `connection_errors`

@@ -43,7 +43,7 @@ def numbered(sequence, count=1, *, producer_id=4242, epoch=0, **more):
 
 
 def changed(data, **fields):
-    """Return a batch with other fields; its checksum is right unless it is given."""
+    """Return a batch with other fields; its checksum is right, unless ``crc`` is set."""
     data = bytearray(data)
     for name, value in fields.items():
         at, form = FIELDS[name]
