@@ -32,7 +32,8 @@ help:
 	@echo "                  the peers, the wheel on each Python: an hour; RELEASE_FLAGS=--list prints the steps"
 	@echo "make test-newest  Spark's functions on the newest PySpark"
 	@echo "make test-later   Spark's tests and the demo on the newest PySpark that has Kafka, Delta and Iceberg"
-	@echo "make soak         50 kills of drivers, Java, workers, executors and brokers while pipelines land records;"
+	@echo "make soak         200 kills of processors and brokers while events are forwarded exactly once, then 50 of"
+	@echo "                  drivers, Java, workers, executors and brokers while pipelines land records;"
 	@echo "                  SOAK_FLAGS=\"--kills 100 --seed 7\""
 	@echo "make peers        events exchanged with the SDKs for Java, JavaScript, Go, Python, Rust"
 	@echo "make jar          compile the Java function of decode_events into the package"
@@ -94,6 +95,7 @@ release: $(INSTALLED)
 	@$(PY) .ci/release.py $(RELEASE_FLAGS)
 
 soak: ready
+	@PYTHONPATH=tests $(PY) tests/soak_processor.py $(SOAK_FLAGS)
 	@PYTHONPATH=tests $(PY) tests/spark/pipeline/soak.py $(SOAK_FLAGS)
 
 # Each in the version that spec-conformance/peers pins, by the toolchains that are here.

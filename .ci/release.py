@@ -67,7 +67,7 @@ def main(arguments: list[str]) -> int:
 def all_steps(minutes: float, examples: float, seed: int) -> Iterator[Step]:
     """Yield all steps, in the order in which they run."""
     yield Step("tests", "the tests marked release: long series of kills, matrices of settings", long_tests)
-    title = f"50 kills while pipelines land records, --seed {seed}"
+    title = f"kills while events are forwarded (200) and pipelines land records (50), --seed {seed}"
     yield Step("soak", title, partial(soak, seed))
     title = f"properties with {examples:g} times as many examples, --seed {seed}"
     yield Step("properties", title, partial(properties, examples, seed))

@@ -6,7 +6,7 @@ more. Importing it imports neither a Kafka client, nor asyncio, nor Spark. Read 
 * `record`, `clauses` and `errors`: the input, the requirements, and what breaks them;
 * `attributes`, `codecs`, `event` and `formats`: an event and its parts, and one as a value;
 * `binding`: a record to an event, and back;
-* `producer`, `consumer`, `dead_letters`, `_clients` and `serdes`: wrappers of Kafka clients;
+* `producer`, `consumer`, `dead_letters`, `processor`, `_clients` and `serdes`: wrappers of Kafka clients;
 * `aio`: the same for asyncio;
 * `registry`, `typed_data` and `extensions`: what users add, and what documented extensions ask for;
 * `protocol`: Kafka's protocol and a client; `testing`: brokers and fakes for tests;
@@ -49,6 +49,8 @@ from cloudevents_kafka.errors import (
     UnsupportedFormat,
 )
 from cloudevents_kafka.event import Event
+from cloudevents_kafka.handling import Handled
+from cloudevents_kafka.processor import EventProcessor, TransactionError
 from cloudevents_kafka.producer import Delivery, DeliveryError, EventProducer, RecordDelivery
 from cloudevents_kafka.record import Record
 from cloudevents_kafka.registry import register_codec, register_extension, register_format
@@ -76,12 +78,15 @@ __all__ = [
     "EncodeError",
     "Event",
     "EventConsumer",
+    "EventProcessor",
     "EventProducer",
+    "Handled",
     "InvalidEvent",
     "NotAnEvent",
     "Problem",
     "Record",
     "RecordDelivery",
+    "TransactionError",
     "Undecodable",
     "UnsupportedBatch",
     "UnsupportedFormat",

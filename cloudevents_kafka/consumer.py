@@ -18,6 +18,7 @@ from cloudevents_kafka._client_errors import PARTITION_EOF, ConsumeError, OnErro
 from cloudevents_kafka._clients import Consumer, check_client
 from cloudevents_kafka._reading import DataReader, ItemT_co, ReadOptions, item_reader
 from cloudevents_kafka.binding import Decoded, ReverseKeyMapper, Undecodable
+from cloudevents_kafka.handling import Handled, OnFailure, Policy, run
 from cloudevents_kafka.record import Record
 from cloudevents_kafka.typed_data import DataHook
 
@@ -289,9 +290,50 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
             )
         )
 
+    def run(
+        self: EventConsumer[Any, Decoded[T] | Undecodable],
+        handler: Callable[[Decoded[T]], object],
+        *,
+        on_error: OnFailure = "fail",
+        tries: int = 1,
+        backoff: float = 0.5,
+        retry_on: type[Exception] | tuple[type[Exception], ...] = Exception,
+        concurrency: int = 1,
+        stop_timeout: float = 20.0,
+        idle_timeout: float | None = None,
+    ) -> Handled:
+        """Call ``handler`` with each event, commit what is done, and return the counts.
+
+        Ends at SIGTERM, by `stop`, and after ``idle_timeout`` seconds without a record: handlers that
+        run have ``stop_timeout`` seconds to end; other records are not committed. The consumer stays
+        open. It must have ``enable.auto.commit`` False, as it commits what was read by itself otherwise.
+
+        ``on_error`` is what becomes of a record that is not an event, or whose handler raises an error
+        ``tries`` times: ``"fail"`` raises it, ``"skip"`` counts and logs it, `DeadLetters` sends the
+        record to their topic, and waits for the delivery. A function returns one of these for a record
+        and its error. Before another try, which is made for errors of the types ``retry_on``, it waits
+        ``backoff`` seconds, then twice as long each time, up to 30 s; the group is served meanwhile.
+
+        ``handler`` is called in another thread, with ``concurrency`` in several. Records with the same
+        key are handled in their order, and without a key those of a partition. The offset of a record
+        is committed when it and all before it are done, so after a crash or a rebalance some are
+        handled again.
+
+        Raises the error of a record, `ConsumeError`, and `DeliveryError` of a dead letter.
+        """
+        policy = Policy(handler=handler, on_error=on_error, tries=tries, backoff=backoff, retry_on=retry_on)
+        return run(
+            self, policy, concurrency=concurrency, stop_timeout=stop_timeout, idle_timeout=idle_timeout
+        )
+
     def stop(self) -> None:
         """End all iteration after the current record; may be called by a signal handler or a thread."""
         self._stopped = True
+
+    @property
+    def stopped(self) -> bool:
+        """Whether `stop` or `close` was called."""
+        return self._stopped
 
     def close(self) -> None:
         """Stop, and close the wrapped consumer, which leaves its group at once."""

@@ -15,9 +15,10 @@
     ├── SigningError                     an event cannot be signed
     ├── VerificationError                an event has no valid signature of a trusted key
     ├── DeliveryError                    an event was not delivered to a broker
-    └── ConsumeError                     the Kafka client failed while polling
+    ├── ConsumeError                     the Kafka client failed while polling
+    └── TransactionError                 the Kafka client cannot go on with transactions
 
-The last four are defined in `extensions`, `producer` and `consumer`, which raise them. `cli`,
+The last five are defined in `extensions`, `producer`, `consumer` and `processor`, which raise them. `cli`,
 `conformance`, `demo`, `jvm`, `spark` and `testing` define further exceptions under this root;
 `binding` and `formats` raise private kinds of `InvalidEvent`, which users see as `BrokenEvent`.
 The exceptions of `protocol` have another root, `ProtocolError`.

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
+from cloudevents_kafka.testing.fakes._group import FakeGroup
 from cloudevents_kafka.testing.fakes._log import FakeLog, PartitionId, kafka_error, kafka_exception
 from cloudevents_kafka.testing.fakes._message import FakeMessage
 
@@ -51,6 +52,7 @@ class FakeConsumer:
         self._stored: dict[PartitionId, int] = {}
         self._paused: set[PartitionId] = set()
         self._errors: deque[FakeMessage] = deque()
+        self._generation = 0
         self._closed = False
 
     def fail_next(self, *codes: str) -> None:
@@ -89,6 +91,7 @@ class FakeConsumer:
         callback = self._on_lost if lost else self._on_revoke
         if self._positions and callback is not None:
             callback(self, self.assignment())
+        self._generation += 1
         self._clear(commit=self._auto_commit and not lost)
 
     def assign(self, partitions: Sequence[TopicPartition]) -> None:
@@ -171,6 +174,11 @@ class FakeConsumer:
         """Return the offsets after the last read messages, -1001 for partitions without one since a seek."""
         self._check_open()
         return _offsets_of(self._returned, partitions)
+
+    def consumer_group_metadata(self) -> FakeGroup:
+        """Return what a transaction needs to commit offsets of the group, until the next rebalance."""
+        self._check_open()
+        return FakeGroup(self.offsets, lambda: self._generation)
 
     def get_watermark_offsets(
         self, partition: TopicPartition, timeout: float = -1, cached: bool = False

@@ -69,16 +69,16 @@ class FakeLog:
         return sum(1 for _ in self)
 
 
-def kafka_error(code: str, reason: str | None = None) -> KafkaError:
-    """Return a `KafkaError` by its name, such as ``_MSG_TIMED_OUT``."""
+def kafka_error(code: str, reason: str | None = None, **flags: bool) -> KafkaError:
+    """Return a `KafkaError` by its name, such as ``_MSG_TIMED_OUT``; flags are those of its constructor."""
     from confluent_kafka import KafkaError  # takes 120 ms, needed only for errors
 
     number = getattr(KafkaError, code)
-    return KafkaError(number) if reason is None else KafkaError(number, reason)
+    return KafkaError(number, reason, **flags) if flags or reason is not None else KafkaError(number)
 
 
-def kafka_exception(code: str, reason: str | None = None) -> KafkaException:
+def kafka_exception(code: str, reason: str | None = None, **flags: bool) -> KafkaException:
     """Return a `KafkaException` of `kafka_error`."""
     from confluent_kafka import KafkaException
 
-    return KafkaException(kafka_error(code, reason))
+    return KafkaException(kafka_error(code, reason, **flags))

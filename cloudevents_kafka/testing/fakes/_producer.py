@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Self
 from zlib import crc32
 
+from cloudevents_kafka.testing.fakes._group import FakeGroup
 from cloudevents_kafka.testing.fakes._log import (
     Entry,
     FakeLog,
+    PartitionId,
     TransactionState,
     kafka_error,
     kafka_exception,
@@ -21,7 +23,7 @@ from cloudevents_kafka.testing.fakes._log import (
 from cloudevents_kafka.testing.fakes._message import FakeMessage
 
 if TYPE_CHECKING:
-    from confluent_kafka import KafkaError
+    from confluent_kafka import KafkaError, TopicPartition
 
 DeliveryCallback = Callable[["KafkaError | None", Any], object]
 
@@ -41,7 +43,8 @@ class FakeProducer:
     `poll` and `flush` deliver messages and call their callbacks, in order. To test failures,
     ``queue_limit`` makes `produce` raise BufferError, `fail_next` fails deliveries, and ``hold``
     keeps messages in the queue. ``transactional=True`` allows transactions, as a transactional id
-    does. Threads may share a producer, as they may share the real one.
+    does; after a failed delivery a transaction can only be aborted, and `fail_transaction` fails the
+    next one. Threads may share a producer, as they may share the real one.
     """
 
     def __init__(
@@ -54,12 +57,22 @@ class FakeProducer:
         self._failures: deque[str] = deque()
         self._state: str = "Init" if transactional else "plain"
         self._written: list[Entry] = []
+        self._offsets: list[tuple[FakeGroup, dict[PartitionId, int]]] = []
+        self._planned: dict[str, Any] | None = None  # the arguments of kafka_exception
+        self._broken: dict[str, Any] | None = None  # the same, for the transaction in progress
         self._closed = False
         self._lock = Lock()  # released before callbacks, which may call the producer
 
     def fail_next(self, *codes: str) -> None:
         """Make the next deliveries fail, one for each error name, such as ``_MSG_TIMED_OUT``."""
         self._failures.extend(codes)
+
+    def fail_transaction(self, code: str, *, fatal: bool = False) -> None:
+        """Make the next `send_offsets_to_transaction` or `commit_transaction` fail.
+
+        The transaction must then be aborted; after a ``fatal`` error no call succeeds.
+        """
+        self._planned = {"code": code, "fatal": fatal, "txn_requires_abort": not fatal}
 
     def produce(
         self,
@@ -78,7 +91,7 @@ class FakeProducer:
         messages without a key go to partition 0.
         """
         self._check_open()
-        if self._state not in {"plain", "InTransaction"}:
+        if self._state not in {"plain", "InTransaction"} or self._broken is not None:
             raise kafka_exception("_STATE", "Unable to produce message: Local: Erroneous state")
         if not isinstance(topic, str):
             raise TypeError(f"argument 1 must be str, not {type(topic).__name__}")
@@ -120,15 +133,33 @@ class FakeProducer:
         """Begin a transaction."""
         self._change_state("Ready", "InTransaction")
 
+    def send_offsets_to_transaction(
+        self, positions: Sequence[TopicPartition], group_metadata: FakeGroup, timeout: float = -1
+    ) -> None:
+        """Commit the offsets of a consumer's group with the transaction.
+
+        ``group_metadata`` is what the consumer returned; after a rebalance it is refused.
+        """
+        if group_metadata.is_stale:
+            self.fail_transaction("ILLEGAL_GENERATION")
+        self._check_transaction()
+        offsets = {(place.topic, place.partition): place.offset for place in positions}
+        self._offsets.append((group_metadata, offsets))
+
     def commit_transaction(self, timeout: float = -1) -> None:
-        """Deliver the queued messages, and make the transaction's messages readable."""
+        """Deliver the queued messages, make the transaction's readable, and commit its offsets."""
         self._check_state("InTransaction")
         self.flush(timeout)
+        self._check_transaction()
+        for group, offsets in self._offsets:
+            group.offsets.update(offsets)
         self._end_transaction("committed")
 
     def abort_transaction(self, timeout: float = -1) -> None:
-        """Discard the queued messages, and hide the transaction's messages."""
+        """Discard the queued messages, hide the transaction's messages, and forget its offsets."""
         self._check_state("InTransaction")
+        if self._broken is not None and self._broken["fatal"]:
+            self._check_transaction()
         self.purge()
         self.flush(timeout)
         self._end_transaction("aborted")
@@ -167,7 +198,10 @@ class FakeProducer:
                 return None
             pending = self._pending.popleft()
             if pending.error is None and self._failures:
-                pending.error = kafka_error(self._failures.popleft())
+                code = self._failures.popleft()
+                pending.error = kafka_error(code)
+                if self._state == "InTransaction":
+                    self._broken = {"code": code, "fatal": False, "txn_requires_abort": True}
             if pending.error is None:
                 state: TransactionState = "open" if self._state == "InTransaction" else "committed"
                 self._written.append(self.log.append(pending.message, state))
@@ -182,10 +216,20 @@ class FakeProducer:
         if self._state != state:
             raise kafka_exception("_STATE", f"Operation not valid in state {self._state}")
 
+    def _check_transaction(self) -> None:
+        """Raise the error that a transaction has, if it has one."""
+        self._check_state("InTransaction")
+        if self._planned is not None:
+            self._broken, self._planned = self._planned, None
+        if self._broken is not None:
+            raise kafka_exception(**self._broken)
+
     def _end_transaction(self, state: TransactionState) -> None:
         for entry in self._written:
             entry.state = state if entry.state == "open" else entry.state
         self._written.clear()
+        self._offsets.clear()
+        self._broken = None
         self._state = "Ready"
 
 

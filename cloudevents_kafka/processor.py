@@ -1,0 +1,263 @@
+"""EventProcessor: reads records, and writes what a handler makes of them, exactly once.
+
+A batch of records is handled in one transaction of the producer, which has the offsets of the group,
+too. If the transaction is aborted, what the handler has sent is never read (by consumers with
+``isolation.level`` ``read_committed``), and the records of the batch are read again.
+
+::
+
+    def handle(item):
+        if isinstance(item, Decoded):
+            producer.send(item.event.replace(type="order.checked"), like=item.record)
+
+    EventProcessor(EventConsumer(reader), producer, handle).run()
+
+The reader must have ``enable.auto.commit`` False, as offsets that the client commits by itself are of
+records whose transaction may be aborted. The writer must have a ``transactional.id`` of its own.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import Any, Final
+
+from cloudevents_kafka.binding import Decoded, Undecodable
+from cloudevents_kafka.consumer import EventConsumer
+from cloudevents_kafka.errors import CloudEventsKafkaError
+from cloudevents_kafka.primitives.plural import pluralize
+from cloudevents_kafka.producer import DeliveryError, EventProducer
+from cloudevents_kafka.record import Record
+
+_POLL_SECONDS: Final = 0.2  # the longest time to gather a batch
+_CALL_SECONDS: Final = 10.0  # in one call of the client, which is repeated if it may be
+_MAX_PAUSE: Final = 5.0  # seconds between two transactions of the same records
+_FENCED: Final = ("_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH")
+_log: Final = logging.getLogger(__name__)
+
+Item = Decoded | Undecodable
+
+
+class EventProcessor:
+    """A loop that handles batches of records in transactions.
+
+    ``handler`` is called with each record, an event or not, and sends what it makes of it by
+    ``producer``: `EventProducer.send`, `EventProducer.send_record`, or `DeadLetters` on the same
+    producer. It is called again for records whose transaction was aborted, so it should have no
+    effects but what it sends. An error that it raises aborts the transaction and ends `run`.
+
+    A batch has up to ``max_records``; more make transactions larger and rarer. ``timeout`` is the
+    longest time, in seconds, of one step of a transaction while brokers are away: by default that
+    after which a broker aborts a transaction (``transaction.timeout.ms``). ``attempts`` is the number
+    of transactions for the same records before `run` raises an error.
+
+    Raises `TypeError` if the clients have no transactions.
+    """
+
+    def __init__(
+        self,
+        consumer: EventConsumer[Any],
+        producer: EventProducer[Any],
+        handler: Callable[[Item], object],
+        *,
+        max_records: int = 500,
+        timeout: float = 60.0,
+        attempts: int = 10,
+    ) -> None:
+        _check(consumer, "consumer", "consumer_group_metadata")
+        _check(producer, "producer", "send_offsets_to_transaction")
+        self.consumer = consumer
+        self.producer = producer
+        self._handler = handler
+        self._max_records = max_records
+        self._timeout = timeout
+        self._attempts = attempts
+        self._stopped = False
+
+    def stop(self) -> None:
+        """End `run` after the current batch; may be called by a signal handler or a thread."""
+        self._stopped = True
+
+    def run(self, *, idle_timeout: float | None = None) -> int:
+        """Process records until `stop`, or ``idle_timeout`` seconds without one; return their number.
+
+        Begins with ``init_transactions``, which waits for or aborts a transaction that an earlier
+        process with the same ``transactional.id`` has left. Ends between two transactions, or after
+        aborting one, so the offsets of the group and what was sent always agree.
+
+        Raises `TransactionError` if the client cannot go on, `ConsumeError`, and what the handler
+        raises.
+        """
+        self._call("init_transactions")
+        done = failures = 0
+        idle_since = time.monotonic()
+        while not self._stopped:
+            # Before the records: a rebalance after this call makes the broker refuse the offsets.
+            group = self.consumer.consumer.consumer_group_metadata()
+            batch = next(self.consumer.batches(self._max_records, _POLL_SECONDS, idle_timeout=0), None)
+            if batch is None:
+                if self.consumer.stopped or self._is_idle(idle_since, idle_timeout):
+                    break
+            elif (error := self._process(batch, group)) is None:
+                done += len(batch)
+                failures = 0
+                idle_since = time.monotonic()
+            else:
+                failures += 1
+                self._report(batch, error, failures)
+        return done
+
+    def _process(self, batch: list[Item], group: Any) -> Exception | None:
+        """Handle a batch in a transaction; return the error if it was aborted and may be repeated."""
+        last = {(item.record.topic, item.record.partition): item.record for item in batch}
+        self._call("begin_transaction", timed=False)
+        try:
+            for item in batch:
+                self._handler(item)
+            self._send_offsets([record.position for record in last.values()], group)
+            self._call("commit_transaction")
+        except TransactionError:
+            raise
+        except BaseException as error:
+            reason = self._abort(error)
+            self._seek_back(batch, last)
+            if not isinstance(error, Exception) or not _is_abortable(error):
+                raise
+            return reason
+        return None
+
+    def _abort(self, error: BaseException) -> Exception | None:
+        """Abort the transaction, and return the reason: the error, or the delivery that failed before it.
+
+        What is on its way must arrive first: for brokers of Kafka 4 a record after the abort is an error
+        from which a client does not recover. What is still in the client need not.
+        """
+        if (client_error := _client_error(error)) is not None and client_error.fatal():
+            raise TransactionError(client_error) from error
+        reason = error if isinstance(error, Exception) else None
+        client = self.producer.producer
+        client.purge(in_queue=True, in_flight=False)
+        try:
+            self.producer.flush(self._timeout)
+        except DeliveryError as undelivered:
+            reason = undelivered
+        self._call("abort_transaction")
+        with suppress(DeliveryError):
+            self.producer.flush(0)  # deliveries that the abort removed are reported
+        return reason
+
+    def _seek_back(self, batch: list[Item], last: dict[Any, Record]) -> None:
+        """Read the batch again, except for partitions that were revoked: the group's offsets say where."""
+        client = self.consumer.consumer
+        first = {(item.record.topic, item.record.partition): item.record for item in reversed(batch)}
+        for place in client.position([record.position for record in last.values()]):
+            name = place.topic, place.partition
+            # A partition that was revoked has no position, also if it was assigned again.
+            if place.offset >= last[name].next_offset:
+                self.consumer.seek(first[name])
+
+    def _report(self, batch: list[Item], error: Exception, failures: int) -> None:
+        records = pluralize(len(batch), "record")
+        if failures == self._attempts:
+            raise TransactionError(error, f"{failures} transactions for {records} were aborted") from error
+        _log.warning("a transaction for %s was aborted, and they are read again: %s", records, error)
+        time.sleep(min(0.05 * 2**failures, _MAX_PAUSE))
+
+    def _call(self, method: str, *arguments: Any, timed: bool = True) -> None:
+        """Call a method of the producer; repeat it, up to the timeout, if it failed and may be repeated."""
+        from confluent_kafka import KafkaException
+
+        call = getattr(self.producer.producer, method)
+        deadline = time.monotonic() + self._timeout
+        while True:
+            try:
+                call(*arguments, *((_CALL_SECONDS,) if timed else ()))
+            except KafkaException as error:
+                reason = error.args[0]
+                if reason.txn_requires_abort():
+                    raise
+                if method == "init_transactions" and reason.name() == "_STATE":
+                    return  # it was called before
+                if reason.fatal() or not reason.retriable():
+                    raise TransactionError(reason) from error
+                if time.monotonic() > deadline:
+                    raise TransactionError(
+                        reason, f"{method} did not succeed in {self._timeout:g} s"
+                    ) from error
+                time.sleep(0.1)
+            else:
+                return
+
+    def _send_offsets(self, offsets: list[Any], group: Any) -> None:
+        """Add the offsets to the transaction, in a thread.
+
+        After a restart of brokers the call may never return, for all its timeout (librdkafka 2.16): it
+        waits for the coordinator by a connection that is gone.
+        """
+        result: Future[None] = Future()
+
+        def send() -> None:
+            try:
+                self._call("send_offsets_to_transaction", offsets, group)
+            except Exception as error:  # noqa: BLE001  # run() raises it
+                result.set_exception(error)
+            else:
+                result.set_result(None)
+
+        threading.Thread(target=send, name="send_offsets_to_transaction", daemon=True).start()
+        try:
+            result.result(self._timeout)
+        except TimeoutError:
+            reason = f"send_offsets_to_transaction did not return in {self._timeout:g} s"
+            raise TransactionError(reason) from None
+
+    @staticmethod
+    def _is_idle(since: float, timeout: float | None) -> bool:
+        return timeout is not None and time.monotonic() - since >= timeout
+
+
+def _check(wrapper: Any, name: str, method: str) -> None:
+    """Raise `TypeError` unless a wrapper's client has a method of transactions."""
+    if not callable(getattr(getattr(wrapper, name, None), method, None)):
+        raise TypeError(
+            f"{name} must be an Event{name.capitalize()} of a client with {method}(), "
+            f"got {type(wrapper).__name__}; wrap a {name.capitalize()} of confluent_kafka"
+        )
+
+
+def _client_error(error: BaseException) -> Any:
+    """Return the ``KafkaError`` of a ``KafkaException``, None for other exceptions."""
+    reason = error.args[0] if error.args else None
+    return reason if callable(getattr(reason, "txn_requires_abort", None)) else None
+
+
+def _is_abortable(error: Exception) -> bool:
+    """Return whether a new transaction for the same records may succeed after an error."""
+    reason = _client_error(error)
+    # After a failed delivery, produce() fails with _STATE.
+    return reason is not None and (reason.txn_requires_abort() or reason.name() == "_STATE")
+
+
+class TransactionError(CloudEventsKafkaError):
+    """The producer cannot go on with transactions; ``error`` is the client's, or that of a delivery.
+
+    Nothing of the last batch was committed, or the next process ends what is open: nothing is lost, and
+    nothing is there twice.
+    """
+
+    def __init__(self, error: Any, what: str = "the transactional producer cannot go on") -> None:
+        super().__init__(error, what)
+        self.error = error
+        self.what = what
+
+    def __str__(self) -> str:
+        name = self.error.name() if callable(getattr(self.error, "name", None)) else ""
+        if name in _FENCED:
+            advice = "another process has the same transactional.id: start each with its own"
+        else:
+            advice = "end the process and start it again, which ends what is open"
+        return f"{self.what}: {self.error}; {advice}"

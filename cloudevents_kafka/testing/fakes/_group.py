@@ -1,0 +1,21 @@
+"""`FakeGroup`: what a `FakeConsumer` returns about its group, for the transactions of a `FakeProducer`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from cloudevents_kafka.testing.fakes._log import PartitionId
+
+
+class FakeGroup:
+    """A group's committed offsets, and the generation in which a consumer asked for them."""
+
+    def __init__(self, offsets: dict[PartitionId, int], current_generation: Callable[[], int]) -> None:
+        self.offsets = offsets
+        self._generation = current_generation()
+        self._current_generation = current_generation
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether the group was rebalanced since, so that the broker refuses commits."""
+        return self._generation != self._current_generation()

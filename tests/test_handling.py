@@ -1,0 +1,360 @@
+"""EventConsumer.run, with fakes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections import defaultdict
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cloudevents_kafka import (
+    DeadLetter,
+    DeadLetters,
+    Decoded,
+    DeliveryError,
+    Event,
+    EventConsumer,
+    EventProducer,
+    Handled,
+    NotAnEvent,
+    Record,
+    to_record,
+)
+from cloudevents_kafka.handling import Progress
+from cloudevents_kafka.testing import FakeConsumer, FakeLog, FakeMessage, FakeProducer
+
+
+def message(number: int, partition: int = 0, key: str | None = None) -> FakeMessage:
+    record = to_record(Event(id=str(number), source="/s", type="t", data=number))
+    return FakeMessage("in", record.value, key, record.headers, partition=partition)
+
+
+class Kafka:
+    """A log of events, a group, and an `EventConsumer` of it."""
+
+    def __init__(self, *messages: FakeMessage) -> None:
+        self.log = FakeLog(messages)
+        self.offsets: dict[tuple[str, int], int] = {}
+        self.events = self.start()
+        self.handled: list[int] = []
+
+    def start(self) -> EventConsumer[FakeConsumer]:
+        reader = FakeConsumer(self.log, offsets=self.offsets, auto_commit=False)
+        reader.subscribe(["in"])
+        return EventConsumer(reader)
+
+    def handle(self, item: Decoded) -> None:
+        self.handled.append(item.event.data)
+
+    def run(self, handler: Any = None, **options: Any) -> Handled:
+        return self.events.run(handler or self.handle, idle_timeout=0, backoff=0, **options)
+
+
+def numbered(count: int) -> Kafka:
+    return Kafka(*map(message, range(count)))
+
+
+class Flaky:
+    """A handler that fails for some numbers, each a number of times."""
+
+    def __init__(self, kafka: Kafka, **fails: int) -> None:
+        self.kafka = kafka
+        self.left = {int(name[1:]): times for name, times in fails.items()}
+
+    def __call__(self, item: Decoded) -> None:
+        number = item.event.data
+        if self.left.get(number, 0) > 0:
+            self.left[number] -= 1
+            raise ValueError(f"no {number}")
+        self.kafka.handle(item)
+
+
+def test_each_event_is_handled_and_committed() -> None:
+    """The handler gets all events in order, and the offset after them is committed."""
+    kafka = numbered(20)
+    assert kafka.run() == Handled(handled=20)
+    assert kafka.handled == list(range(20))
+    assert kafka.offsets == {("in", 0): 20}
+    assert kafka.run() == Handled()
+
+
+def test_a_failure_ends_the_run() -> None:
+    """The handler's error is raised, with the place; what was done before is committed, and no more."""
+    kafka = numbered(20)
+    with pytest.raises(ValueError, match="no 7") as caught:
+        kafka.run(Flaky(kafka, n7=1))
+    assert caught.value.__notes__ == ["while in[0]@7 was handled, try 1"]
+    assert kafka.handled == list(range(7))
+    assert kafka.offsets == {("in", 0): 7}
+    assert kafka.start().run(kafka.handle, idle_timeout=0).handled == 13
+
+
+def test_a_record_that_is_not_an_event_fails_skips_or_goes_on() -> None:
+    """It is not tried again; on_error decides what becomes of it."""
+    kafka = Kafka(message(0), FakeMessage("in", b"foreign"), message(2))
+    with pytest.raises(NotAnEvent):
+        kafka.run(tries=3)
+    assert kafka.offsets == {("in", 0): 1}
+    kafka.events = kafka.start()
+    assert kafka.run(on_error="skip", tries=3) == Handled(handled=1, skipped=1)
+    assert kafka.offsets == {("in", 0): 3}
+
+
+def test_data_that_cannot_be_read_is_not_tried_again() -> None:
+    """Another try would not change a DataError; any other error is tried again."""
+    broken = to_record(Event(id="1", source="/s", type="t", datacontenttype="application/json", data=b"{"))
+    kafka = Kafka(FakeMessage("in", broken.value, None, broken.headers))
+    assert kafka.run(tries=5, on_error="skip") == Handled(skipped=1)
+
+
+def test_tries_come_before_giving_up() -> None:
+    """A record whose handler succeeds in time is handled; another fails after all tries."""
+    kafka = numbered(6)
+    counts = kafka.run(Flaky(kafka, n1=2, n4=3), tries=3, on_error="skip")
+    assert counts == Handled(handled=5, skipped=1, retried=4)
+    assert kafka.handled == [0, 1, 2, 3, 5]
+    assert kafka.offsets == {("in", 0): 6}
+
+
+def test_only_some_errors_are_tried_again() -> None:
+    """Errors of other types than retry_on are final at once."""
+    kafka = numbered(3)
+    counts = kafka.run(Flaky(kafka, n1=1), tries=5, retry_on=OSError, on_error="skip")
+    assert counts == Handled(handled=2, skipped=1)
+
+
+def test_dead_letters_are_delivered_before_the_commit() -> None:
+    """A dead letter has the reason and the number of tries."""
+    kafka = Kafka(message(0), FakeMessage("in", b"foreign"), message(2), message(3))
+    dead = DeadLetters(EventProducer(FakeProducer()), topic="dead")
+    counts = kafka.run(Flaky(kafka, n2=9), tries=2, on_error=dead)
+    assert counts == Handled(handled=2, dead=2, retried=1)
+    letters = [DeadLetter.of(Record.of(letter)) for letter in dead.producer.producer.log]
+    assert [(letter.offset, letter.attempt) for letter in letters if letter] == [(1, 1), (2, 2)]
+    assert kafka.offsets == {("in", 0): 4}
+
+
+def test_a_dead_letter_that_is_not_delivered_ends_the_run() -> None:
+    """Its record is not committed."""
+    kafka = numbered(3)
+    fake = FakeProducer()
+    fake.fail_next("_MSG_TIMED_OUT")
+    with pytest.raises(DeliveryError):
+        kafka.run(Flaky(kafka, n1=1), on_error=DeadLetters(EventProducer(fake), topic="dead"))
+    assert kafka.offsets == {("in", 0): 1}
+
+
+def test_a_function_decides_by_error() -> None:
+    """on_error may choose for each record and error."""
+    kafka = numbered(3)
+    seen: list[Any] = []
+
+    def choose(item: Any, error: Exception) -> Any:
+        seen.append((item.record.offset, str(error)))
+        return "skip" if len(seen) == 1 else "fail"
+
+    with pytest.raises(ValueError, match="no 2"):
+        kafka.run(Flaky(kafka, n1=1, n2=1), on_error=choose)
+    assert seen == [(1, "no 1"), (2, "no 2")]
+    assert kafka.offsets == {("in", 0): 2}
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 2), st.sampled_from(["a", "b", "c", None])), max_size=40),
+    st.integers(1, 4),
+    st.sets(st.integers(0, 39)),
+)
+def test_order_is_kept_for_each_key(records: Any, concurrency: int, failing: set[int]) -> None:
+    """With any concurrency and failures, records of a key are handled in order, and all are committed."""
+    messages = [message(n, partition, key) for n, (partition, key) in enumerate(records)]
+    kafka = Kafka(*messages)
+    handled: dict[Any, list[int]] = defaultdict(list)
+    left = set(failing)
+
+    def handle(item: Decoded) -> None:
+        number = item.event.data
+        if number in left:
+            left.discard(number)
+            raise OSError
+        name = item.record.partition if item.record.key is None else item.record.key
+        handled[name, item.record.partition].append(number)
+
+    counts = kafka.run(handle, concurrency=concurrency, tries=2)
+    assert counts.handled == len(records)
+    assert all(numbers == sorted(numbers) for numbers in handled.values())
+    assert sum(kafka.offsets.values()) == len(records)
+
+
+def test_other_keys_go_on_while_one_waits() -> None:
+    """With concurrency a slow key does not stop others; what is after it is not committed."""
+    kafka = Kafka(message(0, key="slow"), *(message(n, key=f"k{n}") for n in range(1, 50)))
+    gate, others = threading.Event(), []
+
+    def handle(item: Decoded) -> None:
+        if item.event.data == 0:
+            assert gate.wait(20)
+            return
+        others.append(item.event.data)
+        if len(others) >= 30:
+            time.sleep(0.01)
+            offsets.append(dict(kafka.offsets))
+            gate.set()
+
+    offsets: list[Any] = []
+    counts = kafka.run(handle, concurrency=8)
+    assert counts.handled == 50
+    assert offsets[0] == {}
+    assert kafka.offsets == {("in", 0): 50}
+
+
+def test_sigterm_ends_within_the_bound() -> None:
+    """A handler that hangs delays the end by stop_timeout; its record and what follows are not committed."""
+    kafka = numbered(10)
+    release = threading.Event()
+
+    def handle(item: Decoded) -> None:
+        kafka.handle(item)
+        if item.event.data == 4:
+            os.kill(os.getpid(), signal.SIGTERM)
+            release.wait(20)
+
+    start = time.monotonic()
+    counts = kafka.events.run(handle, stop_timeout=0.5)
+    assert 0.3 < time.monotonic() - start < 3
+    release.set()
+    assert counts.handled == 4
+    assert kafka.offsets == {("in", 0): 4}
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    assert kafka.events.stopped
+
+
+def test_sigterm_lets_handlers_end_and_drops_tries() -> None:
+    """The record in work is done and committed; a record that waits for its next try is not."""
+    kafka = numbered(10)
+
+    def handle(item: Decoded) -> None:
+        if item.event.data == 4:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(0.2)
+        kafka.handle(item)
+
+    counts = kafka.events.run(handle, stop_timeout=20)
+    assert counts.handled == 5
+    assert kafka.offsets == {("in", 0): 5}
+    kafka.events = kafka.start()
+    threading.Timer(0.3, kafka.events.stop).start()
+    start = time.monotonic()
+    counts = kafka.events.run(Flaky(kafka, n6=99), tries=99, backoff=30, stop_timeout=20)
+    assert time.monotonic() - start < 10
+    assert counts == Handled(handled=1, retried=1)
+    assert kafka.offsets == {("in", 0): 6}
+
+
+def test_a_handler_of_signals_stays() -> None:
+    """A program that handles SIGTERM itself calls stop()."""
+    kafka = numbered(1)
+    mine = signal.signal(signal.SIGTERM, lambda *_: kafka.events.stop())
+    try:
+        during: list[Any] = []
+        kafka.run(lambda _: during.append(signal.getsignal(signal.SIGTERM)))
+        assert during == [signal.getsignal(signal.SIGTERM)] != [signal.SIG_DFL]
+    finally:
+        signal.signal(signal.SIGTERM, mine)
+
+
+def test_a_full_queue_serves_the_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While handlers are slow the client is polled, without records, and no more than a bound are read."""
+    monkeypatch.setattr("cloudevents_kafka.handling._QUEUED", 3)
+    monkeypatch.setattr("cloudevents_kafka.handling._PAUSE_AFTER", 0.02)
+    kafka = numbered(12)
+    polls: list[bool] = []
+    poll = kafka.events.consumer.poll
+
+    def counted(timeout: float = -1) -> Any:
+        polls.append(bool(kafka.events.consumer._paused))
+        return poll(timeout)
+
+    monkeypatch.setattr(kafka.events.consumer, "poll", counted)
+    counts = kafka.run(lambda item: time.sleep(0.15 if item.event.data == 0 else 0))
+    assert counts.handled == 12
+    assert True in polls
+    assert not kafka.events.consumer._paused
+
+
+def test_a_rebalance_forgets_what_was_in_work() -> None:
+    """Records that are read again are handled again, and offsets never go past one that is not done."""
+    kafka = Kafka(*(message(n, partition=n % 2) for n in range(10)))
+
+    def handle(item: Decoded) -> None:
+        kafka.handle(item)
+        if len(kafka.handled) == 3:
+            kafka.events.consumer.rebalance()
+
+    kafka.run(handle)
+    assert set(kafka.handled) == set(range(10))
+    assert kafka.offsets == {("in", 0): 5, ("in", 1): 5}
+
+
+@given(st.data())
+def test_offsets_are_before_each_record_that_is_not_done(data: st.DataObject) -> None:
+    """In any order of ends, the offset to commit is the first that is not done, and never goes back."""
+    size = data.draw(st.integers(1, 12))
+    items = [
+        Decoded(Event(id="1", source="/", type="t"), Record(topic="t", partition=0, offset=5 + n))
+        for n in range(size)
+    ]
+    progress, done, last, begun = Progress(), set(), 5, 0
+    order = data.draw(st.permutations(range(size)))
+    for number in order:
+        while begun <= number:
+            progress.begin(items[begun])
+            begun += 1
+        progress.end(items[number])
+        done.add(number)
+        expected = 5 + next((n for n in range(begun) if n not in done), begun)
+        places = progress.advance()
+        assert [place.offset for place in places] == ([expected] if expected > last else [])
+        last = expected
+        assert len(progress) == begun - len(done)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "expected"),
+    [
+        (
+            {"on_error": "ignore"},
+            TypeError,
+            "on_error must be 'fail', 'skip', a DeadLetters or a function, got 'ignore'",
+        ),
+        ({"tries": 0}, ValueError, "tries must be from 1"),
+        ({"backoff": -1}, ValueError, "backoff from 0"),
+        ({"concurrency": 0}, ValueError, "concurrency must be from 1"),
+        ({"stop_timeout": -1}, ValueError, "stop_timeout from 0"),
+    ],
+)
+def test_wrong_options_are_refused(options: Any, error: type[Exception], expected: str) -> None:
+    """Errors name the option, its rule and its value."""
+    with pytest.raises(error, match=expected):
+        numbered(1).events.run(print, **options)
+
+
+def test_a_consumer_that_fails_ends_the_run() -> None:
+    """What was done before is committed."""
+    from cloudevents_kafka import ConsumeError
+
+    kafka = numbered(5)
+
+    def handle(item: Decoded) -> None:
+        kafka.handle(item)
+        if item.event.data == 4:
+            kafka.events.consumer.fail_next("_FATAL")
+
+    with pytest.raises(ConsumeError):
+        kafka.events.run(handle)
+    assert kafka.offsets == {("in", 0): 5}
