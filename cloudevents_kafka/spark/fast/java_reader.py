@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _CATALOG: Final = "cloudevents_kafka"
 _SETTING: Final = f"spark.sql.catalog.{_CATALOG}"
 _JAR_SETTING: Final = f"{_SETTING}.jar"
+_READY: Final = f"spark.{_CATALOG}.ready"
 _CATALOG_CLASS: Final = "cloudevents_kafka.spark.Functions"
 _OTHER_JSON: Final = "+json"
 _RULE_NAMES: Final = {rule: name for name, rule in RULES.items()}
@@ -79,6 +80,11 @@ def few_sql(text: str, most_bytes: int) -> str:
     return f"{_CATALOG}.few({text}, {most_bytes})"
 
 
+def is_new_sql(kind: int, code: str, most: int) -> str:
+    """Return SQL for whether a code is new to a task among those of its kind; false after so many codes."""
+    return f"{_CATALOG}.is_new({kind}, {code}, {most})"
+
+
 def foreign_sql(headers: str) -> str:
     """Return SQL for the headers that are not of an event, null if there are none."""
     return f"{_CATALOG}.foreign({headers})"
@@ -96,7 +102,7 @@ def catalog_settings() -> dict[str, str]:
 def _has_function(spark: SparkSession) -> bool:
     """Return whether a session has the Java function; add it to a session that has not."""
     is_set = spark.conf.get(_SETTING, None) is not None
-    if is_set and spark in _ready:
+    if is_set and _is_ready(spark):
         return True
     is_local = hasattr(spark, "_jsparkSession")
     if not is_set and is_local and spark in _refused:
@@ -106,14 +112,40 @@ def _has_function(spark: SparkSession) -> bool:
             _add_function(spark, is_local=is_local)
         # Planned, not run: fails if the classes are missing.
         coalesce = coalesce_sql("NULL", "NULL", lenient=True)
-        _ = spark.sql(f"SELECT {coalesce}, {few_sql('NULL', 0)}, {foreign_sql('NULL')}").schema
+        _ = spark.sql(
+            f"SELECT {coalesce}, {few_sql('NULL', 0)}, {foreign_sql('NULL')}, {is_new_sql(0, '0', 0)}"
+        ).schema
     except _errors() as error:
         if not is_set:
             spark.conf.unset(_SETTING)
         _warn_once(spark, error)
         return False
-    _ready.add(spark)
+    _set_ready(spark)
     return True
+
+
+def _is_ready(spark: SparkSession) -> bool:
+    """Return whether a session is known to have the function.
+
+    Each batch of a stream has its own Python object for the same session of Java, which therefore has a
+    setting with its number; a session that is cloned from it has another number.
+    """
+    number = _session_number(spark)
+    return spark in _ready if number is None else spark.conf.get(_READY, None) == number
+
+
+def _set_ready(spark: SparkSession) -> None:
+    number = _session_number(spark)
+    if number is None:
+        _ready.add(spark)
+    else:
+        spark.conf.set(_READY, number)
+
+
+def _session_number(spark: SparkSession) -> str | None:
+    """Return a number of a session's object in Java, or None with Spark Connect."""
+    session: Any = getattr(spark, "_jsparkSession", None)
+    return None if session is None else str(session.hashCode())
 
 
 def _errors() -> tuple[type[Exception], ...]:

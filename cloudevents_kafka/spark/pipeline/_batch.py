@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from pyspark.sql import DataFrame, Observation
-from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
 from pyspark.storagelevel import StorageLevel
 
 from cloudevents_kafka.spark.fast.java_reader import reader_sql
@@ -28,12 +27,11 @@ from cloudevents_kafka.spark.pipeline._batch_rows import (
     Routes,
     Rows,
     all_counts,
-    all_labels,
+    found_by,
     quarantine_of,
 )
 from cloudevents_kafka.spark.pipeline._counts import BatchCounts, CountMismatch
 from cloudevents_kafka.spark.pipeline._driver_rows import DriverRows
-from cloudevents_kafka.spark.pipeline._observed import metrics
 from cloudevents_kafka.spark.pipeline._offsets import OffsetRange, OffsetRanges, iter_partitions
 from cloudevents_kafka.spark.pipeline._routes import EVENTS, QUARANTINE
 from cloudevents_kafka.spark.pipeline._tables import DateOf
@@ -214,9 +212,10 @@ def _kept(rows: DataFrame) -> Iterator[DataFrame]:
 def _counted(decoded: DataFrame, rows: Rows) -> Iterator[DecodedRows]:
     """Yield rows of events and errors, kept within this block, and their counts."""
     observation = Observation()
-    total = F.count(F.lit(1)).alias("records")
-    with _kept(decoded.observe(observation, total, *metrics(rows.offsets, all_labels(rows)))) as kept:
-        yield _CountedRows(rows.events(kept), quarantine_of(kept), all_counts(observation.get, rows))
+    counting = rows.counting(others=True)
+    observed = decoded.selectExpr("*", *counting.columns).observe(observation, counting.counts())
+    with _kept(observed.drop(*counting.names)) as kept:
+        yield _CountedRows(rows.events(kept), quarantine_of(kept), all_counts(found_by(observation), rows))
 
 
 def _run(rows: DataFrame) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final, Protocol
 
-from pyspark.sql import Column, DataFrame, Observation
+import msgspec
+from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
 
 from cloudevents_kafka.spark._columns import PREFIX
@@ -16,9 +17,9 @@ from cloudevents_kafka.spark.fast.java_reader import few_sql, reader_sql
 from cloudevents_kafka.spark.pipeline._counts import BatchCounts
 from cloudevents_kafka.spark.pipeline._errors import PipelineFailed
 from cloudevents_kafka.spark.pipeline._observed import (
+    Counting,
     Labels,
     label_counts,
-    metrics,
     partition_counts,
     rule_counts,
 )
@@ -30,7 +31,7 @@ from cloudevents_kafka.spark.pipeline._tables import (
     TOLERATED,
     DateOf,
     error_rule,
-    select_events,
+    event_columns,
     select_quarantine,
     table_of,
     tolerated_rules,
@@ -47,7 +48,10 @@ PACKED: Final = (
 """The type of a row that is kept as JSON."""
 
 _PACKED_ERROR: Final = f"{PACKED}, error {error_schema().simpleString()}"
-_RECORD: Final = "topic, partition, offset, unix_micros(timestamp) AS micros, key, value, headers"
+_KAFKA: Final = [f"`{name}`" for name in KAFKA_COLUMNS]
+_RECORD: Final = ", ".join(
+    f"unix_micros({column}) AS micros" if column == "`timestamp`" else column for column in _KAFKA
+)
 Routes = Mapping[str, str]
 """Tables by patterns of types."""
 
@@ -84,23 +88,24 @@ class Rows:
         return decode_events(records, keep=KAFKA_COLUMNS, lenient=self.lenient)
 
     def events(self, decoded: DataFrame) -> DataFrame:
-        return self.select(decoded.where(F.col("error").isNull()))
+        return decoded.where("error IS NULL").selectExpr(*self.columns())
 
-    def select(self, events: DataFrame, *also: str, by_java: bool = False) -> DataFrame:
-        """Return the columns of the table, and others after them; ``by_java`` uses the Java functions."""
-        return select_events(
-            events, self.date_of, lenient=self.lenient, routes=self.routes, also=also, by_java=by_java
-        )
+    def columns(self, event: str = "", *, by_java: bool = False) -> list[str]:
+        """Return SQL for the columns of the table of events; see `event_columns`."""
+        return event_columns(event, self.date_of, lenient=self.lenient, routes=self.routes, by_java=by_java)
 
-    def labels(self, is_event: Column) -> dict[str, Labels]:
-        """Return the labels by which events are counted."""
-        labels = {"event": Labels(is_event, F.col("type"), F.col("mode"))}
+    def counting(self, event: str = "", *, by_java: bool = False, others: bool = False) -> Counting:
+        """Return how rows are counted; ``others`` is whether records that are not events have an error."""
+        is_event, type_ = f"{event}id IS NOT NULL", f"{event}`type`"
+        labels = {"event": Labels(is_event, type_, f"{event}mode")}
         if self.lenient:
-            tolerated = F.col(TOLERATED)
-            labels[TOLERATED] = Labels(tolerated.isNotNull(), *tolerated_rules(tolerated))
+            tolerated = event + TOLERATED
+            labels[TOLERATED] = Labels(f"{tolerated} IS NOT NULL", *tolerated_rules(tolerated))
         if self.routes:
-            labels["table"] = Labels(is_event, F.lit(""), table_of(F.col("type"), self.routes))
-        return labels
+            labels["table"] = Labels(is_event, "''", table_of(type_, self.routes))
+        if others:
+            labels["error"] = Labels("error IS NOT NULL", "error.verdict", error_rule())
+        return Counting(self.offsets, labels, by_java=by_java)
 
 
 class Reading:
@@ -116,23 +121,25 @@ class Reading:
         self.spark = records.sparkSession
         self._rows = rows
         self._records = records
-        self._read = _read_in_java(records, sql)
+        self._read = records.selectExpr(f"{sql} AS {_READ}", *_KAFKA)
         self._observation = Observation()
+        left = few_sql(f"CASE WHEN {_READ} IS NULL THEN to_json(struct({_RECORD})) END", _MOST_BYTES)
+        counting = rows.counting(f"{_READ}.", by_java=True)
         # The columns of the table are selected first: value and headers are not copied for the counts.
-        read = self._read.select(f"{_READ}.*", *map(F.col, KAFKA_COLUMNS), _LEFT)
-        event = F.col("id")
-        observed = rows.select(read, _LEFT, by_java=True).observe(
-            self._observation,
-            F.count(F.lit(1)).alias("records"),
-            F.count(event).alias("events"),
-            F.to_json(F.collect_list(_LEFT)).alias("left"),
-            *metrics(rows.offsets, rows.labels(event.isNotNull())),
+        table = rows.columns(f"{_READ}.", by_java=True)
+        counted = self._read.selectExpr(*table, f"{left} AS {_LEFT}", *counting.columns)
+        observed = counted.observe(
+            self._observation, counting.counts("count(id) AS events", f"collect_list({_LEFT}) AS left")
         )
-        self.events = observed.where(event.isNotNull()).drop(_LEFT)
+        self.events = observed.where("id IS NOT NULL").drop(_LEFT, *counting.names)
+
+    @cached_property
+    def _found(self) -> dict[str, Any]:
+        return found_by(self._observation)
 
     def counts(self) -> BatchCounts:
         """Return the counts, after the events were read; all other records are left."""
-        found = self._observation.get
+        found = self._found
         return BatchCounts(
             read=found["records"],
             events=found["events"],
@@ -143,15 +150,14 @@ class Reading:
 
     def packed(self) -> list[str]:
         """Return the records that Java leaves, in JSON of `PACKED`: not all if they are too large."""
-        packed: list[str] = json.loads(self._observation.get["left"])
+        packed: list[str] = self._found["left"]
         return packed
 
     def rest(self, packed: list[str] | None) -> DataFrame:
         """Return the records that Java leaves, decoded in Python; they are read again if they are None."""
         if packed is not None:
             return self._rows.decode(_unpack(self._records, packed))
-        read_again = self._read.where(F.col(_READ).isNull())
-        return self._rows.decode(read_again.select(*KAFKA_COLUMNS))
+        return self._rows.decode(self._read.where(f"{_READ} IS NULL").selectExpr(*_KAFKA))
 
 
 class Decoding:
@@ -162,22 +168,26 @@ class Decoding:
         self._decoded = decoded
         self._observation = Observation()
         text = f"CASE WHEN error IS NOT NULL THEN to_json(struct({_RECORD}, error)) END"
-        packed = decoded.selectExpr("*", f"{few_sql(text, _MOST_BYTES)} AS {_LEFT}")
-        observed = rows.select(packed, "error", _LEFT, by_java=True).observe(
-            self._observation,
-            F.count(F.lit(1)).alias("records"),
-            F.to_json(F.collect_list(_LEFT)).alias("left"),
-            *metrics(rows.offsets, all_labels(rows)),
+        counting = rows.counting(by_java=True, others=True)
+        counted = decoded.selectExpr(
+            *rows.columns(by_java=True),
+            f"{few_sql(text, _MOST_BYTES)} AS {_LEFT}",
+            *counting.columns,
         )
-        self.events = observed.where(F.col("error").isNull()).drop("error", _LEFT)
+        observed = counted.observe(self._observation, counting.counts(f"collect_list({_LEFT}) AS left"))
+        self.events = observed.where("id IS NOT NULL").drop(_LEFT, *counting.names)
+
+    @cached_property
+    def _found(self) -> dict[str, Any]:
+        return found_by(self._observation)
 
     def counts(self) -> BatchCounts:
         """Return the counts, after the events were read."""
-        return all_counts(self._observation.get, self._rows)
+        return all_counts(self._found, self._rows)
 
     def quarantine(self, number: int) -> DataFrame:
         """Return the rows of the quarantine, of which there are so many."""
-        packed = json.loads(self._observation.get["left"])
+        packed = self._found["left"]
         if len(packed) < number:
             return quarantine_of(self._decoded)
         texts = self._decoded.sparkSession.createDataFrame([(text,) for text in packed], "text string")
@@ -186,11 +196,12 @@ class Decoding:
         return select_quarantine(rows)
 
 
-def all_labels(rows: Rows) -> dict[str, Labels]:
-    """Return the labels by which events and other records are counted."""
-    is_event = F.col("error").isNull()
-    errors = Labels(~is_event, F.col("error.verdict"), error_rule())
-    return {**rows.labels(is_event), "error": errors}
+def found_by(observation: Observation) -> dict[str, Any]:
+    """Return the counts that were observed, after the rows were read."""
+    java = getattr(observation, "_jo", None)  # `get` makes several times as many calls of Java
+    text = observation.get["counts"] if java is None else java.getAsJava().get("counts")
+    found: dict[str, Any] = msgspec.json.decode(text)
+    return found
 
 
 def all_counts(found: Mapping[str, Any], rows: Rows) -> BatchCounts:
@@ -207,34 +218,27 @@ def all_counts(found: Mapping[str, Any], rows: Rows) -> BatchCounts:
 
 
 def quarantine_of(decoded: DataFrame) -> DataFrame:
-    return select_quarantine(decoded.where(F.col("error").isNotNull()))
+    return select_quarantine(decoded.where("error IS NOT NULL"))
 
 
 def _other_counts(found: Mapping[str, Any]) -> dict[str, Any]:
     """Return the counts of what was read leniently, and by table, if they were observed."""
     counts: dict[str, Any] = {}
-    if f"{TOLERATED}_counts" in found:
+    if f"{TOLERATED}_names" in found:
         by_label = label_counts(found, TOLERATED)
         rules = rule_counts(by_label, MOST_RULES)
         counts |= {"tolerated": _total(by_label), "by_tolerated": rules}
-    if "table_counts" in found:
+    if "table_names" in found:
         tables = next(iter(label_counts(found, "table").values()), {})
         counts["routed"] = {name: tables[name] for name in sorted(tables) if name != EVENTS}
     return counts
-
-
-def _read_in_java(records: DataFrame, sql: str) -> DataFrame:
-    """Return the Kafka columns, the events that Java reads, and the text of some rows that it leaves."""
-    read = records.selectExpr(f"{sql} AS {_READ}", *KAFKA_COLUMNS)
-    left = few_sql(f"CASE WHEN {_READ} IS NULL THEN to_json(struct({_RECORD})) END", _MOST_BYTES)
-    return read.selectExpr(_READ, f"{left} AS {_LEFT}", *KAFKA_COLUMNS)
 
 
 def _unpack(records: DataFrame, packed: list[str]) -> DataFrame:
     """Return the rows in texts that `_read_in_java` made."""
     texts = records.sparkSession.createDataFrame([(text,) for text in packed], "text string").coalesce(1)
     row = texts.select(F.from_json("text", PACKED, FROM_JSON).alias("row")).select("row.*")
-    return row.withColumn("timestamp", F.timestamp_micros("micros")).select(*KAFKA_COLUMNS)
+    return row.withColumn("timestamp", F.timestamp_micros("micros")).selectExpr(*_KAFKA)
 
 
 def _total(counts: Mapping[str, Mapping[str, Any]]) -> int:

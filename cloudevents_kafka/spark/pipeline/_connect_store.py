@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final, TypeVar
 from urllib.parse import unquote
 
@@ -100,7 +100,7 @@ class ConnectStore(Store):
     def rename(self, path: str, to: str) -> None:
         raise NotImplementedError("Spark Connect cannot rename files")
 
-    def sync(self, path: str) -> None:
+    def sync(self, paths: Iterable[str]) -> None:
         """Do nothing."""
 
     def remove(self, path: str) -> None:

@@ -62,7 +62,7 @@ class DriverRows:
     @cached_property
     def events(self) -> DataFrame:
         """The rows of events, with the columns of their table."""
-        return self._rows.select(self._frame(self._events))
+        return self._frame(self._events).selectExpr(*self._rows.columns())
 
     @cached_property
     def quarantine(self) -> DataFrame:
@@ -83,10 +83,10 @@ class DriverRows:
             F.from_json("record", PACKED, FROM_JSON).alias("record"),
             F.from_json("event", wire_schema(lenient=lenient), FROM_JSON).alias("event"),
         )
-        fields = {name: f"event.{name}" for name in event_schema(lenient=lenient).names}
-        fields |= {name: f"record.{name}" for name in KAFKA_COLUMNS}
-        fields |= {"time": "timestamp_micros(event.time)", "timestamp": "timestamp_micros(record.micros)"}
-        return frame.selectExpr(*(f"{value} AS {name}" for name, value in fields.items()))
+        fields = {name: f"event.`{name}`" for name in event_schema(lenient=lenient).names}
+        fields |= {name: f"record.`{name}`" for name in KAFKA_COLUMNS}
+        fields |= {"time": "timestamp_micros(event.`time`)", "timestamp": "timestamp_micros(record.micros)"}
+        return frame.selectExpr(*(f"{value} AS `{name}`" for name, value in fields.items()))
 
 
 def _decode(text: str, *, lenient: bool) -> _Row:

@@ -21,7 +21,12 @@ from cloudevents_kafka.spark.pipeline._lander import BatchLander
 from cloudevents_kafka.spark.pipeline._landing import Landing
 from cloudevents_kafka.spark.pipeline._manifests import BatchManifest
 from cloudevents_kafka.spark.pipeline._options import PipelineOptions
-from cloudevents_kafka.spark.pipeline._reports import BatchProgress, Summary, batch_progress
+from cloudevents_kafka.spark.pipeline._reports import (
+    BatchProgress,
+    Summary,
+    batch_progress,
+    recent_progress,
+)
 from cloudevents_kafka.spark.pipeline._stores import open_store
 from cloudevents_kafka.spark.pipeline._topics import KafkaAdmin, TopicAdmin, TopicChanged, TopicMonitor
 
@@ -205,10 +210,11 @@ class Job:
         """Report warnings, and batches that have landed as soon as Spark has reported them."""
         while self._warnings:
             self._warn(self._warnings.pop(0))
-        for progress in self.query.recentProgress if self._unreported else ():
-            counts = self._unreported.pop(progress["batchId"], None)
-            if counts is not None:
-                self._report(batch_progress(progress, counts))
+        if numbers := sorted(self._unreported):
+            reports = recent_progress(self.query, numbers[0])
+            for number in numbers:
+                if number in reports:
+                    self._report(batch_progress(reports[number], self._unreported.pop(number)))
         while last and self._unreported:
             number = min(self._unreported)
             self._report(BatchProgress(number=number, counts=self._unreported.pop(number)))

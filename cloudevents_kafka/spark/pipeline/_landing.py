@@ -265,8 +265,7 @@ class Landing:
         if self._first_batch:
             self._check_unused(files, number)
             self._first_batch = False
-        for file in files:
-            self.store.sync(f"{staging}/{file}")
+        self.store.sync(f"{staging}/{file}" for file in files)
         return files
 
     def _check_tables(self) -> None:

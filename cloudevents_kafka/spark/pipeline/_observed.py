@@ -6,7 +6,6 @@ histograms in JSON, which are exact while they have as many bins as there are va
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -17,11 +16,13 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
 
 from cloudevents_kafka.primitives.bounded import MAX_KEY_LENGTH
+from cloudevents_kafka.spark._columns import PREFIX
+from cloudevents_kafka.spark.fast.java_reader import is_new_sql
 from cloudevents_kafka.spark.pipeline._counts import OTHERS, CountMismatch, PartitionCounts
 from cloudevents_kafka.spark.pipeline._offsets import OffsetRanges, format_ranges, iter_partitions
 
 _MAX_LABELS: Final = 10_000
-_MOST_COLUMNS: Final = 16  # one for each partition; more partitions are a histogram
+_PLACE: Final = PREFIX + "place"
 # The names and values in the rules of what lenient reading accepts.
 _NAMES: Final = re.compile(
     r"^(was read as|was ignored:|is required with|must be a string if datacontenttype is) .*"
@@ -32,45 +33,64 @@ _HASH_BITS: Final = 48  # a double has 53
 
 @dataclass(frozen=True)
 class Labels:
-    """The rows that are counted by two labels, which are columns of text."""
+    """The rows that are counted by two labels, texts, all in SQL."""
 
-    counted: Column
-    outer: Column
-    inner: Column
+    counted: str
+    outer: str
+    inner: str
 
 
-def metrics(offsets: OffsetRanges, labels: Mapping[str, Labels]) -> list[Column]:
-    """Return the aggregates of records with these offsets: by partition, and by each kind of labels."""
-    number = _partition_number(offsets)
-    partitions = max(2, sum(1 for _ in iter_partitions(offsets)))
-    columns = [F.count_if(number.isNull()).alias("outside")]
-    if partitions <= _MOST_COLUMNS:
-        columns += [F.count_if(number == place).alias(f"partition_{place}") for place in range(partitions)]
-    else:
-        columns.append(_bins(number, partitions).alias("partitions"))
-    for kind, of in labels.items():
-        code = F.xxhash64(of.outer, of.inner).bitwiseAND(F.lit((1 << _HASH_BITS) - 1))
-        outer = F.substring(of.outer, 1, MAX_KEY_LENGTH).alias("outer")
-        label = F.struct(code.alias("code"), outer, of.inner.alias("inner"))
-        columns += [
-            _bins(F.when(of.counted, code), _MAX_LABELS).alias(f"{kind}_counts"),
-            F.to_json(F.collect_set(F.when(of.counted, label))).alias(f"{kind}_names"),
+class Counting:
+    """How rows with these offsets are counted: by partition, and by each kind of labels.
+
+    `columns` are added to the rows, in SQL, since Spark compiles them; `counts` is one aggregate of these,
+    as each aggregate that is observed is interpreted for each row.
+    """
+
+    def __init__(self, offsets: OffsetRanges, labels: Mapping[str, Labels], *, by_java: bool) -> None:
+        """``by_java`` is whether the session has the Java functions."""
+        columns = {_PLACE: _partition_number(offsets)}
+        self._aggregates = [
+            "count(1) AS records",
+            f"{_bins(_PLACE, 1 + sum(1 for _ in iter_partitions(offsets)))} AS places",
         ]
-    return columns
+        for number, (kind, of) in enumerate(labels.items()):
+            code = (
+                f"CASE WHEN {of.counted} THEN xxhash64({of.outer}, {of.inner}) & {(1 << _HASH_BITS) - 1}L END"
+            )
+            is_named = is_new_sql(number, code, _MAX_LABELS + 1) if by_java else of.counted
+            outer = f"substring({of.outer}, 1, {MAX_KEY_LENGTH})"
+            label = f"struct({code} AS code, {outer} AS outer, {of.inner} AS inner)"
+            counts, names = f"{PREFIX}{kind}_counts", f"{PREFIX}{kind}_names"
+            columns |= {counts: code, names: f"CASE WHEN {is_named} THEN {label} END"}
+            self._aggregates += [
+                f"{_bins(counts, _MAX_LABELS)} AS {kind}_counts",
+                f"collect_set({names}) AS {kind}_names",
+            ]
+        self.names = tuple(columns)
+        self.columns = [f"{value} AS {name}" for name, value in columns.items()]
+
+    def counts(self, *also: str) -> Column:
+        """Return the aggregate, whose value is JSON; ``also`` are other aggregates in SQL, with names."""
+        return F.expr(f"to_json(struct({', '.join((*self._aggregates, *also))})) AS counts")
 
 
-def _bins(number: Column, bins: int) -> Column:
-    return F.to_json(F.histogram_numeric(number.cast("double"), F.lit(bins)))
+def _bins(number: str, bins: int) -> str:
+    return f"histogram_numeric(CAST({number} AS DOUBLE), {max(2, bins)})"
 
 
-def _partition_number(offsets: OffsetRanges) -> Column:
-    """Return the place of a record's partition in the offsets, null if its offset is not among them."""
-    found = "CAST(NULL AS INT)"
+def _partition_number(offsets: OffsetRanges) -> str:
+    """Return SQL for the place of a record's partition in the offsets, -1 if its offset is not among them.
+
+    The numbers are in arrays, which are not a part of the code that Spark compiles: it is the same for
+    each batch, and compiled once.
+    """
+    found = "-1"
     for topic, numbers in _numbers(offsets).items():
         size = max(numbers) + 1
         ranges = [offsets[topic].get(str(partition)) for partition in range(size)]
         starts, ends, places = (
-            f"array({', '.join(map(str, values))})[partition]"
+            f"array({', '.join(map(str, values))})[`partition`]"
             for values in (
                 [f"{0 if range_ is None else range_.start}L" for range_ in ranges],
                 [f"{0 if range_ is None else range_.end}L" for range_ in ranges],
@@ -78,9 +98,11 @@ def _partition_number(offsets: OffsetRanges) -> Column:
             )
         )
         # Kafka allows no character in a topic's name that SQL would escape.
-        is_within = f"topic = '{topic}' AND partition < {size} AND offset >= {starts} AND offset < {ends}"
+        is_within = (
+            f"`topic` = '{topic}' AND `partition` < {size} AND `offset` >= {starts} AND `offset` < {ends}"
+        )
         found = f"CASE WHEN {is_within} THEN {places} ELSE {found} END"
-    return F.expr(found)  # one call of Java, instead of one for each number
+    return found
 
 
 def _numbers(offsets: OffsetRanges) -> dict[str, dict[int, int]]:
@@ -95,16 +117,16 @@ def partition_counts(
     observed: Mapping[str, Any], offsets: OffsetRanges
 ) -> dict[str, dict[str, PartitionCounts]]:
     """Return the counts by topic and partition; raise `CountMismatch` if other records were read."""
-    if observed["outside"]:
+    bins = _bin_counts(observed, "places")
+    if bins[-1]:
         raise CountMismatch(
-            f"the batch was to land {format_ranges(offsets)}, but {observed['outside']:,} other records "
+            f"the batch was to land {format_ranges(offsets)}, but {bins[-1]:,} other records "
             "were read: the checkpoint was changed while it is in use. "
             "Start again; if that does not help, land into a fresh folder with a fresh checkpoint"
         )
-    bins = _parse(observed["partitions"]) if "partitions" in observed else Counter[int]()
     counts: dict[str, dict[str, PartitionCounts]] = {}
     for number, (topic, partition, range_) in enumerate(iter_partitions(offsets)):
-        records = observed.get(f"partition_{number}", bins[number])
+        records = bins[number]
         if records > range_.end - range_.start:
             raise CountMismatch(
                 f"{topic}[{partition}]@{range_.start} to {range_.end - 1} must have at most "
@@ -116,8 +138,8 @@ def partition_counts(
 
 def label_counts(observed: Mapping[str, Any], kind: str) -> dict[str, dict[str, int]]:
     """Return the counts by outer and inner label; `OTHERS` has all if they are too many."""
-    bins = _parse(observed[f"{kind}_counts"])
-    names = json.loads(observed[f"{kind}_names"] or "[]")
+    bins = _bin_counts(observed, f"{kind}_counts")
+    names = observed[f"{kind}_names"]
     if len(names) > _MAX_LABELS:
         return {OTHERS: {OTHERS: sum(bins.values())}}
     counts: dict[str, dict[str, int]] = {}
@@ -148,9 +170,9 @@ def _pair(clauses: list[str], rules: list[str], most: int) -> Iterable[tuple[str
     return dict.fromkeys(pairs if len(pairs) <= most else [*pairs[:most], (OTHERS, OTHERS)])
 
 
-def _parse(text: str | None) -> Counter[int]:
+def _bin_counts(observed: Mapping[str, Any], name: str) -> Counter[int]:
     """Return the counts in a histogram, which may have several bins for one number."""
     counts: Counter[int] = Counter()
-    for bin_ in json.loads(text or "[]"):
+    for bin_ in observed.get(name, ()):
         counts[round(bin_["x"])] += round(bin_["y"])
     return counts

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.primitives.text_table import format_table
 from cloudevents_kafka.spark.pipeline._counts import BatchCounts
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
 
 
 class BatchProgress(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,8 +40,24 @@ class BatchProgress(msgspec.Struct, frozen=True, kw_only=True):
         return ", ".join(parts)
 
 
+def recent_progress(query: StreamingQuery, first: int) -> dict[int, Mapping[str, Any]]:
+    """Return what Spark has reported of the batches from a number on, by their numbers.
+
+    PySpark copies all reports field by field, in a thousand calls of Java; here each new one is one text.
+    """
+    java: Any = getattr(query, "_jsq", None)  # not with Spark Connect
+    reports: Any = query.recentProgress if java is None else java.recentProgress()
+    found: dict[int, Mapping[str, Any]] = {}
+    for report in reversed(reports):
+        progress = report if java is None else msgspec.json.decode(report.json())
+        if progress["batchId"] < first:
+            break
+        found.setdefault(progress["batchId"], progress)
+    return found
+
+
 def batch_progress(progress: Mapping[str, Any], counts: BatchCounts) -> BatchProgress:
-    """Return the progress of a batch, from its counts and Spark's ``recentProgress``."""
+    """Return the progress of a batch, from its counts and Spark's report."""
     return BatchProgress(
         number=progress["batchId"],
         counts=counts,
@@ -48,14 +67,16 @@ def batch_progress(progress: Mapping[str, Any], counts: BatchCounts) -> BatchPro
 
 
 def _lag(source: Mapping[str, Any]) -> int:
-    latest, end = _offsets(source["latestOffset"]), _offsets(source["endOffset"])
+    latest, end = _offsets(source.get("latestOffset")), _offsets(source.get("endOffset"))
     return sum(max(0, offset - end.get(partition, 0)) for partition, offset in latest.items())
 
 
-def _offsets(text: str) -> dict[tuple[str, str], int]:
-    """Return offsets by topic and partition from Spark's JSON, empty before Spark has any."""
+def _offsets(value: Any) -> dict[tuple[str, str], int]:
+    """Return offsets by topic and partition from Spark's JSON or its value, empty before Spark has any."""
     try:
-        topics = msgspec.json.decode(text, type=dict[str, dict[str, int]])
+        if isinstance(value, str):
+            value = msgspec.json.decode(value)
+        topics = msgspec.convert(value, dict[str, dict[str, int]])
     except msgspec.MsgspecError:
         return {}
     return {

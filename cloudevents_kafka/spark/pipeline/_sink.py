@@ -32,20 +32,12 @@ KEEP_HOURS: Final = 168.0
 _MAX_OFFSETS_TEXT: Final = 2000
 # Spark's default, INT96, has no time zone, and other readers decode it as nanoseconds, which range
 # from 1677 to 2262; its dates before 1582 may be in the Julian calendar.
-_EXACT_TIMES: Final = {
+_WRITE_SETTINGS: Final = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
     "spark.sql.parquet.writeLegacyFormat": "false",
 }
-# Values that nearly always differ: Parquet would look each up in a dictionary, in vain.
-_DISTINCT: Final = ("id", "time_text", "data", "offset")
-_FAST: Final = {
-    # As many dates are written at once; with more, or with 0, Spark sorts the rows by date first.
-    "spark.sql.maxConcurrentOutputFileWriters": "8",
-    **{f"parquet.enable.dictionary#{column}": "false" for column in _DISTINCT},
-}
-_WRITE_SETTINGS: Final = {**_EXACT_TIMES, **_FAST}
 
 
 class WrongTable(CloudEventsKafkaError):
@@ -206,7 +198,7 @@ def fill_columns(rows: DataFrame, existing: StructType) -> DataFrame:
 
 @contextmanager
 def write_settings(spark: SparkSession) -> Iterator[None]:
-    """Yield with the session set to write Parquet fast, and so that all readers interpret it the same."""
+    """Yield with the session set to write Parquet that all readers interpret the same."""
     before = {name: spark.conf.get(name, None) for name in _WRITE_SETTINGS}
     try:
         for name, value in _WRITE_SETTINGS.items():

@@ -10,9 +10,9 @@ import errno
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import unquote, urlsplit
 
@@ -68,8 +68,8 @@ class Store(Protocol):
     def rename(self, path: str, to: str) -> None:
         """Move a file, and create the folders of its new path."""
 
-    def sync(self, path: str) -> None:
-        """Make a file survive a power failure."""
+    def sync(self, paths: Iterable[str]) -> None:
+        """Make files survive a power failure."""
 
     def remove(self, path: str) -> None:
         """Delete a file or a whole folder, if it exists."""
@@ -169,14 +169,15 @@ class LocalStore(Store):
             (self._root / path).rename(final)
             _fsync(final.parent)
 
-    def sync(self, path: str) -> None:
-        file = self._root / path
-        with self._explained("write", path):
-            _fsync(file)
-            for folder in file.parents:
-                _fsync(folder)
-                if folder == self._root:
-                    break
+    def sync(self, paths: Iterable[str]) -> None:
+        folders: set[str] = set()
+        for path in paths:
+            with self._explained("write", path):
+                _fsync(self._root / path)
+            folders.update(map(str, PurePosixPath(path).parents))
+        for folder in sorted(folders, reverse=True):  # those in others first
+            with self._explained("write", folder):
+                _fsync(self._root / folder)
 
     def remove(self, path: str) -> None:
         target = self._root / path
@@ -307,7 +308,7 @@ class HadoopStore(Store):
         with _hadoop_explained("delete", self.url(path)):
             self._fs.delete(self._path(path), True)
 
-    def sync(self, path: str) -> None:
+    def sync(self, paths: Iterable[str]) -> None:
         """Do nothing."""
 
     def lock(self) -> None:

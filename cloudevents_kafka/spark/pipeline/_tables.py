@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import reduce
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
@@ -37,12 +37,12 @@ _RULE: Final = (
 
 MOST_RULES: Final = 8  # of one event that are counted one by one
 _LONGEST_RULES: Final = 512  # the names in them are untrusted input
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_. -]*")
 
 
-def utc_date(time: Column) -> Column:
-    """Return the UTC date of a timestamp, independent of the session's time zone."""
-    days = F.floor(F.unix_seconds(time) / F.lit(_SECONDS_PER_DAY))
-    return F.date_from_unix_date(days.cast("int"))
+def utc_date(time: str) -> str:
+    """Return SQL for the UTC date of a timestamp, independent of the session's time zone."""
+    return f"date_from_unix_date(CAST(floor(unix_seconds({time}) / {_SECONDS_PER_DAY}) AS INT))"
 
 
 def date_column(date_of: DateOf) -> str:
@@ -61,72 +61,72 @@ def filter_offsets(records: DataFrame, offsets: OffsetRanges) -> DataFrame:
     return records.where(reduce(Column.__or__, conditions))
 
 
-def table_of(type_: Column, routes: Mapping[str, str]) -> Column:
-    """Return the name of the table for events of a type: of the first pattern that matches."""
-    found: Any = F  # the first `when` is a function, the others are methods
-    for pattern, table in routes.items():
-        found = found.when(_matches(type_, pattern), F.lit(table))
-    column: Column = found.otherwise(F.lit(EVENTS))
-    return column
+def table_of(type_: str, routes: Mapping[str, str]) -> str:
+    """Return SQL for the name of the table for events of a type: of the first pattern that matches."""
+    cases = (f"WHEN {_matches(type_, pattern)} THEN {literal(table)}" for pattern, table in routes.items())
+    return f"CASE {' '.join(cases)} ELSE {literal(EVENTS)} END"
 
 
-def _matches(type_: Column, pattern: str) -> Column:
+def _matches(type_: str, pattern: str) -> str:
     if "*" not in pattern:
-        return type_ == pattern
+        return f"{type_} = {literal(pattern)}"
     if pattern.index("*") == len(pattern) - 1:
-        return type_.startswith(pattern[:-1])
-    return type_.rlike(route_regex(pattern))
+        return f"startswith({type_}, {literal(pattern[:-1])})"
+    return f"{type_} RLIKE {literal(route_regex(pattern))}"
 
 
-def select_events(
-    records: DataFrame,
+def literal(text: str) -> str:
+    """Return SQL for a text, independent of how the session reads backslashes in literals."""
+    if _PLAIN.fullmatch(text):
+        return f"'{text}'"
+    return f"CAST(X'{text.encode().hex()}' AS STRING)"
+
+
+def event_columns(
+    event: str,
     date_of: DateOf,
     *,
     lenient: bool = False,
     routes: Mapping[str, str] | None = None,
-    also: Sequence[str] = (),
     by_java: bool = False,
-) -> DataFrame:
-    """Return the columns of events; the last is that of their folders.
+) -> list[str]:
+    """Return SQL for the columns of events; the last is that of their folders.
 
-    ``records`` are events with all Kafka columns. An event keeps its foreign headers only. If they were
-    read leniently, what was tolerated is the last column but one. With ``routes`` the first is `TABLE`.
-    Columns of ``also`` come after all. ``by_java`` is whether the session has the Java functions.
+    They are selected from rows with all Kafka columns and those of events, whose names have the prefix
+    ``event``, such as ``read.``. An event keeps its foreign headers only. If they were read leniently, what
+    was tolerated is the last column but one. With ``routes`` the first is `TABLE`. ``by_java`` is whether the
+    session has the Java functions.
     """
-    stamp = F.coalesce("time", "timestamp") if date_of == "time" else F.col("timestamp")
-    table = [table_of(F.col("type"), routes).alias(TABLE)] if routes else []
-    return records.select(
-        *table,
-        *EVENT_COLUMNS,
-        *RECORD_COLUMNS,
-        (F.expr(foreign_sql("headers")) if by_java else _foreign(F.col("headers"))).alias("headers"),
-        *([TOLERATED] if lenient else []),
-        utc_date(stamp).alias(date_column(date_of)),
-        *also,
-    )
+    stamp = f"coalesce({event}`time`, `timestamp`)" if date_of == "time" else "`timestamp`"
+    names = (*EVENT_COLUMNS, *([TOLERATED] if lenient else []))
+    of_event = {name: f"{event}`{name}`" for name in names}
+    columns = {TABLE: table_of(of_event["type"], routes)} if routes else {}
+    columns |= {name: of_event[name] for name in EVENT_COLUMNS}
+    columns |= {name: f"`{name}`" for name in RECORD_COLUMNS}
+    columns["headers"] = (foreign_sql if by_java else _foreign)("`headers`")
+    columns |= {name: of_event[name] for name in names[len(EVENT_COLUMNS) :]}
+    columns[date_column(date_of)] = utc_date(stamp)
+    return [f"{value} AS `{name}`" for name, value in columns.items()]
 
 
-def _foreign(headers: Column) -> Column:
-    """Return the headers that are not of an event, or null if there are none."""
-    foreign = F.filter(headers, lambda header: ~_is_event_header(header["key"]))
-    return F.when(F.size(foreign) > 0, foreign)
-
-
-def _is_event_header(name: Column) -> Column:
-    return name.startswith("ce_") | (name == "content-type")
+def _foreign(headers: str) -> str:
+    """Return SQL for the headers that are not of an event, or null if there are none."""
+    is_event = "startswith(header.key, 'ce_') OR header.key = 'content-type'"
+    found = f"filter({headers}, header -> NOT ({is_event}))"
+    return f"CASE WHEN size({found}) > 0 THEN {found} END"
 
 
 def select_quarantine(records: DataFrame) -> DataFrame:
     """Return the columns of records that are not events: unchanged, with their errors."""
-    return records.select(
-        "error", *RECORD_COLUMNS, "value", "headers", utc_date(F.col("timestamp")).alias(RECORD_DATE)
-    )
+    columns = ("error", *RECORD_COLUMNS, "value", "headers")
+    date = f"{utc_date('`timestamp`')} AS `{RECORD_DATE}`"
+    return records.selectExpr(*(f"`{name}`" for name in columns), date)
 
 
-def error_rule() -> Column:
-    """Return the rule and the clause of the column ``error``, without the value that breaks it."""
-    rule = F.regexp_extract("error.reason", _RULE, 1)
-    return F.concat_ws(" ", rule, F.concat(F.lit("["), F.col("error.clause"), F.lit("]")))
+def error_rule() -> str:
+    """Return SQL for the rule and the clause of the column ``error``, without the value that breaks it."""
+    rule = f"regexp_extract(error.reason, {literal(_RULE)}, 1)"
+    return f"concat_ws(' ', {rule}, concat('[', error.clause, ']'))"
 
 
 def rule_of_error(error: Mapping[str, str | None]) -> str:
@@ -136,14 +136,17 @@ def rule_of_error(error: Mapping[str, str | None]) -> str:
     return rule if clause is None else f"{rule} [{clause}]"
 
 
-def tolerated_rules(tolerated: Column) -> tuple[Column, Column]:
-    """Return two texts of what was tolerated: the clauses with commas between them, the rules with newlines.
+def tolerated_rules(tolerated: str) -> tuple[str, str]:
+    """Return SQL for two texts of what was tolerated: the clauses with commas, the rules with newlines.
 
     Of an event with very many there are `MOST_RULES`, and one more, which stands for the others.
     """
-    few = F.slice(tolerated, 1, MOST_RULES + 1)
-    rules = F.substring(F.array_join(few["rule"], "\n"), 1, _LONGEST_RULES)
-    return F.array_join(few["clause"], ","), rules
+    few = f"slice({tolerated}, 1, {MOST_RULES + 1})"
+    newline = literal("\n")
+    return (
+        f"array_join({few}.clause, ',')",
+        f"substring(array_join({few}.rule, {newline}), 1, {_LONGEST_RULES})",
+    )
 
 
 def texts_of_tolerated(tolerated: Sequence[Mapping[str, str]]) -> tuple[str, str]:

@@ -182,6 +182,10 @@ class KafkaAdmin:
             if isinstance(admin_class, JavaClass)
             else None
         )
+        # What each check passes is made once, too.
+        self._requests: dict[tuple[str, tuple[str, ...]], tuple[Any, dict[str, Any]]] = {}
+        self._names: dict[str, Any] = {}
+        self._options: dict[float, tuple[Any, Any]] = {}
         if self._admin is not None:
             self._partition: Any = kafka.common.TopicPartition
             self._latest: Any = self._clients.OffsetSpec.latest()
@@ -216,29 +220,45 @@ class KafkaAdmin:
         if description is None:
             return None
         topic_id = str(description.topicId().toString())
-        existing = {str(partition.partition()) for partition in description.partitions()}
-        ends = self._end_offsets(name, existing.intersection(partitions), timeout)
+        size = description.partitions().size()  # they are numbered from 0
+        ends = self._end_offsets(name, [number for number in partitions if int(number) < size], timeout)
         return TopicState(None if topic_id == _ZERO_ID else topic_id, ends)
 
     def _description(self, name: str, timeout: float) -> Any:
-        options = self._clients.DescribeTopicsOptions().timeoutMs(round(timeout * 1000))
-        futures = self._admin.describeTopics([name], options).topicNameValues()
-        return self._wait(futures.get(name), timeout)
+        if name not in self._names:
+            self._names[name] = self._jvm.java.util.List.of(name)
+        futures = self._admin.describeTopics(self._names[name], self._timeouts(timeout)[0])
+        return self._wait(futures.topicNameValues().get(name), timeout)
 
-    def _end_offsets(self, name: str, partitions: Iterable[str], timeout: float) -> dict[str, int] | None:
-        wanted = {number: self._partition(name, int(number)) for number in partitions}
-        request = self._jvm.java.util.HashMap()
-        for partition in wanted.values():
-            request.put(partition, self._latest)
-        options = self._clients.ListOffsetsOptions().timeoutMs(round(timeout * 1000))
-        result = self._admin.listOffsets(request, options)
+    def _end_offsets(self, name: str, partitions: list[str], timeout: float) -> dict[str, int] | None:
+        request, wanted = self._request(name, tuple(sorted(partitions)))
+        result = self._admin.listOffsets(request, self._timeouts(timeout)[1])
         with suppress(TopicNotDescribed):
-            found = {
-                number: self._wait(result.partitionResult(partition), timeout)
-                for number, partition in wanted.items()
-            }
-            return {number: end.offset() for number, end in found.items() if end is not None}
+            ends = self._wait(result.all(), timeout)
+            if ends is not None:
+                return {number: ends.get(partition).offset() for number, partition in wanted.items()}
+            return {}
         return None
+
+    def _request(self, name: str, partitions: tuple[str, ...]) -> tuple[Any, dict[str, Any]]:
+        """Return the request of end offsets, and its partitions."""
+        if (name, partitions) not in self._requests:
+            request = self._jvm.java.util.HashMap()
+            wanted = {number: self._partition(name, int(number)) for number in partitions}
+            for partition in wanted.values():
+                request.put(partition, self._latest)
+            self._requests[name, partitions] = request, wanted
+        return self._requests[name, partitions]
+
+    def _timeouts(self, timeout: float) -> tuple[Any, Any]:
+        """Return the options of both calls, with the client's own timeout."""
+        if timeout not in self._options:
+            milliseconds = round(timeout * 1000)
+            self._options[timeout] = (
+                self._clients.DescribeTopicsOptions().timeoutMs(milliseconds),
+                self._clients.ListOffsetsOptions().timeoutMs(milliseconds),
+            )
+        return self._options[timeout]
 
     def _wait(self, future: Any, timeout: float) -> Any:
         """Return the result of a Java future, or None if the topic or partition does not exist."""

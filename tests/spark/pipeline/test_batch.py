@@ -188,8 +188,8 @@ def write_many(spark: SparkSession, folder: Path, types: int) -> BatchCounts:
 
 def test_types_beyond_the_bound() -> None:
     """If the types are too many, their number is that of all events."""
-    names = json.dumps([{"code": n, "outer": "t", "inner": "binary"} for n in range(10_001)])
-    found = {"event_counts": '[{"x":1.0,"y":7.0},{"x":1.0,"y":2.0}]', "event_names": names}
+    names = [{"code": n, "outer": "t", "inner": "binary"} for n in range(10_001)]
+    found = {"event_counts": [{"x": 1.0, "y": 7.0}, {"x": 1.0, "y": 2.0}], "event_names": names}
     assert label_counts(found, "event") == {OTHERS: {OTHERS: 9}}
 
 
@@ -230,7 +230,7 @@ def test_foreign_headers(session: SparkSession) -> None:
     df = session.sql(" union all ".join(texts))
     assert reader_sql(df.selectExpr("headers", "x'' as value")) is not None  # adds the function
     both = df.selectExpr("n", f"{foreign_sql('headers')} as java", "headers")
-    rows = both.select("n", "java", _foreign(F.col("headers")).alias("spark")).collect()
+    rows = both.select("n", "java", F.expr(_foreign("headers")).alias("spark")).collect()
     assert len(rows) == len(HEADERS_OF_ROWS)
     assert [row["java"] for row in rows] == [row["spark"] for row in rows]
     assert sum(row["java"] is not None for row in rows) == 2

@@ -111,7 +111,7 @@ def test_spark_chooses_as_python(session: SparkSession, patterns: list[str], typ
     routes = {pattern: f"table{number}" for number, pattern in enumerate(patterns)}
     types = [*types, *patterns, "a" * 20_000]
     frame = session.createDataFrame([(type_,) for type_ in types], "type string")
-    rows = frame.select("type", table_of(F.col("type"), routes).alias("table")).collect()
+    rows = frame.select("type", F.expr(table_of("type", routes)).alias("table")).collect()
     assert [(row["type"], row["table"]) for row in rows] == [
         (type_, choose(type_, routes)) for type_ in types
     ]
@@ -131,5 +131,5 @@ def test_time_of_a_pattern(session: SparkSession) -> None:
 
     frame = session.createDataFrame([("a" * 100_000 + "b",)], "type string")
     start = time.monotonic()
-    assert frame.select(table_of(F.col("type"), {"*a" * 12 + "*c": "x"})).head()[0] == "events"
+    assert frame.select(F.expr(table_of("type", {"*a" * 12 + "*c": "x"}))).head()[0] == "events"
     assert time.monotonic() - start < 20

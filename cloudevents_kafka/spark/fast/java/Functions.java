@@ -1,6 +1,7 @@
 package cloudevents_kafka.spark;
 
 import java.util.Arrays;
+import java.util.HashSet;
 import org.apache.spark.TaskContext;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.analysis.NoSuchFunctionException;
@@ -20,7 +21,7 @@ import org.apache.spark.unsafe.types.UTF8String;
 
 /**
  * A catalog of Spark with the functions {@code read}, {@code coalesce}, each also for lenient reading,
- * {@code few} and {@code foreign}.
+ * {@code few}, {@code is_new} and {@code foreign}.
  *
  * Spark compiles calls of their static methods {@code invoke} into its own code. The types of
  * their columns are options of the catalog, in JSON, which, unlike DDL, does not depend on the
@@ -46,7 +47,8 @@ public final class Functions implements FunctionCatalog {
         return new Identifier[] {
             Identifier.of(namespace, "read"), Identifier.of(namespace, "read_lenient"),
             Identifier.of(namespace, "coalesce"), Identifier.of(namespace, "coalesce_lenient"),
-            Identifier.of(namespace, "few"), Identifier.of(namespace, "foreign"),
+            Identifier.of(namespace, "few"), Identifier.of(namespace, "is_new"),
+            Identifier.of(namespace, "foreign"),
         };
     }
 
@@ -55,6 +57,7 @@ public final class Functions implements FunctionCatalog {
             if ("read".equals(identifier.name())) return new Read("read", DataType.fromJson(row));
             if ("read_lenient".equals(identifier.name())) return new ReadLenient(lenient(row));
             if ("few".equals(identifier.name())) return new Few();
+            if ("is_new".equals(identifier.name())) return new IsNew();
             if ("foreign".equals(identifier.name())) return new Foreign();
             if ("coalesce".equals(identifier.name())) {
                 return new Coalesce("coalesce", DataType.fromJson(row), DataType.fromJson(wire));
@@ -195,6 +198,45 @@ public final class Functions implements FunctionCatalog {
 
         public DataType[] inputTypes() {
             return new DataType[] {DataTypes.StringType, DataTypes.IntegerType};
+        }
+
+        public boolean isDeterministic() {
+            return false;
+        }
+    }
+
+    /**
+     * {@code is_new(kind, code, most)}: whether a task has not had a code of this kind before; false after
+     * so many different ones.
+     */
+    public static final class IsNew extends Function {
+        private static final int KINDS = 8;
+        private static final ThreadLocal TASK = new ThreadLocal();
+        private static final ThreadLocal CODES = new ThreadLocal();
+
+        IsNew() {
+            super("is_new", DataTypes.BooleanType);
+        }
+
+        public static boolean invoke(int kind, long code, int most) {
+            TaskContext task = TaskContext.get();
+            Long attempt = Long.valueOf(task == null ? -1 : task.taskAttemptId());
+            HashSet[] codes = (HashSet[]) CODES.get();
+            if (codes == null || !attempt.equals(TASK.get())) {
+                codes = new HashSet[KINDS];
+                TASK.set(attempt);
+                CODES.set(codes);
+            }
+            if (codes[kind] == null) codes[kind] = new HashSet();
+            return codes[kind].size() < most && codes[kind].add(Long.valueOf(code));
+        }
+
+        public String description() {
+            return "is_new(kind, code, most): whether a task has not had a code; false after so many";
+        }
+
+        public DataType[] inputTypes() {
+            return new DataType[] {DataTypes.IntegerType, DataTypes.LongType, DataTypes.IntegerType};
         }
 
         public boolean isDeterministic() {
