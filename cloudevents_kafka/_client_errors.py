@@ -126,7 +126,8 @@ def is_record(message: Any, on_error: OnError | None = None) -> bool:
 
 
 def _place_of(message: Any) -> str:
-    topic, partition, offset = message.topic(), message.partition(), message.offset()
-    if topic is None or partition is None or partition < 0:
+    """Return the topic of an error, and its partition and offset if it is about a record."""
+    topic, offset = message.topic(), message.offset()
+    if topic is None or offset is None or offset < 0:  # the client names partition 0 for a topic
         return topic or ""
-    return f"{topic}[{partition}]" + (f"@{offset}" if offset is not None and offset >= 0 else "")
+    return f"{topic}[{message.partition()}]@{offset}"
