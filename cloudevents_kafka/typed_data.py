@@ -27,7 +27,10 @@ T = TypeVar("T")
 DataHook = Callable[[Event], T]
 """Return the data of an event as a value."""
 
-Convert = Callable[[Any], Any]
+Check = Callable[[Any], object]
+"""Raise an exception if data is not valid; the return value is ignored."""
+
+_Convert = Callable[[Any], Any]
 
 _MSGSPEC_ERRORS: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _MAX_PROBLEMS: Final = 5  # in a message
@@ -55,19 +58,21 @@ def by_type(hooks: Mapping[str, DataHook[T]]) -> DataHook[T | Any]:
     return read
 
 
-def by_dataschema(checks: Mapping[str | None, Callable[[Any], object]]) -> DataHook[Any]:
+def by_dataschema(checks: Mapping[str, Check] | Mapping[str | None, Check]) -> DataHook[Any]:
     """Return a hook that reads data as without one, and passes it to the check of its ``dataschema``.
 
     A check raises an exception for data that is not valid. Data whose dataschema has no check is a
     `DataError`, also if it is absent, unless there is a check for None.
     """
+    by_schema: Mapping[Any, Check] = checks
 
     def read(event: Event) -> Any:
-        if event.dataschema not in checks:
-            got = "no dataschema" if event.dataschema is None else preview(event.dataschema)
+        schema = event.dataschema
+        if schema not in by_schema:
+            got = "no dataschema" if schema is None else preview(schema)
             raise DataError(f"dataschema must be one that the consumer has a check for, got {got}")
         data = _untyped(event)
-        checks[event.dataschema](data)
+        by_schema[schema](data)
         return data
 
     return read
@@ -129,7 +134,7 @@ def _is_utf8_json(event: Event) -> bool:
     return codec is None or codec.decode is None
 
 
-def _converters(data_type: Any) -> tuple[Convert, Convert, tuple[type[Exception], ...]]:
+def _converters(data_type: Any) -> tuple[_Convert, _Convert, tuple[type[Exception], ...]]:
     """Return the functions from JSON and from a value to a type, and the errors that they raise."""
     if _uses_pydantic(data_type):
         from pydantic import TypeAdapter, ValidationError

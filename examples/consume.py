@@ -24,7 +24,7 @@ def main(servers: str, topic: str) -> int:
     )
     client.subscribe([topic])
     done = bad = 0
-    with EventConsumer(client) as events:
+    with EventConsumer(client, eager_data=True) as events:
         signal.signal(signal.SIGTERM, lambda *_: events.stop())
         for batch in events.batches(idle_timeout=5):
             for item in batch:
@@ -34,7 +34,7 @@ def main(servers: str, topic: str) -> int:
                 elif not isinstance(item.error, NotAnEvent):  # skip other traffic
                     bad += 1
                     print(item.error, file=sys.stderr)
-            client.commit(asynchronous=False)  # the whole batch is done
+            events.commit(batch)  # the whole batch is done
     print(f"{done} events, {bad} broken")
     return 0
 

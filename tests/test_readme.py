@@ -134,12 +134,16 @@ def test_examples_run(kafka_broker: LocalBroker) -> None:
     source, target = kafka_broker.create_topic("example-orders"), kafka_broker.create_topic("example-copies")
     readings = kafka_broker.create_topic("example-readings")
     example = {path.stem: str(path) for path in (ROOT / "examples").glob("*.py")}
-    assert set(example) == {"emit", "consume", "relay", "own_format", "extensions"}, (
+    assert set(example) == {"emit", "consume", "relay", "own_format", "extensions", "typed_orders"}, (
         "an example that no test runs"
     )
     assert run(sys.executable, example["emit"], servers, source) == "sent 3 events\n"
     assert run(sys.executable, example["relay"], servers, source, target) == "passed 3 records\n"
     assert run(sys.executable, example["consume"], servers, target).endswith("3 events, 0 broken\n")
+    assert (
+        run(sys.executable, example["typed_orders"], servers, source)
+        == "1 placed orders, 0 records set aside\n"
+    )
     assert "attempt: 3" in run(sys.executable, example["own_format"])
     assert run(sys.executable, example["extensions"], servers, readings).splitlines() == [
         "small: 24 bytes, first, one hop: True",

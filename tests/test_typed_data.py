@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pickle
+import runpy
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, TypedDict
 
 import jsonschema
@@ -294,3 +296,15 @@ def test_a_codec_of_json_serves_json_without_a_content_type() -> None:
     register_codec(JSON, Codec(encode=lambda value: b"not JSON"))
     with pytest.raises(ValueError, match="must return JSON in UTF-8"):
         order(Struct(3))
+
+
+def test_the_example_reads_fakes() -> None:
+    """`examples/typed_orders.py` returns the orders, and the reasons why other records are not orders."""
+    path = Path(__file__).parents[1] / "examples" / "typed_orders.py"
+    example = runpy.run_path(str(path), init_globals={})
+    example["read_orders"].__globals__["IDLE_SECONDS"] = 0.05
+    kind = "com.example.order.placed"
+    events = [order({"order": 1, "step": "placed"}, type=kind), order({"order": "x"}, type=kind), order(1)]
+    placed, aside = example["read_orders"](records(*events, Record(value=b"other")))
+    assert [(each.order, each.step) for each in placed] == [(1, "placed")]
+    assert [reason.split(":")[0] for reason in aside] == ["1", "orders[0]@3"]

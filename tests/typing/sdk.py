@@ -41,7 +41,7 @@ match result:
     case Undecodable(error=error):
         reason: str = error.reason
 
-Event(id=1)  # type: ignore[arg-type]  # an id is text
+Event(id=1, source="/", type="t")  # type: ignore[arg-type]  # an id is text
 Event("1")  # type: ignore[call-arg]  # attributes go by name
 event.id = "2"  # type: ignore[misc]  # events are read-only
 Record(b"key")  # type: ignore[call-arg]  # so do a record's parts

@@ -1,0 +1,61 @@
+"""Read orders as values of a class, commit each, and print what does not fit.
+
+python examples/typed_orders.py BOOTSTRAP_SERVERS TOPIC
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+
+import msgspec
+from confluent_kafka import Consumer
+
+from cloudevents_kafka import BrokenData, Decoded, EventConsumer, Undecodable
+from cloudevents_kafka.testing import FakeConsumer
+
+IDLE_SECONDS = 5.0
+
+
+class Order(msgspec.Struct):
+    order: int
+    step: str
+
+
+def read_orders(client: Consumer | FakeConsumer) -> tuple[list[Order], list[str]]:
+    """Return the orders of a subscribed client, and the reasons why other records are not orders."""
+    orders: list[Order] = []
+    aside: list[str] = []
+    with EventConsumer(client, data_type={"com.example.order.placed": Order}) as events:
+        signal.signal(signal.SIGTERM, lambda *_: events.stop())
+        for item in events.items(idle_timeout=IDLE_SECONDS):
+            match item:
+                case Decoded(event) if isinstance(event.data, Order):
+                    orders.append(event.data)
+                case Undecodable(BrokenData(event=event) as error):
+                    aside.append(f"{event.id}: {error.__cause__}")
+                case Undecodable(error):
+                    aside.append(str(error))
+            events.commit(item)
+    return orders, aside
+
+
+def main(servers: str, topic: str) -> int:
+    client = Consumer(
+        {
+            "bootstrap.servers": servers,
+            "group.id": "example-typed-orders",
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+        }
+    )
+    client.subscribe([topic])
+    orders, aside = read_orders(client)
+    print(f"{len(orders)} placed orders, {len(aside)} records set aside")
+    for reason in aside:
+        print(reason, file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,17 @@
+"""Calls that type checkers refuse, each in the line of its comment; tests/test_typing.py counts them."""
+
+from cloudevents_kafka import Event, EventConsumer
+from cloudevents_kafka.testing import FakeConsumer
+
+client = FakeConsumer()
+event = Event(id="1", source="/", type="t")
+
+Event(source="/", type="t")  # refused: no id
+Event(id="1", type="t")  # refused: no source
+Event(id="1", source="/")  # refused: no type
+Event("1", "/", "t")  # refused: attributes go by name
+event.data = 1  # refused: events are read-only
+event.extension("attempt", list)  # refused: not a type of attributes
+EventConsumer(client, data_type=int, data_reader=lambda event, record: 1)  # refused: both
+EventConsumer(client, strict=True, idle=1)  # refused: no such option
+EventConsumer({"group.id": "g"})  # refused: settings, not a client

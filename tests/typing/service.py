@@ -1,0 +1,121 @@
+"""A service as a user writes it; tests/test_typing.py runs mypy and pyright on it, both strict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, assert_type
+
+import msgspec
+import pydantic
+from cloudevents.core.base import BaseCloudEvent
+from cloudevents.core.bindings.kafka import to_structured
+from cloudevents.core.formats.json import JSONFormat
+from confluent_kafka import Consumer, TopicPartition
+
+from cloudevents_kafka import (
+    AttributeType,
+    BrokenData,
+    Codec,
+    ConsumeError,
+    Decoded,
+    Event,
+    EventConsumer,
+    Record,
+    Undecodable,
+    register_codec,
+    register_extension,
+    register_format,
+)
+from cloudevents_kafka.formats.json import JsonFormat
+from cloudevents_kafka.testing import FakeConsumer
+from cloudevents_kafka.typed_data import by_dataschema
+
+
+class Order(pydantic.BaseModel):
+    number: int
+
+
+class Payment(msgspec.Struct):
+    number: int
+
+
+@dataclass
+class Refund:
+    number: int
+
+
+def read_orders(client: Consumer) -> None:
+    """The data of the events has the type that was asked for."""
+    with EventConsumer(client, data_type=Order) as events:
+        for item in events:
+            match item:
+                case Decoded(event, record):
+                    assert_type(event, Event[Order])
+                    assert_type(event.data.number, int)
+                    assert_type(record, Record)
+                    assert_type(record.position, TopicPartition)
+                    assert_type(record.next_offset, int)
+                case Undecodable(error):
+                    if isinstance(error, BrokenData):
+                        assert_type(error.record, Record)
+            events.commit(item)
+        for batch in events.batches(50):
+            assert_type(batch, list[Decoded[Order] | Undecodable])
+            events.commit(batch)
+            events.seek(batch[0])
+        assert_type(events.consumer, Consumer)
+
+
+def strict_items(client: FakeConsumer) -> Iterator[Refund]:
+    """With strict all items are decoded."""
+    events = EventConsumer(client, strict=True, data_type=Refund)
+    assert_type(events.poll(), Decoded[Refund] | None)
+    for item in events:
+        yield item.event.data
+    for batch in EventConsumer(client, strict=True).batches():
+        assert_type(batch, list[Decoded[Any]])
+
+
+def either(client: FakeConsumer, *, strict: bool) -> None:
+    """A setting that is known at run time only yields both kinds of items."""
+    assert_type(EventConsumer(client, strict=strict).poll(), Decoded[Any] | Undecodable | None)
+    assert_type(EventConsumer(client).poll(), Decoded[Any] | Undecodable | None)
+
+
+def by_types(client: FakeConsumer) -> int:
+    """The class of data says which of several types it is."""
+    events = EventConsumer(client, strict=True, data_type={"order.placed": Order, "order.paid": Payment})
+    item = events.poll()
+    data = None if item is None else item.event.data
+    return data.number if isinstance(data, Order | Payment) else 0
+
+
+def decide(error: ConsumeError) -> bool | None:
+    return error.final or None
+
+
+def length(event: Event) -> int:
+    """A hook; an Event without a parameter has data of any type."""
+    return len(event.payload or b"")
+
+
+def with_hooks(client: FakeConsumer) -> None:
+    """Functions of the event are types of data, too."""
+    counted = EventConsumer(client, strict=True, data_type=length, on_error=decide, lenient=True).poll()
+    assert_type(counted, Decoded[int] | None)
+    EventConsumer(client, data_type=by_dataschema({"https://s.example": print}))
+    EventConsumer(client, data_reader=lambda event, record: (event.id, record.topic), eager_data=True)
+
+
+event = Event(id="1", source="/", type="t", time=datetime.now().astimezone(), data={"a": 1}, attempt=3)
+as_base: BaseCloudEvent = event
+to_structured(event, JSONFormat())
+assert_type(event.extension("attempt", int), int | None)
+assert_type(event.extension("at", datetime), datetime | None)
+assert_type(event.read_with(lambda event: 3).data, int)
+
+register_extension("attempt", AttributeType.INTEGER, rule="must be above zero", accepts=lambda n: n > 0)
+register_codec("+csv", Codec(lambda payload: payload.decode().split(","), lambda row: ",".join(row).encode()))
+register_format("json", lambda: JsonFormat(text_data=True))
