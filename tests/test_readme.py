@@ -132,11 +132,17 @@ def test_examples_run(kafka_broker: LocalBroker) -> None:
     """Each example does what its docstring says."""
     servers = kafka_broker.bootstrap_servers
     source, target = kafka_broker.create_topic("example-orders"), kafka_broker.create_topic("example-copies")
-    readings = kafka_broker.create_topic("example-readings")
+    readings, dead = kafka_broker.create_topic("example-readings"), kafka_broker.create_topic("example-dead")
     example = {path.stem: str(path) for path in (ROOT / "examples").glob("*.py")}
-    assert set(example) == {"emit", "consume", "relay", "own_format", "extensions", "typed_orders"}, (
-        "an example that no test runs"
-    )
+    assert set(example) == {
+        "emit",
+        "consume",
+        "relay",
+        "service",
+        "own_format",
+        "extensions",
+        "typed_orders",
+    }, "an example that no test runs"
     assert run(sys.executable, example["emit"], servers, source) == "sent 3 events\n"
     assert run(sys.executable, example["relay"], servers, source, target) == "passed 3 records\n"
     assert run(sys.executable, example["consume"], servers, target).endswith("3 events, 0 broken\n")
@@ -144,6 +150,10 @@ def test_examples_run(kafka_broker: LocalBroker) -> None:
         run(sys.executable, example["typed_orders"], servers, source)
         == "1 placed orders, 0 records set aside\n"
     )
+    served = run(sys.executable, example["service"], servers, source, dead).splitlines()
+    assert served[-1] == "handled: 2, dead letters: 1, further tries: 2"
+    command = (sys.executable, "-m", "cloudevents_kafka", "replay", "-b", servers, "-t", dead, "--to", target)
+    assert run(*command, "--send").splitlines()[-1] == "of 1 record read, 1 matches; 1 sent"
     assert "attempt: 3" in run(sys.executable, example["own_format"])
     assert run(sys.executable, example["extensions"], servers, readings).splitlines() == [
         "small: 24 bytes, first, one hop: True",

@@ -189,9 +189,9 @@ class _Replay:
             most = self._counts.most_common(_MAX_ROWS)
             rows = [[topic, error, f"{count:,}"] for (topic, error), count in sorted(most)]
             click.echo(format_table(["to", "error", "records"], rows))
-        matching = f"of {pluralize(self._read, 'record')} read, {self._counts.total():,} match"
+        matching = pluralize(self._counts.total(), "matches", "match")
         done = "nothing was sent: add --send" if sent is None else f"{sent:,} sent"
-        click.echo(f"{matching}; {done}")
+        click.echo(f"of {pluralize(self._read, 'record')} read, {matching}; {done}")
 
     def check(self) -> None:
         """Raise `BadData` if matching records have no topic to go back to."""

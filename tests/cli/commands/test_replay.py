@@ -101,14 +101,15 @@ def test_letters_can_be_chosen_and_sent_elsewhere(replay, found, topic):
         (["--until", "1"], 1),
         (["--header", "dlq_attempt=3"], 1),
     ]:
-        assert f"{count} match; nothing" in replay(*arguments).stdout, arguments
+        found = f"{count} {'matches' if count == 1 else 'match'}; nothing"
+        assert found in replay(*arguments).stdout, arguments
 
 
 def test_a_group_continues_after_what_it_has_sent(replay, found):
     """With --group a second run sends what the first has not; a dry run commits nothing."""
     chosen = ("--group", "replay", "--header", "dlq_topic")
     assert "3 match; nothing" in replay(*chosen).stdout
-    assert "1 match; 1 sent" in replay(*chosen, "--send", "-n", "1").stdout
+    assert "1 matches; 1 sent" in replay(*chosen, "--send", "-n", "1").stdout
     assert "2 match; 2 sent" in replay(*chosen, "--send").stdout
     assert "0 match; 0 sent" in replay(*chosen, "--send").stdout
     assert len(found("a")) + len(found("b")) == 3
