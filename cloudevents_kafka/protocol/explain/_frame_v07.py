@@ -10,7 +10,7 @@ from typing import Final
 
 from cloudevents_kafka.protocol.errors import Malformed, Unsupported
 from cloudevents_kafka.protocol.explain._cursor import Cursor
-from cloudevents_kafka.protocol.explain._field import ExplainedFrame
+from cloudevents_kafka.protocol.explain._field import ExplainedFrame, Problem
 from cloudevents_kafka.protocol.explain._frame import explain_frame, explain_message, explain_structure
 from cloudevents_kafka.protocol.schema import INT8, INT32, Structure
 from cloudevents_kafka.protocol.v07 import (
@@ -21,7 +21,7 @@ from cloudevents_kafka.protocol.v07 import (
     RequestHeader,
     RequestType,
 )
-from cloudevents_kafka.protocol.v07.frames import unknown_request_type
+from cloudevents_kafka.protocol.v07.frames import not_ascii, unknown_request_type
 
 _LENGTH: Final = 4
 _MAX_NESTING: Final = 8
@@ -45,6 +45,9 @@ def _request(cursor: Cursor) -> None:
     if key not in REQUESTS:
         raise Unsupported(unknown_request_type(key))
     _explain(cursor, REQUESTS[key])
+    for field in cursor.frame.fields:
+        if field.path.rpartition(".")[2] == "topic" and not (field.value or "").isascii():
+            cursor.frame.problems.append(Problem(field.at, field.path, not_ascii(field.value)))
 
 
 def _response(cursor: Cursor, key: int) -> None:

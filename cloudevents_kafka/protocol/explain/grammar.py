@@ -8,9 +8,9 @@
         ...
 
 A sequence of productions is concatenation, ``[foo]`` an array, ``|foo|`` optional. Names are the guide's if
-it has one. The guide's notation does not show null, which is a length. It is extended for later versions:
-``compact[foo]`` and ``compact_string`` have variable-length lengths, and ``tagged_fields(0:Foo)`` lists the
-declared tags (KIP-482).
+it has one. The notation is extended: ``nullable_string`` and ``nullable[foo]`` may be null, which is a length
+of -1, or 0 in compact types; the guide says this in prose only. ``compact_string`` and ``compact[foo]`` have
+variable-length lengths, and ``tagged_fields(0:Foo)`` lists the declared tags (KIP-482).
 """
 
 from __future__ import annotations
@@ -105,12 +105,13 @@ def _type(codec: Codec) -> Production:
         element = _type(codec.element)
         return Production("", _array(codec, element.body), element.parts)
     if isinstance(codec, LengthPrefixed):
-        return Production("", f"{'compact_' * codec.compact}{codec.type.name}")
+        return Production("", codec.name)
     return Production("", codec.name)
 
 
 def _array(codec: Array, element: str) -> str:
-    return f"{'compact' * codec.compact}[{element}]"
+    marks = ["compact"] * codec.compact + ["nullable"] * codec.nullable
+    return f"{'_'.join(marks)}[{element}]"
 
 
 def _message(header: type[Structure], version: int) -> Production:

@@ -29,10 +29,13 @@ def page(title: str, *charts: tuple[int, ET.Element]) -> str:
 
 
 def bars(
-    title: str, names: Sequence[str], groups: Sequence[tuple[str, Sequence[int]]]
+    title: str, names: Sequence[str], groups: Sequence[tuple[str, Sequence[int | None]]], note: str
 ) -> tuple[int, ET.Element]:
-    """Return a chart with a group of bars for each of ``groups``, and a bar for each of ``names``."""
-    base, unit = 300, 210 / max(max(values) for _, values in groups)
+    """Return a chart with a group of bars for each of ``groups``, and a bar for each of ``names``.
+
+    A group has no bar for None. The note stands below.
+    """
+    base, unit = 300, 210 / max(value or 0 for _, values in groups for value in values)
     chart = _chart(title, base)
     for number, (name, colour) in enumerate(zip(names, _COLOURS, strict=True)):
         _rect(chart, (_LEFT + 170 * number, 33, 12, 12), colour)
@@ -41,11 +44,14 @@ def bars(
     bar = width * 0.84 / len(names)
     for number, (label, values) in enumerate(groups):
         for left, value, colour in zip(range(len(names)), values, _COLOURS, strict=True):
+            if value is None:
+                continue
             x = _LEFT + width * (number + 0.08) + bar * left
             _rect(chart, (x, base - unit * value, bar - 4, unit * value), colour)
             _text(chart, x + bar / 2 - 2, base - unit * value - 6, f"{value:,}", anchor="middle")
-        _text(chart, _LEFT + width * (number + 0.5), base + 20, label, anchor="middle")
-    return base + 50, chart
+        _text(chart, _LEFT + width * (number + 0.5), base + 20, label, anchor="middle", size=12)
+    _text(chart, _LEFT, base + 44, note, size=12)
+    return base + 74, chart
 
 
 def steps(title: str, ranges: Sequence[tuple[int, int, int]], colour: int) -> tuple[int, ET.Element]:
@@ -59,9 +65,10 @@ def steps(title: str, ranges: Sequence[tuple[int, int, int]], colour: int) -> tu
     for number, (size, first, last) in enumerate(ranges):
         left, top = _LEFT + width * number, base - unit * size
         _rect(chart, (left + 1, top, width - 2, unit * size), _COLOURS[colour])
-        for y, text in (top - 6, str(size)), (base + 16, f"{first:,} to"), (base + 30, f"{last:,}"):
+        edges = (base + 14, f"{first:,}"), (base + 26, "to"), (base + 38, f"{last:,}")
+        for y, text in ((top - 6, str(size)), *edges):
             _text(chart, left + width / 2, y, text, anchor="middle", size=10)
-    return base + 60, chart
+    return base + 68, chart
 
 
 def _chart(title: str, base: int) -> ET.Element:

@@ -6,31 +6,69 @@ the request.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final, TypeVar
 
 from cloudevents_kafka.protocol.codec import compiler
-from cloudevents_kafka.protocol.errors import Truncated, Unsupported
+from cloudevents_kafka.protocol.errors import Malformed, Truncated, Unencodable, Unsupported
 from cloudevents_kafka.protocol.frames import add_size, decode_body, decode_size
 from cloudevents_kafka.protocol.schema import Structure, spec_of
-from cloudevents_kafka.protocol.v07._messages import REQUESTS, FetchResponse, RequestHeader, RequestType
+from cloudevents_kafka.protocol.v07._messages import (
+    REQUESTS,
+    FetchRequest,
+    FetchResponse,
+    MultiFetchRequest,
+    MultiProduceRequest,
+    OffsetsRequest,
+    ProduceRequest,
+    RequestHeader,
+    RequestType,
+)
 
 _LENGTH_SIZE: Final = 4
 _S = TypeVar("_S", bound=Structure)
 
 
 def encode_request(request: Structure) -> bytes:
-    """Return the frame of a request, with its length; raise `Unencodable`."""
+    """Return the frame of a request, with its length; raise `Unencodable`, also for a topic beyond ASCII.
+
+    Whether a topic is valid for a folder is for the broker to say; `Connection` checks that, too.
+    """
+    for topic in _topics(request):
+        if not topic.isascii():
+            raise Unencodable(not_ascii(topic))
     header = RequestHeader(request_type=spec_of(type(request)).key)
     return add_size(compiler.encode(header, 0) + compiler.encode(request, 0))
 
 
 def decode_request(data: bytes) -> Structure:
-    """Return the request of a frame without its length; raise `Unsupported`, `Malformed` or `Truncated`."""
+    """Return the request of a frame without its length; raise `Unsupported`, `Malformed` or `Truncated`.
+
+    A topic that is not ASCII is malformed.
+    """
     header, at = compiler.decode(RequestHeader, 0, data)
     structure = REQUESTS.get(header.request_type)
     if structure is None:
         raise Unsupported(unknown_request_type(header.request_type))
-    return decode_body(structure, 0, data, at)
+    request = decode_body(structure, 0, data, at)
+    for topic in _topics(request):
+        if not topic.isascii():
+            raise Malformed(not_ascii(topic), at=data.index(topic.encode()), path=structure.__name__)
+    return request
+
+
+def _topics(request: Structure) -> Iterator[str]:
+    """Yield the topics of a request, or of its parts."""
+    match request:
+        case MultiFetchRequest(fetches=parts) | MultiProduceRequest(produces=parts):
+            yield from (part.topic for part in parts)
+        case ProduceRequest(topic=topic) | FetchRequest(topic=topic) | OffsetsRequest(topic=topic):
+            yield topic
+
+
+def not_ascii(topic: str) -> str:
+    """Return the text of the error for a topic that is not ASCII."""
+    return f"a topic of Kafka 0.7 must be ASCII, got {topic!r}"  # S2-H3
 
 
 def unknown_request_type(type: int) -> str:

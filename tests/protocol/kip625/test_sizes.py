@@ -384,11 +384,27 @@ def test_picture():
     texts = {element.text for element in root.iter(f"{space}text")}
     assert {f"{size:,}" for row in sizes.rows() for size in row.sizes} <= texts
     for found in [*sizes.unsigned_ranges(), *sizes.zigzag_ranges()]:
-        assert {f"{found.first:,} to", f"{found.last:,}"} <= texts
+        assert {f"{found.first:,}", f"{found.last:,}"} <= texts
+    assert {f"{total:,}" for total in sizes.KIP_TOTALS} | {"the KIP's own totals"} <= texts
     width = float(root.attrib["width"])
     for box in root.iter(f"{space}rect"):
         assert float(box.get("x", 0)) + float(box.attrib["width"]) <= width
         assert float(box.attrib["height"]) > 0
+
+
+def test_labels_do_not_touch():
+    """The labels of a line of the picture have space between them, at 0.58 of their height a letter."""
+    space = "{http://www.w3.org/2000/svg}"
+    root = ET.fromstring(sizes.svg())
+    for chart in root.iter(f"{space}g"):
+        rows = {}
+        for label in chart.iter(f"{space}text"):
+            wide = len(label.text) * float(label.attrib["font-size"]) * 0.58
+            left = float(label.attrib["x"]) - (wide / 2 if label.attrib["text-anchor"] == "middle" else 0)
+            rows.setdefault(label.attrib["y"], []).append((left, left + wide))
+        for row in rows.values():
+            assert all(before[1] + 2 < after[0] for before, after in pairwise(sorted(row))), row
+            assert max(row)[1] <= float(root.attrib["width"])
 
 
 def test_private_versions():

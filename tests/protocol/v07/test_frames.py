@@ -12,6 +12,7 @@ from kafka07 import EXCHANGES
 
 from cloudevents_kafka.protocol.codec import compiler, interpreter
 from cloudevents_kafka.protocol.errors import Malformed, ProtocolError, Unencodable, Unsupported
+from cloudevents_kafka.protocol.explain import explain_request_07
 from cloudevents_kafka.protocol.layout import layout_of
 from cloudevents_kafka.protocol.schema import spec_of
 from cloudevents_kafka.protocol.v07 import (
@@ -37,7 +38,7 @@ ANSWERED = [exchange for exchange in KNOWN if exchange.response is not None]
 int16 = st.integers(-(2**15), 2**15 - 1)
 int32 = st.integers(-(2**31), 2**31 - 1)
 int64 = st.integers(-(2**63), 2**63 - 1)
-topics = st.text(max_size=20)
+topics = st.text(st.characters(codec="ascii"), max_size=20)
 produces = st.builds(ProduceRequest, topic=topics, partition=int32, messages=st.binary(max_size=50))
 fetches = st.builds(FetchRequest, topic=topics, partition=int32, offset=int64, max_size=int32)
 requests = st.one_of(
@@ -212,3 +213,18 @@ def test_codes():
     }
     for code in ErrorCode:
         assert str(PartitionError(code, "t", 0)) == f"t[0]: {code.name} ({code}): {code.message}"
+
+
+def test_topics_are_ascii():
+    """A topic that is not ASCII is neither encoded nor decoded, also in a multi request, and is explained."""
+    part = FetchRequest(topic="caf\u00e9", partition=0, offset=0, max_size=1)
+    for request in (part, MultiFetchRequest(fetches=[part])):
+        with pytest.raises(Unencodable, match=r"a topic of Kafka 0\.7 must be ASCII, got 'caf\u00e9'"):
+            frames.encode_request(request)
+    ascii = FetchRequest(topic="abcde", partition=0, offset=0, max_size=1)
+    frame = frames.encode_request(ascii).replace(b"abcde", "caf\u00e9".encode())
+    with pytest.raises(Malformed, match="must be ASCII") as caught:
+        frames.decode_request(frame[4:])
+    assert caught.value.at == 4
+    (problem,) = explain_request_07(frame).problems
+    assert (problem.at, problem.path) == (6, "topic")

@@ -70,7 +70,7 @@ def test_api_versions_of_an_old_broker(run, old_broker):
     assert f"broker {old_broker} does not list its API versions" in result.stderr
     rows = [line.split() for line in result.stdout.splitlines()]
     assert ["0", "Produce", "0", "0-13", "0-12", "0"] in rows
-    assert ["18", "ApiVersions", "-", "0-4", "0-3", "-"] in rows
+    assert ["18", "ApiVersions", "-", "0-5", "0-3", "-"] in rows
 
 
 # --- produce and fetch -------------------------------------------------------------------
