@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, TypeVar
 
 from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.protocol.api_keys import ApiKey, api_name
-from cloudevents_kafka.protocol.codec import compiler
+from cloudevents_kafka.protocol.codec import compiler, interpreter
 from cloudevents_kafka.protocol.errors import Malformed, Truncated, Unsupported
 from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.messages.connection import ApiVersionsResponse, RequestHeader, ResponseHeader
@@ -20,6 +20,9 @@ from cloudevents_kafka.protocol.schema import Structure, spec_of
 
 MAX_SIZE: Final = 100 * 1024 * 1024
 """The default limit of a frame in bytes: the brokers' default (socket.request.max.bytes, S0-N4)."""
+
+MAX_MEMORY: Final = interpreter.MEMORY
+"""The default limit of the memory that a message's elements take; see `decode_response`."""
 
 _S = TypeVar("_S", bound=Structure)
 _SIZE: Final = struct.Struct(">i")
@@ -70,13 +73,16 @@ def encode_response(message: Structure, version: int, *, correlation_id: int) ->
     return add_size(compiler.encode(header, header_version) + compiler.encode(message, version))
 
 
-def decode_response(structure: type[Structure], version: int, data: bytes) -> tuple[int, Structure]:
+def decode_response(
+    structure: type[Structure], version: int, data: bytes, *, memory: int = MAX_MEMORY
+) -> tuple[int, Structure]:
     """Return the correlation id and the message of a frame without its size.
 
-    Raises `Unsupported`, `Malformed` and `Truncated`.
+    ``memory`` limits the bytes that the elements of the message take once decoded, apart from their text and
+    bytes. Raises `Unsupported`, `Malformed` and `Truncated`.
     """
     header, at = compiler.decode(ResponseHeader, response_header(structure, version), data)
-    return header.correlation_id, decode_body(structure, version, data, at)
+    return header.correlation_id, decode_body(structure, version, data, at, memory=memory)
 
 
 def add_size(data: bytes) -> bytes:
@@ -124,9 +130,11 @@ def response_header(structure: type[Structure], version: int) -> int:
     return 1 if version in spec_of(structure).flexible and structure is not ApiVersionsResponse else 0
 
 
-def decode_body(structure: type[_S], version: int, data: bytes, at: int = 0) -> _S:
+def decode_body(
+    structure: type[_S], version: int, data: bytes, at: int = 0, *, memory: int = MAX_MEMORY
+) -> _S:
     """Return the message from index ``at`` to the end; raise `Malformed` if bytes follow it."""
-    message, end = compiler.decode(structure, version, data, at)
+    message, end = compiler.decode(structure, version, data, at, memory=memory)
     if end != len(data):
         raise Malformed(trailing_bytes(len(data) - end), at=end, path=structure.__name__)
     return message

@@ -23,6 +23,7 @@ from cloudevents_kafka.protocol.errors import BrokerError, DeadlineExceeded, Pro
 from cloudevents_kafka.protocol.messages.produce import InitProducerIdRequest, InitProducerIdResponse
 from cloudevents_kafka.protocol.schema import spec_of
 
+_MAX_EPOCH: Final = 32_767  # int16
 _LOOKUP_PAUSE: Final = 0.2  # seconds, before the metadata of a missing topic is requested again
 
 
@@ -59,10 +60,20 @@ class Idempotence:
             self._sequences[batch.topic_partition] = max(batch.sequence, 0)
 
     def abandon(self, batch: ProducerBatch) -> None:
-        """Request a new id, because brokers refuse the sequence numbers after a missing batch."""
-        if batch.producer_id != NO_PRODUCER_ID:
-            self._producer_id = None
+        """Begin a new epoch, because brokers refuse the sequence numbers after a missing batch.
+
+        They also refuse the missing batch from then on, if it was only late.
+        """
+        if batch.producer_id != NO_PRODUCER_ID and batch.producer_id == self._producer_id:
+            producer_id, epoch = batch.producer_id
+            self._producer_id = ProducerId(producer_id, epoch + 1) if epoch < _MAX_EPOCH else None
             self._sequences.clear()
+
+    def restart(self, batch: ProducerBatch) -> None:
+        """Begin with a batch in a new epoch, which brokers accept from number 0 on (KIP-360)."""
+        self.abandon(batch)
+        batch.producer_id = self.producer_id(batch.queued[0].deadline)
+        batch.sequence = self.next_sequence(batch.topic_partition, len(batch.queued))
 
     def _request_id(self, deadline: Deadline) -> ProducerId:
         required = self._settings.idempotent
@@ -111,19 +122,24 @@ class Accumulator:
                 self._unassigned[queued.topic].queue.append(queued)
 
     def sendable(self) -> list[ProducerBatch]:
-        """Choose partitions, fill a batch of each, and return the batches whose backoff has expired."""
+        """Choose partitions, fill a batch of each, and return those to be sent now."""
         self._assign_partitions()
         self._fill_batches()
-        return [batch for batch in self._ready.values() if batch.backoff.expired()]
+        ready = self._ready.values()
+        return [batch for batch in ready if not batch.is_in_flight and batch.backoff.expired()]
+
+    def has(self, batch: ProducerBatch) -> bool:
+        """Return whether a batch is neither complete nor failed."""
+        return self._ready.get(batch.topic_partition) is batch
 
     def expired(self) -> list[ProducerBatch]:
         return [batch for batch in self._ready.values() if batch.expired()]
 
     def next_delay(self) -> float | None:
-        """Return the seconds until there is something to do; None if nothing is queued."""
+        """Return the seconds until there is something to do; None if all that is queued is in flight."""
         if self._queues.keys() - self._ready.keys():
             return 0.0
-        backoffs = [batch.backoff for batch in self._ready.values()]
+        backoffs = [batch.backoff for batch in self._ready.values() if not batch.is_in_flight]
         backoffs += [unassigned.backoff for unassigned in self._unassigned.values()]
         return min((backoff.at_most(1.0) for backoff in backoffs), default=None)
 
@@ -149,6 +165,13 @@ class Accumulator:
         batch.queued = supported
         if not supported:
             del self._ready[batch.topic_partition]
+
+    def restart(self, batch: ProducerBatch) -> None:
+        """Begin with a batch in a new epoch."""
+        try:
+            self._idempotence.restart(batch)
+        except ProtocolError as error:
+            self.fail(batch, error)
 
     def split(self, batch: ProducerBatch) -> None:
         """Queue a batch again, to be sent as smaller ones."""

@@ -52,7 +52,8 @@ NO_PRODUCER_ID: Final = ProducerId()
 class ProducerBatch:
     """Records of one partition that are sent together, always with the same sequence number.
 
-    It is not sent again before ``backoff`` expires; ``last_error`` is the error of the last attempt.
+    It is not sent again before ``backoff`` expires; ``last_error`` is the error of the last attempt. Only
+    brokers that have lost earlier batches make it begin again with another id and number.
     """
 
     def __init__(
@@ -64,8 +65,9 @@ class ProducerBatch:
     ) -> None:
         self.topic_partition: Final = topic_partition
         self.queued = queued
-        self.producer_id: Final = producer_id
-        self.sequence: Final = sequence
+        self.producer_id = producer_id
+        self.sequence = sequence
+        self.is_in_flight = False
         self.backoff = Deadline(0)
         self.last_error: ProtocolError | None = None
         self._pause = FIRST_PAUSE

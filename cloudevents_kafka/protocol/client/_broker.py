@@ -8,7 +8,8 @@ that both releases have.
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeAlias
 
 from cloudevents_kafka.protocol.client._api_versions import VERSIONS_0_8, VERSIONS_0_9
 from cloudevents_kafka.protocol.client._connection import Connection
@@ -32,9 +33,21 @@ _SILENCE: Final = 0.5
 """Seconds without a response after which the broker may be a 0.9."""
 
 
-def connect(address: Address, settings: ConnectionSettings, deadline: Deadline) -> Connection:
+Opened: TypeAlias = Callable[[Connection], object]
+"""Called with each connection that is opened, before it is used."""
+
+
+def connect(
+    address: Address, settings: ConnectionSettings, deadline: Deadline, opened: Opened = lambda _: None
+) -> Connection:
     """Return a connection that is logged in, with the broker's versions."""
-    connection = _negotiate(address, settings, deadline)
+
+    def open() -> Connection:
+        connection = Connection(address, deadline, settings)
+        opened(connection)
+        return connection
+
+    connection = _negotiate(open, settings, deadline)
     if settings.sasl is not None:
         try:
             log_in(connection, settings.sasl, deadline)
@@ -44,8 +57,10 @@ def connect(address: Address, settings: ConnectionSettings, deadline: Deadline) 
     return connection
 
 
-def _negotiate(address: Address, settings: ConnectionSettings, deadline: Deadline) -> Connection:
-    connection = Connection(address, deadline, settings)
+def _negotiate(
+    open: Callable[[], Connection], settings: ConnectionSettings, deadline: Deadline
+) -> Connection:
+    connection = open()
     if not settings.request_api_versions:
         connection.versions = VERSIONS_0_9
         return connection
@@ -53,14 +68,14 @@ def _negotiate(address: Address, settings: ConnectionSettings, deadline: Deadlin
     try:
         fetch_api_versions(connection, deadline, uses_sasl=uses_sasl)
     except Disconnected:  # 0.8 closes each time; others once, while they stop or restart
-        connection = Connection(address, deadline, settings)
+        connection = open()
         try:
             fetch_api_versions(connection, deadline, uses_sasl=uses_sasl)
         except Disconnected:
             connection.versions = VERSIONS_0_8
     if connection.closed:
         versions = connection.versions
-        connection = Connection(address, deadline, settings)
+        connection = open()
         _probe(connection, deadline)
         connection.versions = versions
     return connection

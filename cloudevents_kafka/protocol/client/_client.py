@@ -46,7 +46,8 @@ class Client:
     dead. ``timeout`` limits each call, in seconds. ``tls`` is a context, or True for the default
     context; ``sasl`` is `Plain` or `Scram`. ``request_api_versions=False`` is for brokers of 0.8 and
     0.9, which cannot list their versions; with True, 0.8 closes one connection first.
-    ``max_response_bytes`` limits a frame. ``trace`` receives each frame: a function, an open text
+    ``max_response_bytes`` limits a frame, and ``max_response_memory`` what its elements take in memory once
+    decoded, apart from their text and bytes. ``trace`` receives each frame: a function, an open text
     file, or the path of a file.
 
     A client is for one thread. Producers and consumers have separate connections, and must be
@@ -63,6 +64,7 @@ class Client:
         sasl: Sasl | None = None,
         request_api_versions: bool = True,
         max_response_bytes: int = 100 * 1024 * 1024,
+        max_response_memory: int = 128 * 1024 * 1024,
         trace: Trace | str | Path | IO[str] | None = None,
     ) -> None:
         """Check the arguments, without connecting; raise ValueError for a bad address or credentials."""
@@ -72,7 +74,13 @@ class Client:
         self._bootstrap: Final = parse_addresses(bootstrap)
         self._timeout: Final = timeout
         self._settings: Final = ConnectionSettings(
-            client_id, context, sasl, max_response_bytes, to_trace(trace), request_api_versions
+            client_id,
+            context,
+            sasl,
+            max_response_bytes,
+            max_response_memory,
+            to_trace(trace),
+            request_api_versions,
         )
         self._cluster: Final = self._new_cluster()
 
@@ -186,6 +194,7 @@ class Client:
         partition_bytes: int = 1024 * 1024,
         committed_only: bool = True,
         check_crc: bool = True,
+        max_unpacked_bytes: int = 128 * 1024 * 1024,
     ) -> Consumer:
         """Return a consumer, which must be closed; subscribe it to topics, or assign partitions.
 
@@ -194,6 +203,8 @@ class Client:
         commits by the user; it needs a ``group``. A fetch waits up to ``max_wait`` seconds for
         ``min_bytes``, and returns up to ``partition_bytes`` of each partition, or up to ``max_bytes``
         if one message is larger. ``committed_only`` hides records of open and aborted transactions.
+        ``max_unpacked_bytes`` limits what a compressed batch expands to. A consumer has the bytes of the
+        last responses in memory, those of one unpacked batch, and 500 records.
         """
         settings = ConsumerSettings(
             reset=reset,
@@ -208,6 +219,7 @@ class Client:
             partition_bytes=partition_bytes,
             committed_only=committed_only,
             check_crc=check_crc,
+            max_unpacked_bytes=max_unpacked_bytes,
             request_timeout=self._timeout,
         )
         return Consumer(self._new_cluster, settings, group)

@@ -13,6 +13,7 @@ from typing import Final, TypeVar
 
 from cloudevents_kafka.protocol.client._broker import connect
 from cloudevents_kafka.protocol.client._connection import Connection
+from cloudevents_kafka.protocol.client._opening import Opening
 from cloudevents_kafka.protocol.client._retry import FIRST_PAUSE, MAX_PAUSE, Deadline, is_retriable
 from cloudevents_kafka.protocol.client._settings import ConnectionSettings
 from cloudevents_kafka.protocol.client._socket import Address, AuthenticationFailed
@@ -30,6 +31,9 @@ from cloudevents_kafka.protocol.messages import topics as messages
 _Result = TypeVar("_Result")
 
 
+_CONNECTED_SOON: Final = 0.05  # seconds: most brokers are connected by then
+
+
 class Cluster:
     """Brokers, topics and leaders; for one thread, except `abort`."""
 
@@ -37,6 +41,7 @@ class Cluster:
         self._bootstrap: Final = tuple(bootstrap)
         self._settings: Final = settings
         self._connections: dict[Address, Connection] = {}
+        self._opening: dict[Address, Opening] = {}
         self._addresses: dict[int, Address] = {}
         self._topics: dict[str, messages.MetadataResponseTopic] = {}
         self._aborted: Final = threading.Event()
@@ -44,22 +49,47 @@ class Cluster:
 
     def broker(self, node_id: int, deadline: Deadline) -> Connection:
         """Return the connection to a broker; raise `Disconnected` if the metadata does not have it."""
+        return self._connect(self._address(node_id, deadline), deadline)
+
+    def open_broker(self, node_id: int, deadline: Deadline) -> Connection | None:
+        """Return the connection to a broker; None while a thread opens it. Raises the error of the thread."""
+        address = self._address(node_id, deadline)
+        broker = self._connections.get(address)
+        if broker is not None and not broker.closed:
+            return broker
+        self._check_open()
+        is_new = address not in self._opening
+        if is_new:
+            self._opening[address] = Opening(address, self._settings, deadline)
+        if not self._opening[address].done(_CONNECTED_SOON if is_new else 0):
+            return None
+        self._connections[address] = self._opening.pop(address).result()
+        return self._connections[address]
+
+    @property
+    def is_opening(self) -> bool:
+        """Whether a thread opens a connection."""
+        return bool(self._opening)
+
+    def _address(self, node_id: int, deadline: Deadline) -> Address:
         if node_id not in self._addresses:
             self.fetch_metadata(sorted(self._topics), deadline)
         if (address := self._addresses.get(node_id)) is None:
             raise Disconnected(f"the cluster has no broker with the id {node_id}")
-        return self._connect(address, deadline)
+        return address
 
     def any_broker(self, deadline: Deadline) -> Connection:
         """Return an open connection, or one to the first broker that can be reached."""
         self._check_open()
-        for broker in self._connections.values():
-            if not broker.closed:
-                return broker
+        connected = [broker for broker in self._connections.values() if not broker.closed]
+        if connected and not (broker := min(connected, key=Connection.silence)).silence():
+            return broker
         failures: list[str] = []
         others = list(self._addresses.values())
         random.shuffle(others)  # so that clients spread over the brokers
         addresses = list(dict.fromkeys((*self._bootstrap, *others)))
+        # Last those that do not answer now.
+        addresses.sort(key=lambda one: one in self._connections or one in self._opening)
         for number, address in enumerate(addresses):
             remaining = deadline.remaining()
             # S0-N7: an address may be dead, and swallow packets: leave time for the others.
@@ -172,6 +202,8 @@ class Cluster:
         self._aborted.set()
         for broker in list(self._connections.values()):
             broker.abort()
+        for opening in list(self._opening.values()):
+            opening.abort()
 
     def _check_open(self) -> None:
         if self._aborted.is_set():
@@ -185,7 +217,10 @@ class Cluster:
     def close(self) -> None:
         for broker in self._connections.values():
             broker.close()
+        for opening in self._opening.values():
+            opening.close()
         self._connections.clear()
+        self._opening.clear()
 
 
 def _range(topic: messages.MetadataResponseTopic) -> str:

@@ -27,6 +27,11 @@ class _PendingResponse(NamedTuple):
     correlation_id: int
     structure: type[Structure]
     version: int
+    since: float
+
+
+_PATIENCE: Final = 2.0
+"""Seconds for a response, after which other brokers are asked first."""
 
 
 class Connection(FrameSocket):
@@ -80,7 +85,7 @@ class Connection(FrameSocket):
         self.write(frame, deadline)
         if expects_response:
             response = APIS[spec_of(type(message)).key].response
-            self._pending.append(_PendingResponse(self._last_id, response, version))
+            self._pending.append(_PendingResponse(self._last_id, response, version, time.monotonic()))
         return self._last_id
 
     def receive(self, correlation_id: int, deadline: Deadline, *, secret: bool = False) -> Any:
@@ -98,7 +103,9 @@ class Connection(FrameSocket):
         if not secret:
             self._trace("received", len(data).to_bytes(4), data)
         try:
-            correlation_id, message = frames.decode_response(pending.structure, pending.version, data)
+            correlation_id, message = frames.decode_response(
+                pending.structure, pending.version, data, memory=self._settings.max_response_memory
+            )
             # S0-F3: "passed back in the response by the server, unmodified"
             if correlation_id != pending.correlation_id:
                 raise Malformed(
@@ -112,6 +119,11 @@ class Connection(FrameSocket):
 
     def readable(self, seconds: float = 0) -> bool:
         return bool(self._responses) or super().readable(seconds)
+
+    def silence(self) -> float:
+        """Return the seconds for which the broker owes a response, 0 if that is not long."""
+        waited = time.monotonic() - self._pending[0].since if self._pending else 0.0
+        return 0.0 if waited < _PATIENCE or self.readable() else waited
 
     def close(self) -> None:
         super().close()

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any, Final, Self, TypeAlias
 
+from cloudevents_kafka.protocol.client._buffer import RecordBuffer
 from cloudevents_kafka.protocol.client._cluster import Cluster
-from cloudevents_kafka.protocol.client._fetcher import Fetcher, RecordBuffer
+from cloudevents_kafka.protocol.client._fetcher import Fetcher
 from cloudevents_kafka.protocol.client._group import REJOIN_ERRORS, GroupMember
 from cloudevents_kafka.protocol.client._message import (
     EARLIEST,
@@ -105,11 +106,11 @@ class Consumer:
 
     def pause(self, partitions: Iterable[HasOffset]) -> None:
         """Stop returning records of partitions until `resume`."""
-        self._buffer.paused |= {key_of(part) for part in partitions}
+        self._buffer.pause(key_of(part) for part in partitions)
 
     def resume(self, partitions: Iterable[HasOffset]) -> None:
         """Continue with paused partitions."""
-        self._buffer.paused -= {key_of(part) for part in partitions}
+        self._buffer.resume(key_of(part) for part in partitions)
 
     def poll(self, timeout: float = -1) -> Message | None:
         """Return the next record, None if none arrives within ``timeout`` seconds; -1 waits forever.
@@ -121,11 +122,8 @@ class Consumer:
             self._check_open()
             self._auto_commit_if_due()
             self._follow_group(deadline)
-            if (message := self._buffer.pop()) is not None:
+            if (message := self._next(deadline)) is not None or deadline.expired():
                 return message
-            self._fetch(deadline)
-            if deadline.expired():
-                return self._buffer.pop()
 
     def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
         """Return up to ``num_messages`` records that arrive within ``timeout`` seconds.
@@ -139,12 +137,10 @@ class Consumer:
         messages = [first]
         try:
             while len(messages) < num_messages:
-                if (message := self._buffer.pop()) is not None:
+                if (message := self._next(deadline)) is not None:
                     messages.append(message)
                 elif deadline.expired() or (self._member and self._member.state != "stable"):
                     break
-                else:
-                    self._fetch(deadline)
         except ProtocolError:
             return messages
         except BaseException:  # KeyboardInterrupt
@@ -152,9 +148,22 @@ class Consumer:
             raise
         return messages
 
-    def _fetch(self, deadline: Deadline) -> None:
-        limit = Deadline(deadline.at_most(_POLL_INTERVAL))
-        self._buffer.add(self._fetcher.fetch(self._buffer.paused, limit))
+    def _next(self, deadline: Deadline) -> Message | None:
+        """Return the next record; None if none arrives soon, or the next slice has none to return."""
+        if (message := self._buffer.pop()) is not None:
+            return message
+        if self._buffer.next_cursor() is None:
+            limit = Deadline(deadline.at_most(_POLL_INTERVAL))
+            self._buffer.add(self._fetcher.fetch(self._buffer.paused, limit))
+        if (cursor := self._buffer.next_cursor()) is None:
+            return None
+        if self._buffer.is_last(cursor):  # brokers answer while its records are decoded and returned
+            self._fetcher.send_requests(self._buffer.paused)
+        try:
+            self._buffer.decode(cursor)
+        except ProtocolError as error:
+            self._fetcher.fail(cursor, error)
+        return self._buffer.pop()
 
     def commit(
         self,
@@ -186,7 +195,9 @@ class Consumer:
 
     def fetch_position(self, partition: HasOffset) -> int:
         """Return the next offset to fetch, which may be after control records and gaps."""
-        return self._fetcher.position(key_of(partition))
+        key = key_of(partition)
+        position = self._buffer.decode_position(key)
+        return self._fetcher.position(key) if position is None else position
 
     def get_watermark_offsets(self, partition: HasOffset, timeout: float = -1) -> tuple[int, int]:
         """Return the first offset of a partition, and the one after the last record."""

@@ -1,15 +1,16 @@
-"""`Fetcher`: one long poll at each leader; `RecordBuffer`: fetched records that are not returned yet."""
+"""`Fetcher`: one long poll at each leader."""
 
 from __future__ import annotations
 
 import time
-from collections import defaultdict, deque
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Collection
 from typing import Final, NamedTuple
 
 from cloudevents_kafka.protocol.client._cluster import Cluster
 from cloudevents_kafka.protocol.client._connection import Connection
-from cloudevents_kafka.protocol.client._message import UNKNOWN, Message, Offsets, PartitionId
+from cloudevents_kafka.protocol.client._cursor import Cursor
+from cloudevents_kafka.protocol.client._message import UNKNOWN, Offsets, PartitionId
 from cloudevents_kafka.protocol.client._offsets import resolve_offsets
 from cloudevents_kafka.protocol.client._retry import Deadline, is_retriable
 from cloudevents_kafka.protocol.client._settings import ConsumerSettings
@@ -23,18 +24,8 @@ from cloudevents_kafka.protocol.messages.fetch import (
     FetchTopic,
     PartitionData,
 )
-from cloudevents_kafka.protocol.records import ABORT, Batch, Batches, RecordBatch
 
 _BACKOFF: Final = 0.1  # seconds, before a partition that failed is fetched again
-
-
-class _InFlight(NamedTuple):
-    """A sent request and its offsets."""
-
-    broker: Connection
-    correlation_id: int
-    offsets: Offsets
-    deadline: Deadline
 
 
 class _Partition:
@@ -45,6 +36,21 @@ class _Partition:
         self.size = size
         self.backoff = Deadline(0)
         self.error: ProtocolError | None = None
+
+    def fail(self, key: PartitionId, error: ProtocolError) -> None:
+        """Keep the error of records that cannot be read."""
+        where = "{}[{}]@{}".format(*key, self.position)
+        self.error = Malformed(f"{error}; to read on after it, seek", path=where)
+        self.error.__cause__ = error
+
+
+class _InFlight(NamedTuple):
+    """A sent request and its partitions."""
+
+    broker: Connection
+    correlation_id: int
+    partitions: dict[PartitionId, _Partition]
+    deadline: Deadline
 
 
 class Fetcher:
@@ -70,55 +76,63 @@ class Fetcher:
         """Return the next offset to fetch, 0 if the partition is not assigned."""
         return self._partitions[key].position if key in self._partitions else 0
 
-    def fetch(self, paused: Collection[PartitionId], deadline: Deadline) -> list[Message]:
+    def fetch(self, paused: Collection[PartitionId], deadline: Deadline) -> list[Cursor]:
         """Return fetched records; wait for the first until the deadline.
 
         ``paused`` partitions are not requested. A partition's error that a retry does not fix is
         raised, with the partition in its text, by a call that has no records to return.
         """
-        self._send_requests(paused)
-        messages: list[Message] = []
-        for leader in self._readable_leaders(deadline):
-            messages += self._receive(leader, deadline)
-        failed = next((one for one in self._partitions.values() if one.error), None)
-        if failed is not None and failed.error is not None and not messages:
-            error, failed.error = failed.error, None
-            raise error
-        return messages
+        self.send_requests(paused)
+        failed = any(one.error for one in self._partitions.values())
+        cursors: list[Cursor] = []
+        for leader in self._readable_leaders(Deadline(0) if failed else deadline):
+            cursors += self._receive(leader)
+        for one in self._partitions.values():
+            if one.error is not None and not cursors:
+                error, one.error = one.error, None
+                raise error
+        return cursors
 
-    def _send_requests(self, paused: Collection[PartitionId]) -> None:
-        requested = {key for request in self._in_flight.values() for key in request.offsets}
-        by_leader: dict[int, Offsets] = defaultdict(dict)
+    def fail(self, cursor: Cursor, error: ProtocolError) -> None:
+        """Keep the error of a cursor for `fetch`; the partition is fetched again from there."""
+        self.seek(cursor.key, cursor.position)
+        self._partitions[cursor.key].fail(cursor.key, error)
+
+    def send_requests(self, paused: Collection[PartitionId]) -> None:
+        """Request the partitions that are not paused, from leaders that owe no response."""
+        requested = {key for request in self._in_flight.values() for key in request.partitions}
+        by_leader: dict[int, dict[PartitionId, _Partition]] = defaultdict(dict)
         for key, partition in self._partitions.items():
             if key in requested or key in paused or partition.error or not partition.backoff.expired():
                 continue
             try:
                 leader = self._cluster.leader(*key, Deadline(self._settings.request_timeout))
-                by_leader[leader][key] = partition.position
+                by_leader[leader][key] = partition
             except ProtocolError as error:
                 self._handle_error(key, error)
         for leader, led in by_leader.items():
             if leader not in self._in_flight:
                 self._send(leader, led)
 
-    def _send(self, leader: int, offsets: Offsets) -> None:
+    def _send(self, leader: int, partitions: dict[PartitionId, _Partition]) -> None:
         deadline = Deadline(self._settings.request_timeout + self._settings.max_wait)
         try:
-            broker = self._cluster.broker(leader, deadline)
-            correlation_id = broker.send(self._request(offsets), deadline)
+            broker = self._cluster.open_broker(leader, deadline)
+            if broker is not None:
+                correlation_id = broker.send(self._request(partitions), deadline)
+                self._in_flight[leader] = _InFlight(broker, correlation_id, partitions, deadline)
         except ProtocolError as error:
-            for key in offsets:
+            for key in partitions:
                 self._handle_error(key, error)
-        else:
-            self._in_flight[leader] = _InFlight(broker, correlation_id, offsets, deadline)
 
-    def _request(self, offsets: Offsets) -> FetchRequest:
+    def _request(self, partitions: dict[PartitionId, _Partition]) -> FetchRequest:
         settings = self._settings
         topics: dict[str, list[FetchPartition]] = defaultdict(list)
-        for (topic, number), offset in offsets.items():
-            size = self._partitions[topic, number].size
+        for (topic, number), partition in partitions.items():
             topics[topic].append(
-                FetchPartition(partition=number, fetch_offset=offset, partition_max_bytes=size)
+                FetchPartition(
+                    partition=number, fetch_offset=partition.position, partition_max_bytes=partition.size
+                )
             )
         return FetchRequest(
             replica_id=-1,  # S0-A9: consumers "should always specify this as -1"
@@ -144,62 +158,63 @@ class Fetcher:
         return list(dict.fromkeys([*readable, *expired]))
 
     def _shortest_wait(self) -> float:
+        if self._cluster.is_opening:
+            return _BACKOFF / 2
         deadlines = [request.deadline for request in self._in_flight.values()]
         deadlines += [one.backoff for one in self._partitions.values() if not one.backoff.expired()]
         return min(deadline.at_most(1.0) for deadline in deadlines)
 
-    def _receive(self, leader: int, deadline: Deadline) -> list[Message]:
+    def _receive(self, leader: int) -> list[Cursor]:
+        """Return the records of a response; none while only a part of it has arrived."""
         request = self._in_flight[leader]
-        connection = request.broker
-        limit = Deadline(request.deadline.at_most(deadline.at_most(1.0)))
+        connection, arrived = request.broker, request.broker.arrived
         try:
-            response: FetchResponse = connection.receive(request.correlation_id, limit)
+            response: FetchResponse = connection.receive(request.correlation_id, Deadline(0))
             del self._in_flight[leader]
             if response.error_code:
                 raise BrokerError(response.error_code, f"{connection.address}: Fetch")
         except ProtocolError as error:
+            if isinstance(error, DeadlineExceeded) and connection.arrived > arrived:
+                deadline = Deadline(self._settings.request_timeout)
+                self._in_flight[leader] = request._replace(deadline=deadline)
+                return []
             if isinstance(error, DeadlineExceeded) and not request.deadline.expired():
-                return []  # a part of the response has arrived
+                return []
             self._in_flight.pop(leader, None)
             connection.close()
-            for key in request.offsets.keys() & self._partitions.keys():
+            for key in request.partitions.keys() & self._partitions.keys():
                 self._handle_error(key, error)
             return []
-        messages: list[Message] = []
+        cursors: list[Cursor | None] = []
         for topic in response.responses:
             for part in topic.partitions:
                 key = (topic.topic, part.partition_index)
                 partition = self._partitions.get(key)
-                # The position differs after a seek.
-                if partition is not None and partition.position == request.offsets.get(key):
-                    messages += self._decode(key, partition, part)
-        return messages
+                # It is another one after a seek.
+                if partition is not None and partition is request.partitions.get(key):
+                    cursors.append(self._open(key, partition, part))
+        return [cursor for cursor in cursors if cursor is not None]
 
-    def _decode(self, key: PartitionId, partition: _Partition, part: PartitionData) -> list[Message]:
-        """Return the records of a partition, and advance its position."""
+    def _open(self, key: PartitionId, partition: _Partition, part: PartitionData) -> Cursor | None:
+        """Return the records of a partition, None without any, and advance its position."""
         offset = partition.position
         if part.error_code:
             self._handle_error(key, BrokerError(part.error_code, "{}[{}]@{}".format(*key, offset)))
-            return []
-        messages: list[Message] = []
+            return None
         try:
-            batches = Batches(part.records or b"", check_crc=self._settings.check_crc)
-            if batches.is_partial:
-                self._grow(partition, batches.partial_size)
-            for batch in _visible_batches(batches, part):
-                messages.extend(Message(r, *key, r.offset) for r in batch if r.offset >= offset)
-                partition.position = max(offset, batch.last_offset + 1)
-            if len(batches):
-                partition.size = self._settings.partition_bytes
-                partition.position = max(offset, (batches.last_offset or 0) + 1)
+            cursor = Cursor(key, offset, part, self._settings)
+            if cursor.partial_size:
+                self._grow(partition, cursor.partial_size)
         except ProtocolError as error:
-            if messages:  # return the records before it; the next fetch meets the error again
-                partition.position = messages[-1].offset() + 1
-            else:
-                where = "{}[{}]@{}".format(*key, partition.position)
-                partition.error = Malformed(f"{error}; to read on after it, seek", path=where)
-                partition.error.__cause__ = error
-        return messages
+            partition.fail(key, error)
+            return None
+        if not part.records or cursor.partial_size:
+            return None
+        partition.size, partition.position = self._settings.partition_bytes, cursor.end
+        if cursor.end == offset:  # a broker that sends old records again
+            partition.backoff = Deadline(_BACKOFF)
+        self._partitions[key] = self._partitions.pop(key)  # others come first in the next request
+        return cursor
 
     def _grow(self, partition: _Partition, partial_size: int) -> None:
         # S0-M7: a set may end with "a partial message"; here even the first message is partial
@@ -228,67 +243,3 @@ class Fetcher:
             partition.position = offsets[key]
         except ProtocolError as failed:
             partition.error = failed
-
-
-def _visible_batches(batches: Batches, part: PartitionData) -> Iterator[Batch]:
-    """Yield the batches except control batches and those of aborted transactions (KIP-98)."""
-    aborted = deque(sorted(part.aborted_transactions or (), key=lambda a: a.first_offset))
-    producers: set[int] = set()
-    for batch in batches:
-        if not isinstance(batch, RecordBatch):
-            yield batch
-            continue
-        while aborted and aborted[0].first_offset <= batch.last_offset:
-            producers.add(aborted.popleft().producer_id)
-        if batch.is_control:
-            record = batch.control_record()
-            if record is not None and record.type == ABORT:
-                producers.discard(batch.producer_id)
-        elif not (batch.is_transactional and batch.producer_id in producers):
-            yield batch
-
-
-class RecordBuffer:
-    """Records in the order of fetching; ``positions`` are the offsets after the returned ones."""
-
-    def __init__(self) -> None:
-        self.positions: Offsets = {}
-        self.committed: Offsets = {}
-        self.paused: set[PartitionId] = set()
-        self._records: deque[Message] = deque()
-
-    def assign(self, offsets: Offsets) -> None:
-        """Discard all records, and begin at these offsets."""
-        self.positions = dict(offsets)
-        self.committed = dict(offsets)
-        self.paused.clear()
-        self._records.clear()
-
-    def seek(self, key: PartitionId, offset: int) -> None:
-        """Discard the records of a partition, and set its position."""
-        self._records = deque(m for m in self._records if (m.topic(), m.partition()) != key)
-        self.positions[key] = offset
-
-    def add(self, messages: Iterable[Message]) -> None:
-        self._records.extend(messages)
-
-    def pop(self) -> Message | None:
-        """Return the first record of a partition that is not paused, and advance its position."""
-        for _ in range(len(self._records)):
-            message = self._records.popleft()
-            key = (message.topic(), message.partition())
-            if key not in self.paused:
-                self.positions[key] = message.offset() + 1
-                return message
-            self._records.append(message)
-        return None
-
-    def unread(self, messages: Sequence[Message]) -> None:
-        """Put returned records back."""
-        for message in reversed(messages):
-            self._records.appendleft(message)
-            self.positions[message.topic(), message.partition()] = message.offset()
-
-    def uncommitted(self) -> Offsets:
-        """Return the positions that differ from the committed ones."""
-        return {key: at for key, at in self.positions.items() if at != self.committed.get(key)}

@@ -10,6 +10,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from typing import Final, Self, TypeAlias
 
 from cloudevents_kafka.primitives.plural import pluralize
@@ -91,7 +92,7 @@ class Producer:
             self._queue_bytes += size
             self._outstanding += 1
             if len(self._queue) == 1 or self._batch_is_full():
-                self._changed.notify_all()
+                self._wake()
 
     def poll(self, timeout: float = -1) -> int:
         """Call the callbacks of finished records; return the number of finished records.
@@ -120,7 +121,7 @@ class Producer:
         deadline = Deadline(timeout)
         with self._changed:
             self._flushing += 1
-            self._changed.notify_all()
+            self._wake()
         try:
             while self._outstanding:
                 self.poll(deadline.at_most(_POLL_INTERVAL))
@@ -141,7 +142,7 @@ class Producer:
         finally:
             with self._changed:
                 self._closed = True
-                self._changed.notify_all()
+                self._wake()
             if self._outstanding:
                 self._cluster.abort()
             self._thread.join(_JOIN_TIMEOUT)
@@ -171,16 +172,34 @@ class Producer:
             )
 
     def _run(self) -> None:
-        while (records := self._next_records(self._accumulator.next_delay())) is not None:
-            self._accumulator.add(records)
-            self._sender.run_once()
-        self._sender.finish()
+        with closing(self._sender):
+            while (records := self._next_records()) is not None:
+                self._accumulator.add(records)
+                self._sender.run_once(self._seconds_to_wait())
+            self._sender.finish()
 
-    def _next_records(self, max_delay: float | None) -> list[QueuedRecord] | None:
+    def _wake(self) -> None:
+        self._changed.notify_all()
+        self._sender.wake()
+
+    def _seconds_to_wait(self) -> float:
+        """Return for how long the sender may wait for responses, if nothing wakes it."""
+        delay = self._accumulator.next_delay()
+        with self._changed:
+            if not self._queue:
+                linger = _POLL_INTERVAL
+            elif self._should_send():
+                linger = 0.0
+            else:
+                linger = self._first_queued_at + self._settings.linger - time.monotonic()
+        return max(0.0, linger if delay is None else min(delay, linger))
+
+    def _next_records(self) -> list[QueuedRecord] | None:
         """Return the queued records once they should be sent; None at the end.
 
-        After ``max_delay`` seconds return an empty list.
+        Return an empty list once there is something else to do.
         """
+        max_delay = 0.0 if self._sender.is_waiting else self._accumulator.next_delay()
         deadline = Deadline(max_delay)
         with self._changed:
             while not self._queue or not self._should_send():

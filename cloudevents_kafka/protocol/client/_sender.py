@@ -1,11 +1,12 @@
 """`Sender`: sends batches to the leaders of their partitions, and handles the responses.
 
-It is used by one thread, which calls `run_once` until the accumulator is empty.
+It is used by one thread, which calls `run_once` until the accumulator is empty. It waits for all leaders at
+once, so that one which does not answer delays only its own partitions.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from contextlib import suppress
 from typing import Final, NamedTuple
 
@@ -15,7 +16,8 @@ from cloudevents_kafka.protocol.client._cluster import Cluster
 from cloudevents_kafka.protocol.client._connection import Connection
 from cloudevents_kafka.protocol.client._retry import Deadline, is_retriable
 from cloudevents_kafka.protocol.client._settings import ProducerSettings
-from cloudevents_kafka.protocol.client._socket import Address
+from cloudevents_kafka.protocol.client._socket import Address, wait_readable
+from cloudevents_kafka.protocol.client._waker import Waker
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import BrokerError, DeadlineExceeded, ProtocolError, Unsupported
 from cloudevents_kafka.protocol.messages import produce
@@ -23,6 +25,10 @@ from cloudevents_kafka.protocol.messages.topics import MetadataRequest, Metadata
 from cloudevents_kafka.protocol.records import Codec
 
 _FINISH_TIMEOUT: Final = 2.0  # seconds, for a broker to process requests that it does not answer
+_OPENING_PAUSE: Final = 0.02  # seconds, before a connection that is being opened is asked for again
+_LOST_SEQUENCES: Final = (ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.UNKNOWN_PRODUCER_ID)
+"""A broker has lost batches before this one, by an unclean election or by retention. The Java client
+numbers it from 0 in a new epoch, and sends it again (KIP-360)."""
 _ZSTD_VERSION: Final = 7  # the first version of Produce with zstd (KIP-110)
 
 
@@ -43,15 +49,34 @@ class Sender:
         self._settings: Final = settings
         self._accumulator: Final = accumulator
         self._unanswered: dict[Address, tuple[Connection, str]] = {}
+        self._in_flight: dict[Connection, deque[_InFlight]] = {}
+        self._waker: Final = Waker()
 
-    def run_once(self) -> None:
-        """Send the batches that can be sent now, handle the responses, and fail what has expired."""
-        for request in self._send_all(self._accumulator.sendable()):
-            self._handle_response(request)
+    def run_once(self, seconds: float) -> None:
+        """Send the batches that can be sent now, and handle responses; wait for the first some seconds.
+
+        `wake` ends the wait. Then fail what has expired.
+        """
+        for leader, led in self._by_leader(self._accumulator.sendable()).items():
+            self._send_to(leader, led)
+        for broker in self._answering(seconds):
+            self._receive(broker)
         for batch in self._accumulator.expired():
             last = f"; the last error: {batch.last_error}" if batch.last_error else ""
             text = f"{batch}: not delivered in time; the broker may have appended it{last}"
             self._accumulator.fail(batch, DeadlineExceeded(text))
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether responses are missing, for which `run_once` waits."""
+        return bool(self._in_flight)
+
+    def wake(self) -> None:
+        """End the wait of `run_once`; may be called from another thread."""
+        self._waker.wake()
+
+    def close(self) -> None:
+        self._waker.close()
 
     def finish(self) -> None:
         """Wait until brokers have processed the requests that they do not answer (acks 0).
@@ -65,17 +90,26 @@ class Sender:
                 broker.request(request, Deadline(_FINISH_TIMEOUT))
         self._unanswered.clear()
 
-    def _send_all(self, batches: list[ProducerBatch]) -> list[_InFlight]:
-        """Send each leader its batches, and return the requests."""
-        in_flight: list[_InFlight] = []
-        for leader, led in self._by_leader(batches).items():
-            deadline = Deadline(self._settings.request_timeout)
-            try:
-                broker = self._cluster.broker(leader, deadline)
-                in_flight.append(self._send(broker, led, deadline))
-            except ProtocolError as error:
-                self._retry_or_fail(led, error)
-        return in_flight
+    def _send_to(self, leader: int, batches: list[ProducerBatch]) -> None:
+        deadline = Deadline(self._settings.request_timeout)
+        try:
+            broker = self._cluster.open_broker(leader, deadline)
+            if broker is None:
+                for batch in batches:
+                    batch.backoff = Deadline(_OPENING_PAUSE)
+                return
+            request = self._send(broker, batches, deadline)
+        except ProtocolError as error:
+            self._retry_or_fail(batches, error)
+            return
+        if self._settings.acks == 0:
+            for batch in request.batches:
+                self._unanswered[broker.address] = (broker, batch.topic_partition[0])
+                self._accumulator.complete(batch, -1)
+        elif request.batches:
+            for batch in request.batches:
+                batch.is_in_flight = True
+            self._in_flight.setdefault(broker, deque()).append(request)
 
     def _by_leader(self, batches: list[ProducerBatch]) -> dict[int, list[ProducerBatch]]:
         by_leader: dict[int, list[ProducerBatch]] = defaultdict(list)
@@ -130,24 +164,44 @@ class Sender:
             self._retry_or_fail([batch], error)
             return None
 
-    def _handle_response(self, request: _InFlight) -> None:
-        broker, batches, deadline, correlation_id = request
-        if self._settings.acks == 0:
-            for batch in batches:
-                self._unanswered[broker.address] = (broker, batch.topic_partition[0])
-                self._accumulator.complete(batch, -1)
-            return
-        if not batches:
-            return
+    def _answering(self, seconds: float) -> list[Connection]:
+        """Return the connections with a response, a part of one or an error, and those whose time is over."""
+        if not self._in_flight:
+            return []
+        answering = [broker for broker in self._in_flight if broker.readable()]
+        if not answering:
+            limits = (requests[0].deadline.at_most(seconds) for requests in self._in_flight.values())
+            waiting: list[Connection | Waker] = [*self._in_flight, self._waker]
+            found = wait_readable(waiting, min(limits))
+            answering = [broker for broker in found if isinstance(broker, Connection)]
+            self._waker.clear()
+        late = [broker for broker, requests in self._in_flight.items() if requests[0].deadline.expired()]
+        return list(dict.fromkeys([*answering, *late]))
+
+    def _receive(self, broker: Connection) -> None:
+        """Handle the response to the oldest request, if all of it has arrived."""
+        request = self._in_flight[broker][0]
         try:
-            response: produce.ProduceResponse = broker.receive(correlation_id, deadline)
+            response: produce.ProduceResponse = broker.receive(request.correlation_id, Deadline(0))
         except ProtocolError as error:
+            if isinstance(error, DeadlineExceeded) and not request.deadline.expired():
+                return
             broker.close()
-            self._retry_or_fail(batches, error)
+            for lost in self._in_flight.pop(broker):
+                self._retry_or_fail(self._landed(lost), error)
             return
+        self._in_flight[broker].popleft()
+        if not self._in_flight[broker]:
+            del self._in_flight[broker]
         results = {(t.name, p.index): p for t in response.responses for p in t.partition_responses}
-        for batch in batches:
+        for batch in self._landed(request):
             self._handle_result(batch, results.get(batch.topic_partition))
+
+    def _landed(self, request: _InFlight) -> list[ProducerBatch]:
+        """Return the batches of a request that is over, except those that have failed meanwhile."""
+        for batch in request.batches:
+            batch.is_in_flight = False
+        return [batch for batch in request.batches if self._accumulator.has(batch)]
 
     def _handle_result(self, batch: ProducerBatch, result: produce.PartitionProduceResponse | None) -> None:
         if result is None:
@@ -155,6 +209,11 @@ class Sender:
             self._retry_or_fail([batch], error)
         elif result.error_code in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
             self._accumulator.complete(batch, result.base_offset)
+        elif result.error_code in _LOST_SEQUENCES and batch.sequence >= 0:
+            # Without the start of its log, the broker does not know yet why it has no sequences.
+            if result.error_code != ErrorCode.UNKNOWN_PRODUCER_ID or result.log_start_offset != -1:
+                self._accumulator.restart(batch)
+            batch.back_off(BrokerError(result.error_code, str(batch), result.error_message))
         elif result.error_code == ErrorCode.MESSAGE_TOO_LARGE and len(batch.queued) > 1:
             self._accumulator.split(batch)
         else:

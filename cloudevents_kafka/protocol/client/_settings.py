@@ -57,6 +57,7 @@ class ConnectionSettings(NamedTuple):
     tls: ssl.SSLContext | None = None
     sasl: Sasl | None = None
     max_response_bytes: int = 100 * 1024 * 1024
+    max_response_memory: int = 128 * 1024 * 1024
     trace: Trace | None = None
     request_api_versions: bool = True
 
@@ -91,4 +92,5 @@ class ConsumerSettings(NamedTuple):
     partition_bytes: int
     committed_only: bool
     check_crc: bool
+    max_unpacked_bytes: int
     request_timeout: float

@@ -7,7 +7,7 @@ import socket
 import ssl
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple, Protocol, TypeVar
 
 from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.client._retry import Deadline
@@ -66,15 +66,16 @@ class FrameSocket:
         """Connect; raise `Disconnected`, `DeadlineExceeded` or `AuthenticationFailed`."""
         self.address: Final = address
         self.closed = False
+        self.arrived = 0  # bytes
         self._max_frame_bytes: Final = max_frame_bytes
         self._received = bytearray()
         self._socket: Final = _connect(address, deadline, tls)
 
     def readable(self, seconds: float = 0) -> bool:
-        """Return whether a frame, a part of one, or the end arrives within ``seconds``."""
+        """Return whether more of a frame, or the end, arrives within ``seconds``."""
         # A selector does not see data that TLS has read from the socket.
         pending = isinstance(self._socket, ssl.SSLSocket) and self._socket.pending()
-        return bool(self.closed or self._received or pending or wait_readable([self], seconds))
+        return bool(self.closed or pending or wait_readable([self], seconds))
 
     def fileno(self) -> int:
         """Return the socket's file descriptor, for selectors."""
@@ -120,8 +121,9 @@ class FrameSocket:
             self.close()
             raise
         self._fill(4 + size, deadline)
-        data = bytes(self._received[4 : 4 + size])
-        del self._received[: 4 + size]
+        with memoryview(self._received) as received:
+            data = bytes(received[4 : 4 + size])
+        self._received.clear()
         return data
 
     def _fill(self, size: int, deadline: Deadline) -> None:
@@ -144,6 +146,7 @@ class FrameSocket:
                 self.close()
                 raise Disconnected(f"{self.address}: the broker closed the connection{hint}")
             self._received += chunk
+            self.arrived += len(chunk)
 
 
 def _connect(address: Address, deadline: Deadline, tls: ssl.SSLContext | None) -> socket.socket:
@@ -164,7 +167,11 @@ def _connect(address: Address, deadline: Deadline, tls: ssl.SSLContext | None) -
         raise Disconnected(f"{address}: cannot connect: {error}") from error
 
 
-_Socket = TypeVar("_Socket", bound=FrameSocket)
+class _HasFileno(Protocol):
+    def fileno(self) -> int: ...
+
+
+_Socket = TypeVar("_Socket", bound=_HasFileno)
 
 
 def wait_readable(sockets: Iterable[_Socket], seconds: float) -> list[_Socket]:

@@ -93,7 +93,7 @@ def test_a_timeout_closes_the_connection(broker, connection):
 
 def test_receive_can_be_repeated(broker, connection):
     """`receive` may be called again for a response that was late."""
-    broker.faults.add(faults.delay(0.1), api=METADATA)
+    broker.faults.add(faults.delay(0.5), api=METADATA)
     asked = connection.send(metadata("a"), soon())
     with pytest.raises(DeadlineExceeded):
         connection.receive(asked, Deadline(0.02))

@@ -12,14 +12,14 @@ from wire import eventually, fill, interrupted, numbers, take
 
 from cloudevents_kafka.protocol.client import EARLIEST, LATEST, STORED, UNKNOWN, TopicPartition
 from cloudevents_kafka.protocol.error_codes import ErrorCode
-from cloudevents_kafka.protocol.errors import BrokerError, ClientError, Malformed
+from cloudevents_kafka.protocol.errors import BrokerError, ClientError, Malformed, ProtocolError
 from cloudevents_kafka.protocol.messages.fetch import (
     AbortedTransaction,
     FetchableTopicResponse,
     FetchResponse,
     PartitionData,
 )
-from cloudevents_kafka.protocol.records import Record, encode_batch
+from cloudevents_kafka.protocol.records import Codec, Record, encode_batch
 from cloudevents_kafka.testing.wire_broker import RELEASES, faults
 
 FETCH, METADATA, LIST_OFFSETS = 1, 3, 2
@@ -424,6 +424,177 @@ def test_aborted_transactions_are_left_out(broker, client, reader, committed_onl
     assert eventually(lambda: consumer.poll(0.05) is None and len(broker.calls(FETCH)) > 1)
     assert broker.calls(FETCH)[1].message.topics[0].partitions[0].fetch_offset == 7
     assert {call.message.isolation_level for call in broker.calls(FETCH)} == {int(committed_only)}
+
+
+# --- memory ------------------------------------------------------------------------------
+
+
+def served(broker, client, **logs):
+    """Answer fetches of the topic "t" with these bytes, by partition, from their first offset on."""
+    broker.create_topic("t", len(logs))
+    client.partitions("t")
+
+    def script(call):
+        parts = [
+            PartitionData(
+                partition_index=asked.partition,
+                error_code=ErrorCode.NONE,
+                high_watermark=1 << 40,
+                last_stable_offset=1 << 40,
+                records=logs[f"p{asked.partition}"] if asked.fetch_offset < 300_000 else b"",
+            )
+            for asked in call.message.topics[0].partitions
+        ]
+        if not any(part.records for part in parts):
+            return None
+        return FetchResponse(responses=[FetchableTopicResponse(topic="t", partitions=parts)])
+
+    broker.faults.add(faults.script(script), api=FETCH, times=None)
+
+
+MANY = encode_batch([Record()] * 100_000, Codec.ZSTD, base_offset=200_000)
+
+
+@pytest.fixture
+def memory():
+    """Return a function that returns the most memory used since its last call."""
+
+    def peak():
+        used = tracemalloc.get_traced_memory()[1]
+        tracemalloc.reset_peak()
+        return used
+
+    tracemalloc.start()
+    yield peak
+    tracemalloc.stop()
+
+
+def test_a_batch_that_expands_is_decoded_in_slices(broker, client, reader, memory):
+    """The first record of 100,000 takes the memory of the unpacked bytes, not that of all records."""
+    served(broker, client, p0=MANY)
+    consumer = reader(broker, TopicPartition("t", 0, 200_000))
+    memory()
+    assert consumer.poll(5).offset() == 200_000
+    assert memory() < 5_000_000  # 1 MB unpacked; the records are 19 MB
+    assert [message.offset() for message in consumer.consume(3000, 5)] == list(range(200_001, 203_001))
+    assert memory() < 5_000_000
+
+
+def test_records_before_the_position_do_not_delay_poll(broker, client, reader):
+    """Each call decodes a slice; the first records that are returned are those at the position."""
+    served(broker, client, p0=MANY)
+    consumer = reader(broker, TopicPartition("t", 0, 250_000))
+    assert consumer.poll(0) is None
+    polls = 0
+    while (message := consumer.poll(0)) is None:
+        polls += 1
+    assert message.offset() == 250_000
+    assert polls >= 50_000 // 500 - 1
+
+
+def test_only_one_batch_is_unpacked(broker, client, reader, memory):
+    """Partitions that wait or are paused keep what was fetched, not what it expands to."""
+    large = encode_batch([Record(value=bytes(2_000_000))] * 2, Codec.ZSTD, base_offset=200_000)
+    served(broker, client, p0=large, p1=large, p2=large)
+    parts = [TopicPartition("t", n, 200_000) for n in range(3)]
+    consumer = reader(broker, *parts)
+    memory()
+    for _ in parts:
+        message = consumer.poll(5)
+        consumer.pause([TopicPartition("t", message.partition())])
+        del message
+    assert memory() < 17_000_000  # unpacked 4 MB, twice for a moment, and two values of 2 MB each
+    consumer.resume(parts)
+    assert sorted((m.partition(), m.offset()) for m in consumer.consume(3, 5)) == [
+        (n, 200_001) for n in range(3)
+    ]
+
+
+def test_the_unpacked_size_is_limited(broker, client, reader):
+    """A batch that expands beyond ``max_unpacked_bytes`` is an error with its offset; `seek` goes past it."""
+    served(broker, client, p0=MANY)
+    consumer = reader(broker, TopicPartition("t", 0, 200_000), max_unpacked_bytes=100_000)
+    for _ in range(2):
+        with pytest.raises(
+            Malformed, match=r"t\[0\]@200000: .*at most 100,000 bytes.*to read on after it, seek"
+        ):
+            consumer.poll(5)
+    assert take(reader(broker, TopicPartition("t", 0, 200_000), max_unpacked_bytes=2_000_000), 1) == [None]
+
+
+def test_the_memory_of_a_response_is_limited(broker, connect, client):
+    """A response whose elements would take more than ``max_response_memory`` is refused."""
+    client.partitions("t")
+    with pytest.raises(ProtocolError, match="must take at most 100 bytes of memory"):
+        connect(broker, max_response_memory=100, timeout=0.2).metadata()
+
+
+def test_the_next_fetch_is_sent_while_records_are_returned(broker, client, reader):
+    """The broker works while the last records of a response are returned."""
+    fill(client, numbers(2000), batch_records=100)
+    consumer = reader(broker, T0)
+    assert consumer.poll(5).value() == b"0"
+    assert eventually(lambda: len(broker.calls(FETCH)) == 2)
+    assert broker.calls(FETCH)[1].message.topics[0].partitions[0].fetch_offset == 2000
+    assert take(consumer, 1999) == numbers(2000)[1:]
+
+
+def test_paused_records_are_kept(broker, client, reader):
+    """Records that were decoded when their partition was paused are returned in order after `resume`."""
+    fill(client, numbers(1200))
+    consumer = reader(broker, T0)
+    assert take(consumer, 3) == numbers(3)
+    consumer.pause([T0])
+    assert consumer.poll(0.1) is None
+    assert consumer.position([T0])[0].offset == 3
+    consumer.resume([T0])
+    assert take(consumer, 1197) == numbers(1200)[3:]
+    fill(client, [b"last"])
+    assert take(consumer, 1) == [b"last"]
+
+
+# --- leaders -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def half_silent(start, connect):
+    """A cluster whose second broker takes connections and says nothing; it leads the second partition."""
+    broker = start(brokers=2)
+    broker.create_topic("t", 2)
+    broker.move_leader("t", 0, 1)
+    broker.move_leader("t", 1, 2)
+    client = connect(broker)
+    for partition in (0, 1):
+        fill(client, numbers(3), partition=partition)
+    broker.faults.add(faults.no_response(), times=None, when=lambda call: call.node.id == 2)
+    return broker
+
+
+def test_a_silent_leader_delays_only_its_partitions(half_silent, connect, reader):
+    """Other partitions are read while a leader takes connections and says nothing."""
+    servers = f"{half_silent.nodes[0].host}:{half_silent.nodes[0].port}"
+    consumer = reader(servers, T0, T1, timeout=60.0)
+    assert take(consumer, 3, seconds=5) == numbers(3)
+    for turn in range(5):
+        fill(connect(servers), [b"%d" % turn])
+        assert take(consumer, 1, seconds=5) == [b"%d" % turn]
+
+
+def test_a_leader_that_falls_silent(half_silent, connect, reader):
+    """A leader that answered before delays only its partitions, and is read again once it answers."""
+    half_silent.faults.clear()
+    servers = f"{half_silent.nodes[0].host}:{half_silent.nodes[0].port}"
+    consumer = reader(servers, T0, T1, timeout=1.0)
+    assert sorted(take(consumer, 6)) == sorted(numbers(3) * 2)
+    fault = half_silent.faults.add(faults.no_response(), times=None, when=lambda call: call.node.id == 2)
+    found = []
+    for turn in range(12):
+        fill(connect(servers), [b"%d" % turn])
+        found += take(consumer, 1, seconds=1)
+    assert found == numbers(12)
+    fault.remaining = 0
+    fill(connect(half_silent), [b"late"], partition=1)
+    assert take(consumer, 1) == [b"late"]
 
 
 # --- ends --------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import time
 import pytest
 from wire import eventually, interrupted, numbers
 
+from cloudevents_kafka.protocol.client import _accumulator
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import (
     BrokerError,
@@ -16,6 +17,12 @@ from cloudevents_kafka.protocol.errors import (
     ProtocolError,
     Unsupported,
 )
+from cloudevents_kafka.protocol.messages.produce import (
+    PartitionProduceResponse,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+from cloudevents_kafka.protocol.records import Batches
 from cloudevents_kafka.testing.wire_broker import RELEASES, faults
 
 PRODUCE, METADATA, INIT = 0, 3, 22
@@ -528,3 +535,136 @@ def test_acks_are_0_1_or_all(client, acks):
     """Other numbers raise ValueError."""
     with pytest.raises(ValueError, match="acks must be 0, 1 or -1"):
         client.producer(acks=acks)
+
+
+# --- silent leaders ----------------------------------------------------------------------
+
+
+def test_a_silent_leader_delays_only_its_partitions(start, connect, reports):
+    """Records of other leaders are delivered while one takes connections and says nothing."""
+    broker = start(brokers=2)
+    broker.create_topic("t", 2)
+    broker.move_leader("t", 0, 1)
+    broker.move_leader("t", 1, 2)
+    fault = broker.faults.add(faults.no_response(), times=None, when=lambda call: call.node.id == 2)
+    late = Reports()
+    with connect(f"{broker.nodes[0].host}:{broker.nodes[0].port}", timeout=2.0).producer() as producer:
+        producer.produce("t", b"late", partition=1, on_delivery=late)
+        for turn in range(5):
+            producer.produce("t", b"%d" % turn, partition=0, on_delivery=reports)
+            assert eventually(lambda turn=turn: producer.poll(0) and len(reports) == turn + 1, 1.5)
+        assert not late
+        fault.remaining = 0
+    assert (reports.errors, late.errors) == ([None] * 5, [None])
+    assert values(broker, "t", 1) == [b"late"]
+
+
+def test_a_request_in_flight_does_not_delay_others(start, connect, reports):
+    """Batches of other partitions are sent to a leader that still owes a response."""
+    broker, frames = start(), []
+    broker.create_topic("t", 2)
+    broker.faults.add(faults.delay(1.0), api=PRODUCE)
+    client = connect(broker, trace=frames.append)
+    with client.producer(linger=0) as producer:
+
+        def sent():
+            return [frame.direction for frame in frames if frame.data[4:6] == b"\0\0"].count("sent")
+
+        producer.produce("t", b"first", partition=0, on_delivery=reports)
+        assert eventually(lambda: sent() == 1)
+        producer.produce("t", b"second", partition=1, on_delivery=reports)
+        assert eventually(lambda: sent() == 2, 0.7)
+        assert not reports
+    assert reports.errors == [None, None]
+    assert [values(broker, "t", n) for n in (0, 1)] == [[b"first"], [b"second"]]
+
+
+# --- lost sequence numbers ---------------------------------------------------------------
+
+
+def produced(broker):
+    """Return id, epoch, first number and records of each batch that was sent."""
+    for call in broker.calls(PRODUCE):
+        (topic,) = call.message.topic_data
+        for data in topic.partition_data:
+            for batch in Batches(data.records):
+                yield batch.producer_id, batch.producer_epoch, batch.base_sequence, batch.count
+
+
+def lost(code, start):
+    """Answer with a code and the start of the log, without appending."""
+
+    def fault(call, _answer):
+        (topic,) = call.message.topic_data
+        rows = [
+            PartitionProduceResponse(
+                index=data.index, error_code=code, base_offset=-1, log_start_offset=start
+            )
+            for data in topic.partition_data
+        ]
+        return ProduceResponse(responses=[TopicProduceResponse(name=topic.name, partition_responses=rows)])
+
+    return fault
+
+
+@pytest.mark.parametrize(
+    "code", [ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.UNKNOWN_PRODUCER_ID], ids=lambda c: c.name
+)
+def test_lost_sequences_begin_again_in_a_new_epoch(broker, client, reports, code):
+    """Errors 45 and 59: the batch is sent again from 0 in the next epoch, as by the Java client (KIP-360)."""
+    with client.producer(linger=0.05) as producer:
+        send(producer, 2, reports)
+        producer.flush(5)
+        broker.faults.add(lost(code, start=0), api=PRODUCE)
+        send(producer, 3, reports)
+        producer.flush(5)
+        send(producer, 1, reports)
+    assert reports.errors == [None] * 6
+    rows = list(produced(broker))
+    (producer_id,) = {row[0] for row in rows}
+    assert [row[1:] for row in rows] == [(0, 0, 2), (0, 2, 3), (1, 0, 3), (1, 3, 1)]
+    assert len(broker.calls(INIT)) == 1
+    assert values(broker) == [*numbers(2), *numbers(3), *numbers(1)]
+    assert producer_id >= 0
+
+
+def test_an_unknown_log_start_is_retried_in_the_same_epoch(broker, client, reports):
+    """Error 59 without the log's start says nothing yet: the batch is repeated unchanged."""
+    with client.producer() as producer:
+        send(producer, 1, reports)
+        producer.flush(5)
+        broker.faults.add(lost(ErrorCode.UNKNOWN_PRODUCER_ID, start=-1), api=PRODUCE)
+        send(producer, 1, reports)
+    assert reports.errors == [None, None]
+    assert [row[1:] for row in produced(broker)] == [(0, 0, 1), (0, 1, 1), (0, 1, 1)]
+
+
+def test_a_fenced_epoch_is_final_for_its_records(broker, client, reports):
+    """Error 47 fails the batch, as in the Java client; later records are sent in the next epoch."""
+    with client.producer() as producer:
+        send(producer, 1, reports)
+        producer.flush(5)
+        broker.faults.add(faults.error(ErrorCode.INVALID_PRODUCER_EPOCH), api=PRODUCE)
+        send(producer, 1, reports)
+        producer.flush(5)
+        send(producer, 1, reports)
+    assert [getattr(error, "code", None) for error in reports.errors] == [
+        None,
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+        None,
+    ]
+    assert [row[1:] for row in produced(broker)] == [(0, 0, 1), (0, 1, 1), (1, 0, 1)]
+
+
+def test_after_the_last_epoch_comes_a_new_id(broker, client, reports, monkeypatch):
+    """Epochs are int16: after the largest the producer asks for another id."""
+    monkeypatch.setattr(_accumulator, "_MAX_EPOCH", 0)
+    with client.producer() as producer:
+        send(producer, 1, reports)
+        producer.flush(5)
+        broker.faults.add(lost(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, start=0), api=PRODUCE)
+        send(producer, 1, reports)
+    assert reports.errors == [None, None]
+    (first, *_), _, (second, *rest) = produced(broker)
+    assert (first != second, rest) == (True, [0, 0, 1])
+    assert len(broker.calls(INIT)) == 2

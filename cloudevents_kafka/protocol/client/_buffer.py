@@ -1,0 +1,104 @@
+"""`RecordBuffer`: what a consumer has fetched and not returned yet."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+
+from cloudevents_kafka.protocol.client._cursor import Cursor
+from cloudevents_kafka.protocol.client._message import Message, Offsets, PartitionId
+from cloudevents_kafka.protocol.errors import ProtocolError
+
+
+class RecordBuffer:
+    """A slice of decoded records, and cursors for the rest, in the order of fetching.
+
+    ``positions`` are the offsets after the returned records. A partition is read to the end of its cursor
+    before the next one, so that only one batch is decompressed.
+    """
+
+    def __init__(self) -> None:
+        self.positions: Offsets = {}
+        self.committed: Offsets = {}
+        self.paused: set[PartitionId] = set()
+        self._ready: deque[Message] = deque()
+        self._cursors: deque[Cursor] = deque()
+        self._set_aside: list[Message] = []  # of paused partitions
+
+    def assign(self, offsets: Offsets) -> None:
+        """Discard all records, and begin at these offsets."""
+        self.positions = dict(offsets)
+        self.committed = dict(offsets)
+        self.paused.clear()
+        self._ready.clear()
+        self._cursors.clear()
+        self._set_aside.clear()
+
+    def seek(self, key: PartitionId, offset: int) -> None:
+        """Discard the records of a partition, and set its position."""
+        self._ready = deque(m for m in self._ready if _key(m) != key)
+        self._cursors = deque(cursor for cursor in self._cursors if cursor.key != key)
+        self._set_aside = [m for m in self._set_aside if _key(m) != key]
+        self.positions[key] = offset
+
+    def pause(self, keys: Iterable[PartitionId]) -> None:
+        """Keep the records of partitions until `resume`."""
+        self.paused |= set(keys)
+        self._set_aside += [m for m in self._ready if _key(m) in self.paused]
+        self._ready = deque(m for m in self._ready if _key(m) not in self.paused)
+        for cursor in self._cursors:
+            if cursor.key in self.paused:
+                cursor.release()
+
+    def resume(self, keys: Iterable[PartitionId]) -> None:
+        """Return the records of partitions again."""
+        self.paused -= set(keys)
+        self._ready.extendleft(m for m in reversed(self._set_aside) if _key(m) not in self.paused)
+        self._set_aside = [m for m in self._set_aside if _key(m) in self.paused]
+
+    def add(self, cursors: Iterable[Cursor]) -> None:
+        self._cursors.extend(cursors)
+
+    def pop(self) -> Message | None:
+        """Return the first decoded record, and advance its position; None without one."""
+        if not self._ready:
+            return None
+        message = self._ready.popleft()
+        self.positions[message.topic_name, message.partition_number] = message.record_offset + 1
+        return message
+
+    def next_cursor(self) -> Cursor | None:
+        """Return the cursor to decode next, None if only paused partitions have one."""
+        return next((cursor for cursor in self._cursors if cursor.key not in self.paused), None)
+
+    def decode(self, cursor: Cursor) -> None:
+        """Decode the next slice of a cursor, and remove it after its last; raise as `Cursor.take`."""
+        try:
+            self._ready.extend(cursor.take())
+        except ProtocolError:
+            self._cursors.remove(cursor)
+            raise
+        if cursor.done:
+            self._cursors.remove(cursor)
+
+    def is_last(self, cursor: Cursor) -> bool:
+        """Return whether only paused partitions have another cursor."""
+        return all(other is cursor or other.key in self.paused for other in self._cursors)
+
+    def decode_position(self, key: PartitionId) -> int | None:
+        """Return the next offset of a partition to decode, None if all is decoded."""
+        return next((cursor.position for cursor in self._cursors if cursor.key == key), None)
+
+    def unread(self, messages: Sequence[Message]) -> None:
+        """Put returned records back."""
+        for message in reversed(messages):
+            self._ready.appendleft(message)
+            self.positions[_key(message)] = message.record_offset
+
+    def uncommitted(self) -> Offsets:
+        """Return the positions that differ from the committed ones."""
+        return {key: at for key, at in self.positions.items() if at != self.committed.get(key)}
+
+
+def _key(message: Message) -> PartitionId:
+    return message.topic_name, message.partition_number

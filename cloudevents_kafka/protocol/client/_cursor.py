@@ -1,0 +1,89 @@
+"""`Cursor`: the fetched bytes of a partition, whose records are decoded in slices, as they are taken.
+
+A batch of some kilobytes may expand to millions of records: only a slice of them exists at once, next to
+the decompressed bytes of one batch.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
+from typing import Final
+
+from cloudevents_kafka.protocol.client._message import Message, PartitionId
+from cloudevents_kafka.protocol.client._settings import ConsumerSettings
+from cloudevents_kafka.protocol.errors import ProtocolError
+from cloudevents_kafka.protocol.messages.fetch import AbortedTransaction, PartitionData
+from cloudevents_kafka.protocol.records import ABORT, Batch, Batches, Record, RecordBatch
+
+_SLICE: Final = 500  # records
+
+
+class Cursor:
+    """The records of a fetched partition from ``position`` on, which is the next offset to take.
+
+    ``end`` is the next offset to fetch, ``partial_size`` the size of the batch if it is the only one and
+    incomplete, otherwise 0. Raises `Malformed` for an invalid size or magic of a batch.
+    """
+
+    def __init__(
+        self, key: PartitionId, offset: int, part: PartitionData, settings: ConsumerSettings
+    ) -> None:
+        self.key: Final = key
+        self.position = offset
+        self.done = False
+        self._batches: Final = Batches(
+            part.records or b"", check_crc=settings.check_crc, limit=settings.max_unpacked_bytes
+        )
+        self._aborted: Final = part.aborted_transactions or ()
+        self._records: Iterator[Record] | None = None
+        self._error: ProtocolError | None = None
+        last = self._batches.last_offset
+        self.end: Final = offset if last is None else max(offset, last + 1)
+        self.partial_size: Final = self._batches.partial_size if self._batches.is_partial else 0
+
+    def take(self) -> list[Message]:
+        """Return the next records, none if the slice has only earlier ones; set ``done`` after the last.
+
+        An error is raised when the records before it are taken.
+        """
+        if self._error is not None:
+            raise self._error
+        if self._records is None:
+            self._records = chain.from_iterable(_visible_batches(self._batches, self._aborted))
+        records: list[Record] = []
+        try:
+            records.extend(islice(self._records, _SLICE))
+            self.done = len(records) < _SLICE
+        except ProtocolError as error:
+            if not records:
+                raise
+            self._error = error
+        (topic, number), start = self.key, self.position
+        messages = [Message(r, topic, number, r.offset) for r in records if r.offset >= start]
+        if messages:
+            self.position = messages[-1].record_offset + 1
+        return messages
+
+    def release(self) -> None:
+        """Free what is decompressed; the next slice decodes it again."""
+        self._records = self._error = None
+
+
+def _visible_batches(batches: Batches, transactions: Sequence[AbortedTransaction]) -> Iterator[Batch]:
+    """Yield the batches except control batches and those of aborted transactions (KIP-98)."""
+    aborted = deque(sorted(transactions, key=lambda one: one.first_offset))
+    producers: set[int] = set()
+    for batch in batches:
+        if not isinstance(batch, RecordBatch):
+            yield batch
+            continue
+        while aborted and aborted[0].first_offset <= batch.last_offset:
+            producers.add(aborted.popleft().producer_id)
+        if batch.is_control:
+            record = batch.control_record()
+            if record is not None and record.type == ABORT:
+                producers.discard(batch.producer_id)
+        elif not (batch.is_transactional and batch.producer_id in producers):
+            yield batch
