@@ -11,7 +11,7 @@ from typing import Any
 from cloudevents_kafka.aio._sender import Sender
 from cloudevents_kafka.errors import EncodeError
 
-OnDelivery = Callable[[Any, Any], Any]
+Report = Callable[[Any, Any], Any]
 
 
 class AiokafkaSender(Sender):
@@ -24,11 +24,11 @@ class AiokafkaSender(Sender):
     def __init__(self, client: Any, max_in_flight: int) -> None:
         super().__init__(max_in_flight)
         self._client = client
-        self._pass = self._enqueue
-        self._queue: deque[tuple[OnDelivery, dict[str, Any]]] = deque()
+        self.produce = self._enqueue
+        self._queue: deque[tuple[Report, dict[str, Any]]] = deque()
         self._task: asyncio.Task[None] | None = None
 
-    def _enqueue(self, topic: str, *, on_delivery: OnDelivery, **record: Any) -> None:
+    def _enqueue(self, topic: str, *, on_delivery: Report, **record: Any) -> None:
         if record["value"] is None and record["key"] is None:
             raise EncodeError(
                 "a record must have a key or a value to be sent by aiokafka, and this event has no data; "
@@ -42,24 +42,24 @@ class AiokafkaSender(Sender):
 
     async def _send_queued(self) -> None:
         while self._queue:
-            on_delivery, record = self._queue.popleft()
+            report, record = self._queue.popleft()
             try:
                 future = await self._client.send(**record)
             except Exception as error:  # noqa: BLE001  # the delivery has it
-                self._settle(on_delivery, error, None)
+                self._call(report, error, None)
             else:
-                future.add_done_callback(partial(self._delivered, on_delivery))
+                future.add_done_callback(partial(self._delivered, report))
 
-    def _delivered(self, on_delivery: OnDelivery, future: asyncio.Future[Any]) -> None:
+    def _delivered(self, report: Report, future: asyncio.Future[Any]) -> None:
         if future.cancelled():
-            self._settle(on_delivery, asyncio.CancelledError("aiokafka cancelled the delivery"), None)
+            self._call(report, asyncio.CancelledError("aiokafka cancelled the delivery"), None)
         elif (error := future.exception()) is not None:
-            self._settle(on_delivery, error, None)
+            self._call(report, error, None)
         else:
-            self._settle(on_delivery, None, None if future.result() is None else _Place(future.result()))
+            self._call(report, None, None if future.result() is None else _Place(future.result()))
 
-    def _settle(self, on_delivery: OnDelivery, error: BaseException | None, place: _Place | None) -> None:
-        on_delivery(error, place)
+    def _call(self, report: Report, error: BaseException | None, place: _Place | None) -> None:
+        report(error, place)
         self.schedule()
 
 

@@ -17,27 +17,27 @@ _PAUSE_SECONDS: Final = 0.002  # between calls of a client that does not wait, s
 
 
 class PolledSender(Sender):
-    """Sends through a client whose ``poll`` calls the callbacks of deliveries.
+    """Sends through a client whose ``poll`` calls the reports.
 
-    The thread schedules all reports of one call of ``poll`` together. Woken by the first of them,
+    The thread wakes the loop once for all reports of one call of ``poll``. Woken by the first of them,
     the loop would contend with the thread for Python's interpreter lock, and take over for each report.
     """
 
     def __init__(self, client: Producer, max_in_flight: int) -> None:
         super().__init__(max_in_flight)
+        self.produce = client.produce
         self._client = client
-        self._pass = client.produce
         self._thread: Thread | None = None
         self._closed = False
 
     async def close(self) -> None:
         """End the thread, now or when the last record was reported, for which tasks may wait."""
         self._closed = True
-        if self._thread is not None and not self.in_flight:
+        if self._thread is not None and not self.reports:
             await asyncio.to_thread(self._thread.join)
 
     def serve(self) -> bool:
-        """Wait for reports and schedule them; return whether to go on. Run by the thread."""
+        """Wait for reports and wake the loop for them; return whether to go on. Run by the thread."""
         began = time.monotonic()
         try:
             # While somebody waits for all: flush() sends what waits for `linger.ms`.
@@ -48,9 +48,9 @@ class PolledSender(Sender):
         self.schedule(from_thread=True)
         if not served and time.monotonic() - began < _PAUSE_SECONDS:
             time.sleep(_PAUSE_SECONDS)
-        return not self._closed or self.in_flight > 0
+        return not self._closed or len(self.reports) > 0
 
-    def _start(self, loop: asyncio.AbstractEventLoop) -> None:  # noqa: ARG002  # of the base class
+    def _start(self) -> None:
         # The thread must not keep a sender that its user has forgotten.
         self._thread = Thread(target=_serve, args=(ref(self),), name="AsyncEventProducer", daemon=True)
         self._thread.start()

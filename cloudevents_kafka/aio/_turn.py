@@ -6,7 +6,7 @@ import asyncio
 import time
 from typing import Final
 
-_SECONDS: Final = 0.001
+_SECONDS: Final = 0.00025
 
 
 class Turn:

@@ -7,10 +7,10 @@ Its client here is a `Sender`, which does not wait.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import suppress
 from types import TracebackType
-from typing import Any, Generic, Self, TypedDict, TypeVar, Unpack
+from typing import Any, Generic, Self, TypedDict, TypeVar, Unpack, cast
 
 from cloudevents_kafka._clients import Producer
 from cloudevents_kafka.aio._aiokafka_sender import AiokafkaSender
@@ -54,18 +54,30 @@ class AsyncDelivery(Delivery):
         return super().result(0)
 
     def __await__(self) -> Generator[Any, None, Self]:
-        if not self.done:
-            waiter = asyncio.get_running_loop().create_future()
-            self._waiters = (*self._waiters, waiter)
+        waiter = self.waiter()
+        if waiter is not None:
             yield from waiter
         return self if self._client_error is None else self.result()
 
-    def _report(self, error: Any, message: Any) -> None:
-        super()._report(error, message)
-        for waiter in self._waiters:
+    def waiter(self) -> asyncio.Future[None] | None:
+        """Return a new future of the report, or None if it has arrived."""
+        if self.done:
+            return None
+        waiter = asyncio.get_running_loop().create_future()
+        self._waiters = (*self._waiters, waiter)
+        return None if self.done else waiter  # another thread may have reported it, and seen no waiter
+
+    def wake(self) -> None:
+        """Wake the tasks that await it; called on their event loop after the report."""
+        waiters, self._waiters = self._waiters, ()
+        for waiter in waiters:
             if not waiter.done():
                 waiter.set_result(None)
-        self._waiters = ()
+
+    def _report(self, error: Any, message: Any) -> None:
+        super()._report(error, message)
+        if self._waiters and self._producer is not None:
+            self._producer.producer.reported.append(self)
 
 
 class _Events(EventProducer[Sender]):
@@ -73,12 +85,22 @@ class _Events(EventProducer[Sender]):
 
     _delivery = AsyncDelivery
 
+    def __init__(self, sender: Sender, **options: Any) -> None:
+        super().__init__(sender, **options)
+        sender.reports = self._reports
+
     def end(self) -> None:
         """Accept no more events."""
         self._closed = True
 
+    def _produce(self, produce: Callable[[], Any]) -> None:
+        try:
+            produce()
+        except BufferError as error:
+            self.producer.refuse(error)
+
     def _drain(self, timeout: float | None) -> int:  # noqa: ARG002  # of the base class
-        return self.producer.in_flight
+        return len(self._reports)
 
 
 class AsyncEventProducer(Generic[ProducerT]):
@@ -136,7 +158,11 @@ class AsyncEventProducer(Generic[ProducerT]):
             except asyncio.QueueFull:
                 await self._sender.wait_for_room()
             else:
-                return await delivery
+                break
+        waiter = delivery.waiter()
+        if waiter is not None:
+            await waiter
+        return delivery if delivery._client_error is None else delivery.result()
 
     def send_nowait(
         self, event: Any, topic: str | None = None, **options: Unpack[SendOptions]
@@ -145,9 +171,8 @@ class AsyncEventProducer(Generic[ProducerT]):
 
         Raises `asyncio.QueueFull` if there is no room: await `drain` before.
         """
-        delivery = self._events.send(event, topic, **options)
-        assert isinstance(delivery, AsyncDelivery)
-        return delivery
+        self._sender.check()
+        return cast("AsyncDelivery", self._events.send(event, topic, **options))
 
     async def drain(self) -> None:
         """Wait until `send_nowait` has room, and let other tasks run from time to time.
