@@ -304,9 +304,10 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
     ) -> Handled:
         """Call ``handler`` with each event, commit what is done, and return the counts.
 
-        Ends at SIGTERM, by `stop`, and after ``idle_timeout`` seconds without a record: handlers that
-        run have ``stop_timeout`` seconds to end; other records are not committed. The consumer stays
-        open. It must have ``enable.auto.commit`` False, as it commits what was read by itself otherwise.
+        Ends at SIGTERM, by `stop`, and after ``idle_timeout`` seconds without a record. Records that were
+        read are handled to their end, without further tries, for at most ``stop_timeout`` seconds; what
+        is not done by then is not committed. The consumer stays open. It must have
+        ``enable.auto.commit`` False, as it commits what was read by itself otherwise.
 
         ``on_error`` is what becomes of a record that is not an event, or whose handler raises an error
         ``tries`` times: ``"fail"`` raises it, ``"skip"`` counts and logs it, `DeadLetters` sends the

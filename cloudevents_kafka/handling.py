@@ -12,15 +12,15 @@ import logging
 import signal
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
+from cloudevents_kafka._progress import Progress
 from cloudevents_kafka.binding import Decoded, Undecodable
 from cloudevents_kafka.dead_letters import DeadLetters
 from cloudevents_kafka.errors import DataError, DecodeError
@@ -31,13 +31,14 @@ if TYPE_CHECKING:
 
 Item = Decoded | Undecodable
 Action = Literal["fail", "skip"] | DeadLetters
+"""What becomes of a record that failed."""
 OnFailure = Action | Callable[[Item, Exception], Action]
-"""What becomes of a record that failed, or a function that returns it for a record and its error."""
+"""An `Action`, or a function that returns one for a record and its error."""
 
 _POLL_SECONDS: Final = 0.1
 _COMMIT_SECONDS: Final = 1.0  # between two commits
 _MAX_BACKOFF: Final = 30.0  # seconds between two tries
-_QUEUED: Final = 100  # records in work or waiting for it, for each thread
+_QUEUED: Final = 16  # records in work or waiting for it, for each thread: so many may be handled again
 _PAUSE_AFTER: Final = 5.0  # seconds without room for a record
 _LASTING: Final = (DecodeError, DataError)  # errors of the record itself, which another try does not change
 _log: Final = logging.getLogger(__name__)
@@ -72,8 +73,8 @@ class Policy(msgspec.Struct, kw_only=True):
         if self.tries < 1 or not self.backoff >= 0:
             raise ValueError(f"tries must be from 1 and backoff from 0, got {self.tries} and {self.backoff}")
 
-    def handle(self, item: Item, counts: Handled, stop: threading.Event) -> bool:
-        """Handle one record, by several tries if it may; return False if ``stop`` ended that.
+    def handle(self, item: Item, counts: Handled, ending: threading.Event) -> bool:
+        """Handle one record, by several tries if it may; return False if ``ending`` prevented the next.
 
         Raises the error of a record that fails finally.
         """
@@ -87,7 +88,7 @@ class Policy(msgspec.Struct, kw_only=True):
                 return True
             _log.info("%s: try %d of %d failed: %r", item.record.where, attempt, self.tries, error)
             counts.retried += 1
-            if stop.wait(min(self.backoff * 2 ** min(attempt - 1, 30), _MAX_BACKOFF)):
+            if ending.wait(min(self.backoff * 2 ** min(attempt - 1, 30), _MAX_BACKOFF)):
                 return False
         raise AssertionError
 
@@ -115,143 +116,127 @@ class Policy(msgspec.Struct, kw_only=True):
         _log.warning("%s failed finally: %r", item.record.where, error)
 
 
-class Progress:
-    """The records in work, and the offsets that a group may commit: before each record that is not done."""
-
-    def __init__(self) -> None:
-        self._open: dict[tuple[Any, Any], dict[int, Item]] = {}  # by partition, in the order of offsets
-        self._ends: dict[tuple[Any, Any], int] = {}  # after the last record of each
-        self._committed: dict[tuple[Any, Any], int] = {}
-
-    def __len__(self) -> int:
-        return sum(map(len, self._open.values()))
-
-    def begin(self, item: Item) -> None:
-        """Note a record in work."""
-        record = item.record
-        name, offset = (record.topic, record.partition), record.next_offset - 1
-        if offset < self._ends.get(name, 0):  # the partition moved back: it was sought or assigned again
-            self._drop(name)
-        self._open.setdefault(name, {})[offset] = item
-        self._ends[name] = offset + 1
-        self._committed.setdefault(name, offset)
-
-    def end(self, item: Item) -> None:
-        """Note a record that is done; one that was begun before its partition moved is ignored."""
-        record = item.record
-        open_ = self._open.get((record.topic, record.partition), {})
-        if open_.get(record.next_offset - 1) is item:
-            del open_[record.next_offset - 1]
-
-    def keep(self, assigned: list[TopicPartition]) -> None:
-        """Forget partitions that are not assigned."""
-        names = {(place.topic, place.partition) for place in assigned}
-        for name in self._ends.keys() - names:
-            self._drop(name)
-
-    def _drop(self, name: tuple[Any, Any]) -> None:
-        for table in (self._open, self._ends, self._committed):
-            table.pop(name, None)
-
-    def advance(self, *, again: bool = False) -> list[TopicPartition]:
-        """Return the offsets to commit that were not returned before, with ``again`` the others, too."""
-        from confluent_kafka import TopicPartition
-
-        done = {name: next(iter(self._open.get(name, ())), end) for name, end in self._ends.items()}
-        new = {name: offset for name, offset in done.items() if again or offset > self._committed[name]}
-        self._committed |= new
-        return [TopicPartition(*name, offset) for name, offset in new.items()]
-
-
 class _Worker(threading.Thread):
     """A thread that handles the records of its queue, up to None; a daemon, as a handler may hang."""
 
-    def __init__(self, policy: Policy, stop: threading.Event) -> None:
+    def __init__(self, policy: Policy, work: _Work) -> None:
         super().__init__(name="cloudevents_kafka.run", daemon=True)
         self.queue: SimpleQueue[Item | None] = SimpleQueue()
-        self.done: deque[Item] = deque()
         self.counts = Handled()
         self.error: BaseException | None = None
         self._policy = policy
-        self._stop_asked = stop
+        self._work = work
 
     def run(self) -> None:
+        left = False  # whether a record was left before its last try: those after it may have its key
         while (item := self.queue.get()) is not None:
-            if self._stop_asked.is_set():
+            if left or self._work.cancelled.is_set():
                 continue
             try:
-                if self._policy.handle(item, self.counts, self._stop_asked):
-                    self.done.append(item)
+                left = not self._policy.handle(item, self.counts, self._work.ending)
             except BaseException as error:  # noqa: BLE001  # SystemExit of a handler, too: run() raises it
                 self.error = error
-                self._stop_asked.set()
+                self._work.ending.set()
+                self._work.cancelled.set()
+            else:
+                if not left:
+                    self._work.done.put(item)
+
+
+class _Work:
+    """The workers, and what they share: the records that are done, and two flags.
+
+    ``ending``: make no further tries. ``cancelled``: begin no record.
+    """
+
+    def __init__(self, policy: Policy, concurrency: int) -> None:
+        self.done: SimpleQueue[Item] = SimpleQueue()
+        self.ending = threading.Event()
+        self.cancelled = threading.Event()
+        self.progress = Progress()
+        self.workers = [_Worker(policy, self) for _ in range(concurrency)]
+        for worker in self.workers:
+            worker.start()
+
+    @property
+    def is_full(self) -> bool:
+        return len(self.progress) >= _QUEUED * len(self.workers)
+
+    def begin(self, item: Item) -> None:
+        self.progress.begin(item)
+        record = item.record
+        # Records without a key keep the order of their partition.
+        lane = hash((record.topic, record.partition if record.key is None else record.key))
+        self.workers[lane % len(self.workers)].queue.put(item)
+
+    def collect(self, seconds: float = 0) -> bool:
+        """Note records that are done, after waiting for one so many seconds; return whether there is room."""
+        try:
+            self.progress.end(self.done.get(seconds > 0, seconds))
+            while True:
+                self.progress.end(self.done.get_nowait())
+        except Empty:
+            return not self.is_full
+
+    def end(self, deadline: float) -> None:
+        """End the workers after the records that they have, or at the deadline after the one in work."""
+        self.ending.set()
+        for worker in self.workers:
+            worker.queue.put(None)
+        for worker in self.workers:
+            worker.join(max(0.0, deadline - time.monotonic()))
+        self.cancelled.set()
+        self.collect()
 
 
 def run(
-    events: Any,
-    policy: Policy,
-    *,
-    concurrency: int,
-    stop_timeout: float,
-    idle_timeout: float | None,
+    events: Any, policy: Policy, *, concurrency: int, stop_timeout: float, idle_timeout: float | None
 ) -> Handled:
     """Handle the records of an `EventConsumer`, as `EventConsumer.run` says, and return the counts."""
     if concurrency < 1 or not stop_timeout >= 0:
         raise ValueError(
             f"concurrency must be from 1 and stop_timeout from 0, got {concurrency} and {stop_timeout}"
         )
-    stop, progress = threading.Event(), Progress()
-    workers = [_Worker(policy, stop) for _ in range(concurrency)]
-    for worker in workers:
-        worker.start()
+    work = _Work(policy, concurrency)
     with _stop_at_sigterm(events):
         try:
-            for item in _records(events, workers, progress, idle_timeout):
-                record = item.record
-                progress.begin(item)
-                # Records without a key keep the order of their partition.
-                lane = hash((record.topic, record.partition if record.key is None else record.key))
-                workers[lane % concurrency].queue.put(item)
+            for item in _records(events, work, idle_timeout):
+                work.begin(item)
         finally:
-            _end(events, workers, progress, stop, stop_timeout)
-    for worker in workers:
+            _end(events, work, stop_timeout)
+    for worker in work.workers:
         if worker.error is not None:
             raise worker.error
-    return Handled(
-        *map(sum, zip(*(msgspec.structs.astuple(worker.counts) for worker in workers), strict=True))
-    )
+    counts = (msgspec.structs.astuple(worker.counts) for worker in work.workers)
+    return Handled(*map(sum, zip(*counts, strict=True)))
 
 
-def _records(
-    events: Any, workers: list[_Worker], progress: Progress, idle_timeout: float | None
-) -> Iterator[Item]:
+def _records(events: Any, work: _Work, idle_timeout: float | None) -> Iterator[Item]:
     """Yield records while there is room for them, and commit what is done."""
     idle_since = committed = time.monotonic()
-    while not events.stopped and not any(worker.error for worker in workers):
-        _collect(workers, progress)
+    while not events.stopped and not work.cancelled.is_set():
+        work.collect()
         now = time.monotonic()
         if now - committed >= _COMMIT_SECONDS:
-            _commit(events, progress.advance(), asynchronous=True)
-            progress.keep(events.consumer.assignment())
+            work.progress.keep(events.consumer.assignment())
+            _commit(events, work.progress.advance(), asynchronous=True)
             committed = now
-        has_room = len(progress) < _QUEUED * len(workers)
-        item = events.poll(_POLL_SECONDS) if has_room else _wait_for_room(events, workers, progress)
+        was_full = work.is_full
+        item = _wait_for_room(events, work) if was_full else events.poll(_POLL_SECONDS)
         if item is not None:
             yield item
-        if item is not None or progress or not has_room:
+        if item is not None or work.progress or was_full:
             idle_since = now
         elif idle_timeout is not None and now - idle_since >= idle_timeout:
             return
 
 
-def _wait_for_room(events: Any, workers: list[_Worker], progress: Progress) -> Item | None:
+def _wait_for_room(events: Any, work: _Work) -> Item | None:
     """Wait until a record is done; if that takes long, poll for none, as the group expects calls."""
-    deadline, full = time.monotonic() + _PAUSE_AFTER, len(progress)
-    while time.monotonic() < deadline and not events.stopped:
-        _collect(workers, progress)
-        if len(progress) < full or any(worker.error for worker in workers):
+    deadline = time.monotonic() + _PAUSE_AFTER
+    while time.monotonic() < deadline:
+        if work.collect(_POLL_SECONDS) or events.stopped or work.cancelled.is_set():
             return None
-        time.sleep(0.005)
     places = events.consumer.assignment()
     events.consumer.pause(places)
     try:
@@ -261,30 +246,17 @@ def _wait_for_room(events: Any, workers: list[_Worker], progress: Progress) -> I
     return item
 
 
-def _collect(workers: list[_Worker], progress: Progress) -> None:
-    for worker in workers:
-        while worker.done:
-            progress.end(worker.done.popleft())
-
-
-def _end(
-    events: Any, workers: list[_Worker], progress: Progress, stop: threading.Event, seconds: float
-) -> None:
-    """End the workers after the records in work, commit what is done, and take at most so many seconds."""
+def _end(events: Any, work: _Work, seconds: float) -> None:
+    """End the workers, commit what is done, and take at most so many seconds."""
     deadline = time.monotonic() + seconds
-    stop.set()
-    for worker in workers:
-        worker.queue.put(None)
-    for worker in workers:
-        worker.join(max(0.0, deadline - time.monotonic() - seconds / 5))  # the rest is for the commit
-    hanging = sum(worker.is_alive() for worker in workers)
+    work.end(deadline - seconds / 5)  # the rest is for the commit
+    hanging = sum(worker.is_alive() for worker in work.workers)
     if hanging:
         records = pluralize(hanging, "record was", "records were")
         _log.warning("%s still in work after stop_timeout, and the next process handles them again", records)
-    _collect(workers, progress)
-    progress.keep(events.consumer.assignment())
+    work.progress.keep(events.consumer.assignment())
     # In a thread: a broker that is away would make the call longer than the bound.
-    last = threading.Thread(target=_commit, args=(events, progress.advance(again=True)), daemon=True)
+    last = threading.Thread(target=_commit, args=(events, work.progress.advance(again=True)), daemon=True)
     last.start()
     last.join(max(0.0, deadline - time.monotonic()))
 

@@ -268,6 +268,78 @@ def test_aborted_messages_are_reported(kafka, topic):
     assert error.code() == KafkaError._PURGE_QUEUE
 
 
+def test_offsets_are_of_the_transaction(kafka, topic):
+    """Offsets that are sent to a transaction are committed with it, and forgotten if it is aborted.
+
+    The mock cluster accepts them, and forgets them; the soak shows that a real broker does not.
+    """
+    written(kafka, topic, b"0", b"1", b"2")
+    part = TopicPartition(topic, 0)
+    consumer = kafka.consumer(topic, auto_commit=False)
+    consumer.subscribe([topic])
+    assert len(read(consumer, 3)) == 3
+    producer = kafka.transactional()
+    producer.init_transactions(10)
+    for end, expected in ((producer.abort_transaction, -1001), (producer.commit_transaction, 2)):
+        producer.begin_transaction()
+        metadata = consumer.consumer_group_metadata()
+        producer.send_offsets_to_transaction([TopicPartition(topic, 0, 2)], metadata, 10)
+        end(10)
+        assert consumer.committed([part], 10)[0].offset in {
+            expected,
+            -1001 if kafka.name == "real" else expected,
+        }
+    consumer.close()
+
+
+def test_offsets_need_a_transaction(kafka, topic):
+    """Offsets are refused outside of a transaction."""
+    consumer, producer = kafka.consumer(topic), kafka.transactional()
+    producer.init_transactions(10)
+    with pytest.raises(KafkaException) as caught:
+        producer.send_offsets_to_transaction(
+            [TopicPartition(topic, 0, 2)], consumer.consumer_group_metadata(), 10
+        )
+    assert caught.value.args[0].code() == KafkaError._STATE
+    consumer.close()
+
+
+def test_failing_transactions():
+    """After a failed delivery, or by `fail_transaction`, a transaction can only be aborted."""
+    log = FakeLog([FakeMessage("t", b"1")])
+    consumer, producer = FakeConsumer(log), FakeProducer(transactional=True)
+    producer.init_transactions()
+    for break_it in (
+        lambda: producer.fail_next("_MSG_TIMED_OUT"),
+        lambda: producer.fail_transaction("_TIMED_OUT"),
+    ):
+        producer.begin_transaction()
+        break_it()
+        producer.produce("t", b"1")
+        with pytest.raises(KafkaException) as caught:
+            producer.commit_transaction()
+        assert caught.value.args[0].txn_requires_abort()
+        with pytest.raises(KafkaException):
+            producer.produce("t", b"2")
+        producer.abort_transaction()
+    producer.begin_transaction()
+    metadata = consumer.consumer_group_metadata()
+    consumer.rebalance()
+    with pytest.raises(KafkaException) as caught:
+        producer.send_offsets_to_transaction([], metadata)
+    assert caught.value.args[0].code() == KafkaError.ILLEGAL_GENERATION
+    producer.abort_transaction()
+    producer.begin_transaction()
+    producer.fail_transaction("_FENCED", fatal=True)
+    for _ in range(2):
+        with pytest.raises(KafkaException) as caught:
+            producer.commit_transaction()
+        assert caught.value.args[0].fatal()
+    with pytest.raises(KafkaException):
+        producer.abort_transaction()
+    assert len(producer.log) == 0
+
+
 def test_nothing_to_read(kafka, topic):
     """`poll` returns None and `consume` an empty list without messages."""
     written(kafka, topic, b"1")

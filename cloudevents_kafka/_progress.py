@@ -1,0 +1,60 @@
+"""The offsets that a group may commit while records are handled in any order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from cloudevents_kafka.binding import Decoded, Undecodable
+
+if TYPE_CHECKING:
+    from confluent_kafka import TopicPartition
+
+Item = Decoded | Undecodable
+
+
+class Progress:
+    """The records in work, and the offsets that a group may commit: before each record that is not done."""
+
+    def __init__(self) -> None:
+        self._open: dict[tuple[Any, Any], dict[int, Item]] = {}  # by partition, in the order of offsets
+        self._ends: dict[tuple[Any, Any], int] = {}  # after the last record of each
+        self._committed: dict[tuple[Any, Any], int] = {}
+
+    def __len__(self) -> int:
+        return sum(map(len, self._open.values()))
+
+    def begin(self, item: Item) -> None:
+        """Note a record in work."""
+        record = item.record
+        name, offset = (record.topic, record.partition), record.next_offset - 1
+        if offset < self._ends.get(name, 0):  # the partition moved back: it was sought or assigned again
+            self._drop(name)
+        self._open.setdefault(name, {})[offset] = item
+        self._ends[name] = offset + 1
+        self._committed.setdefault(name, offset)
+
+    def end(self, item: Item) -> None:
+        """Note a record that is done; one that was begun before its partition moved is ignored."""
+        record = item.record
+        open_ = self._open.get((record.topic, record.partition), {})
+        if open_.get(record.next_offset - 1) is item:
+            del open_[record.next_offset - 1]
+
+    def keep(self, assigned: list[TopicPartition]) -> None:
+        """Forget partitions that are not assigned."""
+        names = {(place.topic, place.partition) for place in assigned}
+        for name in self._ends.keys() - names:
+            self._drop(name)
+
+    def _drop(self, name: tuple[Any, Any]) -> None:
+        for table in (self._open, self._ends, self._committed):
+            table.pop(name, None)
+
+    def advance(self, *, again: bool = False) -> list[TopicPartition]:
+        """Return the offsets to commit that were not returned before, with ``again`` the others, too."""
+        from confluent_kafka import TopicPartition
+
+        done = {name: next(iter(self._open.get(name, ())), end) for name, end in self._ends.items()}
+        new = {name: offset for name, offset in done.items() if again or offset > self._committed[name]}
+        self._committed |= new
+        return [TopicPartition(*name, offset) for name, offset in new.items()]

@@ -1,0 +1,49 @@
+"""The offsets that `EventConsumer.run` commits."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cloudevents_kafka import Decoded, Event, Record
+from cloudevents_kafka._progress import Progress
+
+
+@given(st.data())
+def test_offsets_are_before_each_record_that_is_not_done(data: st.DataObject) -> None:
+    """In any order of ends, the offset to commit is the first that is not done, and never goes back."""
+    size = data.draw(st.integers(1, 12))
+    items = [
+        Decoded(Event(id="1", source="/", type="t"), Record(topic="t", partition=0, offset=5 + n))
+        for n in range(size)
+    ]
+    progress, done, last, begun = Progress(), set(), 5, 0
+    order = data.draw(st.permutations(range(size)))
+    for number in order:
+        while begun <= number:
+            progress.begin(items[begun])
+            begun += 1
+        progress.end(items[number])
+        done.add(number)
+        expected = 5 + next((n for n in range(begun) if n not in done), begun)
+        places = progress.advance()
+        assert [place.offset for place in places] == ([expected] if expected > last else [])
+        last = expected
+        assert len(progress) == begun - len(done)
+
+
+def test_a_partition_that_moves_back_begins_again() -> None:
+    """What ends then and was begun before is ignored; partitions that are revoked are forgotten."""
+    event = Event(id="1", source="/", type="t")
+    before, again = (Decoded(event, Record(topic="t", partition=0, offset=5)) for _ in range(2))
+    progress = Progress()
+    progress.begin(before)
+    progress.begin(again)
+    progress.end(before)
+    assert progress.advance() == []
+    progress.end(again)
+    assert [place.offset for place in progress.advance()] == [6]
+    assert progress.advance() == []
+    assert [place.offset for place in progress.advance(again=True)] == [6]
+    progress.keep([])
+    assert progress.advance(again=True) == []
