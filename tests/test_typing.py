@@ -88,7 +88,8 @@ def python(page: Path) -> str:
 @pytest.mark.parametrize("spark", [False, pytest.param(True, marks=pytest.mark.spark)])
 def test_the_blocks_of_pages_are_typed(tmp_path: Path, cache: Path, *, spark: bool) -> None:
     """Each block of README and docs passes mypy strict and pyright; names may have other types later."""
-    programs = {page.stem: python(page) for page in PAGES}
+    # Not by their own names: a module asyncio would hide the library's.
+    programs = {f"page_{page.stem}": python(page) for page in PAGES}
     chosen = {name: code for name, code in programs.items() if code and ("pyspark" in code) == spark}
     assert chosen
     files = [tmp_path / f"{name}.py" for name in chosen]

@@ -1,0 +1,106 @@
+"""A web service, as an ASGI application: POST sends an order as an event, GET returns what the topic has.
+
+BOOTSTRAP_SERVERS=localhost:9092 TOPIC=orders uvicorn --factory web_orders:create
+
+The number of an order is the id of its event, so a client may repeat a request that was not answered.
+Each process reads the topic from its start and keeps the orders in memory, so it commits nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import uuid
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from confluent_kafka import Consumer, Producer
+
+from cloudevents_kafka import AsyncEventConsumer, AsyncEventProducer, Decoded, DeliveryError, Event
+
+SEND_SECONDS = 5
+
+Scope = dict[str, Any]
+Receive = Callable[[], Awaitable[dict[str, Any]]]
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+
+
+def create() -> WebOrders:
+    """Return the application for the broker and the topic of the environment."""
+    servers, topic = os.environ["BOOTSTRAP_SERVERS"], os.environ["TOPIC"]
+    consumer = Consumer(
+        {
+            "bootstrap.servers": servers,
+            "group.id": f"web-orders-{uuid.uuid4()}",
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+        }
+    )
+    consumer.subscribe([topic])
+    return WebOrders(Producer({"bootstrap.servers": servers}), consumer, topic)
+
+
+class WebOrders:
+    """The application: it owns its clients from the start of the server to its end."""
+
+    def __init__(self, producer: Any, consumer: Any, topic: str) -> None:
+        self.producer = AsyncEventProducer(producer, topic=topic, close_timeout=10)
+        self.consumer = AsyncEventConsumer(consumer, eager_data=True)
+        self.orders: dict[str, Any] = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self.live(receive, send)
+        elif scope["type"] == "http":
+            status, body = await self.answer(scope, receive)
+            headers = [(b"content-type", b"application/json")]
+            await send({"type": "http.response.start", "status": status, "headers": headers})
+            await send({"type": "http.response.body", "body": json.dumps(body).encode()})
+
+    async def live(self, receive: Receive, send: Send) -> None:
+        await receive()  # lifespan.startup
+        async with self.producer, self.consumer, asyncio.TaskGroup() as tasks:
+            tasks.create_task(self.read())
+            await send({"type": "lifespan.startup.complete"})
+            await receive()  # lifespan.shutdown
+            self.consumer.stop()
+        await send({"type": "lifespan.shutdown.complete"})
+
+    async def read(self) -> None:
+        async for item in self.consumer:
+            if isinstance(item, Decoded):  # other records are not orders
+                self.orders[item.event.id] = item.event.data
+
+    async def answer(self, scope: Scope, receive: Receive) -> tuple[int, Any]:
+        match scope["method"], scope["path"].strip("/").split("/"):
+            case "POST", ["orders"]:
+                return await self.place(await body_of(receive))
+            case "GET", ["orders", number]:
+                return (200, self.orders[number]) if number in self.orders else (404, "no such order")
+        return 404, "POST /orders, or GET /orders/NUMBER"
+
+    async def place(self, body: bytes) -> tuple[int, Any]:
+        try:
+            order = json.loads(body)
+            event = Event(id=order["number"], source="/web", type="order.placed", data=order)
+        except (KeyError, TypeError, ValueError):
+            return 400, "the body must be a JSON object with a number, which is a text"
+        try:
+            async with asyncio.timeout(SEND_SECONDS):
+                delivery = await self.producer.send(event, key=event.id)
+        except TimeoutError:
+            return 504, "the order may still arrive; repeat the request"
+        except DeliveryError as error:
+            return 503, f"{error}; repeat the request"
+        return 201, {"partition": delivery.partition, "offset": delivery.offset}
+
+
+async def body_of(receive: Receive) -> bytes:
+    """Return the whole body of a request."""
+    body, more = b"", True
+    while more:
+        message = await receive()
+        body += message.get("body", b"")
+        more = message.get("more_body", False)
+    return body
