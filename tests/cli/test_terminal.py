@@ -136,3 +136,16 @@ def test_password_prompt():
         os.close(terminal)
     assert (process.returncode, b"horse" in screen + out) == (0, False)
     assert b'"api":"Produce"' in out
+
+
+def test_frames_are_trees():
+    """On a terminal a frame is a tree in color, of lines that fit; --table and pipes have whole paths."""
+    asked = ["protocol", "decode", "--hex", "0000000a00120000000000070000"]
+    screen, _, code = on_terminal(*asked, COLUMNS="50")
+    plain = COLOR.sub(b"", screen).decode().splitlines()
+    assert code == 0
+    assert plain[2:4] == ["        header", "     4    request_api_key  int16    18  ApiVersio…"]
+    assert all(len(line) <= 50 for line in plain)
+    assert COLOR.search(screen)
+    assert b"header.request_api_key" in on_terminal(*asked, "--table")[0]
+    assert b"header.request_api_key" in on_terminal(*asked, stdout=False)[1]

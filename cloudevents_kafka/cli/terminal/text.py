@@ -6,6 +6,7 @@ import io
 import os
 import re
 import sys
+import unicodedata
 from collections.abc import Iterable
 from typing import Any, Final, Literal
 
@@ -17,10 +18,12 @@ _UNSAFE: Final = re.compile(
     "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb"
     "\U000e0000-\U000e0fff]"
 )
-Style = Literal["heading", "name", "good", "header", "dim", "error", "warning"]
+Style = Literal["heading", "name", "type", "value", "good", "header", "dim", "error", "warning"]
 _STYLES: Final[dict[Style, dict[str, Any]]] = {
     "heading": {"bold": True},
     "name": {"fg": "cyan"},
+    "type": {"fg": "blue"},
+    "value": {"fg": "green"},
     "good": {"fg": "green", "bold": True},
     "header": {"fg": "magenta"},
     "dim": {"dim": True},
@@ -53,6 +56,32 @@ def _json_escape(match: re.Match[str]) -> str:
     # RFC 8259, 7: "encoding the UTF-16 surrogate pair"
     units = match[0].encode("utf-16-be", "surrogatepass").hex()
     return re.sub("....", r"\\u\g<0>", units)
+
+
+def columns(text: str) -> int:
+    """Return how many columns of a terminal an escaped text takes."""
+    if text.isascii():
+        return len(text)
+    return sum(map(_columns_of, text))
+
+
+def fit(text: str, width: int) -> str:
+    """Return an escaped text, cut to a number of columns; a text that is cut ends with "…"."""
+    if columns(text) <= width:
+        return text
+    kept, used = 0, 1
+    for sign in text:
+        used += _columns_of(sign)
+        if used > width:
+            break
+        kept += 1
+    return f"{text[:kept]}…"[:width]
+
+
+def _columns_of(sign: str) -> int:
+    if unicodedata.combining(sign):
+        return 0
+    return 2 if unicodedata.east_asian_width(sign) in "WF" else 1
 
 
 def styled(text: str, style: Style) -> str:

@@ -7,11 +7,16 @@ import json
 import re
 from pathlib import Path
 
+import click
 import pytest
 from cli.command_line import lines
 
+from cloudevents_kafka.cli.commands.protocol import _explained
+from cloudevents_kafka.cli.commands.protocol._explained import Frame
+from cloudevents_kafka.cli.terminal.text import columns
 from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.client import CapturedFrame, stream_trace
+from cloudevents_kafka.protocol.explain import explain_request
 from cloudevents_kafka.protocol.messages.connection import ApiVersionsRequest
 from cloudevents_kafka.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from cloudevents_kafka.protocol.records import Codec, Record, encode_batch
@@ -142,7 +147,7 @@ def test_a_capture_as_a_table(run):
     first = run("protocol", "decode", stdin=capture([pair])).stdout.splitlines()[0]
     size = len(pair["request"]) // 2
     assert first == (
-        "stdin:1  127.0.0.1:9092  sent  1970-01-01T00:00:01.500+00:00  "
+        "stdin:1  127.0.0.1:9092  sent  1970-01-01T00:00:01.500000+00:00  "
         f"JoinGroup request, version 0, {size} bytes"
     )
 
@@ -242,3 +247,89 @@ def test_an_empty_request_round_trip(run):
     [found] = lines(run("protocol", "decode", "--json", "--hex", data.hex()).stdout)
     assert (found["version"], found["problems"]) == (3, [])
     assert found["fields"][-1]["type"] == "tagged_fields"
+
+
+PRODUCE = frames.encode_request(
+    ProduceRequest(
+        acks=-1,
+        timeout_ms=30_000,
+        topic_data=[
+            TopicProduceData(
+                name="orders",
+                partition_data=[
+                    PartitionProduceData(
+                        index=0,
+                        records=encode_batch(
+                            [
+                                Record(
+                                    b"k",
+                                    "v\u00e4rld \u4e16\u754c ".encode() * 9,
+                                    [("ce_id", b"1")],
+                                    1_764_000_000_000,
+                                )
+                            ],
+                            Codec.GZIP,
+                        ),
+                    )
+                ],
+            )
+        ],
+    ),
+    9,
+)
+
+
+def test_a_frame_as_a_tree(run, monkeypatch):
+    """A tree has a line for each structure and field, with its own name, indented below its parent."""
+    monkeypatch.setenv("COLUMNS", "80")
+    found = run("protocol", "decode", "--tree", "--hex", PRODUCE.hex()).stdout.splitlines()
+    names = [line[8:36].rstrip() for line in found]
+    for parent, child in (
+        ("topic_data[0]", "  partition_data[0]"),
+        ("  partition_data[0]", "    index"),
+        ("    records[0]", "      base_offset"),
+        ("      records[0]", "        headers[0]"),
+        ("        headers[0]", "          name"),
+    ):
+        assert names.index(parent) < names.index(child)
+    assert "decompressed, positions start at 0"[:28].rstrip() in names
+    (line,) = (line for line in found if line[8:].startswith("acks"))
+    assert line.split() == ["16", "acks", "int16", "-1", "all", "replicas", "in", "sync"]
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120, 200])
+def test_a_tree_fits_the_width(width):
+    """Each line of a tree is one line of the terminal, also of broken frames and of wide characters."""
+    exchanges = [pair for file in ("0.8.2.2.json", "old-apis-4.3.1.json") for pair in vectors(file)]
+    requests = [PRODUCE, PRODUCE[:-9], *(bytes.fromhex(pair["request"]) for pair in exchanges)]
+    for data in requests:
+        frame = Frame("a/long/path.jsonl:12", {}, explain_request(data))
+        for line in _explained._tree(frame.explained, frame.where, width):
+            assert columns(click.unstyle(line)) <= width, line
+
+
+def test_kinds_have_their_colours():
+    """Position, name, type and value of a field have four different styles."""
+    _, line, *_ = _explained._tree(explain_request(bytes.fromhex(ASK)), "--hex", 80)
+    assert re.findall(r"\x1b\[([0-9;]+)m(.*?)\x1b\[0m", line) == [
+        ("2", "     0  "),
+        ("36", "size                   "),
+        ("34", "int32            "),
+        ("32", "10"),
+    ]
+
+
+def test_garbage_is_counted(run):
+    """Of an input without frames the first lines are reported, and the others counted."""
+    result = run("protocol", "decode", stdin=b"\xfe garbage\n" * 5000 + ASK.encode() + b"\n")
+    assert result.exit_code == 1
+    assert result.stdout.startswith("stdin:5001  ApiVersions request")
+    *messages, last = result.stderr.splitlines()
+    assert len(messages) == 20
+    assert last == "cloudevents-kafka: 4,980 more lines are bad; only the first 20 are shown here"
+
+
+def test_seconds_of_a_capture_are_exact(run):
+    """The time of a frame has all digits of the capture."""
+    line = json.dumps({"time": 1_764_000_000.123456, "broker": "b:1", "sent": ASK})
+    assert "2025-11-24T16:00:00.123456+00:00" in run("protocol", "decode", stdin=line.encode()).stdout
