@@ -9,14 +9,15 @@ that both releases have.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final, TypeAlias
 
 from cloudevents_kafka.protocol.client._api_versions import VERSIONS_0_8, VERSIONS_0_9
 from cloudevents_kafka.protocol.client._connection import Connection
 from cloudevents_kafka.protocol.client._retry import Deadline
-from cloudevents_kafka.protocol.client._sasl import log_in
-from cloudevents_kafka.protocol.client._settings import ConnectionSettings
-from cloudevents_kafka.protocol.client._socket import Address
+from cloudevents_kafka.protocol.client._sasl import forms, log_in
+from cloudevents_kafka.protocol.client._settings import ConnectionSettings, Sasl
+from cloudevents_kafka.protocol.client._socket import Address, AuthenticationFailed
 from cloudevents_kafka.protocol.errors import (
     BrokerError,
     DeadlineExceeded,
@@ -48,12 +49,22 @@ def connect(
         return connection
 
     connection = _negotiate(open, settings, deadline)
-    if settings.sasl is not None:
-        try:
-            log_in(connection, settings.sasl, deadline)
-        except ProtocolError:
-            connection.close()
-            raise
+    if settings.sasl is None:
+        return connection
+    *others, last = forms(settings.sasl)
+    for sasl in others:
+        with suppress(AuthenticationFailed):
+            return _logged_in(connection, sasl, deadline)
+        connection = _negotiate(open, settings, deadline)
+    return _logged_in(connection, last, deadline)
+
+
+def _logged_in(connection: Connection, sasl: Sasl, deadline: Deadline) -> Connection:
+    try:
+        log_in(connection, sasl, deadline)
+    except ProtocolError:
+        connection.close()
+        raise
     return connection
 
 

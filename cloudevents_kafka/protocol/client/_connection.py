@@ -7,9 +7,10 @@ out, closes the connection, because later responses could no longer be matched.
 
 from __future__ import annotations
 
+import random
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from cloudevents_kafka.protocol import frames
@@ -30,6 +31,7 @@ class _PendingResponse(NamedTuple):
     since: float
 
 
+_MIN_SESSION: Final = 1.0
 _PATIENCE: Final = 2.0
 """Seconds for a response, after which other brokers are asked first."""
 
@@ -49,6 +51,9 @@ class Connection(FrameSocket):
         """Connect; raise `Disconnected`, `DeadlineExceeded` or `AuthenticationFailed`."""
         super().__init__(address, deadline, tls=settings.tls, max_frame_bytes=settings.max_response_bytes)
         self.versions: Mapping[int, Versions] = FIRST_VERSIONS
+        self.session_lifetime = 0.0
+        """The seconds until the broker ends the session, 0 for never."""
+        self._session: tuple[Deadline, Callable[[Deadline], object]] | None = None
         self._settings: Final = settings
         self._pending: Final[deque[_PendingResponse]] = deque()
         self._responses: Final[dict[int, Structure]] = {}
@@ -75,6 +80,7 @@ class Connection(FrameSocket):
         ``expects_response`` is False for Produce with acks 0. A ``secret`` request is kept out of
         the trace.
         """
+        self._renew_session_if_due(deadline)
         version = self.version(type(message))
         self._last_id = (self._last_id + 1) % (1 << 31)
         frame = frames.encode_request(
@@ -87,6 +93,23 @@ class Connection(FrameSocket):
             response = APIS[spec_of(type(message)).key].response
             self._pending.append(_PendingResponse(self._last_id, response, version, time.monotonic()))
         return self._last_id
+
+    def renew_session(self, log_in: Callable[[Deadline], object]) -> None:
+        """Call a function before a request at the end of the session."""
+        if self.session_lifetime > 0:
+            # KIP-368: "between 85% and 95% of that time has elapsed"; brokers refuse it within a second
+            seconds = max(_MIN_SESSION, self.session_lifetime * random.uniform(0.85, 0.95))
+            self._session = Deadline(seconds), log_in
+
+    def _renew_session_if_due(self, deadline: Deadline) -> None:
+        if self._session is None or self.closed or not self._session[0].expired():
+            return
+        (_, log_in), self._session = self._session, None  # so that the login does not log in
+        try:
+            log_in(deadline)
+        except ProtocolError:
+            self.close()
+            raise
 
     def receive(self, correlation_id: int, deadline: Deadline, *, secret: bool = False) -> Any:
         """Return the response to a request; keep the responses to earlier ones for later calls."""

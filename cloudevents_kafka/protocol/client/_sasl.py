@@ -1,8 +1,7 @@
 """SASL: the handshake (KIP-43), then the messages of PLAIN or SCRAM (RFC 5802), raw or in requests (KIP-152).
 
-SCRAM has no channel binding. Passwords are hashed as UTF-8 without SASLprep, because Kafka's brokers
-store them so. Libraries that follow the RFC apply SASLprep, and fail to log in with passwords that it
-changes.
+SCRAM has no channel binding. Apache's brokers hash passwords as UTF-8; others follow the RFC, and apply
+SASLprep before it. So a user or password that SASLprep changes is tried as it is, then prepared.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from typing import Final, TypeAlias
 from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.client._connection import Connection
 from cloudevents_kafka.protocol.client._retry import Deadline
+from cloudevents_kafka.protocol.client._saslprep import saslprep
 from cloudevents_kafka.protocol.client._settings import Plain, Sasl, Scram
 from cloudevents_kafka.protocol.client._socket import AuthenticationFailed
 from cloudevents_kafka.protocol.errors import BrokerError, Disconnected
@@ -38,8 +38,17 @@ Exchange: TypeAlias = Callable[[bytes], bytes]
 """Sends one message of a mechanism and returns the broker's answer."""
 
 
+def forms(sasl: Sasl) -> list[Sasl]:
+    """Return the credentials to try in turn: as they are, and prepared if SCRAM and SASLprep change them."""
+    if isinstance(sasl, Plain):
+        return [sasl]
+    user, password = saslprep(sasl.user), saslprep(sasl.password)
+    prepared = sasl._replace(user=user or sasl.user, password=password or sasl.password)
+    return [sasl] if prepared == sasl else [sasl, prepared]
+
+
 def log_in(connection: Connection, sasl: Sasl, deadline: Deadline) -> None:
-    """Log in; raise `AuthenticationFailed` if the broker refuses."""
+    """Log in, and again before the session ends (KIP-368); raise `AuthenticationFailed` if refused."""
     mechanism = "PLAIN" if isinstance(sasl, Plain) else sasl.mechanism
     response: SaslHandshakeResponse = connection.request(SaslHandshakeRequest(mechanism=mechanism), deadline)
     if response.error_code:
@@ -48,6 +57,7 @@ def log_in(connection: Connection, sasl: Sasl, deadline: Deadline) -> None:
     # After SaslHandshake 0 the messages are not requests (KIP-152).
     exchange = _exchange_raw if connection.version(SaslHandshakeRequest) == 0 else _exchange_request
     authenticate(sasl, partial(exchange, connection, deadline))
+    connection.renew_session(lambda deadline: log_in(connection, sasl, deadline))
 
 
 def authenticate(sasl: Sasl, exchange: Exchange) -> None:
@@ -72,6 +82,7 @@ def _exchange_request(connection: Connection, deadline: Deadline, message: bytes
     if response.error_code:
         reason = response.error_message or BrokerError(response.error_code).meaning
         raise AuthenticationFailed(f"{connection.address}: {reason}")
+    connection.session_lifetime = response.session_lifetime_ms / 1000
     return response.auth_bytes
 
 

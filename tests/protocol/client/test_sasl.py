@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from wire import self_signed
 
 from cloudevents_kafka.protocol.client._sasl import ScramKeys, authenticate, exchange_scram
+from cloudevents_kafka.protocol.client._saslprep import saslprep
 from cloudevents_kafka.protocol.client._settings import ConnectionSettings, Plain, Scram
 from cloudevents_kafka.protocol.client._socket import AuthenticationFailed
 from cloudevents_kafka.protocol.error_codes import ErrorCode
@@ -23,7 +24,7 @@ PASSWORD = "pencil-secret"  # for a broker of this process
 USERS = {"ann": PASSWORD, "a,b=c": PASSWORD}
 MECHANISMS = [Plain, Scram, lambda user, password: Scram(user, password, "SCRAM-SHA-512")]
 IDS = ["PLAIN", "256", "512"]
-SASL_AUTHENTICATE, HANDSHAKE = 36, 17
+SASL_AUTHENTICATE, HANDSHAKE, METADATA = 36, 17, 3
 
 SERVER_FIRST = b"r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096"
 
@@ -65,10 +66,91 @@ def test_the_example_of_rfc_7677():
         ),
     ],
 )
-def test_passwords_are_hashed_without_saslprep(hash, password, signature):
+def test_passwords_are_hashed_as_they_are(hash, password, signature):
     """Signatures of Kafka 4.3.1's ScramFormatter for passwords that SASLprep would change."""
     keys = ScramKeys(hash, password, base64.b64decode("W22ZaJ0SNY7soEsUEjb6gQ=="), 4096)
     assert base64.b64encode(keys.server_signature(b"message")).decode() == signature
+
+
+@pytest.mark.parametrize(
+    ("text", "prepared"),
+    [
+        # RFC 4013 3
+        ("I\u00adX", "IX"),
+        ("user", "user"),
+        ("USER", "USER"),
+        ("\u00aa", "a"),
+        ("\u2168", "IX"),
+        ("\u0007", None),
+        ("\u06271", None),
+        # others
+        ("a\u00a0b\u3000c", "a b c"),
+        ("\u0627\u0628", "\u0627\u0628"),
+        ("\u0627a\u0628", None),
+        ("\ue000", None),
+        ("\ud800", None),
+        ("", ""),
+    ],
+)
+def test_saslprep(text, prepared):
+    """The examples of RFC 4013, spaces, directions and prohibited characters."""
+    assert saslprep(text) == prepared
+
+
+@given(st.text())
+def test_prepared_text_stays(text):
+    """SASLprep changes nothing that it has prepared."""
+    prepared = saslprep(text)
+    assert prepared is None or saslprep(prepared) == prepared
+
+
+@pytest.mark.parametrize("mechanism", ["SCRAM-SHA-256", "SCRAM-SHA-512"])
+@pytest.mark.parametrize(("stored", "attempts"), [("\u2168\u00a0", 1), ("IX ", 2)], ids=["apache", "rfc"])
+def test_both_kinds_of_brokers_log_in(start, connect, mechanism, stored, attempts):
+    """A password is tried as it is, as Apache stores it, then prepared, as brokers that follow the RFC do."""
+    broker = start(users={"ann": stored})
+    client = connect(broker, sasl=Scram("ann", "\u2168\u00a0", mechanism))
+    assert client.metadata().brokers
+    assert len(broker.calls(HANDSHAKE)) == attempts
+
+
+def session(lifetime):
+    """Answer logins with a session lifetime in ms."""
+
+    def fault(_call, answer):
+        response = answer()
+        response.session_lifetime_ms = lifetime
+        return response
+
+    return fault
+
+
+@pytest.mark.parametrize("make", MECHANISMS, ids=IDS)
+def test_sessions_are_renewed(start, connect, make):
+    """Before a session ends the client logs in again on the same connection (KIP-368)."""
+    broker = start(users=USERS)
+    broker.faults.add(session(1100), api=SASL_AUTHENTICATE, times=None)
+    client = connect(broker, sasl=make("ann", PASSWORD))
+    client.metadata()
+    client.metadata()
+    assert len(broker.calls(HANDSHAKE)) == 1
+    time.sleep(1.05)
+    client.metadata()
+    first, again = broker.calls(HANDSHAKE)
+    assert first.connection == again.connection == broker.calls(METADATA)[-1].connection
+
+
+def test_a_session_that_cannot_be_renewed(start, connect):
+    """A password that was changed meanwhile is an error of the next request."""
+    users = dict(USERS)
+    broker = start(users=users)
+    broker.faults.add(session(1000), api=SASL_AUTHENTICATE)
+    client = connect(broker, sasl=Plain("ann", PASSWORD))
+    client.metadata()
+    users["ann"] = "another"
+    time.sleep(1.05)
+    with pytest.raises(AuthenticationFailed):
+        client.metadata()
 
 
 def test_names_are_escaped():

@@ -14,7 +14,17 @@ import pytest
 from confluent_kafka import admin
 
 from cloudevents_kafka.jvm import find_java
-from cloudevents_kafka.protocol import AuthenticationFailed, BrokerError, Client, Plain, ProtocolError, Scram
+from cloudevents_kafka.protocol import (
+    LATEST,
+    AuthenticationFailed,
+    BrokerError,
+    Client,
+    Plain,
+    ProtocolError,
+    Scram,
+    TopicPartition,
+)
+from cloudevents_kafka.protocol.api_keys import ApiKey
 from cloudevents_kafka.testing import LocalBroker
 from cloudevents_kafka.testing.local import free_ports
 
@@ -46,6 +56,7 @@ class Secured:
                 "ssl.keystore.location": store,
                 "ssl.keystore.password": "changeit",
                 "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
+                "connections.max.reauth.ms": 1500,
                 **{
                     f"listener.name.{kind}.{mechanism}.sasl.jaas.config": login
                     for kind in ("sasl_plaintext", "sasl_ssl")
@@ -139,6 +150,39 @@ def test_log_in(secured, sasl, tls):
     everything = b"".join(bytes.fromhex(row.get("sent") or row["received"]) for row in frames)
     assert PASSWORD.encode() not in everything
     assert PASSWORD not in repr(client) + repr(sasl) + trace.getvalue()
+
+
+def test_log_in_again(secured):
+    """Sessions of 1.5 seconds are renewed on the same connections, while records are sent and read."""
+    frames = []
+    with (
+        secured.client(secured.sasl, sasl=USERS[1], trace=frames.append) as client,
+        client.producer() as producer,
+        client.consumer(auto_commit=None) as consumer,
+    ):
+        consumer.assign([TopicPartition("secured", 0, client.offset_at("secured", 0, LATEST))])
+        end, sent, found = time.monotonic() + 3.5, 0, 0
+        while time.monotonic() < end:
+            producer.produce("secured", b"v")
+            sent += 1
+            producer.flush(10)
+            found += consumer.poll(10) is not None
+    keys = [int.from_bytes(frame.data[4:6]) for frame in frames if frame.direction == "sent"]
+    assert found == sent
+    connections = keys.count(ApiKey.API_VERSIONS)
+    assert keys.count(ApiKey.SASL_HANDSHAKE) >= connections + 2 > 4
+
+
+@pytest.mark.parametrize("password", ["\u2168\u00a0", "I\u00adX"])
+def test_passwords_that_saslprep_changes(secured, password):
+    """Kafka's broker stores passwords as they are, and so they log in."""
+    admins = admin.AdminClient({"bootstrap.servers": f"127.0.0.1:{secured.plain}"})
+    about = admin.ScramCredentialInfo(admin.ScramMechanism.SCRAM_SHA_256, 4096)
+    change = admin.UserScramCredentialUpsertion("carol", about, password.encode())
+    for future in admins.alter_user_scram_credentials([change]).values():
+        future.result(20)
+    with secured.client(secured.sasl, sasl=Scram("carol", password)) as client:
+        assert client.metadata().brokers
 
 
 @pytest.mark.parametrize("sasl", USERS, ids=["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])

@@ -1,0 +1,41 @@
+"""SASLprep, the profile of Unicode for user names and passwords (RFC 4013, of stringprep, RFC 3454)."""
+
+from __future__ import annotations
+
+import stringprep
+import unicodedata
+from typing import Final
+
+# RFC 4013 2.3
+_PROHIBITED: Final = (
+    stringprep.in_table_c12,
+    stringprep.in_table_c21_c22,
+    stringprep.in_table_c3,
+    stringprep.in_table_c4,
+    stringprep.in_table_c5,
+    stringprep.in_table_c6,
+    stringprep.in_table_c7,
+    stringprep.in_table_c8,
+    stringprep.in_table_c9,
+)
+
+
+def saslprep(text: str) -> str | None:
+    """Return prepared text; None if it has characters that SASLprep prohibits."""
+    # RFC 4013 2.1: spaces become U+0020, and what is commonly mapped to nothing is left out
+    mapped = "".join(
+        " " if stringprep.in_table_c12(char) else char for char in text if not stringprep.in_table_b1(char)
+    )
+    prepared = unicodedata.ucd_3_2_0.normalize("NFKC", mapped)
+    if any(prohibits(char) for char in prepared for prohibits in _PROHIBITED):
+        return None
+    return prepared if _is_one_direction(prepared) else None
+
+
+def _is_one_direction(text: str) -> bool:
+    """Return whether text follows RFC 3454 6 on characters from right to left."""
+    if not any(stringprep.in_table_d1(char) for char in text):
+        return True
+    if any(stringprep.in_table_d2(char) for char in text):
+        return False
+    return stringprep.in_table_d1(text[0]) and stringprep.in_table_d1(text[-1])
