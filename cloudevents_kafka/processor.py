@@ -23,7 +23,6 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import suppress
 from typing import Any, Final
 
 from cloudevents_kafka.binding import Decoded, Undecodable
@@ -139,16 +138,23 @@ class EventProcessor:
         if (client_error := _client_error(error)) is not None and client_error.fatal():
             raise TransactionError(client_error) from error
         reason = error if isinstance(error, Exception) else None
-        client = self.producer.producer
-        client.purge(in_queue=True, in_flight=False)
-        try:
-            self.producer.flush(self._timeout)
-        except DeliveryError as undelivered:
-            reason = undelivered
+        self.producer.producer.purge(in_queue=True, in_flight=False)
+        reason = self._flush(self._timeout) or reason
         self._call("abort_transaction")
-        with suppress(DeliveryError):
-            self.producer.flush(0)  # deliveries that the abort removed are reported
+        self._flush(0)  # deliveries that the abort removed are reported
         return reason
+
+    def _flush(self, timeout: float) -> DeliveryError | None:
+        """Return the error of deliveries that have failed, or that are pending after the timeout."""
+        try:
+            self.producer.flush(timeout)
+        except DeliveryError as undelivered:
+            return undelivered
+        except Exception as error:
+            if (reason := _client_error(error)) is not None:
+                raise TransactionError(reason) from error
+            raise
+        return None
 
     def _seek_back(self, batch: list[Item], last: dict[Any, Record]) -> None:
         """Read the batch again, except for partitions that were revoked: the group's offsets say where."""

@@ -189,6 +189,7 @@ def test_a_transaction_that_is_aborted_is_not_read(servers: str, topic: str) -> 
     client.abort_transaction(30)
     producer.flush()  # which does not raise what its user took back
     assert aborted.done
+    assert aborted.aborted
     assert "_PURGE" in str(aborted.error)
     client.begin_transaction()
     producer.send(Event(id="after", source="/s", type="t"), partition=0)

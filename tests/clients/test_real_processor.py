@@ -1,0 +1,113 @@
+"""EventProcessor with a real broker; tests/test_soak_processor.py kills both."""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, Producer
+
+from cloudevents_kafka import (
+    Decoded,
+    Delivery,
+    Event,
+    EventConsumer,
+    EventProcessor,
+    EventProducer,
+    TransactionError,
+    Undecodable,
+)
+from cloudevents_kafka.testing import LocalBroker
+
+COUNT, COPIES = 40, 100
+
+
+class Topics:
+    """A topic with events, and one for their copies."""
+
+    def __init__(self, broker: LocalBroker) -> None:
+        self.servers = broker.bootstrap_servers
+        self.name = str(uuid.uuid4())
+        self.source, self.target = (broker.create_topic(f"{kind}-{self.name}", 2) for kind in ("in", "out"))
+        with EventProducer(self.writer(), topic=self.source) as producer:
+            for number in range(COUNT):
+                producer.send(Event(id=str(number), source="/s", type="t"), key=str(number))
+
+    def reader(self, topic: str, group: str) -> EventConsumer[Consumer, Decoded | Undecodable]:
+        settings = {"group.id": f"{group}-{self.name}", "enable.auto.commit": False, "log_level": 0}
+        client = Consumer({"bootstrap.servers": self.servers, "auto.offset.reset": "earliest", **settings})
+        client.subscribe([topic])
+        return EventConsumer(client)
+
+    def writer(self, **settings: Any) -> Producer:
+        return Producer({"bootstrap.servers": self.servers, "linger.ms": 0, "log_level": 0, **settings})
+
+    def copies(self) -> Counter[str]:
+        with self.reader(self.target, "copies") as events:
+            return Counter(
+                item.event.id for item in events.items(idle_timeout=3) if isinstance(item, Decoded)
+            )
+
+
+@pytest.fixture
+def topics(kafka_broker: LocalBroker) -> Topics:
+    return Topics(kafka_broker)
+
+
+@pytest.mark.broker
+def test_transactions_are_aborted_with_much_on_its_way(topics: Topics) -> None:
+    """The client survives each abort; what was removed by it is aborted, and the copies are there once."""
+    client = topics.writer(**{"transactional.id": topics.name})
+    producer = EventProducer(client, topic=topics.target)
+    failures, deliveries = [3, 11, 25, 40], []
+
+    def copy(item: Decoded | Undecodable) -> None:
+        assert isinstance(item, Decoded)
+        for number in range(COPIES):
+            event = Event(id=f"{item.event.id}-{number}", source="/s", type="t", data=b"x" * 2_000)
+            deliveries.append(producer.send(event, key=str(number)))
+        if failures and len(deliveries) > failures[0] * COPIES:
+            del failures[0]
+            raise ZeroDivisionError
+
+    with topics.reader(topics.source, "copy") as events:
+        processor = EventProcessor(events, producer, copy, max_records=20)
+        done = 0
+        for _ in range(5):
+            try:
+                done += processor.run(idle_timeout=3)
+            except ZeroDivisionError:
+                continue
+    assert not failures
+    producer.close()
+    assert topics.copies() == {f"{n}-{copy}": 1 for n in range(COUNT) for copy in range(COPIES)}
+    kinds = Counter(map(_outcome, deliveries))
+    assert kinds["delivered"] >= COUNT * COPIES
+    assert kinds.keys() <= {"delivered", "aborted"}
+
+
+def _outcome(delivery: Delivery) -> str:
+    assert delivery.done
+    return "aborted" if delivery.aborted else "failed" if delivery.error else "delivered"
+
+
+@pytest.mark.broker
+def test_another_process_with_the_same_id_ends_this_one(topics: Topics) -> None:
+    """The one that began first is fenced: its transaction is aborted, and the error says what to do."""
+    settings = {"transactional.id": topics.name}
+    producer = EventProducer(topics.writer(**settings), topic=topics.target)
+    other = topics.writer(**settings)
+
+    def copy(item: Decoded | Undecodable) -> None:
+        if other is not None and item.record.offset == 3:
+            other.init_transactions(30)
+        producer.send_record(item.record)
+
+    with (
+        topics.reader(topics.source, "copy") as events,
+        pytest.raises(TransactionError, match=r"another process has the same transactional.id"),
+    ):
+        EventProcessor(events, producer, copy).run(idle_timeout=20)
+    assert topics.copies() == {}
