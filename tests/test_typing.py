@@ -62,9 +62,10 @@ def test_types_of_the_public_names(cache: Path) -> None:
 
 
 def test_a_service_is_typed(tmp_path: Path, cache: Path) -> None:
-    """A user's service passes mypy and pyright, both strict."""
-    assert mypy("tests/typing/service.py", cache=cache) == []
-    assert pyright(PROJECT / "service.py", mode="strict", folder=tmp_path) == []
+    """A user's services pass mypy and pyright, both strict."""
+    services = [PROJECT / "service.py", PROJECT / "asyncio_service.py"]
+    assert mypy(*map(str, services), cache=cache) == []
+    assert pyright(*services, mode="strict", folder=tmp_path) == []
 
 
 def test_wrong_calls_are_refused(tmp_path: Path, cache: Path) -> None:

@@ -60,7 +60,7 @@ class AiokafkaSender(Sender):
 
     def _call(self, report: Report, error: BaseException | None, place: _Place | None) -> None:
         report(error, place)
-        self.schedule()
+        self.report_called()
 
 
 class _Place:

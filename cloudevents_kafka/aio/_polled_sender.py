@@ -29,6 +29,7 @@ class PolledSender(Sender):
         self._client = client
         self._thread: Thread | None = None
         self._closed = False
+        self._last_error = ""
 
     async def close(self) -> None:
         """End the thread, now or when the last record was reported, for which tasks may wait."""
@@ -45,7 +46,7 @@ class PolledSender(Sender):
         except Exception as error:  # noqa: BLE001  # a callback of the user, such as error_cb, may raise any
             self._report_error(error)
             served = 0
-        self.schedule(from_thread=True)
+        self.report_called(from_thread=True)
         if not served and time.monotonic() - began < _PAUSE_SECONDS:
             time.sleep(_PAUSE_SECONDS)
         return not self._closed or len(self.reports) > 0
@@ -56,10 +57,12 @@ class PolledSender(Sender):
         self._thread.start()
 
     def _report_error(self, error: Exception) -> None:
-        assert self._loop is not None
+        time.sleep(_POLL_SECONDS)
+        if self._loop is None or repr(error) == self._last_error:
+            return  # once is enough for what fails each time, as a closed client does
+        self._last_error = repr(error)
         context = {"message": "polling the Kafka producer has failed", "exception": error}
         self._loop.call_soon_threadsafe(self._loop.call_exception_handler, context)
-        time.sleep(_POLL_SECONDS)
 
 
 def _serve(reference: ReferenceType[PolledSender]) -> None:

@@ -35,7 +35,7 @@ class PolledSource(Source):
 
     async def commit(self, commit: Callable[[], None]) -> None:
         """Commit in the thread for that. A commit goes on if its task is cancelled."""
-        await asyncio.get_running_loop().run_in_executor(self._committing, commit)
+        await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._committing, commit))
 
     async def seek(self, place: TopicPartition) -> None:
         """Seek between two fetches."""

@@ -25,8 +25,8 @@ class Awaited(Protocol):
 class Sender:
     """A producer client, used on one event loop, with a bound on the records in flight.
 
-    A subclass sets ``produce``, which is the client's or queues a record, and calls `schedule` after
-    reports were called.
+    A subclass sets ``produce``, which is the client's or queues a record, and calls
+    `report_called` after reports.
     """
 
     produce: Callable[..., Any]  # raises BufferError if the client has no room
@@ -58,7 +58,7 @@ class Sender:
     def refuse(self, error: BufferError) -> NoReturn:
         """Raise `asyncio.QueueFull` for a client without room, until some time or some reports later."""
         self._client_full = True
-        self.running_loop().call_later(_RETRY_SECONDS, self._wake)
+        self.running_loop().call_later(_RETRY_SECONDS, self._retry)
         raise asyncio.QueueFull(f"the client has no room: {error}; await drain() first") from None
 
     def poll(self, timeout: float = 0) -> int:  # noqa: ARG002  # of a client
@@ -91,8 +91,12 @@ class Sender:
         while self.reports:
             await self._wait(self._for_none)
 
-    def schedule(self, *, from_thread: bool = False) -> None:
-        """Let the loop wake those that wait for reports, unless nobody does or it is going to."""
+    def report_called(self, *, from_thread: bool = False) -> None:
+        """Let the loop wake those that wait for reports; called after one or more of them."""
+        self._client_full = False
+        self._schedule(from_thread=from_thread)
+
+    def _schedule(self, *, from_thread: bool = False) -> None:
         loop = self._loop
         if loop is None or self._scheduled or not (self.reported or self._for_room or self._for_none):
             return
@@ -112,20 +116,26 @@ class Sender:
         turns. It may have been cancelled, or send nothing: if no report is to come, the next tasks
         are woken without one.
         """
-        self._scheduled = self._client_full = False
+        self._scheduled = False
         for _ in range(min(len(self.reported), _WOKEN)):
             self.reported.popleft().wake()
         in_flight = len(self.reports)
         if not in_flight:
             _wake_some(self._for_none, len(self._for_none))
-        if self._for_room and self.max_in_flight - in_flight >= min(_ROOM, -(-self.max_in_flight // 2)):
-            _wake_some(self._for_room, self.max_in_flight - in_flight)
-        if self.reported or not in_flight:
-            self.schedule()
+        room = 0 if self._client_full else self.max_in_flight - in_flight
+        if room >= min(_ROOM, -(-self.max_in_flight // 2)):
+            _wake_some(self._for_room, room)
+        if self.reported or (room and not in_flight):
+            self._schedule()
+
+    def _retry(self) -> None:
+        self._client_full = False
+        self._wake()
 
     async def _wait(self, waiting: deque[asyncio.Future[None]]) -> None:
         waiter = self.running_loop().create_future()
         waiting.append(waiter)
+        self._schedule()  # a thread may have called the last report since, and seen nobody wait
         await waiter
 
 

@@ -68,6 +68,10 @@ class _Events(EventConsumer[Any, ItemT_co]):
         finally:
             self._waiting += later
 
+    def drop_moved(self) -> None:
+        """Drop records of partitions that were revoked by a later fetch."""
+        self._drop_moved()
+
     @property
     def stopped(self) -> bool:
         """Whether `stop` or `close` was called."""
@@ -239,12 +243,15 @@ class AsyncEventConsumer(Generic[ConsumerT, ItemT_co]):
     async def _gather(self, count: int, timeout: float) -> None:
         """Wait until so many messages were fetched, for up to ``timeout`` seconds."""
         await self._turn.end()
-        deadline = time.monotonic() + timeout
+        deadline, earlier = time.monotonic() + timeout, 0
         while len(self._source.waiting) < count and not self._events.stopped:
             left = deadline - time.monotonic()
             if left <= 0:
-                return
+                break
+            earlier = len(self._source.waiting)
             await self._source.wait(left)
+        if earlier:
+            self._events.drop_moved()
 
     async def seek(self, to: Decoded | Undecodable | Record | TopicPartition) -> None:
         """Read on from a record, or from the offset of a partition, as `EventConsumer.seek`."""
