@@ -149,18 +149,19 @@ class _DeliveryReport(msgspec.Struct, eq=False, weakref=True):
             return  # nobody can ask for it
         producer = self.producer()
         delivery = self.find_delivery(producer)
+        if self.on_delivery is None and error is not None and producer is not None and not _is_purged(error):
+            producer._failed[delivery] = None  # before another thread sees that it is done, and removes it
         delivery._report(error, message)
         if self.on_delivery is not None:
             on_delivery, self.on_delivery = self.on_delivery, None
             on_delivery(delivery)
-        elif error is not None and producer is not None and not _is_purged(error):
-            producer._failed[delivery] = None
 
     def find_delivery(self, producer: EventProducer[Any] | None) -> Delivery:
         """Return the delivery, or a new one if the user has not kept it."""
         delivery = self.delivery()
         if delivery is None:
-            delivery = self.kind(self.sent, self.topic, producer)
+            kind = producer._delivery if producer is not None and self.kind is Delivery else self.kind
+            delivery = kind(self.sent, self.topic, producer)
             self.delivery = ref(delivery)
         return delivery
 

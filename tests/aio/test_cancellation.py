@@ -115,5 +115,5 @@ async def run(all_sendings: list[Sending], bound: int, limit: int, held: int) ->
     st.integers(0, 8),
 )
 def test_each_event_has_one_outcome(all_sendings: list[Sending], bound: int, limit: int, held: int) -> None:
-    """An event arrives once, or its failure is raised once, or it was never queued; nothing waits for ever."""
+    """An event arrives once, or its failure is raised once, or it was never queued; nothing hangs."""
     asyncio.run(run(all_sendings, bound, limit, held))

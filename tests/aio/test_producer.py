@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from cloudevents_kafka import (
+    AsyncDelivery,
     AsyncEventProducer,
     Delivery,
     DeliveryError,
@@ -119,7 +120,9 @@ def test_a_failed_delivery_that_nobody_awaits_is_raised_at_the_end() -> None:
             producer.send_nowait(order(number))
         with pytest.raises(DeliveryError, match="1 event was not delivered") as caught:
             await producer.__aexit__(None, None, None)
-        assert [each.event.id for each in caught.value.failed] == ["1"]
+        (failed,) = caught.value.failed
+        assert failed.event.id == "1"
+        assert isinstance(failed, AsyncDelivery)
         assert ids(client) == ["2", "3"]
 
     run(work())

@@ -1,4 +1,4 @@
-"""A service for asyncio as a user writes it; tests/test_typing.py runs mypy and pyright on it, both strict."""
+"""A service for asyncio as a user writes it; tests/test_typing.py runs both type checkers on it."""
 
 from __future__ import annotations
 
