@@ -35,10 +35,10 @@ class WireBroker:
 
     * Transactions: a transactional id is answered with TRANSACTIONAL_ID_AUTHORIZATION_FAILED, and what
       is wrong, so that producers end at once instead of trying until their timeout.
-    * Groups of the new protocol (KIP-848), share groups, and other APIs that `Release.versions` does not
-      list: ApiVersions does not list them either, so Java's client refuses ``group.protocol=consumer``,
-      and librdkafka's waits for a newer broker; a request ends the connection, and `connection_errors`
-      names the API.
+    * Groups of the new protocol (KIP-848): a heartbeat is answered with UNSUPPORTED_VERSION, as by a real
+      broker that has only classic groups; consumers with ``group.protocol=consumer`` end with an error.
+    * Share groups and other APIs that `Release.versions` does not list: ApiVersions does not list them
+      either, and a request ends the connection; `connection_errors` names the API.
     * Sessions of Fetch (KIP-227): each response is complete, as of a broker without room for sessions.
 
     With ``users`` (passwords by name) clients must log in by PLAIN or SCRAM; with ``tls`` they

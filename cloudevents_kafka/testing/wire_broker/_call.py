@@ -18,6 +18,7 @@ from cloudevents_kafka.protocol.messages.offsets import OffsetCommitRequestBeta
 from cloudevents_kafka.protocol.schema import NEWEST, NO_UUID, Structure
 from cloudevents_kafka.testing.wire_broker._cluster import Cluster, Node, Partition
 from cloudevents_kafka.testing.wire_broker._errors import ApiError
+from cloudevents_kafka.testing.wire_broker._new_groups import ConsumerGroupHeartbeatRequest
 from cloudevents_kafka.testing.wire_broker._releases import Release
 from cloudevents_kafka.testing.wire_broker._sasl import Login
 
@@ -92,8 +93,9 @@ def read_call(frame: bytes, release: Release, **context: Any) -> Call:
     if not is_accepted:
         is_clamped = version > accepted.last and key in release.clamped_apis
         if key != ApiKey.API_VERSIONS and not is_clamped:
-            name = APIS[key].name
-            raise Unsupported(f"{name}, version {version}: the broker {release.name} accepts {accepted}")
+            raise Unsupported(
+                f"{api_name(key)}, version {version}: the broker {release.name} accepts {accepted}"
+            )
         version = accepted.last
     header, at = compiler.decode(RequestHeader, frames.request_header(key, version), frame)
     context |= {"release": release, "correlation_id": header.correlation_id, "client_id": header.client_id}
@@ -101,5 +103,9 @@ def read_call(frame: bytes, release: Release, **context: Any) -> Call:
         return Call(key=key, version=0, message=ApiVersionsRequest(), supported=False, **context)
     beta = release.beta_offset_commit and (key, version) == (ApiKey.OFFSET_COMMIT, 0)
     # Bytes may follow: brokers ignore them, and librdkafka sends some after Metadata 13.
-    message, _ = compiler.decode(OffsetCommitRequestBeta if beta else APIS[key].request, version, frame, at)
+    message, _ = compiler.decode(OffsetCommitRequestBeta if beta else _request_of(key), version, frame, at)
     return Call(key=key, version=version, message=message, **context)
+
+
+def _request_of(key: int) -> type[Structure]:
+    return ConsumerGroupHeartbeatRequest if key == ApiKey.CONSUMER_GROUP_HEARTBEAT else APIS[key].request

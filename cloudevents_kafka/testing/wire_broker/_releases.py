@@ -32,6 +32,7 @@ CREATE_TOPICS       none  none  0-1   0-2   0-7   2-7
 INIT_PRODUCER_ID    none  none  none  0     0-5   0-5
 DESCRIBE_CONFIGS    none  none  none  0-1   0-4   1-4
 SASL_AUTHENTICATE   none  none  none  0     0-2   0-2
+CONSUMER_GROUP_HEARTBEAT none none none none 0    0-1
 """
 """The API versions that each release accepts."""
 

@@ -288,3 +288,17 @@ def test_transactions_are_refused_at_once():
             producer.init_transactions(30)
         assert time.monotonic() - began < 10
         assert caught.value.args[0].code() == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+
+
+def test_groups_of_the_new_protocol_are_refused():
+    """A consumer of KIP-848 ends with a fatal error at once."""
+    with WireBroker("4.3") as broker:
+        broker.create_topic("t")
+        settings = conf(broker) | {"group.id": "g", "group.protocol": "consumer"}
+        consumer = confluent_kafka.Consumer(settings)
+        consumer.subscribe(["t"])
+        found = []
+        assert eventually(lambda: found.append(consumer.poll(0.1)) or found[-1] is not None)
+        consumer.close()
+        assert found[-1].error().code() == confluent_kafka.KafkaError._FATAL
+        assert broker.connection_errors == []

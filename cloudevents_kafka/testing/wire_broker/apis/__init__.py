@@ -18,12 +18,24 @@ from cloudevents_kafka.testing.wire_broker.apis import (
     _groups,
     _offsets,
     _produce,
+    _refused,
     _topics,
 )
 
+_MODULES: Final = (
+    _configs,
+    _connection,
+    _described_groups,
+    _fetch,
+    _groups,
+    _offsets,
+    _produce,
+    _refused,
+    _topics,
+)
 HANDLERS: Final[Mapping[int, Callable[[Any, Any], Structure | None]]] = {
     key: getattr(module, name)
-    for module in (_configs, _connection, _described_groups, _fetch, _groups, _offsets, _produce, _topics)
+    for module in _MODULES
     for key in ApiKey
     if hasattr(module, name := key.name.lower())
 }
