@@ -17,7 +17,7 @@ from cloudevents_kafka.testing.wire_broker._new_groups import (
 def consumer_group_heartbeat(
     call: Call, _request: ConsumerGroupHeartbeatRequest
 ) -> ConsumerGroupHeartbeatResponse:
-    """Refuse the new protocol of groups."""
+    """Return the error that refuses the new protocol of groups."""
     call.check()
     return ConsumerGroupHeartbeatResponse(
         error_code=ErrorCode.UNSUPPORTED_VERSION,
