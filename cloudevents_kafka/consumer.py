@@ -134,6 +134,7 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         )
         self._stopped = False
         self._waiting: list[Any] = []  # gathered: polled by the client, not yet returned
+        self._ends: dict[Any, TopicPartition] | None = None  # the positions after them, by partition
 
     def poll(self, timeout: float = 1.0) -> ItemT_co | None:
         """Return the next record, or None if none arrives within ``timeout`` seconds.
@@ -184,6 +185,7 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
             if self._waiting:
                 self._drop_moved()
             else:
+                self._ends = None
                 self._waiting += self.consumer.consume(max_records, timeout)
             batch = self._read_waiting()
             if batch:
@@ -234,7 +236,7 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         if last:
             offsets = [record.position for record in last.values()]
             for place in client.commit(offsets=offsets, asynchronous=asynchronous) or ():
-                if place.error is not None:
+                if getattr(place, "error", None) is not None:
                     raise ConsumeError(place.error, f"{place.topic}[{place.partition}]")
 
     def _drop_moved(self) -> None:
@@ -245,11 +247,11 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         position = getattr(self.consumer, "position", None)
         if position is None:  # another client than confluent-kafka's
             return
-        ends = {
-            (message.topic(), message.partition()): Record.of(message).position
-            for message in self._waiting
-            if message.error() is None
-        }
+        if self._ends is None:
+            messages = [message for message in self._waiting if message.error() is None]
+            last = {(message.topic(), message.partition()): message for message in messages}
+            self._ends = {name: Record.of(message).position for name, message in last.items()}
+        ends = self._ends
         places = position(list(ends.values()))
         # Behind transactions' markers it is further; of a partition that moved it is unknown, below zero.
         self.discard([place for place in places if place.offset < ends[place.topic, place.partition].offset])
