@@ -72,11 +72,13 @@ lint: $(CHECKED)
 	@$(PY) -m mypy
 	@output=$$($(VENV)/bin/lint-imports --no-logo 2>&1) || { echo "$$output"; exit 1; }
 
-# In another environment, without the pipeline: the newest PySpark may have no connector for Kafka.
+# In another environment, without the pipeline: the newest PySpark, which the extra spark does not allow,
+# may have no connector for Kafka.
 test-newest: $(INSTALLED)
 	@[ -x $(NEWEST)/bin/pip ] || $(PY) -m venv $(NEWEST)
 	@echo "installing the newest PySpark into $(NEWEST)"
-	@$(NEWEST)/bin/pip install --quiet --disable-pip-version-check --upgrade -e '.[spark,cli,protobuf,testing,test]'
+	@$(NEWEST)/bin/pip install --quiet --disable-pip-version-check --upgrade -e '.[cli,protobuf,testing,test]' \
+	    pyspark pandas pyarrow
 	@$(NEWEST)/bin/python -m pytest tests/spark --ignore tests/spark/pipeline \
 	    --ignore tests/spark/test_connector.py $(PYTEST_FLAGS)
 

@@ -27,6 +27,7 @@ COMMANDS: Final = {
     "replay": "Send dead letters back to where they came from.",
     "decode": "Explain a record: mode, attributes, broken rules.",
     "broker": "Run a local Kafka broker for trying things out.",
+    "doctor": "Print what is installed, what is missing, and what would work.",
     "demo": "Run the library on a local Kafka and Spark.",
     "pipeline": "Write topics of events to tables or topics with Spark.",
     "table": "Maintain Delta and Iceberg tables: optimize, vacuum.",

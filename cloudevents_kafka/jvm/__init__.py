@@ -2,8 +2,8 @@
 
 `find_java` returns a suitable Java on this machine; `install_java` installs one if there is none.
 `resolve` returns the jars of Maven coordinates from the user's cache, downloaded once and each
-compared with a checksum; it needs neither Maven nor Java. ``python -m cloudevents_kafka.jvm``
-installs a Java.
+compared with a checksum; it needs neither Maven nor Java. `cached` downloads nothing.
+``python -m cloudevents_kafka.jvm`` installs a Java.
 
 Read `_jars` first, then `_coordinates` (which jars are listed), `_repository` (which Maven repository),
 `_web` and `_checksums` (the download and its checks), `_resolver` (other jars), `_cache`; then `_java`.
@@ -12,7 +12,7 @@ Read `_jars` first, then `_coordinates` (which jars are listed), `_repository` (
 from __future__ import annotations
 
 from cloudevents_kafka.jvm._cache import CACHE_VARIABLE, building, cache_folder, locked
-from cloudevents_kafka.jvm._jars import NoJars, PlainHttp, resolve
+from cloudevents_kafka.jvm._jars import NoJars, PlainHttp, cached, resolve
 from cloudevents_kafka.jvm._java import INSTALL_OPTION, Java, NoJava, find_java, install_java
 from cloudevents_kafka.jvm._progress import Progress
 
@@ -26,6 +26,7 @@ __all__ = [
     "Progress",
     "building",
     "cache_folder",
+    "cached",
     "find_java",
     "install_java",
     "locked",

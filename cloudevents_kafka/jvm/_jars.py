@@ -63,6 +63,13 @@ def resolve(coordinates: Sequence[str], *, exclude: Sequence[str] = ()) -> list[
     return sorted(folder / name for name in _expected(request, folder))
 
 
+def cached(coordinates: Sequence[str], *, exclude: Sequence[str] = ()) -> list[Path] | None:
+    """Return what `resolve` would if the cache has all of it undamaged, else None; download nothing."""
+    request = JarRequest.create(coordinates, exclude)
+    folder = cache_folder() / "jars" / request.folder_name
+    return None if _problem(request, folder) else sorted(folder / name for name in _expected(request, folder))
+
+
 def _problem(request: JarRequest, folder: Path) -> str | None:
     """Return what is missing or damaged in a folder, or None."""
     expected = _expected(request, folder)

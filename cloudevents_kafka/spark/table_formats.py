@@ -78,6 +78,11 @@ def table_package(table_format: str) -> str:
     return found
 
 
+def excluded_from(table_format: str) -> tuple[str, ...]:
+    """Return the dependencies of ``delta`` or ``iceberg`` that PySpark contains."""
+    return DELTA_IN_PYSPARK if table_format == "delta" else ()
+
+
 def table_jars(formats: Iterable[str]) -> list[Path]:
     """Return the jar files of table formats, downloaded into the cache at the first use.
 
@@ -87,7 +92,7 @@ def table_jars(formats: Iterable[str]) -> list[Path]:
     jars: list[Path] = []
     for name, package in packages.items():
         try:
-            jars += resolve([package], exclude=DELTA_IN_PYSPARK if name == "delta" else ())
+            jars += resolve([package], exclude=excluded_from(name))
         except NoJars as error:
             raise NoTableFormat(f"the jars of {name.capitalize()} are missing: {error}") from error
     return jars

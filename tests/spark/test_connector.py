@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import tomllib
+from pathlib import Path
+
 import pytest
 
 from cloudevents_kafka.jvm import NoJars
+from cloudevents_kafka.jvm._coordinates import JarRequest, jar_sets
 from cloudevents_kafka.spark import connector
+from cloudevents_kafka.spark.table_formats import DELTA_RELEASES, ICEBERG_RELEASES
+
+PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
+CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13"
 
 
 @pytest.mark.parametrize("version", ["4.0.0", "4.1.2"])
@@ -47,3 +55,16 @@ def test_no_pyspark(monkeypatch):
     monkeypatch.setattr(connector.importlib.util, "find_spec", lambda _: None)
     with pytest.raises(connector.NoConnector, match=r"pip install 'cloudevents-kafka\[spark\]'"):
         connector.kafka_package()
+
+
+def test_the_extra_allows_what_has_all_jars():
+    """The extra allows PySpark from the first to the last release with a connector, Delta and Iceberg."""
+    complete = [
+        release
+        for release in connector.KNOWN_GOOD
+        if {release.rpartition(".")[0]} <= DELTA_RELEASES.keys() & ICEBERG_RELEASES.keys()
+    ]
+    requires = tomllib.loads(PYPROJECT.read_text("utf-8"))["project"]["optional-dependencies"]["spark"]
+    assert f"pyspark>={complete[0]},<={complete[-1]}" in requires
+    for release in complete:
+        assert JarRequest.create([f"{CONNECTOR}:{release}"], connector.IN_PYSPARK) in jar_sets()

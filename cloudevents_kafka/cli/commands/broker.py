@@ -8,6 +8,8 @@ from typing import Final
 
 import click
 
+from cloudevents_kafka.cli.needs import java, kafka_jars, require
+from cloudevents_kafka.cli.needs import port as free_port
 from cloudevents_kafka.cli.terminal.errors import BadUsage, BrokerFailure
 from cloudevents_kafka.cli.terminal.signals import Interrupts
 from cloudevents_kafka.testing import LocalBroker
@@ -37,6 +39,8 @@ def command(port: int | None, topics: tuple[str, ...], data_dir: str | None) -> 
     cloudevents-kafka broker --port 9092 --topic orders:3
     """
     new_topics = [_parse_topic(text) for text in topics]
+    ports = [] if port is None else [free_port(port)]
+    require("broker", java, kafka_jars, *ports)
     with Interrupts() as interrupts, ExitStack() as stack:
         broker = LocalBroker(port=port, data_dir=data_dir)
         stack.callback(broker.stop)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import click
 
-from cloudevents_kafka.cli.terminal.errors import BAD_DATA, BrokerFailure, require_extra
+from cloudevents_kafka.cli.needs import connector, java, kafka_jars, packages, require
+from cloudevents_kafka.cli.terminal.errors import BAD_DATA, BrokerFailure
 from cloudevents_kafka.cli.terminal.signals import Interrupts
 from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.spark.pipeline import PipelineFailed, SparkFailed
@@ -50,7 +51,7 @@ def command(count: int, seed: int, events: Path | None, out: Path | None) -> Non
     contents. Keeps the tables, and stops all that it started. The exit code is 1 if a check
     fails.
     """
-    require_extra("spark", "demo")
+    require("demo", packages("spark"), java, kafka_jars, connector)
     from cloudevents_kafka.demo.run import format_report, run_demo
 
     if out is not None and out.exists() and any(out.iterdir()):

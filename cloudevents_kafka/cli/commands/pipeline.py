@@ -8,7 +8,8 @@ from typing import Any, Final
 import click
 
 from cloudevents_kafka.cli.kafka.settings import Settings, config_option, pop_settings
-from cloudevents_kafka.cli.terminal.errors import BadData, BadUsage, BrokerFailure, require_extra
+from cloudevents_kafka.cli.needs import connector, java, packages, require, table_format
+from cloudevents_kafka.cli.terminal.errors import BadData, BadUsage, BrokerFailure
 from cloudevents_kafka.cli.terminal.parameters import FILE, SecondsType
 from cloudevents_kafka.cli.terminal.signals import Interrupts
 from cloudevents_kafka.cli.terminal.text import escape_lines
@@ -134,7 +135,8 @@ def command(summary_json: str | None, *, quiet: bool, **options: Any) -> None:
     kafka.NAME=VALUE, and of Spark as spark.NAME=VALUE; NAME@=FILE reads a value from a
     file. Errors show only values known to be harmless.
     """
-    require_extra("spark", "pipeline")
+    tables = [table_format(options["to"])] if options["to"] in ("delta", "iceberg") else []
+    require("pipeline", packages("spark"), java, connector, *tables)
     loaded = pop_settings(options)
     pipeline_options = _pipeline_options(loaded, options)
     with Interrupts() as interrupts:

@@ -14,10 +14,11 @@ from cloudevents_kafka.binding import ContentMode, attribute_key, extra_headers
 from cloudevents_kafka.cli.kafka.sender import Sender
 from cloudevents_kafka.cli.kafka.session import BrokerSession
 from cloudevents_kafka.cli.kafka.settings import Settings, kafka_options, pop_settings
+from cloudevents_kafka.cli.needs import packages, require
 from cloudevents_kafka.cli.records.inputs import event_from_options, read_lines
 from cloudevents_kafka.cli.records.json_lines import JsonLine, read_line
 from cloudevents_kafka.cli.records.resolve import Overrides, encode_event, resolve_line
-from cloudevents_kafka.cli.terminal.errors import BadData, BadUsage, BrokerFailure, require_extra
+from cloudevents_kafka.cli.terminal.errors import BadData, BadUsage, BrokerFailure
 from cloudevents_kafka.cli.terminal.parameters import BYTES, FILE, PAIR, header_option
 from cloudevents_kafka.cli.terminal.signals import Interrupted, Interrupts
 from cloudevents_kafka.cli.terminal.streams import Progress
@@ -137,7 +138,7 @@ def _overrides(options: _Options) -> Overrides:
     if options.mode == "binary" and options.format is not None:
         raise click.UsageError("binary mode has no event format: leave out --format, or use -m structured")
     if options.format == "protobuf":
-        require_extra("protobuf", "--format protobuf")
+        require("--format protobuf", packages("protobuf"))
     try:
         headers = extra_headers(options.headers)
     except EncodeError as error:

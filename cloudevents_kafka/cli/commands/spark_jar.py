@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from cloudevents_kafka.cli.terminal.errors import BadUsage, require_extra
+from cloudevents_kafka.cli.needs import packages, require
+from cloudevents_kafka.cli.terminal.errors import BadUsage
 from cloudevents_kafka.cli.terminal.parameters import FILE
 
 
@@ -25,7 +26,7 @@ def command(file: str) -> None:
 
     One jar serves all versions of Spark 4.
     """
-    require_extra("spark", "spark-jar")
+    require("spark-jar", packages("spark"))
     from cloudevents_kafka.jvm import NoJava
     from cloudevents_kafka.spark.fast.jar import NoReaderJar, write_jar
     from cloudevents_kafka.spark.fast.java_reader import catalog_settings

@@ -2,8 +2,8 @@
 
 * 0: all records were read or delivered.
 * 1, bad data: a record or an input line is invalid.
-* 2, bad usage: the command line, the settings or a topic name is wrong, a package is missing, or
-  stdout cannot be written.
+* 2, bad usage: the command line, the settings or a topic name is wrong, what the command needs (a
+  package, Java, jars, a port) is missing, or stdout cannot be written.
 * 3: the broker cannot be reached, refuses a request, or did not accept a record.
 * 130: Ctrl-C (143: SIGTERM). 141: the reader of stdout has closed the pipe, as ``head`` does.
 """
@@ -11,7 +11,6 @@
 from __future__ import annotations
 
 import re
-from importlib.util import find_spec
 from typing import Final
 
 import click
@@ -23,13 +22,6 @@ BAD_USAGE: Final = 2
 BROKER_FAILURE: Final = 3
 BROKEN_PIPE: Final = 141
 _EXTRA_ARGUMENTS: Final = re.compile(r"(unexpected extra arguments?) \(.*\)", re.DOTALL)
-
-# The import names of the packages that each extra of this distribution installs and cannot do without.
-_PACKAGES: Final = {
-    "protobuf": ("google.protobuf",),
-    "protocol": ("cramjam",),
-    "spark": ("pyspark", "py4j", "pandas", "pyarrow"),
-}
 
 
 class CommandError(click.ClickException):
@@ -78,17 +70,3 @@ def redact_usage_error(error: click.UsageError) -> click.UsageError:
     message = _EXTRA_ARGUMENTS.sub(r"\1 (not shown: it may be a secret)", error.message)
     vars(error)["message"] = mask_assignments(message)
     return error
-
-
-def require_extra(extra: str, feature: str) -> None:
-    """Raise `BadUsage` if a package of an extra that ``feature`` needs is missing; import none of them."""
-    missing = [name for name in _PACKAGES[extra] if not _is_installed(name)]
-    if missing:
-        raise BadUsage(f"{feature} needs {', '.join(missing)}: pip install 'cloudevents-kafka[{extra}]'")
-
-
-def _is_installed(name: str) -> bool:
-    try:
-        return find_spec(name) is not None
-    except ModuleNotFoundError:  # the parent package is missing
-        return False

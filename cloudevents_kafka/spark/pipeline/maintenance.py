@@ -27,7 +27,7 @@ from cloudevents_kafka.spark.table_formats import TableFormat
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Maintenance", "WrongTable", "optimize_tables", "vacuum_tables"]
+__all__ = ["Maintenance", "WrongTable", "needed_formats", "optimize_tables", "vacuum_tables"]
 
 _FORMATS: tuple[TableFormat, ...] = ("delta", "iceberg")
 
@@ -81,7 +81,7 @@ def _maintain(
 
     for name in names:
         name_parts(name)
-    formats = _FORMATS if names else _formats(folder)
+    formats = needed_formats(folder, names)
     with ExitStack() as stack:
         if folder is not None:
             stack.enter_context(folder_lock(_pipeline_folder(folder)))
@@ -93,10 +93,13 @@ def _maintain(
             raise PipelineFailed(explain_failure(str(error))) from error
 
 
-def _formats(folder: str | None) -> tuple[TableFormat, ...]:
-    """Return the formats of the tables in a folder; raise `WrongTable` if a local one has no table."""
+def needed_formats(folder: str | None, names: Sequence[str]) -> tuple[TableFormat, ...]:
+    """Return the formats of the tables: those in a local folder, or else both.
+
+    Raises `WrongTable` if a local folder has no table.
+    """
     local = None if folder is None else local_path(folder)
-    if folder is None or local is None:
+    if folder is None or local is None or names:
         return _FORMATS
     found = set(find_tables(LocalStore(local)).values()) if local.is_dir() else set()
     if not found:

@@ -16,7 +16,7 @@ from cloudevents_kafka.testing.local._prepared import (
     prepare,
 )
 from cloudevents_kafka.testing.local._process import BrokerFailed, Process, tail
-from cloudevents_kafka.testing.local._settings import free_ports
+from cloudevents_kafka.testing.local._settings import free_ports, is_free
 
 __all__ = [
     "JVM_OPTIONS",
@@ -25,6 +25,7 @@ __all__ = [
     "LocalBroker",
     "Process",
     "free_ports",
+    "is_free",
     "kafka_coordinates",
     "prepare",
     "tail",

@@ -14,9 +14,10 @@ from cloudevents_kafka.cli.commands.protocol._connection import (
     connection_options,
 )
 from cloudevents_kafka.cli.kafka.reader import check_partitions
+from cloudevents_kafka.cli.needs import packages, require
 from cloudevents_kafka.cli.records.inputs import read_stdin
 from cloudevents_kafka.cli.records.json_lines import encode_json
-from cloudevents_kafka.cli.terminal.errors import BrokerFailure, require_extra
+from cloudevents_kafka.cli.terminal.errors import BrokerFailure
 from cloudevents_kafka.cli.terminal.parameters import BYTES, header_option
 from cloudevents_kafka.cli.terminal.signals import Interrupts
 from cloudevents_kafka.cli.terminal.text import escape
@@ -60,7 +61,7 @@ def command(
     if null and value != _STDIN:
         raise click.UsageError("--null and VALUE exclude each other")
     if compression not in {"none", "gzip"}:
-        require_extra("protocol", f"--compression {compression}")
+        require(f"--compression {compression}", packages("protocol"))
     record["partition"] = -1 if partition is None else partition
     with Interrupts() as interrupts, interrupts.waiting():
         record["value"] = None if null else read_stdin("the value") if value == _STDIN else value

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from cloudevents_kafka.cli.kafka.settings import load_settings
-from cloudevents_kafka.cli.terminal.errors import BadUsage, BrokerFailure, require_extra
+from cloudevents_kafka.cli.needs import Check, java, packages, require, table_format
+from cloudevents_kafka.cli.terminal.errors import BadUsage, BrokerFailure
 from cloudevents_kafka.cli.terminal.parameters import option_group
 
 if TYPE_CHECKING:
@@ -42,7 +44,7 @@ table_options = option_group(
 
 def maintain(action: Callable[..., Iterator[Maintenance]], options: dict[str, Any]) -> None:
     """Run an action on the tables of the options, and print a line for each."""
-    require_extra("spark", "table")
+    require("table", packages("spark"), java, *_formats(options))
     from cloudevents_kafka.spark import pipeline
     from cloudevents_kafka.spark.pipeline.maintenance import WrongTable
     from cloudevents_kafka.spark.table_formats import NoTableFormat
@@ -60,3 +62,11 @@ def maintain(action: Callable[..., Iterator[Maintenance]], options: dict[str, An
         raise BadUsage(settings.redact(str(error))) from error
     except (pipeline.PipelineFailed, pipeline.SparkFailed) as error:
         raise BrokerFailure(settings.redact(str(error))) from error
+
+
+def _formats(options: dict[str, Any]) -> Iterator[Check]:
+    """Yield the checks of the formats of the tables; none for a wrong folder, which the action reports."""
+    from cloudevents_kafka.spark.pipeline.maintenance import WrongTable, needed_formats
+
+    with suppress(WrongTable):
+        yield from map(table_format, needed_formats(options["folder"], options["names"]))

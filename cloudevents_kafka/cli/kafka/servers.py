@@ -1,0 +1,83 @@
+"""Whether a broker and a schema registry answer, for ``doctor``."""
+
+from __future__ import annotations
+
+import base64
+import json
+from http.client import HTTPException
+from urllib.error import HTTPError
+from urllib.parse import unquote, urlsplit, urlunsplit
+from urllib.request import Request, urlopen
+
+from cloudevents_kafka.cli.kafka.session import BrokerSession, is_transient
+from cloudevents_kafka.cli.kafka.settings import Settings
+from cloudevents_kafka.cli.terminal.errors import BadUsage, BrokerFailure
+from cloudevents_kafka.cli.terminal.signals import Interrupts
+from cloudevents_kafka.primitives.plural import pluralize
+from cloudevents_kafka.redaction import mask_url
+
+_CALL_SECONDS = 0.5
+_ANSWER_LIMIT = 1 << 24  # bytes of the list of subjects
+
+
+def ask_broker(settings: Settings, timeout: float) -> str:
+    """Return the address of a cluster, and its numbers of brokers and topics.
+
+    Raises `BrokerFailure` if none of its brokers answers within ``timeout`` seconds.
+    """
+    from confluent_kafka import KafkaException, Producer
+
+    with Interrupts() as interrupts:
+        quiet = settings.with_defaults("doctor", {})
+        session = BrokerSession(quiet, timeout, interrupts)
+        client = session.create(Producer)
+        for _ in session.poll_until_timeout(client):
+            try:
+                metadata = client.list_topics(timeout=_CALL_SECONDS)
+            except KafkaException as error:
+                if is_transient(error.args[0]) or error.args[0].name() in ("_TIMED_OUT", "_RESOLVE"):
+                    continue
+                raise session.failure("failed", error.args[0]) from None
+            brokers, topics = len(metadata.brokers), len(metadata.topics)
+            return f"{session.address} answers: {pluralize(brokers, 'broker')}, {pluralize(topics, 'topic')}"
+        raise session.no_answer()
+
+
+def ask_registry(url: str, timeout: float) -> str:
+    """Return the URL of a schema registry, without a login in it, and its number of subjects.
+
+    Raises `BrokerFailure` if it does not answer as one, and `BadUsage` if the URL cannot be one.
+    """
+    shown = mask_url(url)
+    try:
+        with urlopen(_request(url), timeout=timeout) as response:  # noqa: S310  # _request checks the scheme
+            subjects = json.loads(response.read(_ANSWER_LIMIT))
+    except HTTPError as error:
+        error.close()
+        advice = "check the user and the password" if error.code in (401, 403) else "check --registry"
+        raise BrokerFailure(f"registry {shown} answers {error.code} {error.reason}; {advice}") from None
+    except (OSError, HTTPException) as error:
+        reason = getattr(error, "reason", None) or str(error) or type(error).__name__
+        raise BrokerFailure(f"registry {shown} does not answer: {reason}; check --registry") from None
+    except ValueError:
+        subjects = None
+    if not isinstance(subjects, list):
+        raise BrokerFailure(f"{shown} does not answer as a schema registry; check --registry")
+    return f"{shown} answers: {pluralize(len(subjects), 'subject')}"
+
+
+def _request(url: str) -> Request:
+    """Return the request for the subjects; a login in the URL becomes a header."""
+    try:
+        parts = urlsplit(url)
+        valid = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        valid = False
+    if not valid or not url.isascii() or not url.isprintable() or " " in url:
+        raise BadUsage(f"--registry must be a URL such as http://localhost:8081, got {mask_url(url)}")
+    login, _, host = parts.netloc.rpartition("@")
+    bare = urlunsplit((parts.scheme, host, parts.path.rstrip("/") + "/subjects", "", ""))
+    headers = (
+        {"Authorization": f"Basic {base64.b64encode(unquote(login).encode()).decode()}"} if login else {}
+    )
+    return Request(bare, headers=headers)  # noqa: S310  # checked above

@@ -1,0 +1,164 @@
+"""``doctor`` prints what is here, what is missing, and what would work; it starts and fetches nothing."""
+
+from __future__ import annotations
+
+import http.server
+import re
+import threading
+from contextlib import contextmanager
+
+import pytest
+
+from cloudevents_kafka.cli.needs import COMMAND_NEEDS
+from cloudevents_kafka.jvm import CACHE_VARIABLE, _java
+from cloudevents_kafka.jvm._web import MIRROR_VARIABLE
+from cloudevents_kafka.testing.wire_broker import WireBroker
+
+
+@contextmanager
+def registry(status: int = 200, body: bytes = b'["orders-value", "shops-value"]'):
+    """Yield the URL of a server that answers each request alike, and the headers of the requests."""
+    requests = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            requests.append((self.path, self.headers["Authorization"]))
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        try:
+            yield f"127.0.0.1:{server.server_address[1]}", requests
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.fixture(autouse=True)
+def _loopback_without_proxy(monkeypatch):
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def without_java(monkeypatch, tmp_path):
+    monkeypatch.setattr(_java, "JAVA_HOMES", ())
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+
+@pytest.fixture
+def empty_cache(monkeypatch, tmp_path):
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.setenv(MIRROR_VARIABLE, (tmp_path / "no repository").as_uri())
+
+
+def rows(output: str) -> dict[str, str]:
+    """Return the lines of the tables: the first column, and the rest."""
+    pairs = (re.split(r"  +", line.strip(), maxsplit=1) for line in output.splitlines() if line[:2] == "  ")
+    return {pair[0]: pair[1] for pair in pairs if len(pair) == 2}
+
+
+def test_all_commands_are_listed(run):
+    """Each command has a line; the versions are there."""
+    result = run("doctor")
+    assert result.exit_code == 0
+    lines = rows(result.stdout)
+    assert lines.keys() >= COMMAND_NEEDS.keys()
+    assert lines["consume"] == "yes"
+    assert re.match(r"\d+\.\d+", lines["librdkafka"])
+
+
+@pytest.mark.usefixtures("without_java", "empty_cache")
+def test_what_is_missing_has_what_to_do(run, tmp_path):
+    """Without Java and jars, the commands that need them would not work; nothing is fetched."""
+    result = run("doctor")
+    assert result.exit_code == 0
+    lines = rows(result.stdout)
+    assert lines["Java"] == "missing, see below"
+    assert lines["Kafka"] == "not in the cache, see below"
+    assert lines["produce"] == "yes"
+    assert "- Java: no suitable Java" in result.stdout
+    assert "apt install openjdk-17-jre-headless" in result.stdout
+    assert "or: cloudevents-kafka doctor --fetch" in result.stdout
+    assert not (tmp_path / "cache").exists()
+
+
+@pytest.mark.usefixtures("without_java")
+def test_a_named_command_decides_the_exit_code(run):
+    """The exit code is 2 if a named command would not work, and 0 if it would."""
+    broken = run("doctor", "broker")
+    assert (broken.exit_code, rows(broken.stdout)["broker"]) == (2, "no: Java")
+    assert "extra spark" not in broken.stdout
+    assert run("doctor", "consume").exit_code == 0
+    wrong = run("doctor", "brokers")
+    assert wrong.exit_code == 2
+    assert "COMMAND must be one of consume, produce" in wrong.stderr
+
+
+@pytest.mark.usefixtures("empty_cache")
+def test_jars_are_fetched_if_asked_for(run):
+    """Jars that a command would fetch are not a reason against it; with --fetch their failure is."""
+    later = run("doctor", "broker")
+    if rows(later.stdout)["Java"] != "missing, see below":
+        assert later.exit_code == 0
+        assert rows(later.stdout)["broker"] == "yes, fetches jars first: Kafka"
+    fetched = run("doctor", "broker", "--fetch")
+    assert fetched.exit_code == 2
+    assert "- the jars of Kafka 4.3.1: cannot fetch org.apache.kafka" in fetched.stdout
+
+
+def test_servers_are_asked(run):
+    """A broker and a registry that answer are described; a login in the URL is used and not shown."""
+    with WireBroker("4.3") as broker, registry() as (address, requests):
+        result = run("doctor", "-b", broker.bootstrap_servers, "--registry", f"http://me:s%40cret@{address}/")
+        assert result.exit_code == 0
+        lines = rows(result.stdout)
+    assert "answers: 1 broker, " in result.stdout
+    assert "answers: 2 subjects" in lines["registry"]
+    assert "cret" not in result.stdout
+    assert requests == [("/subjects", "Basic bWU6c0BjcmV0")]
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "expected"),
+    [
+        (401, b"", "answers 401 Unauthorized; check the user and the password"),
+        (404, b"", "answers 404 Not Found; check --registry"),
+        (200, b"<html>", "does not answer as a schema registry; check --registry"),
+        (200, b"{}", "does not answer as a schema registry; check --registry"),
+    ],
+)
+def test_other_answers(run, status, body, expected):
+    """An answer that is not a registry's is reported; the exit code is 3."""
+    with registry(status, body) as (address, _):
+        result = run("doctor", "consume", "--registry", f"http://{address}")
+    assert (result.exit_code, rows(result.stdout)["registry"]) == (3, "missing, see below")
+    assert f"{address} {expected}" in result.stdout
+
+
+def test_servers_that_do_not_answer(run):
+    """Both are reported, each with what to check; the exit code is 3."""
+    result = run(
+        "doctor", "-b", "127.0.0.1:1", "--registry", "http://127.0.0.1:1", "--timeout", "1", "consume"
+    )
+    assert result.exit_code == 3
+    assert "- broker 127.0.0.1:1 did not answer within 1 s" in result.stdout
+    assert "- registry http://127.0.0.1:1 does not answer: " in result.stdout
+
+
+@pytest.mark.parametrize(
+    "url", ["localhost:8081", "ftp://x", "http://", "http://[", "http://a b", "http://a:x"]
+)
+def test_a_wrong_url(run, url):
+    """A URL that cannot be one of a registry is a usage error."""
+    result = run("doctor", "--registry", url)
+    assert result.exit_code == 2
+    assert "--registry must be a URL such as http://localhost:8081" in result.stderr

@@ -1,0 +1,114 @@
+"""A command reports all that it needs and is missing, with what mends it, before it starts anything."""
+
+from __future__ import annotations
+
+import re
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from cloudevents_kafka.cli.app import COMMANDS
+from cloudevents_kafka.cli.needs import COMMAND_NEEDS, PARTS, _checks, packages, port
+from cloudevents_kafka.jvm import CACHE_VARIABLE, _java
+from cloudevents_kafka.jvm._web import MIRROR_VARIABLE
+
+NO_JAVA = r"- Java: no suitable Java: Java 17 or 21 with .* is required\. Searched:\n    - .*no Java at all"
+NO_KAFKA = r"- the jars of Kafka 4\.3\.1: cannot fetch org\.apache\.kafka:kafka_2\.13:4\.3\.1.*: "
+NO_SPARK = r"- pyspark, py4j, pandas, pyarrow: pip install 'cloudevents-kafka\[spark\]'\n"
+
+# The command line where packages are missing, and Java, the cache and the network are too.
+BARE = """
+import sys
+for name in filter(None, sys.argv.pop(1).split(",")):
+    sys.modules[name] = None
+from cloudevents_kafka.jvm import _java
+_java.JAVA_HOMES = ()
+from cloudevents_kafka.cli import main
+main()
+"""
+
+
+@pytest.fixture
+def bare(monkeypatch, tmp_path):
+    """An environment without Java, jars and a Maven repository."""
+    monkeypatch.setattr(_java, "JAVA_HOMES", ())
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.setenv(MIRROR_VARIABLE, (tmp_path / "no repository").as_uri())
+
+
+@pytest.fixture
+def taken_port():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server.getsockname()[1]
+
+
+def command_line(missing: str, *words: str) -> subprocess.CompletedProcess[str]:
+    argv = [sys.executable, "-c", BARE, missing, *words]
+    return subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
+
+
+@pytest.mark.usefixtures("bare")
+def test_a_broker_reports_all_at_once(taken_port):
+    """Without Java, jars and its port, one message has the three, and the exit code is 2."""
+    result = command_line("", "broker", "--port", str(taken_port))
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "broker needs what is missing here, and was not started:\n" in result.stderr
+    assert re.search(NO_JAVA, result.stderr)
+    assert re.search(NO_KAFKA, result.stderr)
+    assert f"- port {taken_port} to be free: another program listens on it" in result.stderr
+    assert "apt install openjdk-17-jre-headless" in result.stderr
+
+
+@pytest.mark.usefixtures("bare")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["demo"],
+        ["pipeline", "-b", "127.0.0.1:1", "-t", "t", "-o", "out", "--to", "delta"],
+        ["table", "vacuum", "--table", "a.b.c"],
+    ],
+)
+def test_spark_commands_report_all_at_once(words):
+    """Without PySpark, Java and jars, one message has all that can be known."""
+    pytest.importorskip("pyspark")
+    result = command_line("pyspark,py4j,pandas,pyarrow", *words)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert f"{words[0]} needs what is missing here" in result.stderr
+    assert re.search(NO_SPARK, result.stderr)
+    assert re.search(NO_JAVA, result.stderr)
+    assert bool(re.search(NO_KAFKA, result.stderr)) is (words == ["demo"])
+
+
+@pytest.mark.usefixtures("bare")
+def test_jars_of_spark_are_reported_together():
+    """The connector and the table format are in one message with Java."""
+    pytest.importorskip("pyspark")
+    result = command_line("", "pipeline", "-b", "127.0.0.1:1", "-t", "t", "-o", "out", "--to", "iceberg")
+    assert result.returncode == 2
+    assert "- Java: no suitable Java" in result.stderr
+    assert "- the jars of Spark's Kafka connector" in result.stderr
+    assert "- the jars of Iceberg" in result.stderr
+
+
+def test_a_single_need_is_one_sentence(taken_port):
+    """With one thing missing, the message is one sentence, as for a missing extra."""
+    problem = port(taken_port)(True).problem
+    assert problem.startswith(f"port {taken_port} to be free: ")
+
+
+def test_an_old_pyspark_is_reported(monkeypatch):
+    """A PySpark that is too old counts as missing."""
+    pytest.importorskip("pyspark")
+    monkeypatch.setattr(_checks, "version", lambda _: "3.5.9")
+    problem = "pyspark 4.0 or newer, got 3.5.9: pip install 'cloudevents-kafka[spark]'"
+    assert packages("spark")(False).problem == problem
+
+
+def test_the_table_has_each_command():
+    """Each command is in the table of needs, whose needs are parts."""
+    assert {name.split()[0] for name in COMMAND_NEEDS} == COMMANDS.keys() - {"doctor"}
+    assert {need for needs in COMMAND_NEEDS.values() for need in needs} == PARTS.keys()
