@@ -195,15 +195,19 @@ class Accumulator:
                 self._lookup_failed(topic, unassigned, error)
                 continue
             del self._unassigned[topic]
+            queues = {partition: self._queues[topic, partition] for partition in partitions}
             for queued in unassigned.queue:
-                self._assign_partition(queued, partitions)
+                # S0-N9: the producer chooses the partition
+                partition = self._settings.partitioner(queued.record.key, partitions)
+                if (queue := queues.get(partition)) is not None:
+                    queue.append(queued)
+                else:
+                    self._refuse(queued, partition)
+            for partition, queue in queues.items():
+                if not queue:
+                    del self._queues[topic, partition]
 
-    def _assign_partition(self, queued: QueuedRecord, partitions: Sequence[int]) -> None:
-        # S0-N9: the producer chooses the partition
-        partition = self._settings.partitioner(queued.record.key, partitions)
-        if partition in partitions:
-            self._queues[queued.topic, partition].append(queued)
-            return
+    def _refuse(self, queued: QueuedRecord, partition: int) -> None:
         error = BrokerError(
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
             f"{queued.topic}[{partition}]",

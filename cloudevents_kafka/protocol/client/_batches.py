@@ -30,13 +30,20 @@ class QueuedRecord(NamedTuple):
     record: Record
     on_delivery: DeliveryCallback | None
     deadline: Deadline
+    known_size: int = 0
 
     @property
     def size(self) -> int:
         """The approximate number of bytes of the encoded record."""
-        record = self.record
-        headers = sum(len(name) + len(value or b"") + 4 for name, value in record.headers)
-        return _RECORD_OVERHEAD + len(record.key or b"") + len(record.value or b"") + headers
+        return self.known_size or size_of(self.record)
+
+
+def size_of(record: Record) -> int:
+    """Return the approximate number of bytes of an encoded record."""
+    size = _RECORD_OVERHEAD + len(record.key or b"") + len(record.value or b"")
+    for name, value in record.headers:
+        size += len(name) + len(value or b"") + 4
+    return size
 
 
 class ProducerId(NamedTuple):
@@ -121,8 +128,7 @@ def check_headers(topic: str, record: Record, version: int) -> None:
 def drain(queue: deque[QueuedRecord], max_records: int, max_bytes: int) -> list[QueuedRecord]:
     """Remove and return the first records within the limits, and at least one."""
     batch = [queue.popleft()]
-    size = batch[0].size
-    while queue and len(batch) < max_records and size + queue[0].size <= max_bytes:
+    left = max_bytes - batch[0].size
+    while queue and len(batch) < max_records and (left := left - queue[0].size) >= 0:
         batch.append(queue.popleft())
-        size += batch[-1].size
     return batch

@@ -21,7 +21,7 @@ class RecordBuffer:
         self.positions: Offsets = {}
         self.committed: Offsets = {}
         self.paused: set[PartitionId] = set()
-        self._ready: deque[Message] = deque()
+        self.ready: deque[Message] = deque()
         self._cursors: deque[Cursor] = deque()
         self._set_aside: list[Message] = []  # of paused partitions
 
@@ -30,13 +30,13 @@ class RecordBuffer:
         self.positions = dict(offsets)
         self.committed = dict(offsets)
         self.paused.clear()
-        self._ready.clear()
+        self.ready.clear()
         self._cursors.clear()
         self._set_aside.clear()
 
     def seek(self, key: PartitionId, offset: int) -> None:
         """Discard the records of a partition, and set its position."""
-        self._ready = deque(m for m in self._ready if _key(m) != key)
+        self.ready = deque(m for m in self.ready if _key(m) != key)
         self._cursors = deque(cursor for cursor in self._cursors if cursor.key != key)
         self._set_aside = [m for m in self._set_aside if _key(m) != key]
         self.positions[key] = offset
@@ -44,8 +44,8 @@ class RecordBuffer:
     def pause(self, keys: Iterable[PartitionId]) -> None:
         """Keep the records of partitions until `resume`."""
         self.paused |= set(keys)
-        self._set_aside += [m for m in self._ready if _key(m) in self.paused]
-        self._ready = deque(m for m in self._ready if _key(m) not in self.paused)
+        self._set_aside += [m for m in self.ready if _key(m) in self.paused]
+        self.ready = deque(m for m in self.ready if _key(m) not in self.paused)
         for cursor in self._cursors:
             if cursor.key in self.paused:
                 cursor.release()
@@ -53,7 +53,7 @@ class RecordBuffer:
     def resume(self, keys: Iterable[PartitionId]) -> None:
         """Return the records of partitions again."""
         self.paused -= set(keys)
-        self._ready.extendleft(m for m in reversed(self._set_aside) if _key(m) not in self.paused)
+        self.ready.extendleft(m for m in reversed(self._set_aside) if _key(m) not in self.paused)
         self._set_aside = [m for m in self._set_aside if _key(m) in self.paused]
 
     def add(self, cursors: Iterable[Cursor]) -> None:
@@ -61,9 +61,9 @@ class RecordBuffer:
 
     def pop(self) -> Message | None:
         """Return the first decoded record, and advance its position; None without one."""
-        if not self._ready:
+        if not self.ready:
             return None
-        message = self._ready.popleft()
+        message = self.ready.popleft()
         self.positions[message.topic_name, message.partition_number] = message.record_offset + 1
         return message
 
@@ -74,7 +74,7 @@ class RecordBuffer:
     def decode(self, cursor: Cursor) -> None:
         """Decode the next slice of a cursor, and remove it after its last; raise as `Cursor.take`."""
         try:
-            self._ready.extend(cursor.take())
+            self.ready.extend(cursor.take())
         except ProtocolError:
             self._cursors.remove(cursor)
             raise
@@ -92,7 +92,7 @@ class RecordBuffer:
     def unread(self, messages: Sequence[Message]) -> None:
         """Put returned records back."""
         for message in reversed(messages):
-            self._ready.appendleft(message)
+            self.ready.appendleft(message)
             self.positions[_key(message)] = message.record_offset
 
     def uncommitted(self) -> Offsets:

@@ -182,7 +182,9 @@ class Cluster:
             try:
                 return attempt()
             except ProtocolError as error:
-                if not is_retriable(error, unknown_errors=unknown_errors) or deadline.expired():
+                if not is_retriable(error, unknown_errors=unknown_errors):
+                    raise
+                if isinstance(error, DeadlineExceeded) and deadline.expired():
                     raise
                 self.invalidate()  # S0-N8: metadata is kept until a socket or a broker says it is stale
                 last = error

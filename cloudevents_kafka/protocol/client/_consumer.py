@@ -117,6 +117,8 @@ class Consumer:
 
         `ProtocolError` if reading fails and a retry does not help.
         """
+        if self._buffer.ready and not self._is_due():
+            return self._buffer.pop()
         deadline = Deadline(timeout)
         while True:
             self._check_open()
@@ -224,6 +226,19 @@ class Consumer:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def _is_due(self) -> bool:
+        """Return whether anything must be done before the next record is returned."""
+        member = self._member
+        return (
+            self._closed
+            or (self._auto_commit is not None and self._next_commit.expired())
+            or (member is not None and not (member.state == "stable" and self._is_current(member)))
+        )
+
+    def _is_current(self, member: GroupMember) -> bool:
+        """Return whether the partitions of the group's generation are read."""
+        return member.offsets.generation == self._generation
+
     def _follow_group(self, deadline: Deadline) -> None:
         member = self._member
         if member is None:
@@ -235,7 +250,7 @@ class Consumer:
         if member.state == "rebalancing":
             self._revoke()
             member.rejoin()
-        elif member.state == "stable" and member.offsets.generation != self._generation:
+        elif member.state == "stable" and not self._is_current(member):
             generation = member.offsets.generation
             self._start_reading(self._resolve(dict.fromkeys(member.assignment, STORED)))
             self._generation = generation  # not before, so that a failure is repeated

@@ -11,11 +11,12 @@ import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from typing import Final, Self, TypeAlias
+from typing import Final, NamedTuple, Self, TypeAlias
 
+from cloudevents_kafka.primitives.bounded import remember_text
 from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.protocol.client._accumulator import Accumulator
-from cloudevents_kafka.protocol.client._batches import DeliveryCallback, QueuedRecord
+from cloudevents_kafka.protocol.client._batches import DeliveryCallback, QueuedRecord, size_of
 from cloudevents_kafka.protocol.client._cluster import Cluster
 from cloudevents_kafka.protocol.client._message import Message
 from cloudevents_kafka.protocol.client._retry import Deadline
@@ -31,6 +32,21 @@ _JOIN_TIMEOUT: Final = 5.0  # seconds, for the thread to end after `Cluster.abor
 _MAX_TIMESTAMP: Final = 1 << 63
 
 
+class _Report(NamedTuple):
+    """A record that was delivered or has failed."""
+
+    queued: QueuedRecord
+    partition: int
+    offset: int
+    error: ProtocolError | None
+
+    def call(self) -> None:
+        """Call the callback."""
+        queued, partition, offset, error = self
+        if queued.on_delivery is not None:
+            queued.on_delivery(error, Message(queued.record, queued.topic, partition, offset, error))
+
+
 class Producer:
     """Sends records. Create it by `Client.producer`, and close it, or records may be lost."""
 
@@ -40,14 +56,16 @@ class Producer:
         self._settings: Final = settings
         self._accumulator: Final = Accumulator(cluster, settings, self._complete)
         self._sender: Final = Sender(cluster, settings, self._accumulator)
-        self._changed: Final = threading.Condition()
+        self._lock: Final = threading.RLock()
+        self._changed: Final = threading.Condition(self._lock)
+        self._clock = (0, Deadline(0))
         self._queue: deque[QueuedRecord] = deque()
         self._queue_bytes = 0
         self._first_queued_at = 0.0
         self._outstanding = 0
         self._flushing = 0
         self._closed = False
-        self._reports: deque[tuple[DeliveryCallback | None, Message]] = deque()
+        self._reports: deque[_Report] = deque()
         self._thread: Final = threading.Thread(target=self._run, name="kafka-producer", daemon=True)
         self._thread.start()
 
@@ -71,21 +89,16 @@ class Producer:
             raise TypeError(f"topic must be str and partition int, got {topic!r} and {partition!r}")
         if not isinstance(timestamp, int) or not 0 <= timestamp < _MAX_TIMESTAMP:
             raise ValueError(f"timestamp must be ms since the epoch, or 0 for now, got {timestamp!r}")
-        record = Record(
-            key=_to_bytes(key),
-            value=_to_bytes(value),
-            headers=_to_headers(headers),
-            timestamp=timestamp or int(time.time() * 1000),
-        )
-        deadline = Deadline(self._settings.delivery_timeout)
-        queued = QueuedRecord(topic, partition, record, on_delivery, deadline)
-        with self._changed:
+        now, deadline = self._now()
+        record = Record(_to_bytes(key), _to_bytes(value), _to_headers(headers), timestamp or now)
+        size = size_of(record)
+        queued = QueuedRecord(topic, partition, record, on_delivery, deadline, size)
+        with self._lock:
             if self._closed:
                 raise ClientError("the producer is closed")
             if self._outstanding >= self._settings.queue_records:
                 count = pluralize(self._outstanding, "record")
                 raise BufferError(f"the queue is full ({count}); poll, and try again")
-            size = queued.size
             if not self._queue:
                 self._first_queued_at = time.monotonic()
             self._queue.append(queued)
@@ -99,22 +112,35 @@ class Producer:
 
         Wait for the first up to ``timeout`` seconds; -1 is without limit.
         """
+        if not timeout and not self._reports:
+            return 0
         deadline = Deadline(timeout)
         with self._changed:
             while not self._reports and self._outstanding and not deadline.expired():
                 self._check_thread()
                 self._changed.wait(deadline.at_most(_POLL_INTERVAL))
             finished = len(self._reports)
-        for number in range(finished):
-            with self._changed:
-                if not self._reports:  # a callback has called `poll`
-                    return number
-                # One by one, so that a callback that raises does not lose the others.
-                on_delivery, message = self._reports.popleft()
-                self._outstanding -= 1
-            if on_delivery is not None:
-                on_delivery(message.error(), message)
-        return finished
+        done = 0
+        while done < finished:
+            # One callback at a time, so that one that raises does not lose the others.
+            taken, report = self._take(finished - done)
+            if not taken:  # a callback has called `poll`
+                break
+            done += taken
+            if report is not None:
+                report.call()
+        return done
+
+    def _take(self, count: int) -> tuple[int, _Report | None]:
+        """Remove finished records up to the first with a callback; return their number, and that one."""
+        taken, last = 0, None
+        with self._lock:
+            while self._reports and taken < count and last is None:
+                report = self._reports.popleft()
+                taken += 1
+                last = None if report.queued.on_delivery is None else report
+            self._outstanding -= taken
+        return taken, last
 
     def flush(self, timeout: float = -1) -> int:
         """Send all records now and call their callbacks; return the number left after ``timeout``."""
@@ -163,6 +189,13 @@ class Producer:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _now(self) -> tuple[int, Deadline]:
+        """Return the time in ms, and the deadline of the records of this millisecond."""
+        now = int(time.time() * 1000)
+        if (clock := self._clock)[0] != now:
+            self._clock = clock = now, Deadline(self._settings.delivery_timeout)
+        return clock
 
     def _check_thread(self) -> None:
         if not self._thread.is_alive():
@@ -228,10 +261,7 @@ class Producer:
         self, records: Sequence[QueuedRecord], error: ProtocolError | None, partition: int, offset: int
     ) -> None:
         reports = [
-            (
-                queued.on_delivery,
-                Message(queued.record, queued.topic, partition, offset + n if offset >= 0 else -1, error),
-            )
+            _Report(queued, partition, offset + n if offset >= 0 else -1, error)
             for n, queued in enumerate(records)
         ]
         with self._changed:
@@ -251,11 +281,22 @@ def _to_headers(headers: HeadersInput | None) -> Headers:
     if not headers:
         return []
     pairs = headers.items() if isinstance(headers, Mapping) else headers
-    return [(_checked_name(name), _to_bytes(value)) for name, value in pairs]
+    return [
+        (
+            name if name in _NAMES else _checked_name(name),
+            value if type(value) is bytes else _to_bytes(value),
+        )
+        for name, value in pairs
+    ]
+
+
+_NAMES: Final = set[str]()
+"""Header names that were checked."""
 
 
 def _checked_name(name: object) -> str:
     if not isinstance(name, str):
         raise TypeError(f"header names must be str, got {name!r}")
     name.encode()  # raises UnicodeEncodeError here rather than in the sending thread
+    remember_text(_NAMES, name)
     return name

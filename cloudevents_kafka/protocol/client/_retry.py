@@ -28,7 +28,7 @@ class Deadline:
         return None if self._end is None else max(0.0, self._end - time.monotonic())
 
     def expired(self) -> bool:
-        return self.remaining() == 0
+        return self._end is not None and time.monotonic() >= self._end
 
     def at_most(self, seconds: float) -> float:
         """Return the remaining seconds, ``seconds`` at most."""
