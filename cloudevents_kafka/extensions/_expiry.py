@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from functools import partial
+from typing import TypeVar
 
 from cloudevents_kafka.attributes.timestamps import instant, is_timestamp
 from cloudevents_kafka.binding import Decoded, Undecodable
 from cloudevents_kafka.event import Event
 
+ItemT = TypeVar("ItemT", bound=Decoded | Undecodable)
 Clock = Callable[[], datetime]
 _utc_now = partial(datetime.now, UTC)
 
@@ -52,9 +54,7 @@ def _has_passed(text: str | None, now: datetime | None, *, inclusive: bool) -> b
     return moment < current or (inclusive and moment == current)
 
 
-def unexpired(
-    items: Iterable[Decoded | Undecodable], clock: Clock = _utc_now
-) -> Iterator[Decoded | Undecodable]:
+def unexpired(items: Iterable[ItemT], clock: Clock = _utc_now) -> Iterator[ItemT]:
     """Yield the items of an `EventConsumer` except expired events."""
     for item in items:
         if isinstance(item, Undecodable) or not is_expired(item.event, clock()):

@@ -176,6 +176,37 @@ def test_commit_pause_and_seek_are_done_on_the_client(servers: str, topic: str) 
     consumer.close()
 
 
+@pytest.mark.parametrize("by_client", [False, True])
+def test_gathered_records_are_dropped_by_a_seek(servers: str, topic: str, *, by_client: bool) -> None:
+    """After an error within a batch, a seek on the wrapper or the client is obeyed, and commits are exact."""
+    client = producing(servers)
+    for value in (to_record(EVENTS[0]), None, *map(to_record, EVENTS[1:4])):
+        client.produce(topic, value and value.value, headers=value.headers if value else None, partition=0)
+    client.flush(20)
+    part = TopicPartition(topic, 0)
+    with EventConsumer(reading(servers, topic), strict=True) as events:
+        batches = events.batches(5, 20, idle_timeout=20)
+        batch = next(batches)
+        assert [item.record.offset for item in batch] == [0]
+        events.commit(batch)
+        with pytest.raises(NotAnEvent) as caught:
+            next(batches)
+        (committed,) = events.consumer.committed([part], timeout=20)
+        assert committed.offset == 1
+        if by_client:
+            events.consumer.seek(TopicPartition(topic, 0, 3))
+        else:
+            events.seek(caught.value.record)
+            with pytest.raises(NotAnEvent):
+                take(events, 1)
+            events.seek(TopicPartition(topic, 0, 3))
+        items = take(events, 2)
+        assert [item.record.offset for item in items] == [3, 4]
+        events.commit(items[0])
+        (committed,) = events.consumer.committed([part], timeout=20)
+        assert committed.offset == items[0].record.next_offset == 4
+
+
 def test_a_transaction_that_is_aborted_is_not_read(servers: str, topic: str) -> None:
     """Events of a transaction of the wrapped producer are read if it is committed."""
     client = producing(servers, **{"transactional.id": f"tx-{uuid.uuid4()}"})
