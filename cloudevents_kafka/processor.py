@@ -21,9 +21,9 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from cloudevents_kafka.binding import Decoded, Undecodable
 from cloudevents_kafka.consumer import EventConsumer
@@ -39,6 +39,7 @@ _FENCED: Final = ("_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH")
 _log: Final = logging.getLogger(__name__)
 
 Item = Decoded | Undecodable
+ItemT = TypeVar("ItemT", bound=Item)
 
 
 class EventProcessor:
@@ -59,9 +60,9 @@ class EventProcessor:
 
     def __init__(
         self,
-        consumer: EventConsumer[Any],
+        consumer: EventConsumer[Any, ItemT],
         producer: EventProducer[Any],
-        handler: Callable[[Item], object],
+        handler: Callable[[ItemT], object],
         *,
         max_records: int = 500,
         timeout: float = 60.0,
@@ -71,7 +72,7 @@ class EventProcessor:
         _check(producer, "producer", "send_offsets_to_transaction")
         self.consumer = consumer
         self.producer = producer
-        self._handler = handler
+        self._handler: Callable[[Any], object] = handler
         self._max_records = max_records
         self._timeout = timeout
         self._attempts = attempts
@@ -110,7 +111,7 @@ class EventProcessor:
                 self._report(batch, error, failures)
         return done
 
-    def _process(self, batch: list[Item], group: Any) -> Exception | None:
+    def _process(self, batch: Sequence[Item], group: Any) -> Exception | None:
         """Handle a batch in a transaction; return the error if it was aborted and may be repeated."""
         last = {(item.record.topic, item.record.partition): item.record for item in batch}
         self._call("begin_transaction", timed=False)
@@ -138,25 +139,31 @@ class EventProcessor:
         if (client_error := _client_error(error)) is not None and client_error.fatal():
             raise TransactionError(client_error) from error
         reason = error if isinstance(error, Exception) else None
-        self.producer.producer.purge(in_queue=True, in_flight=False)
-        reason = self._flush(self._timeout) or reason
+        try:
+            self._drain()
+            self.producer.flush(0)
+        except DeliveryError as undelivered:
+            reason = undelivered
+        except Exception as failed:
+            if (client_error := _client_error(failed)) is None:
+                raise
+            raise TransactionError(client_error) from failed
         self._call("abort_transaction")
-        self._flush(0)  # deliveries that the abort removed are reported
         return reason
 
-    def _flush(self, timeout: float) -> DeliveryError | None:
-        """Return the error of deliveries that have failed, or that are pending after the timeout."""
-        try:
-            self.producer.flush(timeout)
-        except DeliveryError as undelivered:
-            return undelivered
-        except Exception as error:
-            if (reason := _client_error(error)) is not None:
-                raise TransactionError(reason) from error
-            raise
-        return None
+    def _drain(self) -> None:
+        """Drop what is still in the client, and wait for what is on its way, up to the timeout.
 
-    def _seek_back(self, batch: list[Item], last: dict[Any, Record]) -> None:
+        Again and again, as the client may send no more, and a drop misses what it moves at that moment.
+        """
+        client = self.producer.producer
+        deadline = time.monotonic() + self._timeout
+        pending = True
+        while pending and time.monotonic() < deadline:
+            client.purge(in_queue=True, in_flight=False)
+            pending = client.flush(_POLL_SECONDS) > 0
+
+    def _seek_back(self, batch: Sequence[Item], last: dict[Any, Record]) -> None:
         """Read the batch again, except for partitions that were revoked: the group's offsets say where."""
         client = self.consumer.consumer
         first = {(item.record.topic, item.record.partition): item.record for item in reversed(batch)}
@@ -166,7 +173,7 @@ class EventProcessor:
             if place.offset >= last[name].next_offset:
                 self.consumer.seek(first[name])
 
-    def _report(self, batch: list[Item], error: Exception, failures: int) -> None:
+    def _report(self, batch: Sequence[Item], error: Exception, failures: int) -> None:
         records = pluralize(len(batch), "record")
         if failures == self._attempts:
             raise TransactionError(error, f"{failures} transactions for {records} were aborted") from error
