@@ -82,7 +82,9 @@ class Cluster:
         """Return an open connection, or one to the first broker that can be reached."""
         self._check_open()
         connected = [broker for broker in self._connections.values() if not broker.closed]
-        if connected and not (broker := min(connected, key=Connection.silence)).silence():
+        # One that has stopped to answer is not noticed before it is asked: ask the one that answered last.
+        connected.sort(key=lambda broker: -broker.answered_at)
+        if (broker := next((one for one in connected if not one.silence()), None)) is not None:
             return broker
         failures: list[str] = []
         others = list(self._addresses.values())

@@ -51,6 +51,7 @@ class Connection(FrameSocket):
         """Connect; raise `Disconnected`, `DeadlineExceeded` or `AuthenticationFailed`."""
         super().__init__(address, deadline, tls=settings.tls, max_frame_bytes=settings.max_response_bytes)
         self.versions: Mapping[int, Versions] = FIRST_VERSIONS
+        self.answered_at = 0.0
         self.session_lifetime = 0.0
         """The seconds until the broker ends the session, 0 for never."""
         self._session: tuple[Deadline, Callable[[Deadline], object]] | None = None
@@ -123,6 +124,7 @@ class Connection(FrameSocket):
         pending = self._pending[0]
         data = self.read(deadline)
         self._pending.popleft()
+        self.answered_at = time.monotonic()
         if not secret:
             self._trace("received", len(data).to_bytes(4), data)
         try:

@@ -177,6 +177,21 @@ def test_a_lost_connection_is_replaced(broker, make):
     assert len({call.connection for call in broker.calls()}) == 2
 
 
+def test_metadata_is_asked_of_a_broker_that_answers(start, make):
+    """A broker that has fallen silent is not asked while another one has answered since."""
+    broker = start(brokers=2)
+    cluster = make(broker)
+    for node in (1, 2, 1):
+        cluster.fetch_metadata([], Deadline(5))
+        cluster.broker(node, Deadline(5))
+    other = cluster.any_broker(Deadline(5)).address.port
+    silent = next(node for node in broker.nodes if node.port != other)
+    broker.faults.add(faults.no_response(), times=None, when=lambda call: call.node.id == silent.id)
+    for _ in range(3):
+        assert cluster.fetch_metadata([], Deadline(5)).brokers
+    assert not [call for call in broker.calls(METADATA)[-3:] if call.node.id == silent.id]
+
+
 def test_abort_ends_calls_of_other_threads(broker, make):
     """Calls that wait for a response, or between retries, fail as soon as `abort` is called."""
     broker.faults.add(faults.no_response(), api=METADATA)
