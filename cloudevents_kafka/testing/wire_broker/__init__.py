@@ -3,8 +3,9 @@
 Read `_broker` first: `WireBroker` listens (`_listener`), and a `_connection` reads the requests of a
 client, as the emulated release of `_releases` does, after its login (`_sasl`), and passes each as a
 `_call`, through the `faults` that tests plan, to a handler of `apis`, which responds or raises
-one of the `_errors`. The handlers work on the `_cluster`: its partitions (`_log`, `_append`) and its
-groups (`_group`). `_v07` is Kafka 0.7.
+one of the `_errors`. The handlers work on the `_cluster`: its topics with their settings (`_configs`),
+partitions (`_log`, `_append`), and its groups (`_group`). `_new_groups` has the messages by which groups
+of the new protocol are refused. `_v07` is Kafka 0.7.
 """
 
 from __future__ import annotations
