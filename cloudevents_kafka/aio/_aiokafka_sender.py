@@ -49,6 +49,7 @@ class AiokafkaSender(Sender):
                 self._call(report, error, None)
             else:
                 future.add_done_callback(partial(self._delivered, report))
+            del report  # which is in flight until it is freed: the traceback of an error has this frame
 
     def _delivered(self, report: Report, future: asyncio.Future[Any]) -> None:
         if future.cancelled():

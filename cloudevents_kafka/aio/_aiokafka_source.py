@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from cloudevents_kafka.aio._source import FETCH_SECONDS, Source
 from cloudevents_kafka.record import Headers, to_headers
@@ -18,7 +18,11 @@ class AiokafkaSource(Source):
 
     def __init__(self, client: Any, max_records: int) -> None:
         super().__init__(max_records)
+        import aiokafka.errors
+        import confluent_kafka  # noqa: F401  # now, as it takes 100 ms and the first commit needs it
+
         self._client = client
+        self._client_error: type[Exception] = aiokafka.errors.KafkaError
         self.client = self._commits = _Commits()
 
     def fetch(self) -> asyncio.Future[Sequence[Any]]:
@@ -26,7 +30,13 @@ class AiokafkaSource(Source):
         return asyncio.ensure_future(self._get_many())
 
     async def _get_many(self) -> Sequence[Any]:
-        found = await self._client.getmany(timeout_ms=int(FETCH_SECONDS * 1000), max_records=self.max_records)
+        try:
+            found = await self._client.getmany(
+                timeout_ms=int(FETCH_SECONDS * 1000), max_records=self.max_records
+            )
+        except self._client_error as error:
+            await asyncio.sleep(FETCH_SECONDS)  # some come at once, until a user has changed something
+            return [_Failure(error)]
         return [_Message(record) for records in found.values() for record in records]
 
     async def commit(self, commit: Callable[[], None]) -> None:
@@ -81,6 +91,37 @@ class _Commits:
 
     def close(self) -> None:
         """Do nothing."""
+
+
+class _Failure:
+    """An error of aiokafka with the methods of a message of confluent-kafka that is an error."""
+
+    def __init__(self, error: Any) -> None:
+        self._error = error
+
+    def error(self) -> Self:
+        """Return the error."""
+        return self
+
+    def topic(self) -> None:
+        """Return None: the text of the error names the topic."""
+
+    partition = offset = topic
+
+    def code(self) -> int | None:
+        """Return the code of the protocol, None for an error of the client."""
+        return getattr(self._error, "errno", None)
+
+    def retriable(self) -> bool:
+        """Return whether trying again may help."""
+        return bool(self._error.retriable)
+
+    def fatal(self) -> bool:
+        """Return False: none ends the client."""
+        return False
+
+    def __str__(self) -> str:
+        return repr(self._error)
 
 
 class _Message:

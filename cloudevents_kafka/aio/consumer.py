@@ -184,15 +184,16 @@ class AsyncEventConsumer(Generic[ConsumerT, ItemT_co]):
 
         Raises as `EventConsumer.poll`.
         """
-        deadline = time.monotonic() + timeout
+        deadline, waited = time.monotonic() + timeout, False
         while True:
             if self._turn.is_over():
                 await self._turn.end()
             item = self._events.take()
             left = deadline - time.monotonic()
-            if item is not None or left <= 0 or self._events.stopped:
+            if item is not None or self._events.stopped or (waited and left <= 0):
                 return item
-            await self._source.wait(left)
+            await self._source.wait(max(left, 0))
+            waited = True
 
     def __aiter__(self) -> AsyncIterator[ItemT_co]:
         """Iterate over records until `stop` or `close`."""
@@ -214,9 +215,9 @@ class AsyncEventConsumer(Generic[ConsumerT, ItemT_co]):
                     idle_since = time.monotonic()
                 continue
             left = None if idle_timeout is None else idle_since + idle_timeout - time.monotonic()
-            if left is not None and left <= 0:
+            await self._source.wait(None if left is None else max(left, 0))
+            if left is not None and left <= 0 and not self._source.waiting:
                 return
-            await self._source.wait(left)
 
     async def batches(
         self,
@@ -225,7 +226,7 @@ class AsyncEventConsumer(Generic[ConsumerT, ItemT_co]):
         *,
         idle_timeout: float | None = None,
     ) -> AsyncIterator[list[ItemT_co]]:
-        """Yield lists of records that arrive within ``timeout`` seconds; no list is empty.
+        """Yield lists of records: those that are there, and what arrives within ``timeout`` seconds.
 
         Ends as `items` does, and raises as `EventConsumer.batches`. A list is decoded in one turn of the
         event loop, which takes about a millisecond for 100 records.
@@ -241,9 +242,11 @@ class AsyncEventConsumer(Generic[ConsumerT, ItemT_co]):
                 return
 
     async def _gather(self, count: int, timeout: float) -> None:
-        """Wait until so many messages were fetched, for up to ``timeout`` seconds."""
+        """Wait until so many messages were fetched, or a fetch has ended and ``timeout`` seconds."""
         await self._turn.end()
         deadline, earlier = time.monotonic() + timeout, 0
+        if not self._source.waiting and not self._events.stopped:
+            await self._source.wait(None)
         while len(self._source.waiting) < count and not self._events.stopped:
             left = deadline - time.monotonic()
             if left <= 0:

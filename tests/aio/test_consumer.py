@@ -184,6 +184,24 @@ def test_a_timeout_loses_no_record() -> None:
     run(work())
 
 
+def test_timeouts_may_be_zero() -> None:
+    """With a timeout of zero a call returns what is there, and fetches what is there for the next one."""
+
+    async def work() -> None:
+        async with AsyncEventConsumer(reading(log_of(*map(order, range(4)))), max_records=2) as events:
+            async with asyncio.timeout(5):
+                while (item := await events.poll(0)) is None:  # noqa: ASYNC110
+                    await asyncio.sleep(0)
+                assert name_of(item) == "0"
+                batch = await anext(events.batches(9, 0))
+                assert [name_of(each) for each in batch] == ["1"]
+                await events.poll(0)
+                await asyncio.sleep(0.05)
+                assert len([each async for each in events.items(idle_timeout=0)]) >= 1
+
+    run(work())
+
+
 def test_each_record_goes_to_one_of_several_readers() -> None:
     """Tasks may read from one consumer; together they get each record once."""
 
