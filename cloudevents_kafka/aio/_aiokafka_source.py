@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
@@ -25,19 +26,24 @@ class AiokafkaSource(Source):
         self._client_error: type[Exception] = aiokafka.errors.KafkaError
         self.client = self._commits = _Commits()
 
-    def fetch(self) -> asyncio.Future[Sequence[Any]]:
+    def fetch(self, count: int, seconds: float) -> asyncio.Future[Sequence[Any]]:
         """Return the task that waits for records."""
-        return asyncio.ensure_future(self._get_many())
+        return asyncio.ensure_future(self._get_many(count, seconds))
 
-    async def _get_many(self) -> Sequence[Any]:
-        try:
-            found = await self._client.getmany(
-                timeout_ms=int(FETCH_SECONDS * 1000), max_records=self.max_records
-            )
-        except self._client_error as error:
-            await asyncio.sleep(FETCH_SECONDS)  # some come at once, until a user has changed something
-            return [_Failure(error)]
-        return [_Message(record) for records in found.values() for record in records]
+    async def _get_many(self, count: int, seconds: float) -> Sequence[Any]:
+        messages: list[Any] = []
+        deadline, wait = time.monotonic() + seconds, seconds or FETCH_SECONDS
+        while wait > 0 and len(messages) < count:
+            try:
+                found = await self._client.getmany(
+                    timeout_ms=int(wait * 1000), max_records=count - len(messages)
+                )
+            except self._client_error as error:
+                await asyncio.sleep(FETCH_SECONDS)  # some come at once, until a user has changed something
+                return [*messages, _Failure(error)]
+            messages += [_Message(record) for records in found.values() for record in records]
+            wait = deadline - time.monotonic()
+        return messages
 
     async def commit(self, commit: Callable[[], None]) -> None:
         """Commit by the client. A commit goes on if its task is cancelled."""

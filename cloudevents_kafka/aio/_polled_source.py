@@ -28,10 +28,10 @@ class PolledSource(Source):
         self._polling = ThreadPoolExecutor(1, "AsyncEventConsumer")
         self._committing = ThreadPoolExecutor(1, "AsyncEventConsumer-commit")
 
-    def fetch(self) -> asyncio.Future[Sequence[Any]]:
-        """Return the future of the messages that are there, or of the next one."""
+    def fetch(self, count: int, seconds: float) -> asyncio.Future[Sequence[Any]]:
+        """Return the future of what the thread waits for."""
         loop = asyncio.get_running_loop()
-        return loop.run_in_executor(self._polling, _fetch, self.client, self.max_records)
+        return loop.run_in_executor(self._polling, _fetch, self.client, count, seconds)
 
     async def commit(self, commit: Callable[[], None]) -> None:
         """Commit in the thread for that. A commit goes on if its task is cancelled."""
@@ -58,16 +58,16 @@ class PolledSource(Source):
             self.client.close()
 
 
-def _fetch(client: Consumer, max_records: int) -> Sequence[Any]:
-    # All that is there, as consume() with a timeout would wait for as many as it may return.
-    messages = client.consume(max_records, 0)
-    if messages:
-        return messages
+def _fetch(client: Consumer, count: int, seconds: float) -> Sequence[Any]:
+    """Return messages of one call, as one that is revoked in a second call would remain."""
     began = time.monotonic()
-    message = client.poll(FETCH_SECONDS)
-    if message is None and time.monotonic() - began < _PAUSE_SECONDS:
+    messages: Sequence[Any] = client.consume(count, seconds)  # waits until there are as many
+    if not messages and not seconds:
+        message = client.poll(FETCH_SECONDS)
+        messages = () if message is None else (message,)
+    if not messages and time.monotonic() - began < _PAUSE_SECONDS:
         time.sleep(_PAUSE_SECONDS)
-    return () if message is None else (message,)
+    return messages
 
 
 def _commit_back(client: Any, unread: Sequence[TopicPartition]) -> None:

@@ -35,10 +35,14 @@ class Source(ABC):
         self._fetching: asyncio.Future[Sequence[Any]] | None = None
         self._failure: BaseException | None = None
 
-    async def wait(self, timeout: float | None) -> None:
-        """Wait until a fetch has ended, for up to ``timeout`` seconds; raise the error of the client."""
+    async def wait(self, timeout: float | None, count: int = 0, seconds: float = 0) -> None:
+        """Wait until a fetch has ended, for up to ``timeout`` seconds; raise the error of the client.
+
+        A new fetch ends with the next message, or with ``count`` of them or after ``seconds``.
+        """
         if self._fetching is None and self._failure is None:
-            self._fetching = asyncio.ensure_future(self.fetch())
+            fetch = self.fetch(count, seconds) if seconds > 0 else self.fetch(self.max_records, 0)
+            self._fetching = asyncio.ensure_future(fetch)
             self._fetching.add_done_callback(self._fetched)
         if self._fetching is not None:
             await asyncio.wait((self._fetching,), timeout=timeout)
@@ -60,8 +64,11 @@ class Source(ABC):
             self.waiting += fetch.result()
 
     @abstractmethod
-    def fetch(self) -> asyncio.Future[Sequence[Any]]:
-        """Begin to wait for messages, for a short time, and return their future."""
+    def fetch(self, count: int, seconds: float) -> asyncio.Future[Sequence[Any]]:
+        """Begin to wait for up to ``count`` messages, for a short time, and return their future.
+
+        It has what is there, or the next message, or what arrives within ``seconds`` if they are not 0.
+        """
 
     @abstractmethod
     async def commit(self, commit: Callable[[], None]) -> None:

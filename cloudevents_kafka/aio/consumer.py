@@ -68,10 +68,6 @@ class _Events(EventConsumer[Any, ItemT_co]):
         finally:
             self._waiting += later
 
-    def drop_moved(self) -> None:
-        """Drop records of partitions that were revoked by a later fetch."""
-        self._drop_moved()
-
     @property
     def stopped(self) -> bool:
         """Whether `stop` or `close` was called."""
@@ -226,35 +222,22 @@ class AsyncEventConsumer(Generic[ConsumerT, ItemT_co]):
         *,
         idle_timeout: float | None = None,
     ) -> AsyncIterator[list[ItemT_co]]:
-        """Yield lists of records: those that are there, and what arrives within ``timeout`` seconds.
+        """Yield lists of records that arrive within ``timeout`` seconds; no list is empty.
 
         Ends as `items` does, and raises as `EventConsumer.batches`. A list is decoded in one turn of the
         event loop, which takes about a millisecond for 100 records.
         """
         idle_since = time.monotonic()
         while not self._events.stopped:
-            await self._gather(max_records, timeout)
+            await self._turn.end()
+            if not self._source.waiting:
+                await self._source.wait(None, max_records, timeout)
             batch = self._events.take_batch(max_records)
             if batch:
                 yield batch
                 idle_since = time.monotonic()
             elif idle_timeout is not None and time.monotonic() - idle_since >= idle_timeout:
                 return
-
-    async def _gather(self, count: int, timeout: float) -> None:
-        """Wait until so many messages were fetched, or a fetch has ended and ``timeout`` seconds."""
-        await self._turn.end()
-        deadline, earlier = time.monotonic() + timeout, 0
-        if not self._source.waiting and not self._events.stopped:
-            await self._source.wait(None)
-        while len(self._source.waiting) < count and not self._events.stopped:
-            left = deadline - time.monotonic()
-            if left <= 0:
-                break
-            earlier = len(self._source.waiting)
-            await self._source.wait(left)
-        if earlier:
-            self._events.drop_moved()
 
     async def seek(self, to: Decoded | Undecodable | Record | TopicPartition) -> None:
         """Read on from a record, or from the offset of a partition, as `EventConsumer.seek`."""
@@ -277,7 +260,7 @@ class AsyncEventConsumer(Generic[ConsumerT, ItemT_co]):
         await self._source.commit(partial(self._events.commit, done))
 
     def stop(self) -> None:
-        """End all iteration after 0.2 seconds at the latest, as a handler of a signal may do."""
+        """End all iteration, within 0.2 seconds or the timeout of `batches`; a signal handler may call it."""
         self._events.stop()
 
     async def close(self) -> None:

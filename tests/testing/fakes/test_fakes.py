@@ -411,6 +411,22 @@ def test_commit(kafka, topic):
     consumer.close()
 
 
+def test_unassigning_commits(kafka, topic):
+    """With automatic commits, positions are committed when they are unassigned, and not again by close."""
+    written(kafka, topic, b"0", b"1", b"2")
+    part = TopicPartition(topic, 0)
+    for auto_commit, committed in ((False, -1001), (True, 2)):
+        consumer = on_start(kafka, topic, f"g{auto_commit}", auto_commit=auto_commit)
+        read(consumer, 2)
+        consumer.unassign()
+        assert consumer.committed([part], 10)[0].offset == committed
+        consumer.commit(offsets=[TopicPartition(topic, 0, 1)], asynchronous=False)
+        consumer.close()
+        consumer = kafka.consumer(f"g{auto_commit}-{topic}")
+        assert consumer.committed([part], 10)[0].offset == 1
+        consumer.close()
+
+
 def test_nothing_to_commit(kafka, topic):
     """A synchronous commit without offsets is an error, and so is storing nothing."""
     consumer = kafka.consumer(topic)
