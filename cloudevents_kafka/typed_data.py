@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from types import NoneType
-from typing import Any, Final, TypeVar, cast, get_args
+from typing import Any, Final, TypeVar, cast, get_args, get_type_hints
 
 import msgspec
 
@@ -157,8 +158,19 @@ def _converters(data_type: Any) -> tuple[_Convert, _Convert, tuple[type[Exceptio
 
 
 def _uses_pydantic(data_type: Any) -> bool:
-    """Return whether a type, or one in it, has a schema of pydantic."""
-    return hasattr(data_type, "__pydantic_core_schema__") or any(map(_uses_pydantic, get_args(data_type)))
+    """Return whether a type, or one in it or in a field of it, is one of pydantic."""
+    seen: list[Any] = []
+    types = [data_type]
+    while types:
+        each = types.pop()
+        if hasattr(each, "__pydantic_core_schema__") or type(each).__module__.startswith("pydantic"):
+            return True
+        if each not in seen:
+            seen.append(each)
+            types += get_args(each)
+            with suppress(NameError, TypeError):  # a class whose annotations cannot be resolved here
+                types += get_type_hints(each, include_extras=True).values() if isinstance(each, type) else ()
+    return False
 
 
 def _refused(data_type: Any) -> TypeError:

@@ -6,7 +6,7 @@ import pickle
 import runpy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
 
 import jsonschema
 import msgspec
@@ -184,6 +184,29 @@ def test_messages_of_msgspec_are_without_data() -> None:
     (item,) = read(order({"status": "secret - at $.x"}, datacontenttype=JSON), data_type=Status)
     assert "secret" not in str(item.error)
     assert "$.status" in str(item.error)
+
+
+@dataclass
+class Wrapped:
+    model: Model
+    rest: list[Wrapped]
+
+
+@pytest.mark.parametrize(
+    ("data_type", "good", "wrong"),
+    [
+        (Wrapped, {"model": {"number": 1}, "rest": []}, {"model": {"number": "x"}, "rest": []}),
+        (Annotated[int, pydantic.Field(gt=0)], 1, 0),
+        (Annotated[int, msgspec.Meta(gt=0)], 1, 0),
+    ],
+)
+def test_rules_within_a_type_are_checked(data_type: Any, good: Any, wrong: Any) -> None:
+    """A model in a field of a dataclass, and rules in annotations of either library, are checked."""
+    item, broken = read(
+        order(good, datacontenttype=JSON), order(wrong, datacontenttype=JSON), data_type=data_type
+    )
+    assert isinstance(item, Decoded)
+    assert isinstance(broken.error, BrokenData)
 
 
 def test_no_data_is_a_value_of_an_optional_type() -> None:
