@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
 
 from cloudevents_kafka.primitives.bounded import MAX_KEY_LENGTH
-from cloudevents_kafka.spark.pipeline._batch_rows import PACKED, Rows
+from cloudevents_kafka.spark.pipeline._batch_rows import PACKED, Rows, frame_of
 from cloudevents_kafka.spark.pipeline._counts import BatchCounts
 from cloudevents_kafka.spark.pipeline._observed import rule_counts
 from cloudevents_kafka.spark.pipeline._offsets import OffsetRange, OffsetRanges
@@ -74,11 +74,14 @@ class DriverRows:
         topic, partition, offset = min(row.place for row in self._events)
         return {topic: {str(partition): OffsetRange(offset, offset + 1)}}
 
-    def _frame(self, rows: Iterable[_Row]) -> DataFrame:
+    def _frame(self, rows: Collection[_Row]) -> DataFrame:
         """Return the rows with the columns of `decode_events` and of Kafka."""
         lenient = self._rows.lenient
-        texts = [(row.packed, msgspec.json.encode(row.fields).decode()) for row in rows]
-        frame = self._spark.createDataFrame(texts, "record string, event string").coalesce(1)
+        frame = frame_of(
+            self._spark,
+            record=[row.packed for row in rows],
+            event=[msgspec.json.encode(row.fields).decode() for row in rows],
+        )
         frame = frame.select(
             F.from_json("record", PACKED, FROM_JSON).alias("record"),
             F.from_json("event", wire_schema(lenient=lenient), FROM_JSON).alias("event"),

@@ -3,14 +3,15 @@
     make soak SOAK_FLAGS="[--kills 50] [--seed N] [--rate 300]"
 
 A broker, a thread that sends records all the time, and one program with a pipeline to Parquet, Delta and
-Iceberg each, on a cluster of one executor. A kill hits the program, its Java alone, a Python worker, the
-executor or the broker. A program that has ended is started again. At the end a run lands the rest, and the
-tables are compared with the topic, by readers other than Spark.
+Iceberg each, on a cluster of one executor while one is still to be killed. A kill hits the program, its
+Java alone, a Python worker, the executor or the broker. A program that has ended is started again. When
+the rest has landed it is stopped, and the tables are compared with the topic, by readers other than Spark.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import random
 import secrets
@@ -35,6 +36,7 @@ from cloudevents_kafka.testing import LocalBroker
 KINDS: Final = ("parquet", "delta", "iceberg")
 VICTIMS: Final = ("driver", "java", "worker", "executor", "broker")
 CLUSTER: Final = "local-cluster[1,2,1024]"
+LOCAL: Final = "local[2]"
 TOPIC: Final = "soak"
 PARTITIONS: Final = 3
 SECONDS: Final = 180  # for a batch to land, or a run to end
@@ -83,10 +85,10 @@ class Load(threading.Thread):
 
 def _record(number: int) -> Record:
     event = Event(id=str(number), source="/soak", type=f"t{number % 3}", data=b"1")
-    if number % 50 == 1:
-        return to_record(event, mode="structured", format="protobuf")  # which Python reads
     if number % 50 == 2:
         return Record(value=b"{", headers=[("ce_id", b"1")])
+    if number % 3 == 1:  # so many that workers read some batches
+        return to_record(event, mode="structured", format="protobuf")
     return to_record(event, mode="binary" if number % 2 else "structured")
 
 
@@ -101,6 +103,7 @@ class Soak:
         self.output: list[str] = []
         self._chance = random.Random(seed)
         self._most_batches = most_batches
+        self._master = LOCAL
         self._process: subprocess.Popen[str] | None = None
         self._java: set[int] = set()
         self._reader: threading.Thread | None = None
@@ -116,7 +119,10 @@ class Soak:
         """Kill one after another while records are sent."""
         self._load.start()
         try:
-            for victim in victims:
+            left = list(victims)
+            while left:
+                self._master = CLUSTER if "executor" in left else LOCAL  # of the next start
+                victim = left.pop(0)
                 self._await_batches(self._chance.randint(1, self._most_batches))
                 time.sleep(self._chance.random())
                 self._kill(victim)
@@ -155,16 +161,16 @@ class Soak:
         if self._process is not None and self._process.poll() is not None:
             self._end()
         if self._process is None:
-            self._start("on")
+            self._start()
         assert self._process is not None
         return self._process
 
-    def _start(self, once: str) -> None:
+    def _start(self) -> None:
         self.starts += 1
         argv = [sys.executable, str(_DRIVER), self.broker.bootstrap_servers, TOPIC, str(self.folder)]
         # In a folder of its own: a killed Spark leaves files where it runs.
         process = subprocess.Popen(
-            [*argv, CLUSTER, once, *KINDS],
+            [*argv, self._master, *KINDS],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -208,11 +214,25 @@ class Soak:
         return sum(" batch " in line for line in self.output[-100_000:])
 
     def finish(self) -> None:
-        """Land what is left by a run that ends."""
-        self.stop()
-        self._start("once")
-        code = self._end()
-        assert code == 0, self._recent()
+        """Wait until all records have landed, and stop the program."""
+        expected = sum(1 for _ in topic_rows(self.broker.bootstrap_servers))
+        deadline = time.monotonic() + SECONDS
+        while any(self._records_landed(kind) < expected for kind in KINDS):
+            _ = self._running
+            assert time.monotonic() < deadline, self._recent()
+            time.sleep(0.2)
+        (self.folder / "stop").touch()
+        for _ in range(2):  # the program may not have ended yet after the last kill
+            _ = self._running
+            if self._end() == 0:
+                return
+        raise AssertionError(self._recent())
+
+    def _records_landed(self, kind: str) -> int:
+        """Return the number of records in the last manifest."""
+        manifests = (self.folder / kind / "_batches").glob("[0-9]*.json")
+        last = max(manifests, default=None)
+        return 0 if last is None else int(json.loads(last.read_text())["total"]["read"])
 
     def stop(self) -> None:
         """Kill the program, and what it has started."""
@@ -285,9 +305,14 @@ def _table(kind: str, folder: Path) -> Any:
 
 
 def victims_of(kills: int, seed: int) -> list[str]:
-    """Return whom to kill: each kind as often as the others, in random order."""
+    """Return whom to kill: each kind as often as the others, in random order.
+
+    Where each is killed once, the executor is the first: the starts after it need no cluster.
+    """
     victims = [VICTIMS[number % len(VICTIMS)] for number in range(kills)]
     random.Random(seed).shuffle(victims)
+    if kills == len(VICTIMS):
+        victims.sort(key=lambda victim: victim != "executor")  # the starts after it need no cluster
     return victims
 
 

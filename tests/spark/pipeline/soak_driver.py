@@ -1,6 +1,6 @@
-"""Pipelines from a topic to several kinds of tables, until they are killed.
+"""Pipelines from a topic to several kinds of tables, until the folder has a file ``stop``.
 
-``soak_driver.py SERVERS TOPIC FOLDER MASTER on|once KIND…``: each batch that lands is a line. An error of
+``soak_driver.py SERVERS TOPIC FOLDER MASTER KIND…``: each batch that lands is a line. An error of
 the package is the last line, and the exit code is 3.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from contextlib import ExitStack
 from functools import partial
+from pathlib import Path
 
 from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.spark.pipeline import BatchProgress, EventPipeline, PipelineOptions, local_session
@@ -22,31 +23,31 @@ _CONF = {
 }
 
 
-def options_of(servers: str, topic: str, folder: str, kind: str, *, once: bool) -> PipelineOptions:
+def options_of(servers: str, topic: str, folder: str, kind: str) -> PipelineOptions:
     """Return the options of the pipeline for one kind of table."""
     return PipelineOptions(
         bootstrap_servers=servers,
         topics=(topic,),
         out=f"{folder}/{kind}",
         to=kind,  # type: ignore[arg-type]  # one of its kinds
-        once=once,
         interval=0,
         max_records=3_000,
     )
 
 
-def main(servers: str, topic: str, folder: str, master: str, once: str, *kinds: str) -> None:
+def main(servers: str, topic: str, folder: str, master: str, *kinds: str) -> None:
     with (
         local_session(master=master, conf=_CONF, formats=("delta", "iceberg")) as spark,
         ExitStack() as stack,
     ):
         running = []
         for kind in kinds:
-            options = options_of(servers, topic, folder, kind, once=once == "once")
+            options = options_of(servers, topic, folder, kind)
             pipeline = EventPipeline(options, spark=spark, report=partial(_report, kind))
             running.append(stack.enter_context(pipeline))
-        while running:
-            running = [pipeline for pipeline in running if not pipeline.wait(0.1)]
+        while not Path(folder, "stop").exists():
+            for pipeline in running:
+                pipeline.wait(0.1)
 
 
 def _report(kind: str, progress: BatchProgress) -> None:
