@@ -11,12 +11,13 @@ the events, and the few other records come to the driver. Where these are many, 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from pyspark.sql import DataFrame, Observation
+from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.storagelevel import StorageLevel
 
 from cloudevents_kafka.spark.fast.java_reader import reader_sql
@@ -30,6 +31,7 @@ from cloudevents_kafka.spark.pipeline._batch_rows import (
     found_by,
     quarantine_of,
 )
+from cloudevents_kafka.spark.pipeline._connect_store import is_connect
 from cloudevents_kafka.spark.pipeline._counts import BatchCounts, CountMismatch
 from cloudevents_kafka.spark.pipeline._driver_rows import DriverRows
 from cloudevents_kafka.spark.pipeline._offsets import OffsetRange, OffsetRanges, iter_partitions
@@ -200,12 +202,25 @@ def _rest(reading: Reading, left: int, rows: Rows) -> Iterator[DecodedRows]:
 @contextmanager
 def _kept(rows: DataFrame) -> Iterator[DataFrame]:
     """Yield rows that are computed, and kept within this block."""
-    kept = rows.persist(StorageLevel.MEMORY_AND_DISK)
+    if not _loses_no_executor(rows.sparkSession):
+        kept = rows.persist(StorageLevel.MEMORY_AND_DISK)
+        try:
+            _run(kept)
+            yield kept
+        finally:
+            kept.unpersist()
+        return
+    # As they are: the columns of a cache, made once and read for each table, cost more than decoding.
+    kept = rows.localCheckpoint(storageLevel=StorageLevel.MEMORY_AND_DISK)
     try:
-        _run(kept)
         yield kept
     finally:
-        kept.unpersist()
+        kept._jdf.queryExecution().logical().rdd().unpersist(False)  # noqa: SLF001  # nothing else does
+
+
+def _loses_no_executor(spark: SparkSession) -> bool:
+    """Return whether the session's tasks run in its own Java: rows of a lost executor are computed again."""
+    return not is_connect(spark) and bool(re.fullmatch(r"local(\[.*\])?", spark.sparkContext.master or ""))
 
 
 @contextmanager

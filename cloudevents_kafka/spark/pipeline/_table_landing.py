@@ -17,21 +17,26 @@ has the routes, so a batch that was begun ends as it began, also if the option w
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from typing import TYPE_CHECKING
+from threading import Event
+from typing import TYPE_CHECKING, Final
 
+from cloudevents_kafka.spark.pipeline._connect_store import is_connect
 from cloudevents_kafka.spark.pipeline._counts import BatchCounts
 from cloudevents_kafka.spark.pipeline._landing import Landing, Write
 from cloudevents_kafka.spark.pipeline._manifests import BatchManifest, BegunBatch, Manifests
 from cloudevents_kafka.spark.pipeline._offsets import OffsetRanges
 from cloudevents_kafka.spark.pipeline._routes import QUARANTINE, TABLE
-from cloudevents_kafka.spark.pipeline._sink import Table
+from cloudevents_kafka.spark.pipeline._sink import Table, write_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from cloudevents_kafka.spark.pipeline._batch import BatchWriter, Deliver
     from cloudevents_kafka.spark.pipeline._store import Store
+
+_MOST_AT_ONCE: Final = 4  # tables; most of a commit is waiting
 
 
 class NotedLanding(Landing):
@@ -84,12 +89,29 @@ class TableBatch:
         return self._open(table).append(rows, key, self._batch.number, first or self._batch.offsets)
 
     def append_all(self, events: DataFrame, quarantine: DataFrame, counts: BatchCounts) -> None:
-        """Append the rows of each table that has some, each in one commit."""
-        for table, count in counts.by_table.items():
-            if count:
-                self.append(table, events.where(events[TABLE] == table).drop(TABLE))
+        """Append the rows of each table that has some, each in one commit, several at a time."""
+        tables = [table for table, count in counts.by_table.items() if count]
+        rows = {
+            table: (events if len(tables) == 1 else events.where(events[TABLE] == table)).drop(TABLE)
+            for table in tables
+        }
         if counts.quarantined:
-            self.append(QUARANTINE, quarantine)
+            rows[QUARANTINE] = quarantine
+        failed = Event()
+
+        def append(table: str) -> None:
+            if not failed.is_set():
+                try:
+                    self.append(table, rows[table])
+                except BaseException:
+                    failed.set()
+                    raise
+
+        spark = events.sparkSession
+        # The settings are those of the session: they must stay until the last table is written.
+        with write_settings(spark), ThreadPoolExecutor(1 if is_connect(spark) else _MOST_AT_ONCE) as threads:
+            for written in [threads.submit(append, table) for table in rows]:
+                written.result()
 
 
 class TableLanding(NotedLanding):

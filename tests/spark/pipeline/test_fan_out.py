@@ -22,6 +22,7 @@ from cloudevents_kafka.spark.pipeline import (
     Summary,
     WrongCheckpoint,
     WrongTable,
+    _table_landing,
 )
 from cloudevents_kafka.spark.pipeline._manifests import Manifests
 from cloudevents_kafka.spark.pipeline._table_landing import TableBatch
@@ -158,6 +159,7 @@ def kill_after(step: int, patch: pytest.MonkeyPatch) -> None:
     def die(*_: Any) -> None:
         raise Killed
 
+    patch.setattr(_table_landing, "_MOST_AT_ONCE", 1)
     patch.setattr(TableBatch, "append", count)
     patch.setattr(Manifests, "add", die)
 
