@@ -548,11 +548,11 @@ def test_a_silent_leader_delays_only_its_partitions(start, connect, reports):
     broker.move_leader("t", 1, 2)
     fault = broker.faults.add(faults.no_response(), times=None, when=lambda call: call.node.id == 2)
     late = Reports()
-    with connect(f"{broker.nodes[0].host}:{broker.nodes[0].port}", timeout=2.0).producer() as producer:
+    with connect(f"{broker.nodes[0].host}:{broker.nodes[0].port}", timeout=5.0).producer() as producer:
         producer.produce("t", b"late", partition=1, on_delivery=late)
         for turn in range(5):
             producer.produce("t", b"%d" % turn, partition=0, on_delivery=reports)
-            assert eventually(lambda turn=turn: producer.poll(0) and len(reports) == turn + 1, 1.5)
+            assert eventually(lambda turn=turn: producer.poll(0) and len(reports) == turn + 1, 4.0)
         assert not late
         fault.remaining = 0
     assert (reports.errors, late.errors) == ([None] * 5, [None])
