@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -24,11 +25,24 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build" / "release"
 CORPUS = ROOT / "tests" / "fuzz" / "corpus"
-PYTHONS = ("3.11", "3.12", "3.13")
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 # Where pyenv and uv install Pythons that are not on PATH.
 INSTALLED = (".pyenv/versions/{}.*/bin/python{}", ".local/share/uv/python/cpython-{}.*/bin/python{}")
 # As in the Makefile: all packages but Spark, and the tests that need neither a broker nor Spark.
 EXTRAS = "cli,protobuf,protocol,testing,test"
+# What each extra of users is for, in a line of Python; "" is the package without an extra.
+TRIES = {
+    "": "from cloudevents_kafka import *;from_record(to_record(Event(id='1', source='/', type='t', data=1)))",
+    "cli": "from cloudevents_kafka.cli.app import app; app(['doctor', 'consume'])",
+    "protobuf": "from cloudevents_kafka import *; e = Event(id='1', source='/', type='t', data=1);"
+    "assert from_record(to_record(e, mode='structured', format='protobuf')).id == '1'",
+    "protocol": "import cramjam, google_crc32c, kazoo, cloudevents_kafka.protocol.client",
+    "spark": "from cloudevents_kafka.spark import *; connector_jars(); table_jars(['delta', 'iceberg']);"
+    "import cloudevents_kafka.spark.pipeline",
+    "testing": "from cloudevents_kafka.testing import LocalBroker; import jgo, jdk",
+}
+# Tools of tests that need newer releases of protobuf than the oldest of the extra; for Spark Connect only.
+NEWER = ("grpcio", "googleapis")
 ALONE = "not broker and not spark and not legacy and not peer and not release"
 
 
@@ -77,6 +91,10 @@ def all_steps(minutes: float, examples: float, seed: int) -> Iterator[Step]:
     title = "Spark's tests and the demo on the newest PySpark that has Kafka, Delta and Iceberg"
     yield Step("later", title, partial(make, "test-later"))
     yield Step("peers", "events exchanged with the SDKs for other languages", partial(make, "peers"))
+    yield Step("package", "the sdist and the wheel: built, inspected, with a bill of materials", package)
+    yield Step("extras", "the wheel with each extra alone and with all, oldest and newest PySpark", extras)
+    title = "the wheel with the oldest releases of its dependencies: the tests as on each Python"
+    yield Step("oldest", title, oldest)
     for version in PYTHONS:
         title = f"the wheel on Python {version}: the tests that need no broker and no Spark"
         yield Step(f"wheel-{version}", title, partial(wheel, version))
@@ -161,6 +179,72 @@ def fuzz(minutes: float, seed: int) -> None:
         raise failures[0]
 
 
+def tools() -> Path:
+    """Return the folder of the programs that only releases need."""
+    folder = BUILD / "tools"
+    if not (folder / "bin" / "twine").exists():
+        command(sys.executable, "-m", "venv", "--clear", folder)
+        command(folder / "bin" / "pip", "install", "--quiet", "cyclonedx-bom", "twine", "uv")
+    return folder / "bin"
+
+
+def built() -> Path:
+    """Return the wheel of the step `package`, which is built if it is not there."""
+    if not list(BUILD.glob("package/dist/*.whl")):
+        command(sys.executable, ".ci/distribution.py", BUILD / "package" / "dist")
+    return next(BUILD.glob("package/dist/*.whl"))
+
+
+def environment(name: str, *requirements: str | Path) -> Path:
+    """Return the Python of a new environment with these packages and no others."""
+    folder = BUILD / "environments" / name
+    shutil.rmtree(folder, ignore_errors=True)
+    command(tools() / "uv", "venv", "--quiet", "--python", find_python(PYTHONS[0]), folder)
+    python = folder / "bin" / "python"
+    command(tools() / "uv", "pip", "install", "--quiet", "--python", python, *requirements)
+    return python
+
+
+def package() -> None:
+    """Build and inspect both files, check the licences, and write the bill of materials."""
+    folder = BUILD / "package"
+    shutil.rmtree(folder, ignore_errors=True)
+    wheel = built()
+    command(tools() / "twine", "check", "--strict", *sorted((folder / "dist").iterdir()))
+    python = environment("users", f"{wheel}[{','.join(filter(None, TRIES))}]")
+    options = ["--output-reproducible", "--pyproject", "pyproject.toml", "-o", folder / "sbom.cdx.json"]
+    command(tools() / "cyclonedx-py", "environment", python, *options)
+    command(sys.executable, ".ci/distribution.py", "--licences")
+    command("git", "diff", "--exit-code", "docs/licences.md")
+
+
+def extras() -> None:
+    """Try the wheel with each extra alone, the spark extra also with its oldest PySpark, and with all."""
+    wheel = built()
+    for extra, code in TRIES.items():
+        python = environment(extra or "plain", f"{wheel}[{extra}]" if extra else wheel)
+        command(python, "-c", code, cwd=BUILD)
+    oldest = environment(
+        "spark-oldest", f"{wheel}[spark]", "pyspark==4.0.0", "pandas==2.2.*", "pyarrow==18.*"
+    )
+    command(oldest, "-c", TRIES["spark"], cwd=BUILD)
+    python = environment("users", f"{wheel}[{','.join(filter(None, TRIES))}]")
+    for code in TRIES.values():
+        command(python, "-c", code, cwd=BUILD)
+
+
+def oldest() -> None:
+    """Run the tests on the wheel with the oldest release of each dependency that the package promises."""
+    wheel, pins = built(), BUILD / "oldest.txt"
+    lowest = ["--quiet", "--resolution", "lowest-direct", "--python-version", PYTHONS[0]]
+    chosen = [part for extra in TRIES if extra not in {"", "spark"} for part in ("--extra", extra)]
+    command(tools() / "uv", "pip", "compile", *lowest, *chosen, "pyproject.toml", "-o", pins)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    tests = [one for one in project["optional-dependencies"]["test"] if not one.startswith(NEWER)]
+    python = environment("oldest", wheel, "-r", pins, *tests)
+    run_tests(python, BUILD / "oldest")
+
+
 def wheel(version: str) -> None:
     """Build the wheel, and run the tests on it where the package's source is not."""
     python = find_python(version)
@@ -171,9 +255,15 @@ def wheel(version: str) -> None:
     command(programs / "python", "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", folder, ROOT)
     (built,) = folder.glob("*.whl")
     command(programs / "python", "-m", "pip", "install", "--quiet", f"{built}[{EXTRAS}]")
+    run_tests(programs / "python", folder)
+
+
+def run_tests(python: Path, folder: Path) -> None:
+    """Run the tests that need neither a broker nor Spark with an installed package, in a copy of the tree."""
+    shutil.rmtree(folder / "tree", ignore_errors=True)
     copy_without_package(folder / "tree")
-    parallel = ["-n", "4", "--dist", "worksteal", f"--junitxml={folder}.xml"]
-    command(programs / "pytest", "-m", ALONE, *parallel, cwd=folder / "tree", PYTHONPATH="", EXAMPLES="0.2")
+    options = ["-m", ALONE, "-n", "4", "--dist", "worksteal", f"--junitxml={folder}.xml"]
+    command(python, "-m", "pytest", *options, cwd=folder / "tree", PYTHONPATH="", EXAMPLES="0.2")
 
 
 def copy_without_package(tree: Path) -> None:

@@ -58,6 +58,8 @@ from cloudevents_kafka.registry import register_codec, register_extension, regis
 if TYPE_CHECKING:
     from cloudevents_kafka.aio import AsyncDelivery, AsyncEventConsumer, AsyncEventProducer
 
+__version__ = "0.1.0"
+
 __all__ = [
     "AsyncDelivery",
     "AsyncEventConsumer",

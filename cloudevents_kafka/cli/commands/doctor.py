@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import click
 
+from cloudevents_kafka import __version__
 from cloudevents_kafka.cli.kafka.servers import ask_broker, ask_registry
 from cloudevents_kafka.cli.kafka.settings import Settings, config_option, pop_settings, timeout_option
 from cloudevents_kafka.cli.needs import COMMAND_NEEDS, PARTS, Finding, as_list
@@ -94,7 +95,7 @@ def _report(
 ) -> str:
     missing = [finding.problem for finding in (*findings.values(), *servers.values()) if finding.problem]
     here = [
-        ["cloudevents-kafka", version("cloudevents-kafka")],
+        ["cloudevents-kafka", __version__],
         ["Python", f"{platform.python_version()}, {platform.system()} {platform.machine()}"],
         *([name, version(name)] for name in _PACKAGES),
         ["librdkafka", _librdkafka()],
