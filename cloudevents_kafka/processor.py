@@ -97,11 +97,15 @@ class EventProcessor:
         idle_since = time.monotonic()
         while not self._stopped:
             # Before the records: a rebalance after this call makes the broker refuse the offsets.
+            member = self._member_id()
             group = self.consumer.consumer.consumer_group_metadata()
             batch = next(self.consumer.batches(self._max_records, _POLL_SECONDS, idle_timeout=0), None)
             if batch is None:
                 if self.consumer.stopped or self._is_idle(idle_since, idle_timeout):
                     break
+            elif member != self._member_id():
+                # It has joined the group since. Brokers refuse no offsets of who was not a member yet.
+                self._seek_back(batch)
             elif (error := self._process(batch, group)) is None:
                 done += len(batch)
                 failures = 0
@@ -113,7 +117,7 @@ class EventProcessor:
 
     def _process(self, batch: Sequence[Item], group: Any) -> Exception | None:
         """Handle a batch in a transaction; return the error if it was aborted and may be repeated."""
-        last = {(item.record.topic, item.record.partition): item.record for item in batch}
+        last = _last_records(batch)
         self._call("begin_transaction", timed=False)
         try:
             for item in batch:
@@ -124,7 +128,7 @@ class EventProcessor:
             raise
         except BaseException as error:
             reason = self._abort(error)
-            self._seek_back(batch, last)
+            self._seek_back(batch)
             if not isinstance(error, Exception) or not _is_abortable(error):
                 raise
             return reason
@@ -163,9 +167,15 @@ class EventProcessor:
             client.purge(in_queue=True, in_flight=False)
             pending = client.flush(_POLL_SECONDS) > 0
 
-    def _seek_back(self, batch: Sequence[Item], last: dict[Any, Record]) -> None:
+    def _member_id(self) -> object:
+        """Return the client's id in the group: None or empty before it has joined, and with ``assign``."""
+        member_id = getattr(self.consumer.consumer, "memberid", None)
+        return None if member_id is None else member_id()
+
+    def _seek_back(self, batch: Sequence[Item]) -> None:
         """Read the batch again, except for partitions that were revoked: the group's offsets say where."""
         client = self.consumer.consumer
+        last = _last_records(batch)
         first = {(item.record.topic, item.record.partition): item.record for item in reversed(batch)}
         for place in client.position([record.position for record in last.values()]):
             name = place.topic, place.partition
@@ -231,6 +241,11 @@ class EventProcessor:
     @staticmethod
     def _is_idle(since: float, timeout: float | None) -> bool:
         return timeout is not None and time.monotonic() - since >= timeout
+
+
+def _last_records(batch: Sequence[Item]) -> dict[Any, Record]:
+    """Return the last record of each partition."""
+    return {(item.record.topic, item.record.partition): item.record for item in batch}
 
 
 def _check(wrapper: Any, name: str, method: str) -> None:

@@ -109,6 +109,15 @@ def test_each_record_is_forwarded_once_whatever_aborts(aborts: list[tuple[int, s
     assert sum(kafka.offsets.values()) == 30
 
 
+def test_records_of_a_client_that_has_just_joined_are_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its metadata from before would not be refused after a rebalance, so no transaction begins with it."""
+    kafka = Kafka()
+    ids = iter(["", "a"])
+    monkeypatch.setattr(kafka.reader, "memberid", lambda: next(ids, "a"), raising=False)
+    assert kafka.run() == 10
+    assert kafka.written == list(range(10))
+
+
 def test_an_error_of_the_handler_aborts_and_ends() -> None:
     """The error is raised; the batches before it are committed, and the next run begins with its batch."""
     kafka = Kafka()
