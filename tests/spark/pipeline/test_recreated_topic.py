@@ -44,7 +44,13 @@ def check_sentence(text: str, topic: str, before: str) -> None:
 
 @pytest.mark.parametrize(
     ("count", "allow_data_loss"),
-    [(50, False), pytest.param(20, True, marks=pytest.mark.release), (5, False), (5, True), (0, True)],
+    [
+        (50, False),
+        pytest.param(20, True, marks=pytest.mark.release),
+        (5, False),
+        pytest.param(5, True, marks=pytest.mark.release),
+        (0, True),
+    ],
 )
 def test_recreated_before_the_start(lake: Lake, count: int, *, allow_data_loss: bool) -> None:
     """With more, as many, fewer or no records: the next start fails, and lands none of them."""

@@ -72,6 +72,9 @@ def test_each_batch_once(subject):
     assert subject.frame().count() == 6
 
 
+@pytest.mark.parametrize(
+    "subject", [pytest.param("delta", marks=pytest.mark.release), "iceberg"], indirect=True
+)
 def test_replays_after_maintenance(subject):
     """OPTIMIZE, VACUUM, rewrite_data_files and expire_snapshots keep what decides on a replay."""
     for number in range(2):

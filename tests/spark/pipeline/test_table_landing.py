@@ -79,9 +79,13 @@ class Killed(Exception):
 
 
 @pytest.mark.parametrize(
-    "step",
-    [pytest.param(step, marks=pytest.mark.release) for step in ("events", "quarantine", "manifest")]
-    + ["rest"],
+    ("table_format", "step"),
+    [
+        pytest.param(to, step, marks=[] if (to, step) == ("delta", "rest") else pytest.mark.release)
+        for to in ("delta", "iceberg")
+        for step in ("events", "quarantine", "manifest", "rest")
+    ],
+    indirect=["table_format"],
 )
 def test_killed_between_commits(
     lake: Lake, table_format: str, step: str, monkeypatch: pytest.MonkeyPatch
