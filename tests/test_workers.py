@@ -8,7 +8,7 @@ pytest_plugins = ["pytester"]
 
 
 def test_a_group_runs_on_one_worker(pytester: pytest.Pytester) -> None:
-    """The tests of a group run on one worker, and other tests on all."""
+    """The tests of a group run on one worker."""
     pytester.makepyfile(
         """
         import os
@@ -17,20 +17,13 @@ def test_a_group_runs_on_one_worker(pytester: pytest.Pytester) -> None:
 
         import pytest
 
-        @pytest.mark.parametrize("number", range(6))
+        @pytest.mark.parametrize("number", range(12))
         @pytest.mark.xdist_group("one")
         def test_in_a_group(number):
-            time.sleep(0.05)
-            Path(f"one-{os.environ['PYTEST_XDIST_WORKER']}").touch()
-
-        @pytest.mark.parametrize("number", range(6))
-        def test_alone(number):
-            time.sleep(0.05)
-            Path(f"any-{os.environ['PYTEST_XDIST_WORKER']}").touch()
+            time.sleep(0.02)
+            Path(os.environ["PYTEST_XDIST_WORKER"]).touch()
         """
     )
     done = pytester.runpytest_subprocess("-n", "2", "--dist", "loadgroup", "-p", "no:cacheprovider")
     done.assert_outcomes(passed=12)
-    workers = sorted(path.name for path in pytester.path.glob("*-gw*"))
-    assert [name for name in workers if name.startswith("any")] == ["any-gw0", "any-gw1"]
-    assert len([name for name in workers if name.startswith("one")]) == 1
+    assert len(list(pytester.path.glob("gw*"))) == 1
