@@ -12,7 +12,6 @@ from cloudevents_kafka.testing.local.old_brokers import LegacyKafka
 
 from .kafkas import ALL, Kafka
 
-
 # They answer as their neighbours do in nearly all cases.
 _FOR_RELEASE = frozenset(("0.8.2.2", "1.1.1"))
 
