@@ -17,9 +17,11 @@ def main(folder: str) -> None:
     events = DeltaTable(folder).to_pyarrow_dataset()
     with duckdb.connect() as connection:
         connection.register("events", events)
-        counts = connection.sql("select type, count(*), max(time) from events group by type order by type")
-        for type_, number, latest in counts.fetchall():
-            print(type_, number, latest.isoformat())
+        counts = connection.sql(
+            "select type, count(*) as number, max(time) as latest from events group by type order by type"
+        )
+        for row in counts.to_arrow_table().to_pylist():  # DuckDB's own rows with times need pytz
+            print(row["type"], row["number"], row["latest"].isoformat())
 
 
 if __name__ == "__main__":
