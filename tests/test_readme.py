@@ -80,13 +80,6 @@ def test_pages_run(page: Path) -> None:
     run(sys.executable, "-c", python(page))
 
 
-def test_links_lead_to_files() -> None:
-    """Each relative link in README, CONTRIBUTING and the pages of docs names a file or folder."""
-    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES]:
-        for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text("utf-8")):
-            assert (page.parent / target).exists(), f"{page.name}: {target}"
-
-
 @pytest.mark.broker
 def test_readme_commands_run(kafka_broker: LocalBroker, tmp_path: Path) -> None:
     """All command lines run, and print what the README says."""
