@@ -5,6 +5,7 @@ SHELL := /bin/bash
 VENV := .venv
 NEWEST := .venv-newest
 LATER := .venv-later
+DOCS := .venv-docs
 PY := $(VENV)/bin/python
 # PySpark 4.0 has wheels of its companions for these; the library itself runs on later ones too.
 PYTHONS := python3 python3.13 python3.12 python3.11
@@ -22,7 +23,7 @@ SPARK_CLASSES := $(VENV)/spark-classes.jsa
 # More workers than cores, as many tests wait for sockets and processes.
 WORKERS := 4
 
-.PHONY: help check test report test-newest test-later release soak peers lint jar demo bench ready legacy clean
+.PHONY: help check test report test-newest test-later release soak peers lint jar demo bench docs docs-serve pictures ready legacy clean
 
 help:
 	@echo "make check        lint, types, and the tests that need no broker and no Spark: 90 seconds"
@@ -39,6 +40,9 @@ help:
 	@echo "make jar          compile the Java function of decode_events into the package"
 	@echo "make demo         the library at work on a local Kafka"
 	@echo "make bench        measure against the alternatives"
+	@echo "make docs         build the documentation site into build/site, strictly"
+	@echo "make docs-serve   show it on 127.0.0.1:8000, and build it again when a page changes"
+	@echo "make pictures     draw the pictures of docs/assets from the code and the benchmarks' tables"
 	@echo "make lint         ruff, prose, mypy and import contracts only"
 	@echo "make INSTALL_JDK=0 …  the same, without downloading a Java where none is found"
 	@echo "make clean        remove the virtual environment and what tools left (not the jar cache)"
@@ -114,6 +118,22 @@ demo: ready
 bench: ready
 	@$(PY) benchmarks $(BENCH_FLAGS)
 
+# The site needs the package with its command line, and none of the tests' packages.
+docs: $(DOCS)/.installed
+	@NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --quiet --strict
+
+docs-serve: $(DOCS)/.installed
+	@NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs serve --dev-addr 127.0.0.1:8000
+
+$(DOCS)/.installed: pyproject.toml | $(INSTALLED)
+	@[ -x $(DOCS)/bin/pip ] || $(PY) -m venv $(DOCS)
+	@echo "installing the packages of the documentation into $(DOCS)"
+	@$(DOCS)/bin/pip install --quiet --disable-pip-version-check -e '.[cli,docs]'
+	@touch $@
+
+pictures: $(INSTALLED)
+	@$(PY) .ci/pictures
+
 # Java, Kafka's jars, a prepared broker, Spark's connector and table formats: a second when all is there.
 # Where neither a Java is found nor apt can install one, it is downloaded, unchecked; to have none of
 # that: make INSTALL_JDK=0.
@@ -164,6 +184,6 @@ $(VENV)/.made:
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(NEWEST) $(LATER) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache \
+	rm -rf $(VENV) $(NEWEST) $(LATER) $(DOCS) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache \
 	    spark-warehouse metastore_db derby.log artifacts
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -43,6 +43,8 @@ TRIES = {
 }
 # Tools of tests that need newer releases of protobuf than the oldest of the extra; for Spark Connect only.
 NEWER = ("grpcio", "googleapis")
+# Programs of Chromium, by their names on PATH.
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 ALONE = "not broker and not spark and not legacy and not peer and not release"
 
 
@@ -91,6 +93,8 @@ def all_steps(minutes: float, examples: float, seed: int) -> Iterator[Step]:
     title = "Spark's tests and the demo on the newest PySpark that has Kafka, Delta and Iceberg"
     yield Step("later", title, partial(make, "test-later"))
     yield Step("peers", "events exchanged with the SDKs for other languages", partial(make, "peers"))
+    yield Step("docs", "the documentation site, built strictly", partial(make, "docs"))
+    yield Step("site", "the site in a browser: widths of a phone and a desktop, search, links", site)
     yield Step("package", "the sdist and the wheel: built, inspected, with a bill of materials", package)
     yield Step("extras", "the wheel with each extra alone and with all, oldest and newest PySpark", extras)
     title = "the wheel with the oldest releases of its dependencies: the tests as on each Python"
@@ -177,6 +181,15 @@ def fuzz(minutes: float, seed: int) -> None:
             failures.append(error)
     if failures:
         raise failures[0]
+
+
+def site() -> None:
+    """Build the site, and check it in a headless Chromium."""
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if browser is None:
+        raise NotHereError("Chromium is not on PATH; Debian: apt install chromium")
+    make("docs")
+    command(ROOT / ".venv-docs" / "bin" / "python", ".ci/site/check.py", "build/site", browser)
 
 
 def tools() -> Path:

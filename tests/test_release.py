@@ -99,6 +99,8 @@ def test_steps_can_be_named() -> None:
         "newest",
         "later",
         "peers",
+        "docs",
+        "site",
         "package",
         "extras",
         "oldest",

@@ -1,0 +1,98 @@
+"""Hooks of MkDocs: what pages show that is written elsewhere.
+
+* A link out of the folder of pages, such as ``../examples/emit.py``, leads to the file on the project's host.
+* A drawing becomes a part of the page, so that it follows the page's switch from light to dark.
+* ``<!-- include: FILE -->`` is replaced by a Markdown file of the repository.
+* ``<!-- command line -->`` is replaced by the help of all commands.
+* In the reference, the name of a public object in a docstring is a link to it.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import sys
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import command_line  # next to this file, which is not in a package
+import public_names
+
+ROOT = Path(__file__).resolve().parents[2]
+REPOSITORY = "https://github.com/cloudevents-kafka/cloudevents-kafka"
+_LINK = re.compile(r"(\]\()([^)\s]+)(\))")
+_FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+_INCLUDE = re.compile(r"<!-- include: (\S+) -->")
+_SHOWN = re.compile(r"^::: ([\w.]+)", re.MULTILINE)
+_DRAWING = re.compile(r'<img alt="([^"]*)" src="([^":]+\.svg)"\s*/?>')
+_CODE = re.compile(
+    r"(?<!<autoref)(<a [^>]*>.*?</a>|<pre.*?</pre>|<h\d.*?</h\d>|<code>([A-Za-z_][\w.]*)(?:\(\))?</code>)",
+    re.DOTALL,
+)
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Return the text of a page with what it includes, and with links to the project's host."""
+    folder = posixpath.dirname(f"docs/{page.file.src_uri}")
+    markdown = _outside_code(markdown, folder)
+    markdown = _INCLUDE.sub(
+        lambda match: _outside_code(_read(match[1]), posixpath.dirname(match[1]), page.file.src_uri), markdown
+    )
+    return markdown.replace("<!-- command line -->", command_line.to_markdown())
+
+
+def on_page_content(html: str, page: Any, **_: Any) -> str:
+    """Return the HTML of a page with its drawings in it, and with links to public objects."""
+    folder = posixpath.dirname(f"docs/{page.file.src_uri}")
+    html = _DRAWING.sub(lambda match: _drawing(match[2], folder), html)
+    if not page.file.src_uri.startswith("reference/"):
+        return html
+    shown = tuple(_SHOWN.findall(page.markdown or ""))
+    return _CODE.sub(lambda match: _reference(match, shown), html)
+
+
+def _read(name: str) -> str:
+    return (ROOT / name).read_text("utf-8")
+
+
+def _outside_code(markdown: str, folder: str, page: str | None = None) -> str:
+    """Return a text whose links start in a folder, with links that work on the page of the site."""
+    parts = re.split(f"({_FENCE.pattern})", markdown, flags=_FENCE.flags)
+    return "".join(
+        part
+        if number % 2
+        else _LINK.sub(lambda match: match[1] + _target(match[2], folder, page) + match[3], part)
+        for number, part in enumerate(parts)
+    )
+
+
+def _target(target: str, folder: str, page: str | None) -> str:
+    """Return the target of a link of a file in a folder, seen from the page."""
+    parts = urlsplit(target)
+    if parts.scheme or not parts.path:
+        return target
+    path = posixpath.normpath(posixpath.join(folder, parts.path))
+    anchor = f"#{parts.fragment}" if parts.fragment else ""
+    if path.startswith("docs/"):
+        return target if page is None else posixpath.relpath(path, posixpath.dirname(f"docs/{page}")) + anchor
+    kind = "tree" if (ROOT / path).is_dir() else "blob"
+    return f"{REPOSITORY}/{kind}/main/{path}{anchor}"
+
+
+def _drawing(source: str, folder: str) -> str:
+    """Return a drawing as HTML; its title is its text for those who do not see it."""
+    path = posixpath.normpath(posixpath.join(folder, source))
+    return _read(path).strip()
+
+
+def _reference(match: re.Match[str], shown: tuple[str, ...]) -> str:
+    """Return the code of a name as a link, if it is the name of a public object."""
+    identifier = public_names.identifier(match[2], shown) if match[2] else None
+    return (
+        match[0]
+        if identifier is None
+        else f'<autoref identifier="{identifier}" optional>{match[0]}</autoref>'
+    )

@@ -1,0 +1,45 @@
+"""The site's navigation has each page, and the reference has each public name."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from pathlib import Path
+
+import cloudevents_kafka
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = sorted(page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md"))
+
+
+def test_each_page_is_in_the_navigation_once() -> None:
+    """Each page is an entry, each entry is a page, and no page has two."""
+    navigation = (ROOT / "mkdocs.yml").read_text("utf-8").partition("\nnav:\n")[2]
+    assert sorted(re.findall(r"[\w/-]+\.md", navigation)) == PAGES
+
+
+def test_the_reference_has_objects_that_exist() -> None:
+    """What a page of the reference shows can be imported."""
+    for name in shown():
+        module, _, attribute = name.rpartition(".")
+        parent = importlib.import_module(module) if module else cloudevents_kafka
+        if not hasattr(parent, attribute):
+            importlib.import_module(name)
+
+
+def test_the_reference_has_each_name_of_the_package_once() -> None:
+    """All that `cloudevents_kafka` exports is shown, by itself or with its module."""
+    names = shown()
+    assert len(names) == len(set(names))
+    modules = [importlib.import_module(name) for name in names if name.startswith("cloudevents_kafka.errors")]
+    elsewhere = {name for module in modules for name in vars(module)} | set(cloudevents_kafka.aio.__all__)
+    direct = {name.removeprefix("cloudevents_kafka.") for name in names}
+    assert set(cloudevents_kafka.__all__) <= direct | elsewhere
+    assert "cloudevents_kafka.aio" in names
+
+
+def shown() -> list[str]:
+    """Return the names of the objects that the pages of the reference show."""
+    text = "\n".join(page.read_text("utf-8") for page in sorted((DOCS / "reference").glob("*.md")))
+    return re.findall(r"^::: ([\w.]+)$", text, re.MULTILINE)
