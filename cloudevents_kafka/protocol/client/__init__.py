@@ -26,7 +26,7 @@ from cloudevents_kafka.protocol.client._partitioners import at_random, by_key, r
 from cloudevents_kafka.protocol.client._producer import Producer
 from cloudevents_kafka.protocol.client._retry import MAX_SECONDS, Deadline
 from cloudevents_kafka.protocol.client._sasl import SCRAM_HASHES, ScramKeys
-from cloudevents_kafka.protocol.client._settings import Plain, Scram
+from cloudevents_kafka.protocol.client._settings import OAuthBearer, Plain, Scram
 from cloudevents_kafka.protocol.client._socket import Address, AuthenticationFailed, FrameSocket
 
 __all__ = [
@@ -47,6 +47,7 @@ __all__ = [
     "Deadline",
     "FrameSocket",
     "Message",
+    "OAuthBearer",
     "Plain",
     "Producer",
     "Scram",

@@ -44,8 +44,8 @@ class Client:
 
     ``bootstrap`` is ``"host:port"``, or several separated by commas or in a list; any of them may be
     dead. ``timeout`` limits each call, in seconds. ``tls`` is a context, or True for the default
-    context; ``sasl`` is `Plain` or `Scram`. ``request_api_versions=False`` is for brokers of 0.8 and
-    0.9, which cannot list their versions; with True, 0.8 closes one connection first.
+    context; ``sasl`` is `Plain`, `Scram` or `OAuthBearer`. ``request_api_versions=False`` is for brokers of
+    0.8 and 0.9, which cannot list their versions; with True, 0.8 closes one connection first.
     ``max_response_bytes`` limits a frame, and ``max_response_memory`` what its elements take in memory once
     decoded, apart from their text and bytes. ``trace`` receives each frame: a function, an open text
     file, or the path of a file.

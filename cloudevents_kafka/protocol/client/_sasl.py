@@ -1,4 +1,6 @@
-"""SASL: the handshake (KIP-43), then the messages of PLAIN or SCRAM (RFC 5802), raw or in requests (KIP-152).
+"""SASL: the handshake (KIP-43), then the messages of a mechanism, raw or in requests (KIP-152).
+
+The mechanisms are PLAIN, SCRAM (RFC 5802) and OAUTHBEARER (RFC 7628, KIP-255).
 
 SCRAM has no channel binding. Apache's brokers hash passwords as UTF-8; others follow the RFC, and apply
 SASLprep before it. So a user or password that SASLprep changes is tried as it is, then prepared.
@@ -9,8 +11,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+import json
 import secrets
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Final, TypeAlias
 
@@ -18,7 +22,7 @@ from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.client._connection import Connection
 from cloudevents_kafka.protocol.client._retry import Deadline
 from cloudevents_kafka.protocol.client._saslprep import saslprep
-from cloudevents_kafka.protocol.client._settings import Plain, Sasl, Scram
+from cloudevents_kafka.protocol.client._settings import OAuthBearer, Plain, Sasl, Scram, check_token
 from cloudevents_kafka.protocol.client._socket import AuthenticationFailed
 from cloudevents_kafka.protocol.errors import BrokerError, Disconnected
 from cloudevents_kafka.protocol.messages.connection import (
@@ -34,13 +38,16 @@ SCRAM_HASHES: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 _MIN_ITERATIONS: Final = 4096  # RFC 5802 5.1: "at least 4096"
 _MAX_ITERATIONS: Final = 1_000_000  # the count is untrusted input: more would take minutes
 
+_MECHANISMS: Final = {Plain: "PLAIN", OAuthBearer: "OAUTHBEARER"}
+_MAX_REASON: Final = 300  # characters of a broker's answer that an error shows
+
 Exchange: TypeAlias = Callable[[bytes], bytes]
 """Sends one message of a mechanism and returns the broker's answer."""
 
 
 def forms(sasl: Sasl) -> list[Sasl]:
     """Return the credentials to try in turn: as they are, and prepared if SCRAM and SASLprep change them."""
-    if isinstance(sasl, Plain):
+    if not isinstance(sasl, Scram):
         return [sasl]
     user, password = saslprep(sasl.user), saslprep(sasl.password)
     prepared = sasl._replace(user=user or sasl.user, password=password or sasl.password)
@@ -49,7 +56,7 @@ def forms(sasl: Sasl) -> list[Sasl]:
 
 def log_in(connection: Connection, sasl: Sasl, deadline: Deadline) -> None:
     """Log in, and again before the session ends (KIP-368); raise `AuthenticationFailed` if refused."""
-    mechanism = "PLAIN" if isinstance(sasl, Plain) else sasl.mechanism
+    mechanism = sasl.mechanism if isinstance(sasl, Scram) else _MECHANISMS[type(sasl)]
     response: SaslHandshakeResponse = connection.request(SaslHandshakeRequest(mechanism=mechanism), deadline)
     if response.error_code:
         offered = ", ".join(response.mechanisms) or "none"
@@ -64,6 +71,8 @@ def authenticate(sasl: Sasl, exchange: Exchange) -> None:
     """Exchange the messages of a mechanism; raise `AuthenticationFailed` for a wrong answer."""
     if isinstance(sasl, Plain):
         exchange(b"\0".join([b"", sasl.user.encode(), sasl.password.encode()]))
+    elif isinstance(sasl, OAuthBearer):
+        exchange_bearer(sasl, exchange)
     else:
         exchange_scram(sasl, secrets.token_urlsafe(24), exchange)
 
@@ -84,6 +93,41 @@ def _exchange_request(connection: Connection, deadline: Deadline, message: bytes
         raise AuthenticationFailed(f"{connection.address}: {reason}")
     connection.session_lifetime = response.session_lifetime_ms / 1000
     return response.auth_bytes
+
+
+def exchange_bearer(sasl: OAuthBearer, exchange: Exchange) -> None:
+    """Send the token and its extensions; raise `AuthenticationFailed` if the broker refuses them."""
+    pairs = {"auth": f"Bearer {_token(sasl)}", **sasl.extensions}
+    fields = [f"{name}={value}" for name, value in pairs.items()]
+    answer = exchange("\1".join(["n,,", *fields, "\1"]).encode())
+    if answer:
+        # RFC 7628 3.2.3: the client ends the failed exchange, and the broker its side with an error.
+        with suppress(AuthenticationFailed):
+            exchange(b"\1")
+        raise AuthenticationFailed(f"OAUTHBEARER: the broker refuses the token: {_refusal(answer)}")
+
+
+def _token(sasl: OAuthBearer) -> str:
+    if isinstance(sasl.token, str):
+        return sasl.token
+    try:
+        token = sasl.token()
+        check_token(token)
+    except Exception as error:
+        raise AuthenticationFailed(f"OAUTHBEARER: there is no token: {error}") from error
+    return token
+
+
+def _refusal(answer: bytes) -> str:
+    """Return the fields of a refusal, a JSON object such as ``{"status": "invalid_token"}``, as text."""
+    text = answer.decode("utf-8", "replace")
+    try:
+        fields = json.loads(text)
+    except (ValueError, RecursionError):
+        fields = None
+    if isinstance(fields, dict):
+        text = ", ".join(f"{name} {value}" for name, value in fields.items())
+    return "".join(character for character in text if character.isprintable())[:_MAX_REASON]
 
 
 class ScramKeys:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import ssl
-from typing import Literal, NamedTuple, TypeAlias
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from cloudevents_kafka.protocol.client._capture import Trace
 from cloudevents_kafka.protocol.client._partitioners import Partitioner
@@ -31,15 +34,47 @@ class Scram(NamedTuple):
         return f"Scram(user={self.user!r}, mechanism={self.mechanism!r})"
 
 
-Sasl: TypeAlias = Plain | Scram
+class OAuthBearer(NamedTuple):
+    """SASL OAUTHBEARER, which sends a token unencrypted: use TLS.
+
+    ``token`` is the token, or a function that returns one, called at each login: a session may outlive a
+    token. ``extensions`` are pairs for the broker (KIP-342), whose names have letters only.
+    """
+
+    token: str | Callable[[], str]
+    extensions: Mapping[str, str] = MappingProxyType({})
+
+    def __repr__(self) -> str:
+        return "OAuthBearer(…)"
+
+
+Sasl: TypeAlias = Plain | Scram | OAuthBearer
+
+# RFC 7628 3.1: key = 1*(ALPHA), value = *(VCHAR / SP / HTAB / CR / LF)
+_EXTENSION_NAME: Final = re.compile(r"[A-Za-z]+")
+_EXTENSION_VALUE: Final = re.compile(r"[\x21-\x7e \t\r\n]*")
+_BEARER: Final = re.compile(r"[A-Za-z0-9._~+/-]+=*")  # RFC 6750 2.1: b64token
 
 
 def check_credentials(sasl: Sasl) -> None:
-    """Raise ValueError, without the password in it, if a message cannot carry the credentials."""
+    """Raise ValueError, without the password or token in it, if a message cannot carry the credentials."""
+    if isinstance(sasl, OAuthBearer):
+        if isinstance(sasl.token, str):
+            check_token(sasl.token)
+        for name, value in sasl.extensions.items():
+            if name == "auth" or not _EXTENSION_NAME.fullmatch(name) or not _EXTENSION_VALUE.fullmatch(value):
+                raise ValueError(f"extension {name!r} must have a name of letters, and a value of ASCII")
+        return
     if not sasl.user or not _is_text(sasl.user):
         raise ValueError(f"the user must be non-empty text without NUL and surrogates, got {sasl.user!r}")
     if not _is_text(sasl.password):
         raise ValueError("the password must be text without NUL and surrogates")
+
+
+def check_token(token: str) -> None:
+    """Raise ValueError, without the token in it, if it is not a bearer token (RFC 6750 2.1)."""
+    if not _BEARER.fullmatch(token):
+        raise ValueError(f"the token must have letters, digits and ._~+/-= only, got {len(token)} characters")
 
 
 def _is_text(text: str) -> bool:
