@@ -11,7 +11,8 @@ more. Importing it imports neither a Kafka client, nor asyncio, nor Spark. Read 
 * `registry`, `typed_data` and `extensions`: what users add, and what documented extensions ask for;
 * `protocol`: Kafka's protocol and a client; `testing`: brokers and fakes for tests;
 * `spark`: DataFrames and a pipeline; `cli`, `demo` and `conformance`: programs;
-* `primitives`, `redaction` and `jvm`: small parts, masking of secrets, and Java with its jars.
+* `primitives`, `redaction`, `oauth` and `jvm`: small parts, masking of secrets, tokens of a command, and
+  Java with its jars.
 """
 
 from __future__ import annotations

@@ -114,6 +114,8 @@ def app() -> None:
     Any librdkafka setting is accepted, from --config FILE, then the environment
     (CE_KAFKA_BOOTSTRAP_SERVERS, CE_KAFKA_SASL_PASSWORD_FILE …), then -X; later ones
     override earlier ones. Output and errors show only those known to be harmless.
+    In addition sasl.oauthbearer.token.command is a command that prints a token for
+    SASL OAUTHBEARER; it runs again before the token expires.
 
     \b
     Completion, in .bashrc (zsh_source and fish_source for the other shells):

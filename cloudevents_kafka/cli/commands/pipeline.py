@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
+from cloudevents_kafka.cli.kafka.logins import TOKEN_COMMAND, token_command
 from cloudevents_kafka.cli.kafka.settings import Settings, config_option, pop_settings
 from cloudevents_kafka.cli.needs import connector, java, packages, require, table_format
 from cloudevents_kafka.cli.terminal.errors import BadData, BadUsage, BrokerFailure
@@ -133,18 +135,40 @@ def command(summary_json: str | None, *, quiet: bool, **options: Any) -> None:
     -X accepts the settings of the other commands for connecting to brokers
     (security.protocol, sasl.username, ssl.ca.location …), settings of the Java client as
     kafka.NAME=VALUE, and of Spark as spark.NAME=VALUE; NAME@=FILE reads a value from a
-    file. Errors show only values known to be harmless.
+    file. Errors show only values known to be harmless. Tokens of a command
+    (sasl.oauthbearer.token.command) must be JWTs, and need a Spark on this machine.
     """
     tables = [table_format(options["to"])] if options["to"] in ("delta", "iceberg") else []
     require("pipeline", packages("spark"), java, connector, *tables)
-    loaded = pop_settings(options)
-    pipeline_options = _pipeline_options(loaded, options)
-    with Interrupts() as interrupts:
+    with ExitStack() as stack:
+        loaded = _with_tokens(pop_settings(options), options["master"], stack)
+        pipeline_options = _pipeline_options(loaded, options)
+        interrupts = stack.enter_context(Interrupts())
         summary = _run(pipeline_options, loaded, interrupts, quiet=quiet)
     _print_summary(summary, summary_json)
     # Ctrl-C is the normal end of a run without --once; with --once, the run is incomplete.
     if interrupts.requested and not summary.complete and pipeline_options.once:
         interrupts.check()
+
+
+def _with_tokens(settings: Settings, master: str | None, stack: ExitStack) -> Settings:
+    """Return settings in which Java fetches the tokens of a command from an endpoint of this process."""
+    command = token_command(settings)
+    if command is None:
+        return settings
+    if not (master or settings.effective.get("spark.master") or "local").startswith("local"):
+        raise BadUsage(
+            f"{TOKEN_COMMAND} needs a Spark on this machine, as executors of a cluster cannot run it; use "
+            "sasl.oauthbearer.method=oidc, or the service's login class for Java in kafka.sasl.jaas.config"
+        )
+    from cloudevents_kafka.oauth import TokenEndpoint, TokenError
+
+    try:
+        command.token()
+    except TokenError as error:
+        raise BrokerFailure(f"there is no login for the brokers: {error}") from None
+    endpoint = stack.enter_context(TokenEndpoint(command))
+    return settings.without(TOKEN_COMMAND).with_overrides("token endpoint", endpoint.settings)
 
 
 def _pipeline_options(settings: Settings, options: dict[str, Any]) -> pipeline.PipelineOptions:

@@ -12,6 +12,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from cloudevents_kafka.cli.kafka.logins import (
+    client_settings,
+    explain_login,
+    explain_silence,
+    has_no_token,
+    token_command,
+)
 from cloudevents_kafka.cli.kafka.settings import Settings
 from cloudevents_kafka.cli.terminal.errors import BadUsage, BrokerFailure, CommandError
 from cloudevents_kafka.cli.terminal.signals import Interrupts
@@ -25,12 +32,11 @@ _NOTICE_SECONDS: Final = 1.0  # of waiting, after which a terminal shows it
 _Client = TypeVar("_Client", "Consumer", "Producer")
 
 # Errors by `KafkaError.name()`, as librdkafka documents them: its codes would need the client here.
-_PERMANENT: Final = ("_AUTHENTICATION", "_SSL", "SASL_AUTHENTICATION_FAILED", "_UNSUPPORTED_FEATURE")
+_LOGIN: Final = ("_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED")
+_PERMANENT: Final = (*_LOGIN, "_SSL", "_UNSUPPORTED_FEATURE")
 _UNREACHABLE: Final = ("_TRANSPORT", "_ALL_BROKERS_DOWN")
-_CHECK_LOGIN: Final = "check sasl.username, sasl.password and security.protocol (--show-config)"
 _CHECK_ADDRESS: Final = "check -b, that a broker listens there, and security.protocol (--show-config)"
 _ADVICE: Final = {
-    **dict.fromkeys(("_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED"), _CHECK_LOGIN),
     **dict.fromkeys((*_UNREACHABLE, "_TIMED_OUT"), _CHECK_ADDRESS),
     "_SSL": "check security.protocol and ssl.ca.location (--show-config)",
     "_RESOLVE": "check the host name in -b",
@@ -60,22 +66,41 @@ class BrokerSession:
         self._last_error: KafkaError | None = None
         self._permanent_error: KafkaError | None = None
         self._lost = False
+        self._connected = False
+        self._tokens = token_command(settings)
 
     def create(self, client: Callable[[dict[str, Any]], _Client]) -> _Client:
-        """Return a consumer or a producer. Raises `BadUsage` for settings that the client refuses."""
+        """Return a consumer or a producer.
+
+        Raises `BadUsage` for settings that the client refuses, and `BrokerFailure` if a command prints no
+        token.
+        """
         from confluent_kafka import KafkaException
 
+        self._check_token()
         try:
-            return client({**self._settings.effective, "error_cb": self.on_error})
+            return client({**client_settings(self._settings, self._tokens), "error_cb": self.on_error})
         except KafkaException as error:
             reason = error.args[0].str()
         except (TypeError, ValueError) as error:
             reason = str(error)
         raise BadUsage(f"the client does not accept these settings: {self._settings.redact(reason)}")
 
+    def _check_token(self) -> None:
+        """Run the command for the first token: the client would wait ten seconds, and not say why."""
+        if self._tokens is None:
+            return
+        from cloudevents_kafka.oauth import TokenError
+
+        try:
+            self._tokens.token()
+        except TokenError as error:
+            raise BrokerFailure(f"there is no login for broker {self.address}: {error}") from None
+
     def on_error(self, error: KafkaError) -> None:
         """Store an error of the client; its ``error_cb``."""
-        if error.name() in _PERMANENT:
+        # Without a new token the client goes on with the last one, and tries again.
+        if error.name() in _PERMANENT and not (self._connected and has_no_token(error.str())):
             self._permanent_error = error
         if error.name() != "_ALL_BROKERS_DOWN":
             self._last_error = error
@@ -86,7 +111,8 @@ class BrokerSession:
             self._on_lost()
 
     def mark_connected(self) -> None:
-        """Record that a broker can be reached again."""
+        """Record that a broker can be reached, or reached again."""
+        self._connected = True
         self._lost = False
 
     def check(self) -> None:
@@ -109,11 +135,15 @@ class BrokerSession:
         """Return the error ``broker <address> <what>: <cause>; <advice>``."""
         cause = error or self._last_error
         if cause is None:
-            return BrokerFailure(f"broker {self.address} {what}; {_CHECK_ADDRESS}")
+            advice = explain_silence(self._settings) or _CHECK_ADDRESS
+            return BrokerFailure(f"broker {self.address} {what}; {advice}")
+        reason = cause.str()
         advice = _ADVICE.get(cause.name(), f"the error is {cause.name()}")
+        if cause.name() in _LOGIN:
+            reason, advice = explain_login(self._settings, self._tokens, reason)
         if cause.name().endswith("AUTHORIZATION_FAILED"):
             advice = "ask for this permission, or use other credentials"
-        return BrokerFailure(f"broker {self.address} {what}: {self._settings.redact(cause.str())}; {advice}")
+        return BrokerFailure(f"broker {self.address} {what}: {self._settings.redact(reason)}; {advice}")
 
     def no_answer(self) -> BrokerFailure:
         """Return the error of a broker that did not answer within the timeout."""
@@ -130,6 +160,7 @@ class BrokerSession:
         for _ in self.poll_until_timeout(client):
             metadata = self._topic_metadata(client, topic)
             if metadata is not None and metadata.error is None and metadata.partitions:
+                self.mark_connected()
                 return sorted(metadata.partitions)
             error = None if metadata is None else metadata.error
             if error is not None and not is_transient(error) and time.monotonic() >= grace_ends:

@@ -8,6 +8,8 @@ Any librdkafka setting is accepted under its own name. Later sources override ea
    ``CE_KAFKA_BOOTSTRAP_SERVERS``;
 3. ``-X name=value``, and ``-b`` for ``bootstrap.servers``.
 
+In addition ``sasl.oauthbearer.token.command`` is a command that prints a token (see `logins`).
+
 The value of a secret can be read from a file: ``name@=path``, in a file or with -X, and
 ``CE_KAFKA_SASL_PASSWORD_FILE=path``. A line end at the end of that file is removed.
 
@@ -81,6 +83,14 @@ class Settings(msgspec.Struct, frozen=True):
     def with_overrides(self, name: str, settings: Mapping[str, str]) -> Settings:
         """Return settings in which the new source overrides all present ones."""
         return Settings((*self.sources, (name, settings)))
+
+    def without(self, name: str) -> Settings:
+        """Return settings without one of them."""
+        kept = (
+            (source, {key: settings[key] for key in settings if key != name})
+            for source, settings in self.sources
+        )
+        return Settings(tuple(kept))
 
     def to_text(self) -> str:
         """Return the settings in force as lines, grouped by source, with possible secrets masked."""

@@ -14,7 +14,7 @@ the tables by type.
 `_manifests`, `_offsets`, `_counts` and `_store` are their parts; `_checkpoint` reads Spark's checkpoint;
 `_topics` notices topics that were created again. A user reads `_reports` and `_errors`. `_connect_job` is
 the job on Spark Connect, where `_connect_function` lands batches on the server. `_session` starts and stops
-a local Spark; `_options` has the settings.
+a local Spark; `_options` has the settings, and `_java_settings` translates those of librdkafka.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from cloudevents_kafka.spark.pipeline._counts import BatchCounts, CountMismatch,
 from cloudevents_kafka.spark.pipeline._errors import NotOnConnect, PipelineFailed
 from cloudevents_kafka.spark.pipeline._event_pipeline import EventPipeline
 from cloudevents_kafka.spark.pipeline._function_landing import EventBatch
-from cloudevents_kafka.spark.pipeline._options import PipelineOptions, to_java_settings
+from cloudevents_kafka.spark.pipeline._java_settings import to_java_settings
+from cloudevents_kafka.spark.pipeline._options import PipelineOptions
 from cloudevents_kafka.spark.pipeline._renames import WrongStore
 from cloudevents_kafka.spark.pipeline._reports import BatchProgress, Summary
 from cloudevents_kafka.spark.pipeline._session import SparkFailed, local_session

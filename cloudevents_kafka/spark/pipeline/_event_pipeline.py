@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Self
 
 from cloudevents_kafka.spark.pipeline._connect_store import is_connect
 from cloudevents_kafka.spark.pipeline._function_landing import EachBatch
+from cloudevents_kafka.spark.pipeline._java_settings import allow_token_endpoint
 from cloudevents_kafka.spark.pipeline._job import Job, Report, Warn
 from cloudevents_kafka.spark.pipeline._options import PipelineOptions
 from cloudevents_kafka.spark.pipeline._renames import check_renames
@@ -129,9 +130,8 @@ class EventPipeline:
         options = self.options
         log = None if options.log is None else Path(options.log)
         formats = (options.to,) if options.to == "delta" or options.to == "iceberg" else ()  # noqa: PLR1714
-        return local_session(
-            master=options.master, ui=options.ui, conf=options.conf, log=log, formats=formats
-        )
+        conf = allow_token_endpoint(options.conf, options.kafka)
+        return local_session(master=options.master, ui=options.ui, conf=conf, log=log, formats=formats)
 
     def wait(self, seconds: float | None = None) -> bool:
         """Wait until the pipeline has ended or the time is up; return whether it has ended.

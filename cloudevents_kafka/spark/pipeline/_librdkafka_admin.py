@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from cloudevents_kafka.spark.pipeline._errors import PipelineFailed
+from cloudevents_kafka.spark.pipeline._java_settings import OAUTH_HANDLER, OAUTH_OPTIONS
 from cloudevents_kafka.spark.pipeline._offsets import OffsetRanges
 from cloudevents_kafka.spark.pipeline._topics import TopicState
 
@@ -17,12 +18,24 @@ if TYPE_CHECKING:
 _PREFIX: Final = "kafka."
 _CONNECTION: Final = ("sasl.", "ssl.", "security.")  # settings that decide whether a broker answers
 _SAME: Final = frozenset(
-    {"security.protocol", "sasl.mechanism", "ssl.endpoint.identification.algorithm", "ssl.key.password"}
+    {
+        *("security.protocol", "ssl.endpoint.identification.algorithm", "ssl.key.password"),
+        *("sasl.mechanism", "sasl.oauthbearer.token.endpoint.url", "sasl.oauthbearer.sub.claim.name"),
+    }
 )
 _PEM: Final = {"ssl.keystore.certificate.chain": "ssl.certificate.pem", "ssl.keystore.key": "ssl.key.pem"}
 _TYPES: Final = ("ssl.truststore.type", "ssl.keystore.type")
-_JAAS: Final = re.compile(r"org\.apache\.kafka\.common\.security\.(?:plain\.Plain|scram\.Scram)LoginModule ")
-_LOGIN: Final = re.compile(r'(username|password)="((?:[^"\\]|\\.)*)"')
+_JAAS: Final = re.compile(
+    r"org\.apache\.kafka\.common\.security\."
+    r"(?:plain\.Plain|scram\.Scram|oauthbearer\.OAuthBearer)LoginModule "
+)
+_LOGIN: Final = re.compile(r'([\w.]+)="((?:[^"\\]|\\.)*)"')
+_LOGIN_OPTIONS: Final = {
+    "username": "sasl.username",
+    "password": "sasl.password",
+    **{java: name for name, java in OAUTH_OPTIONS.items()},
+}
+_EXTENSION: Final = "extension_"
 # How long the first connection may take; a client of Spark Connect often has no way to the brokers.
 _FIRST_SECONDS: Final = 10.0
 
@@ -131,8 +144,9 @@ def librdkafka_settings(source_options: Mapping[str, str]) -> dict[str, str]:
     settings = {"bootstrap.servers": java["bootstrap.servers"]}
     for name, value in java.items():
         if name == "sasl.jaas.config" and _JAAS.match(value):
-            login = {key: re.sub(r"\\(.)", r"\1", text) for key, text in _LOGIN.findall(value)}
-            settings |= {f"sasl.{key}": text for key, text in login.items()}
+            settings |= _login(value)
+        elif name == "sasl.login.callback.handler.class" and value == OAUTH_HANDLER:
+            settings["sasl.oauthbearer.method"] = "oidc"
         elif name == "ssl.truststore.location" and java.get("ssl.truststore.type") == "PEM":
             settings["ssl.ca.location"] = value
         elif name in _SAME:
@@ -142,3 +156,15 @@ def librdkafka_settings(source_options: Mapping[str, str]) -> dict[str, str]:
         elif name.startswith(_CONNECTION) and not (name in _TYPES and value == "PEM"):
             raise NoCounterpart(f"{_PREFIX}{name}")
     return settings
+
+
+def _login(jaas: str) -> dict[str, str]:
+    """Return the settings of librdkafka for the options of a login module."""
+    login = {name: re.sub(r"\\(.)", r"\1", text) for name, text in _LOGIN.findall(jaas)}
+    pairs = [
+        f"{name.removeprefix(_EXTENSION)}={value}"
+        for name, value in login.items()
+        if name.startswith(_EXTENSION)
+    ]
+    extensions = {"sasl.oauthbearer.extensions": ",".join(pairs)} if pairs else {}
+    return {_LOGIN_OPTIONS[name]: login[name] for name in login if name in _LOGIN_OPTIONS} | extensions

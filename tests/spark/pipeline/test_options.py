@@ -1,4 +1,4 @@
-"""The options of a pipeline, and settings of librdkafka."""
+"""The options of a pipeline."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cloudevents_kafka.spark.pipeline._options import PipelineOptions, is_launch_setting, to_java_settings
+from cloudevents_kafka.spark.pipeline._options import PipelineOptions, is_launch_setting
 from cloudevents_kafka.spark.pipeline._store import local_path
 
 GOOD: dict[str, Any] = {"bootstrap_servers": "b:1", "topics": ("t",), "out": "o"}
@@ -80,77 +80,6 @@ def test_options_hide_secrets() -> None:
     assert "hunter2" not in repr(options)
     for value in (*options.kafka.values(), *options.conf.values()):
         assert "hunter2" not in options.redact(f"bad: {value}")
-
-
-@pytest.mark.parametrize(
-    ("settings", "reason"),
-    [
-        (
-            {"ssl.key.location": "hunter2"},
-            "ssl.key.location: cannot read the file that it names: No such file",
-        ),
-        ({"ssl.key.location": "hunter2\0"}, "it is not a valid file name"),
-        ({"hunter2": "x"}, "is a setting of librdkafka"),
-        ({"sasl.mechanism": "hunter2", "sasl.username": "a", "sasl.password": "b"}, "PLAIN or SCRAM"),
-    ],
-)
-def test_invalid_kafka_settings(settings: dict[str, str], reason: str) -> None:
-    """The errors for invalid settings do not contain values, which may be secrets."""
-    with pytest.raises(ValueError, match=reason) as caught:
-        to_java_settings(settings)
-    assert "hunter2" not in str(caught.value)
-
-
-def test_a_key_that_is_not_text(tmp_path: Path) -> None:
-    """A key in a binary format is an error without its bytes."""
-    (tmp_path / "key").write_bytes(b"\xff\xfe")
-    with pytest.raises(ValueError, match=r"it is not PEM, which is text$"):
-        to_java_settings({"ssl.key.location": str(tmp_path / "key")})
-
-
-def test_kafka_settings_of_librdkafka(tmp_path: Path) -> None:
-    """Settings of librdkafka for SASL and TLS become those of the Java client."""
-    chain, key = tmp_path / "chain.pem", tmp_path / "key.pem"
-    chain.write_text("CHAIN")
-    key.write_text("KEY")
-    options = to_java_settings(
-        {
-            "bootstrap.servers": "b:1",
-            "security.protocol": "sasl_ssl",
-            "sasl.mechanisms": "SCRAM-SHA-512",
-            "sasl.username": "me",
-            "sasl.password": 'p"w\\d',
-            "ssl.ca.location": "/ca.pem",
-            "ssl.certificate.location": str(chain),
-            "ssl.key.location": str(key),
-        }
-    )
-    assert options == {
-        "kafka.security.protocol": "SASL_SSL",
-        "kafka.sasl.mechanism": "SCRAM-SHA-512",
-        "kafka.sasl.jaas.config": (
-            "org.apache.kafka.common.security.scram.ScramLoginModule required "
-            'username="me" password="p\\"w\\\\d";'
-        ),
-        "kafka.ssl.truststore.location": "/ca.pem",
-        "kafka.ssl.truststore.type": "PEM",
-        "kafka.ssl.keystore.certificate.chain": "CHAIN",
-        "kafka.ssl.keystore.key": "KEY",
-        "kafka.ssl.keystore.type": "PEM",
-    }
-
-
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        ({"queue.buffering.max.ms": "5"}, "kafka.NAME=VALUE"),
-        ({"sasl.mechanism": "GSSAPI", "sasl.username": "a", "sasl.password": "b"}, "jaas"),
-    ],
-)
-def test_settings_without_counterpart(settings: dict[str, str], words: str) -> None:
-    """A setting that Spark's client does not have is refused, not dropped."""
-    with pytest.raises(ValueError, match=words):
-        to_java_settings(settings)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,100 @@
+"""Logins of the client: a setting for tokens that a command prints, and what to check if a login fails."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from cloudevents_kafka.cli.kafka.settings import Settings
+from cloudevents_kafka.cli.terminal.errors import BadUsage
+from cloudevents_kafka.redaction import mask_url
+
+if TYPE_CHECKING:
+    from cloudevents_kafka.oauth import TokenCommand
+
+TOKEN_COMMAND: Final = "sasl.oauthbearer.token.command"  # noqa: S105  # the name of a setting
+"""A setting of the command line: the command that prints a token."""
+
+_EXTENSIONS: Final = "sasl.oauthbearer.extensions"
+_MECHANISMS: Final = ("sasl.mechanism", "sasl.mechanisms")
+_OAUTH: Final = "OAUTHBEARER"
+# What the client says of a token that it could not fetch; it tries again while it has an older one.
+_NO_TOKEN: Final = "Failed to acquire SASL OAUTHBEARER token"  # noqa: S105
+_CHECK_ENDPOINT: Final = (
+    "check sasl.oauthbearer.token.endpoint.url, sasl.oauthbearer.client.id, sasl.oauthbearer.client.secret "
+    "and https.ca.location (--show-config)"
+)
+
+
+def token_command(settings: Settings) -> TokenCommand | None:
+    """Return the command that prints tokens, None if none is set.
+
+    Raises `BadUsage` if it is not a command line, or if other settings contradict it.
+    """
+    effective = settings.effective
+    if not effective.get(TOKEN_COMMAND):
+        return None
+    if _mechanism(effective) not in (_OAUTH, ""):
+        raise BadUsage(f"{TOKEN_COMMAND} needs sasl.mechanism={_OAUTH}; leave out one of them")
+    if effective.get("sasl.oauthbearer.method", "default") != "default":
+        raise BadUsage(f"{TOKEN_COMMAND} and sasl.oauthbearer.method exclude each other; leave out one")
+    from cloudevents_kafka.oauth import TokenCommand
+
+    try:
+        return TokenCommand(effective[TOKEN_COMMAND], extensions=_extensions(effective))
+    except ValueError as error:
+        raise BadUsage(f"{TOKEN_COMMAND}: {error}") from None
+
+
+def client_settings(settings: Settings, command: TokenCommand | None) -> dict[str, Any]:
+    """Return the settings of confluent-kafka's client, with the callback that runs the command."""
+    effective: dict[str, Any] = dict(settings.effective)
+    effective.pop(TOKEN_COMMAND, None)
+    if command is not None:
+        effective.pop(_EXTENSIONS, None)  # librdkafka's own are for its own tokens
+        if not _mechanism(effective):
+            effective["sasl.mechanism"] = _OAUTH
+        effective["oauth_cb"] = command
+    return effective
+
+
+def has_no_token(reason: str) -> bool:
+    """Return whether an error of the client is about a token that it could not fetch."""
+    return _NO_TOKEN in reason
+
+
+def explain_login(settings: Settings, command: TokenCommand | None, reason: str) -> tuple[str, str]:
+    """Return the reason of a failed login, with the token endpoint or the command, and what to check."""
+    if _mechanism(settings.effective) != _OAUTH and command is None:
+        return reason, "check sasl.username, sasl.password and security.protocol (--show-config)"
+    if not has_no_token(reason):
+        return reason, (
+            "the broker refuses the token: check that its issuer, audience and scope are those that the "
+            "broker expects, and the clocks"
+        )
+    if command is not None:
+        return str(command.error or reason), f"check {TOKEN_COMMAND}"
+    return f"token endpoint {_endpoint(settings)}: {reason}", _CHECK_ENDPOINT
+
+
+def explain_silence(settings: Settings) -> str | None:
+    """Return what to check if no broker was asked, and the client reports no error.
+
+    For minutes librdkafka repeats a request to a token endpoint that has an internal error.
+    """
+    if settings.effective.get("sasl.oauthbearer.method") != "oidc":
+        return None
+    return f"there may be no token from {_endpoint(settings)}: look into its log, and {_CHECK_ENDPOINT}"
+
+
+def _endpoint(settings: Settings) -> str:
+    return mask_url(settings.effective.get("sasl.oauthbearer.token.endpoint.url", "of the client"))
+
+
+def _mechanism(effective: Mapping[str, str]) -> str:
+    return next((effective[name] for name in _MECHANISMS if effective.get(name)), "")
+
+
+def _extensions(effective: Mapping[str, str]) -> dict[str, str]:
+    pairs = [pair.partition("=") for pair in effective.get(_EXTENSIONS, "").split(",") if pair.strip()]
+    return {name.strip(): value.strip() for name, _, value in pairs}
