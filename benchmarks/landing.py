@@ -165,7 +165,7 @@ def _report_memory(broker: LocalBroker, folder: Path, options: argparse.Namespac
             where = (broker.bootstrap_servers, topic, kind, str(folder / f"memory-{kind}-{size}"))
             flags = [f"--cores={options.cores}", f"--batch={options.batch}"]
             command = [sys.executable, __file__, *flags, "--landed-by", *where]
-            done = subprocess.run(command, check=True, capture_output=True, text=True)
+            done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
             print(f"{kind:<8} {size:12,} records: {done.stdout.splitlines()[-1]}", flush=True)
         size *= 10
 
@@ -186,9 +186,10 @@ def _land_and_report(options: argparse.Namespace) -> None:
 
 
 def _peak(process: int) -> int:
+    """Return the peak in MB, and 0 for a worker that has just ended."""
     lines = Path(f"/proc/{process}/status").read_text().splitlines()
-    (line,) = (line for line in lines if line.startswith("VmHWM:"))
-    return round(int(line.split()[1]) / 1024)
+    peaks = (int(line.split()[1]) for line in lines if line.startswith("VmHWM:"))
+    return round(next(peaks, 0) / 1024)
 
 
 if __name__ == "__main__":
