@@ -167,7 +167,7 @@ def main() -> None:
                 client.close()
         print_table("reading", options.count, read, READING)
         print("\ncallbacks of the event loop")
-        # As a service does after its start: see docs/asyncio.md.
+        # As a service does after its start: see docs/how-to/asyncio.md.
         gc.collect()
         gc.freeze()
         for name, _, _ in SENDING:
