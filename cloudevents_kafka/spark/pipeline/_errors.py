@@ -20,6 +20,14 @@ _ADVICE: Final = {
     "no topic": "the topic does not exist: check its name, or create it first",
     "no broker": "no broker answered: check the bootstrap servers and the security settings",
     "refused": "the broker refused: check the security settings and the rights on the topic",
+    "no login": (
+        "Kafka's Java client got no token: check that the token endpoint answers, and the client id and "
+        "secret (sasl.oauthbearer.…)"
+    ),
+    "url not allowed": (
+        "add -Dorg.apache.kafka.sasl.oauthbearer.allowed.urls=URL to spark.driver.extraJavaOptions and "
+        "spark.executor.extraJavaOptions"
+    ),
     "two writers": "another pipeline uses the same checkpoint: use one folder for each pipeline",
     "rights": (
         "the pipeline, and each worker of Spark, must be allowed to create, rename and delete files "
@@ -58,6 +66,8 @@ _PATTERNS: Final = (
     (r"UnknownTopicOrPartition|does not host this topic-partition", "no topic"),
     (r"not present in metadata after", "no topic"),
     (r"RecordTooLargeException|MessageSizeTooLarge", "too large"),
+    (r"oauthbearer\.allowed\.urls", "url not allowed"),
+    (r"LoginException", "no login"),
     (r"SaslAuthentication|SslAuthentication|AuthorizationException", "refused"),
     (r"TimeoutException|No resolvable bootstrap urls", "no broker"),
     (r"Concurrent update to the log|CONCURRENT_STREAM_LOG_UPDATE", "two writers"),

@@ -19,6 +19,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from cloudevents_kafka.errors import CloudEventsKafkaError
+from cloudevents_kafka.redaction import mask_url
 from cloudevents_kafka.spark.pipeline._errors import PipelineFailed, explain_failure
 from cloudevents_kafka.spark.pipeline._manifests import TopicIds
 from cloudevents_kafka.spark.pipeline._offsets import OffsetRanges, iter_partitions
@@ -178,9 +179,7 @@ class KafkaAdmin:
         admin_class = self._clients.Admin
         # The client has another name in some vendors' builds of Spark: no topic can be described there.
         self._admin: Any = (
-            call_java(lambda: admin_class.create(self._config(source_options)))
-            if isinstance(admin_class, JavaClass)
-            else None
+            self._create(admin_class, source_options) if isinstance(admin_class, JavaClass) else None
         )
         # What each check passes is made once, too.
         self._requests: dict[tuple[str, tuple[str, ...]], tuple[Any, dict[str, Any]]] = {}
@@ -190,6 +189,16 @@ class KafkaAdmin:
             self._partition: Any = kafka.common.TopicPartition
             self._latest: Any = self._clients.OffsetSpec.latest()
             self._seconds: Any = jvm.java.util.concurrent.TimeUnit.SECONDS
+
+    def _create(self, admin_class: Any, source_options: Mapping[str, str]) -> Any:
+        """Return Java's client, which logs in first; an error has the token endpoint, as Java's has not."""
+        endpoint = source_options.get(f"{_PREFIX}sasl.oauthbearer.token.endpoint.url")
+        try:
+            return call_java(lambda: admin_class.create(self._config(source_options)))
+        except PipelineFailed as error:
+            if endpoint is None:
+                raise
+            raise PipelineFailed(f"token endpoint {mask_url(endpoint)}: {error}") from error
 
     def _config(self, source_options: Mapping[str, str]) -> Any:
         config = self._jvm.java.util.HashMap()
@@ -290,4 +299,6 @@ def call_java(call: Callable[[], Any]) -> Any:
             raise TopicNotDescribed("the right to describe it is missing") from error
         if name.endswith(_TOO_OLD):
             raise TopicNotDescribed("the brokers are too old") from error
+        while exception.getCause() is not None:
+            exception = exception.getCause()
         raise PipelineFailed(explain_failure(f"Caused by: {exception.toString()}")) from error

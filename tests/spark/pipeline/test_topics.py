@@ -60,6 +60,7 @@ def test_topics_that_are_not_described(name: str, words: str) -> None:
         ("TimeoutException", "no broker answered"),
         ("SaslAuthenticationException", "the broker refused"),
         ("InvalidTopicException", "InvalidTopicException: why"),
+        ("LoginException", "got no token: check that the token endpoint answers"),
     ],
 )
 def test_brokers_that_fail(name: str, words: str) -> None:
