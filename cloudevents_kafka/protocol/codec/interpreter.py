@@ -52,7 +52,7 @@ def decode(
     ``memory`` limits the bytes of memory that the elements of arrays and unknown tagged fields take, apart
     from their text and bytes. With ``marks``, an array begins at its mark; only the error is of use then.
     """
-    return _Decoder(data, visit, memory, marks).structure(layout, at, "")
+    return Decoder(data, visit, memory, marks).structure(layout, at, "")
 
 
 def encode(layout: Layout, value: Structure) -> bytes:
@@ -68,13 +68,18 @@ def encode(layout: Layout, value: Structure) -> bytes:
 def decode_tags(layout: Layout, data: bytes, at: int, left: int) -> tuple[dict[str, Any], int, int]:
     """Return the tagged fields at the end of a structure by name, the index after them, and what is left."""
     found: dict[str, Any] = {}
-    decoder = _Decoder(data, None, left)
+    decoder = Decoder(data, None, left)
     found["unknown_tags"], at = decoder.tags(layout, at, "", found)
     return found, at, decoder.left
 
 
-class _Decoder:
-    def __init__(self, data: bytes, visit: Visitor | None, memory: int, marks: Sequence[Mark] = ()) -> None:
+class Decoder:
+    """Decodes one message. Its methods return a value and the index after it; a subclass may accept more."""
+
+    def __init__(
+        self, data: bytes, visit: Visitor | None = None, memory: int = MEMORY, marks: Sequence[Mark] = ()
+    ) -> None:
+        """Start with data; the arguments are those of `decode`."""
         self.data: Final = data
         self.end = len(data)  # the end of a tagged field while it is decoded
         self.visit: Final = visit or (lambda *_: None)
@@ -83,6 +88,7 @@ class _Decoder:
         self.marks: Final = marks
 
     def structure(self, layout: Layout, at: int, path: str) -> tuple[Structure, int]:
+        """Return a structure, and the index after it."""
         found: dict[str, Any] = {field.name: default_of(field) for field in layout.absent}
         found |= {field.name: default_of(field.declared) for field in layout.tagged.values()}
         for number, field in enumerate(layout.fields):
@@ -95,6 +101,7 @@ class _Decoder:
         return layout.structure(**found), at
 
     def value(self, codec: Codec, at: int, path: str) -> tuple[Any, int]:
+        """Return a value of any codec, and the index after it."""
         match codec:
             case Layout():
                 return self.structure(codec, at, path)
@@ -113,18 +120,24 @@ class _Decoder:
         return value, end
 
     def length_prefixed(self, codec: LengthPrefixed, at: int, path: str) -> tuple[Any, int]:
+        """Return text or bytes, None for null, and the index after them."""
         if codec.type is REST:
             return self.data[at:], len(self.data)
         length, at = self.length(codec, at, path)
         if length < 0:
             return None, at
         raw = self.take(length, at, path)
+        return self.text(raw, at, path) if codec.type is STRING else raw, at + length
+
+    def text(self, raw: bytes, at: int, path: str) -> str:
+        """Return the text of a string's bytes, which begin at index ``at``."""
         try:
-            return raw.decode() if codec.type is STRING else raw, at + length
+            return raw.decode()
         except UnicodeDecodeError:
             raise Malformed("a string must be valid UTF-8", at=at, path=path) from None
 
     def array(self, codec: Array, at: int, path: str) -> tuple[list[Any] | None, int]:
+        """Return the elements, None for null, and the index after them."""
         start = at
         count, at = self.length(codec, at, path)
         self.visit(path, start, at, codec.name, None if count < 0 else count)
@@ -149,6 +162,7 @@ class _Decoder:
         return min(marks, key=lambda mark: mark.at, default=Mark(codec, 0, at, self.left))[1:]
 
     def take_memory(self, size: int, at: int, path: str) -> None:
+        """Raise `Malformed` if elements of this size exceed the limit of memory."""
         self.left -= size
         if self.left < 0:
             rule = f"the elements of a message must take at most {self.memory:,} bytes of memory"
@@ -156,22 +170,26 @@ class _Decoder:
 
     def length(self, codec: LengthPrefixed | Array, at: int, path: str) -> tuple[int, int]:
         """Return a length or count, -1 for null, and the index after it."""
-        if codec.compact:
-            length, end = self.varint(at, path)
-            length -= 1  # KIP-482: length + 1, 0 for null
-        else:
-            code, size = _LENGTH[codec.short]
-            (length,) = struct.unpack(f">{code}", self.take(size, at, path))
-            end = at + size
+        length, end = self.number(codec, at, path)
         if length < -1:
             raise Malformed(f"a length must be at least -1, got {length}", at=at, path=path)
         if length == -1 and not codec.nullable:  # S0-P3: "A length of -1 indicates null"
             raise Malformed("the value must not be null in this version", at=at, path=path)
         return length, end
 
+    def number(self, codec: LengthPrefixed | Array, at: int, path: str) -> tuple[int, int]:
+        """Return the number of a length or count, and the index after it."""
+        if codec.compact:
+            length, end = self.varint(at, path)
+            return length - 1, end  # KIP-482: length + 1, 0 for null
+        code, size = _LENGTH[codec.short]
+        (length,) = struct.unpack(f">{code}", self.take(size, at, path))
+        return length, at + size
+
     def tags(
         self, layout: Layout, at: int, path: str, found: dict[str, Any]
     ) -> tuple[tuple[tuple[int, bytes], ...], int]:
+        """Add the declared tagged fields to ``found``; return the others, and the index after all."""
         count, at = self.counted(at, _join(path, "tags"), "tagged_fields")
         if 2 * count > self.end - at:  # a tag and a size have at least 1 byte each
             raise Truncated(2 * count - (self.end - at), at=at, path=path)
@@ -199,6 +217,7 @@ class _Decoder:
         return number, end
 
     def tagged(self, field: LayoutField, at: int, end: int, path: str) -> Any:
+        """Return the value of a declared tagged field from ``at`` to ``end``."""
         outer, self.end = self.end, end
         value, after = self.value(field.codec, at, _join(path, field.name))
         self.end = outer
@@ -208,6 +227,7 @@ class _Decoder:
         return value
 
     def take(self, size: int, at: int, path: str) -> bytes:
+        """Return bytes; raise `Truncated` if some are missing."""
         if at + size > self.end:
             raise Truncated(at + size - self.end, at=at, path=path)
         return self.data[at : at + size]

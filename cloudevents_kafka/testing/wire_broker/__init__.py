@@ -1,8 +1,8 @@
 """A Kafka broker for tests, of any release from 0.7 to 4.3, in the test's own process.
 
 Read `_broker` first: `WireBroker` listens (`_listener`), and a `_connection` reads the requests of a
-client, as the emulated release of `_releases` does, after its login (`_sasl`), and passes each as a
-`_call`, through the `faults` that tests plan, to a handler of `apis`, which responds or raises
+client, as the emulated release of `_releases` does (`_requests`), after its login (`_sasl`), and passes each
+as a `_call`, through the `faults` that tests plan, to a handler of `apis`, which responds or raises
 one of the `_errors`. The handlers work on the `_cluster`: its topics with their settings (`_configs`),
 partitions (`_log`, `_append`), and its groups (`_group`). `_new_groups` has the messages by which groups
 of the new protocol are refused. `_v07` is Kafka 0.7.

@@ -10,7 +10,6 @@ from typing import Any, Final, NamedTuple
 
 from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.api_keys import ApiKey, api_name
-from cloudevents_kafka.protocol.codec import compiler
 from cloudevents_kafka.protocol.errors import Truncated, Unsupported
 from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.messages.connection import ApiVersionsRequest, RequestHeader
@@ -20,6 +19,7 @@ from cloudevents_kafka.testing.wire_broker._cluster import Cluster, Node, Partit
 from cloudevents_kafka.testing.wire_broker._errors import ApiError
 from cloudevents_kafka.testing.wire_broker._new_groups import ConsumerGroupHeartbeatRequest
 from cloudevents_kafka.testing.wire_broker._releases import Release
+from cloudevents_kafka.testing.wire_broker._requests import decode_request
 from cloudevents_kafka.testing.wire_broker._sasl import Login
 
 _BY_ID: Final[dict[int, int]] = {
@@ -97,13 +97,13 @@ def read_call(frame: bytes, release: Release, **context: Any) -> Call:
                 f"{api_name(key)}, version {version}: the broker {release.name} accepts {accepted}"
             )
         version = accepted.last
-    header, at = compiler.decode(RequestHeader, frames.request_header(key, version), frame)
+    header, at = decode_request(RequestHeader, frames.request_header(key, version), frame)
     context |= {"release": release, "correlation_id": header.correlation_id, "client_id": header.client_id}
     if key == ApiKey.API_VERSIONS and not is_accepted:
         return Call(key=key, version=0, message=ApiVersionsRequest(), supported=False, **context)
     beta = release.beta_offset_commit and (key, version) == (ApiKey.OFFSET_COMMIT, 0)
     # Bytes may follow: brokers ignore them, and librdkafka sends some after Metadata 13.
-    message, _ = compiler.decode(OffsetCommitRequestBeta if beta else _request_of(key), version, frame, at)
+    message, _ = decode_request(OffsetCommitRequestBeta if beta else _request_of(key), version, frame, at)
     return Call(key=key, version=version, message=message, **context)
 
 
