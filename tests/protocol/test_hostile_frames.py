@@ -11,17 +11,20 @@ import zlib
 import pytest
 
 from cloudevents_kafka.primitives import varint
+from cloudevents_kafka.protocol import frames, v07
 from cloudevents_kafka.protocol.codec import compiler, interpreter
 from cloudevents_kafka.protocol.errors import Malformed, ProtocolError, Truncated
+from cloudevents_kafka.protocol.explain import explain_request, explain_request_07
 from cloudevents_kafka.protocol.layout import Array, Layout, LengthPrefixed, default_of, layout_of
 from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.messages.connection import ApiVersionsRequest
+from cloudevents_kafka.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from cloudevents_kafka.protocol.messages.topics import (
     MetadataResponse,
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from cloudevents_kafka.protocol.records import Batches, Record, _message_set, encode_batch, encode_message_set
+from cloudevents_kafka.protocol.records import Batches, Record, _nesting, encode_batch, encode_message_set
 from cloudevents_kafka.protocol.schema import STRING, Fixed, Uuid, fields_of, spec_of
 
 MIB = 1 << 20
@@ -220,18 +223,18 @@ def wrapped(inner, packed=None):
     return struct.pack(">qiI", 0, len(body) + 4, zlib.crc32(body)) + body
 
 
-def unpacked(data, monkeypatch):
-    """Return how many sets are decompressed, their bytes, and the records until the end or an error."""
-    sizes, records, decompress = [], 0, _message_set.decompress
+def unpacked(messages, monkeypatch):
+    """Return how many sets are decompressed, their bytes, and the messages until the end or an error."""
+    sizes, records, decompress = [], 0, _nesting.decompress
 
     def counted(*arguments, **options):
         out = decompress(*arguments, **options)
         sizes.append(len(out))
         return out
 
-    monkeypatch.setattr(_message_set, "decompress", counted)
+    monkeypatch.setattr(_nesting, "decompress", counted)
     try:
-        for _ in Batches(data).records():
+        for _ in messages:
             records += 1
     except Malformed:
         pass
@@ -243,21 +246,63 @@ def test_nested_sets_expand_no_more_than_one(monkeypatch):
     plain = encode_message_set([Record()], 0) * 400_000
     bomb = wrapped(wrapped(wrapped(plain)))
     assert len(bomb) < 600
-    _, size, records = unpacked(bomb, monkeypatch)
+    _, size, records = unpacked(Batches(bomb).records(), monkeypatch)
     assert size < 2 * MIB
     assert records < 100_000
 
 
 def test_empty_nested_sets_are_few(monkeypatch):
     """Sets without records, which cost work and return nothing, are refused after some thousand."""
-    count, _, records = unpacked(wrapped(wrapped(b"") * 100_000), monkeypatch)
+    bomb = wrapped(wrapped(b"") * 100_000)
+    count, _, records = unpacked(Batches(bomb).records(), monkeypatch)
     assert (count < 4000, records) == (True, 0)
 
 
 def test_sets_may_be_nested(monkeypatch):
     """Nested sets of usual size are read, as the guide allows them."""
     inner = encode_message_set([Record(value=bytes(50_000))] * 5, 0)
-    assert unpacked(wrapped(wrapped(wrapped(inner))), monkeypatch)[2] == 5
+    assert unpacked(Batches(wrapped(wrapped(wrapped(inner)))).records(), monkeypatch)[2] == 5
+
+
+def wrapped_07(inner):
+    return v07.encode([v07.Message(gzip.compress(inner, 9, mtime=1), attributes=1)])
+
+
+def test_nested_sets_of_07_are_few(monkeypatch):
+    """Compressed sets in a compressed set of Kafka 0.7 have the same limit."""
+    bomb = wrapped_07(wrapped_07(b"") * 100_000)
+    count, _, messages = unpacked(v07.MessageSet(bomb), monkeypatch)
+    assert (count < 4000, messages) == (True, 0)
+    plain = v07.encode([b""]) * 400_000
+    _, size, messages = unpacked(v07.MessageSet(wrapped_07(wrapped_07(wrapped_07(plain)))), monkeypatch)
+    assert (size < 2 * MIB, messages < 100_000) == (True, True)
+
+
+def in_a_request(messages):
+    data = PartitionProduceData(index=0, records=messages)
+    topic = TopicProduceData(name="t", partition_data=[data])
+    return frames.encode_request(ProduceRequest(acks=1, timeout_ms=5, topic_data=[topic]), 2)
+
+
+def in_a_request_07(messages):
+    return v07.frames.encode_request(v07.ProduceRequest(topic="t", partition=0, messages=messages))
+
+
+@pytest.mark.parametrize(
+    ("wrap", "explain"),
+    [
+        (wrapped, lambda data: explain_request(in_a_request(data))),
+        (wrapped_07, lambda data: explain_request_07(in_a_request_07(data))),
+    ],
+    ids=["0.8", "0.7"],
+)
+def test_nested_sets_are_explained_up_to_the_limit(wrap, explain, monkeypatch):
+    """An explanation has some thousand nested sets, and the reason why it has no more."""
+    found = []
+    bomb = wrap(wrap(b"") * 100_000)
+    count, _, _ = unpacked((found.append(explain(one)) for one in [bomb]), monkeypatch)
+    assert count < 4000
+    assert "the compressed sets in a set must be few and small" in found[0].problems[0].rule
 
 
 def test_the_entries_of_a_set_are_found_one_by_one():

@@ -18,7 +18,7 @@ from cloudevents_kafka.protocol.explain._field import (
     describe_attributes,
     describe_value,
 )
-from cloudevents_kafka.protocol.records import Codec, decompress
+from cloudevents_kafka.protocol.records import Codec
 from cloudevents_kafka.protocol.schema import UINT32, Fixed, Varint
 
 
@@ -112,14 +112,14 @@ class Cursor:
         note = "correct" if expected == found else f"wrong, must be {found:08x}"
         self.add_field(path, end, UINT32.name, expected, note)
 
-    def decompress(self, path: str, packed: bytes, attributes: int) -> Cursor:
-        """Return a cursor on the decompressed data of a field; raise `Malformed`."""
+    def decompress(self, path: str, packed: bytes, attributes: int, depth: int = 0) -> Cursor:
+        """Return a cursor on the decompressed data of a field in ``depth`` others; raise `Malformed`."""
         try:
-            data = decompress(packed, Codec.of(attributes), limit=self.frame.max_decompressed)
+            data = self.frame.nesting.decompress(packed, Codec.of(attributes), depth)
         except ProtocolError as error:
+            self.frame.is_cut |= self.frame.nesting.is_used_up
             # The index of the error is one in the compressed data.
             raise Malformed(f"cannot be decompressed: {error}", at=self.at, path=path) from error
-        self.frame.max_decompressed -= len(data)
         return Cursor(self.frame, data, 0, len(data), path)
 
     # --- problems -------------------------------------------------------------------------
@@ -138,9 +138,13 @@ class Cursor:
 
     def stop(self, error: ProtocolError, path: str) -> None:
         """Add the problem of an error, and the remaining bytes as an ``unread`` field."""
-        found = _problem(error, self.at, path, self.within)
-        if not isinstance(error, TooManyFields) or found.rule not in {p.rule for p in self.frame.problems}:
-            self.frame.problems.append(found)
+        if not (isinstance(error, TooManyFields) and self.frame.is_cut):
+            self.frame.problems.append(_problem(error, self.at, path, self.within))
+        self.frame.is_cut |= isinstance(error, TooManyFields)
+        self.skip(path)
+
+    def skip(self, path: str) -> None:
+        """Add the remaining bytes as an ``unread`` field."""
         if self.at < self.end:
             # Also after the limit, so that the fields cover all bytes.
             self._append(path, self.end, "unread", self.end - self.at)

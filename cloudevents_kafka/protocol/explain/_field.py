@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from cloudevents_kafka.primitives.epoch import format_milliseconds
 from cloudevents_kafka.protocol.api_keys import api_name
 from cloudevents_kafka.protocol.error_codes import BrokerErrorCode, ErrorCode
-from cloudevents_kafka.protocol.records import Codec
+from cloudevents_kafka.protocol.records import Codec, Nesting
 
 MAX_FIELDS: Final = 500_000
 """The largest number of fields of a frame: compressed data is untrusted input, and may have more."""
@@ -59,8 +59,6 @@ class ExplainedFrame:
     kind: str
     size: int
     max_fields: int = field(default=MAX_FIELDS, repr=False)
-    max_decompressed: int = field(default=_MAX_DECOMPRESSED, repr=False)
-    """The number of bytes that may still be decompressed."""
     api: str = "unknown"
     key: int | None = None
     version: int | None = None
@@ -68,6 +66,14 @@ class ExplainedFrame:
     """Whether this library supports the API in the version."""
     fields: list[Field] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
+    nesting: Nesting = field(init=False, repr=False, compare=False)
+    """How much may still be decompressed."""
+    is_cut: bool = field(default=False, init=False, repr=False, compare=False)
+    """Whether the rest is left out: there are too many fields, or compressed sets in others."""
+
+    def __post_init__(self) -> None:
+        """Set the limit of what is decompressed."""
+        self.nesting = Nesting(_MAX_DECOMPRESSED, self.size)
 
     @property
     def read(self) -> int:

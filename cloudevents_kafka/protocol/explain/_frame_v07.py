@@ -24,7 +24,6 @@ from cloudevents_kafka.protocol.v07 import (
 from cloudevents_kafka.protocol.v07.frames import not_ascii, unknown_request_type
 
 _LENGTH: Final = 4
-_MAX_NESTING: Final = 8
 _PARTIAL: Final = "a partial message: brokers cut at the requested size"
 
 
@@ -86,6 +85,9 @@ def _messages(cursor: Cursor, path: str, depth: int = 0) -> None:
     number = 0
     while cursor.at < cursor.end:
         where = f"{path}[{number}]"
+        if cursor.frame.is_cut:
+            cursor.skip(where)
+            return
         left = cursor.end - cursor.at - _LENGTH
         length = struct.unpack_from(">i", cursor.data, cursor.at)[0] if left >= 0 else 0
         if left < max(length, 0):
@@ -108,13 +110,9 @@ def _message(cursor: Cursor, path: str, depth: int) -> None:
     cursor.add_checksum(f"{path}.crc", zlib.crc32(cursor.data[cursor.at + 4 : cursor.end]))
     payload = cursor.data[cursor.at : cursor.end]
     cursor.add_field(f"{path}.payload", cursor.end, "rest", payload, "a compressed set" if codec else "")
-    if not codec:
-        return
-    if depth == _MAX_NESTING:
-        raise Malformed(
-            f"compressed sets must be nested at most {_MAX_NESTING} deep", at=cursor.at, path=path
-        )
-    _messages(cursor.decompress(f"{path}.payload", payload, codec), f"{path}.messages", depth + 1)
+    if codec:
+        inner = cursor.decompress(f"{path}.payload", payload, codec, depth)
+        _messages(inner, f"{path}.messages", depth + 1)
 
 
 _CONTENTS: Final = MappingProxyType({"messages": _messages, "responses": _responses})

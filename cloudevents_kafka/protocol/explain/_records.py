@@ -21,7 +21,6 @@ from cloudevents_kafka.protocol.schema import INT8, INT16, INT32, INT64, VARINTS
 _START: Final = 12  # offset and size, which the size does not include
 _MAGIC_AT: Final = 16
 _MIN_SIZE: Final = 14  # of a message: checksum, magic, attributes, two lengths
-_MAX_NESTING: Final = 8
 _PARTIAL: Final = "a partial entry: brokers cut at the requested size"
 _SIZE: Final = VARINTS["varint32"]
 
@@ -31,6 +30,9 @@ def explain_records(cursor: Cursor, path: str, depth: int = 0) -> None:
     number = 0
     while cursor.at < cursor.end:
         where = f"{path}[{number}]"
+        if cursor.frame.is_cut:
+            cursor.skip(where)
+            return
         with cursor.stop_on_error(where):
             stop = _stop(cursor, where)
             if stop is None:
@@ -85,10 +87,9 @@ def _message(cursor: Cursor, path: str, depth: int) -> None:
         cursor.add_bytes(f"{path}.value", INT32)
         return
     packed = cursor.add_bytes(f"{path}.value", INT32, describe=lambda _: "a compressed message set")
-    if packed is None or depth == _MAX_NESTING:
-        rule = "not be null" if packed is None else f"be nested at most {_MAX_NESTING} deep"
-        raise Malformed(f"a compressed message set must {rule}", at=cursor.at, path=path)
-    inner = cursor.decompress(f"{path}.value", packed, flags)
+    if packed is None:
+        raise Malformed("a compressed message set must not be null", at=cursor.at, path=path)
+    inner = cursor.decompress(f"{path}.value", packed, flags, depth)
     explain_records(inner, f"{path}.messages", depth + 1)
 
 

@@ -2,7 +2,7 @@
 
 `Batches` decodes any mix of both; `encode_message_set` and `encode_batch` encode. Read `_record`, then
 `_message_set` or `_record_batch` with `_batch_body`, then `_batches`. `_compression` bounds the size of
-decompressed data, `_checksum` is CRC-32C.
+decompressed data, `_nesting` that of compressed sets in others, `_checksum` is CRC-32C.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from cloudevents_kafka.protocol.records._batches import Batch, Batches
 from cloudevents_kafka.protocol.records._checksum import crc32c
 from cloudevents_kafka.protocol.records._compression import LIMIT, Codec, compress, decompress
 from cloudevents_kafka.protocol.records._message_set import MessageEntry, encode_message_set
+from cloudevents_kafka.protocol.records._nesting import Nesting
 from cloudevents_kafka.protocol.records._record import (
     ABORT,
     COMMIT,
@@ -31,6 +32,7 @@ __all__ = [
     "ControlRecord",
     "Headers",
     "MessageEntry",
+    "Nesting",
     "Record",
     "RecordBatch",
     "TimestampType",

@@ -21,7 +21,8 @@ from typing import Any, Final
 import msgspec
 
 from cloudevents_kafka.protocol.errors import Corrupt, Malformed, Unencodable
-from cloudevents_kafka.protocol.records._compression import LIMIT, Codec, compress, decompress
+from cloudevents_kafka.protocol.records._compression import LIMIT, Codec, compress
+from cloudevents_kafka.protocol.records._nesting import Nesting
 from cloudevents_kafka.protocol.records._record import START, Record, TimestampType, find_entries, offsets_of
 
 _HEAD: Final = struct.Struct(">qiIBB")
@@ -30,11 +31,6 @@ _SIZE: Final = struct.Struct(">i")
 _TIMESTAMP: Final = struct.Struct(">q")
 _TYPES: Final = (TimestampType.CREATE, TimestampType.LOG_APPEND)
 _AFTER_CRC: Final = START.size + _CRC.size
-_MAX_NESTING: Final = 8
-"""The largest accepted nesting of wrappers. Brokers nest once; the guide has no limit."""
-_BEST_GZIP_RATIO: Final = 1032  # deflate's best
-_NESTED: Final = 1 << 20
-_NESTED_WRAPPER: Final = 4096
 
 
 class MessageEntry(msgspec.Struct, frozen=True, gc=False):
@@ -92,31 +88,7 @@ class MessageEntry(msgspec.Struct, frozen=True, gc=False):
         """Return an iterator over the records; raise as `records`."""
         if self.codec == Codec.NONE:
             return iter((_record(self),))
-        return _unwrap(self, _Limits(self.limit, self.end - self.start), 0)
-
-
-class _Limits:
-    """The numbers of bytes that may still be decompressed from one outermost wrapper, and from those in it.
-
-    Wrappers in it hold no more than gzip makes of the outermost one in one step, and 1 MiB at least, so that
-    nesting does not multiply the work; each counts as 4 KiB more, for its own work.
-    """
-
-    def __init__(self, limit: int, packed: int) -> None:
-        self._all = limit
-        self._nested = max(_NESTED, _BEST_GZIP_RATIO * packed)
-
-    def decompress(self, data: bytes, codec: Codec, depth: int) -> bytes:
-        if depth:
-            self._nested -= _NESTED_WRAPPER
-        limit = min(self._all, self._nested) if depth else self._all
-        if limit < 0:
-            raise Malformed("the compressed message sets in a set must be few and small", path="value")
-        out = decompress(data, codec, limit=limit)
-        self._all -= len(out)
-        if depth:
-            self._nested -= len(out)
-        return out
+        return _unwrap(self, Nesting(self.limit, self.end - self.start), 0)
 
 
 def read_message(
@@ -127,18 +99,17 @@ def read_message(
     return MessageEntry(data, start, end, offset, magic, attributes, check_crc, limit)
 
 
-def _unwrap(wrapper: MessageEntry, limits: _Limits, depth: int) -> Iterator[Record]:
+def _unwrap(wrapper: MessageEntry, nesting: Nesting, depth: int) -> Iterator[Record]:
     timestamp, _, value = _fields(wrapper)
-    if depth == _MAX_NESTING or value is None:
-        rule = "not be null" if value is None else f"be nested at most {_MAX_NESTING} deep"
-        raise Malformed(f"a compressed message set must {rule}", at=wrapper.start, path="value")
+    if value is None:
+        raise Malformed("a compressed message set must not be null", at=wrapper.start, path="value")
     changes: dict[str, Any] = {}
     if wrapper.timestamp_type == TimestampType.LOG_APPEND and timestamp is not None:
         changes = {"timestamp": timestamp, "timestamp_type": TimestampType.LOG_APPEND}
-    for entry in _inner(wrapper, limits.decompress(value, wrapper.codec, depth)):
+    for entry in _inner(wrapper, nesting.decompress(value, wrapper.codec, depth)):
         # S0-M6: "we allow messages to recursively contain compressed message sets"
         plain = entry.codec == Codec.NONE
-        for record in (_record(entry),) if plain else _unwrap(entry, limits, depth + 1):
+        for record in (_record(entry),) if plain else _unwrap(entry, nesting, depth + 1):
             yield msgspec.structs.replace(record, **changes) if changes else record
 
 

@@ -22,10 +22,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from cloudevents_kafka.protocol.errors import Corrupt, Malformed, Truncated, Unencodable
-from cloudevents_kafka.protocol.records import LIMIT, Codec, compress, decompress
-
-MAX_NESTING: Final = 8
-"""The largest accepted nesting of compressed sets; producers nest once."""
+from cloudevents_kafka.protocol.records import LIMIT, Codec, Nesting, compress
 
 _LENGTH: Final = struct.Struct(">i")
 _CRC: Final = struct.Struct(">I")
@@ -158,7 +155,7 @@ def _inner(entry: Entry, limit: int) -> Iterator[Entry]:
     """Yield the messages of a compressed one; only the last has the next offset behind it."""
     before, failed = None, None
     try:
-        for message in _Decompressor(limit).messages(entry.message, MAX_NESTING):
+        for message in _messages(entry.message, Nesting(limit, len(entry.message.payload))):
             if before is not None:
                 yield Entry(before, entry.offset, entry.offset)
             before = message
@@ -172,23 +169,15 @@ def _inner(entry: Entry, limit: int) -> Iterator[Entry]:
         raise failed
 
 
-class _Decompressor:
-    """Decompresses the nested sets of one message, up to ``left`` bytes in total."""
-
-    def __init__(self, limit: int) -> None:
-        self.left = limit
-
-    def messages(self, message: Message, depth: int) -> Iterator[Message]:
-        if message.codec is Codec.NONE:
-            yield message
-            return
-        if depth == 0:
-            raise Malformed(f"compressed sets must be nested at most {MAX_NESTING} deep")
-        inner = MessageSet(decompress(message.payload, message.codec, limit=self.left))
-        self.left -= len(inner.data)
-        for entry in inner.shallow():
-            yield from self.messages(entry.message, depth - 1)
-        if inner.partial:
-            raise Malformed(
-                f"a compressed set must end with a complete message, got {len(inner.partial)} more bytes"
-            )
+def _messages(message: Message, nesting: Nesting, depth: int = 0) -> Iterator[Message]:
+    """Yield a message, or those of a compressed one, which is in ``depth`` others."""
+    if message.codec is Codec.NONE:
+        yield message
+        return
+    inner = MessageSet(nesting.decompress(message.payload, message.codec, depth))
+    for entry in inner.shallow():
+        yield from _messages(entry.message, nesting, depth + 1)
+    if inner.partial:
+        raise Malformed(
+            f"a compressed set must end with a complete message, got {len(inner.partial)} more bytes"
+        )

@@ -1,0 +1,50 @@
+"""Compressed sets in compressed sets, which the guide allows: how deep, and how much they may hold.
+
+A message of some hundred bytes may have millions of sets in it, which cost work and need not have records.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from cloudevents_kafka.protocol.errors import Malformed
+from cloudevents_kafka.protocol.records._compression import Codec, decompress
+
+_MAX_DEPTH: Final = 8
+"""The deepest accepted nesting. Producers and brokers nest once; the guide has no limit."""
+_BEST_GZIP_RATIO: Final = 1032  # deflate's best
+_LEAST: Final = 1 << 20
+_SET: Final = 4096
+
+
+class Nesting:
+    """The numbers of bytes that may still be decompressed from one outermost set, and from those in it.
+
+    The sets in it hold no more than gzip makes of the outermost one in one step, and 1 MiB at least, so that
+    nesting does not multiply the work; each counts as 4 KiB more, for its own work.
+    """
+
+    def __init__(self, limit: int, packed: int) -> None:
+        """Start with the limit of all sets, and the compressed size of the outermost one."""
+        self.left = limit
+        self._inner = max(_LEAST, _BEST_GZIP_RATIO * packed)
+
+    @property
+    def is_used_up(self) -> bool:
+        """Whether no set in another is decompressed any more."""
+        return self._inner < 0
+
+    def decompress(self, data: bytes, codec: Codec, depth: int) -> bytes:
+        """Return the data of a set that is in ``depth`` others; raise as `decompress`."""
+        if depth == 0:
+            out = decompress(data, codec, limit=self.left)
+        elif depth >= _MAX_DEPTH:
+            raise Malformed(f"compressed sets must be nested at most {_MAX_DEPTH} deep")
+        else:
+            self._inner -= _SET
+            if (limit := min(self.left, self._inner)) < 0:
+                raise Malformed("the compressed sets in a set must be few and small")
+            out = decompress(data, codec, limit=limit)
+            self._inner -= len(out)
+        self.left -= len(out)
+        return out
