@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, NamedTuple
 
 import click
@@ -23,6 +24,11 @@ _AT: Final = 6
 """The columns of a position."""
 _LEAST: Final = 40
 """The least width in columns that a tree is fitted to."""
+_SHOWN: Final = 500
+"""The first and the last fields of a frame with problems that are printed."""
+_SHOWN_PROBLEMS: Final = 20
+_SHOWN_BYTES: Final = 256
+"""The bytes of a field that are printed of a frame with problems."""
 
 
 class Frame(NamedTuple):
@@ -33,18 +39,61 @@ class Frame(NamedTuple):
     explained: explain.ExplainedFrame
 
 
-def print_frame(frame: Frame, form: Form) -> None:
-    """Print a frame on stdout."""
+@dataclass
+class Allowance:
+    """How many characters of frames with problems are still printed, and how many frames were not."""
+
+    left: int = 1 << 20
+    refused: int = 0
+
+
+def print_frame(frame: Frame, form: Form, allowance: Allowance) -> None:
+    """Print a frame on stdout; one with problems in part, and not at all once the allowance is used up."""
+    if not frame.explained.problems:
+        _print(_lines(frame, form), form)
+    elif allowance.left > 0:
+        lines = list(_lines(frame._replace(explained=_abridged(frame.explained)), form))
+        allowance.left -= sum(map(len, lines))
+        _print(lines, form)
+    else:
+        allowance.refused += 1
+
+
+def _print(lines: Iterable[str], form: Form) -> None:
     if form == "json":
-        click.echo(_frame_json(frame.explained, {"where": frame.where, **frame.capture}))
+        click.echo("\n".join(lines).encode())
+    else:
+        print_lines(lines)
+
+
+def _lines(frame: Frame, form: Form) -> Iterator[str]:
+    if form == "json":
+        yield _frame_json(frame.explained, {"where": frame.where, **frame.capture}).decode()
         return
     texts = (_time_text(value) if name == "time" else value for name, value in frame.capture.items())
     where = "  ".join([frame.where, *texts])
     if form == "table":
-        print_lines(_table(frame.explained, where))
-        return
-    width = max(_LEAST, shutil.get_terminal_size().columns)
-    print_lines(_tree(frame.explained, where, width))
+        yield from _table(frame.explained, where)
+    else:
+        yield from _tree(frame.explained, where, max(_LEAST, shutil.get_terminal_size().columns))
+
+
+def _abridged(frame: explain.ExplainedFrame) -> explain.ExplainedFrame:
+    """Return a frame with the first and last of many fields, and the first of many problems and bytes."""
+    fields, problems = frame.fields, frame.problems
+    if len(omitted := fields[_SHOWN:-_SHOWN]) > 1:
+        first, last, count = omitted[0], omitted[-1], len(omitted)
+        gap = explain.Field(first.at, last.end, "…", "omitted", count, b"", within=first.within)
+        fields = [*fields[:_SHOWN], gap, *fields[-_SHOWN:]]
+    if (more := len(problems) - _SHOWN_PROBLEMS) > 1:
+        rest = explain.Problem(problems[_SHOWN_PROBLEMS].at, "", f"{more:,} more problems")
+        problems = [*problems[:_SHOWN_PROBLEMS], rest]
+    return replace(frame, fields=[_shortened(field) for field in fields], problems=problems)
+
+
+def _shortened(field: explain.Field) -> explain.Field:
+    value = field.value[:_SHOWN_BYTES] if isinstance(field.value, bytes | str) else field.value
+    return field._replace(raw=field.raw[:_SHOWN_BYTES], value=value)
 
 
 def heading(frame: explain.ExplainedFrame) -> str:
@@ -174,6 +223,8 @@ def _line(node: _Node, widths: _Widths, width: int) -> str:
 
 # --- values ---
 
+_UNITS: Final = {"unread": "byte", "partial": "byte", "omitted": "field"}
+
 
 def _value_text(field: explain.Field) -> str:
     """Return a value on one line, cut to `_MAX_TEXT` characters."""
@@ -186,7 +237,7 @@ def _value_text(field: explain.Field) -> str:
         return f'"{_cut(escape(value))}"'
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
-    return pluralize(value, "byte") if field.type in {"unread", "partial"} else str(value)
+    return pluralize(value, _UNITS[field.type]) if field.type in _UNITS else str(value)
 
 
 def _frame_json(frame: explain.ExplainedFrame, where: dict[str, Any]) -> bytes:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import click
 
-from cloudevents_kafka.cli.commands.protocol._explained import Form, Frame, heading, print_frame
+from cloudevents_kafka.cli.commands.protocol._explained import Allowance, Form, Frame, heading, print_frame
 from cloudevents_kafka.cli.records.inputs import InputLine, read_lines
 from cloudevents_kafka.cli.terminal.errors import BAD_DATA, BadData, BadUsage
 from cloudevents_kafka.cli.terminal.parameters import FILE
@@ -68,8 +68,10 @@ def command(
     only --api.
 
     Compressed records are decompressed; their positions count from the start of the
-    decompressed bytes. Of a malformed frame, all readable fields are printed, then the
-    position and the reason of the error; the exit code is then 1.
+    decompressed bytes. Of a malformed frame, the readable fields are printed, then the
+    position and the reason of the error; the exit code is then 1. Of many fields, those in
+    the middle are left out, of long ones all but 256 bytes, and of malformed frames those
+    after the first MiB of output.
 
     \b
     cloudevents-kafka protocol decode --hex 0000000a00120000000000070000
@@ -80,6 +82,7 @@ def command(
     explain_frame = _explainer(**options)
     form: Form = "json" if as_json else "tree" if _is_tree(as_tree) else "table"
     frames = bad = 0
+    allowance = Allowance()
     with Interrupts() as interrupts:
         lines: Iterable[InputLine] = (
             [InputLine("--hex", digits.encode())]
@@ -89,11 +92,14 @@ def command(
         for frame in _frames(lines, explain_frame):
             frames += 1
             if isinstance(frame, Frame):
-                print_frame(frame, form)
+                print_frame(frame, form, allowance)
             bad += _report_problems(frame, quiet=bad >= _MAX_MESSAGES)
     if bad > _MAX_MESSAGES:
         more = pluralize(bad - _MAX_MESSAGES, "more line is", "more lines are")
         click.echo(f"cloudevents-kafka: {more} bad; only the first {_MAX_MESSAGES} are shown here", err=True)
+    if allowance.refused:
+        more = pluralize(allowance.refused, "bad frame is", "bad frames are")
+        click.echo(f"cloudevents-kafka: {more} left out of the output, after 1 MiB of others", err=True)
     if not frames:
         raise BadUsage(
             "a frame is missing: pass digits or a capture in FILE or on stdin, or digits with --hex"

@@ -19,6 +19,7 @@ from cloudevents_kafka.protocol.client import CapturedFrame, stream_trace
 from cloudevents_kafka.protocol.explain import explain_request
 from cloudevents_kafka.protocol.messages.connection import ApiVersionsRequest
 from cloudevents_kafka.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from cloudevents_kafka.protocol.messages.topics import MetadataRequest, MetadataRequestTopic
 from cloudevents_kafka.protocol.records import Codec, Record, encode_batch
 
 VECTORS = Path(__file__).parents[3] / "protocol" / "vectors"
@@ -327,6 +328,55 @@ def test_garbage_is_counted(run):
     *messages, last = result.stderr.splitlines()
     assert len(messages) == 20
     assert last == "cloudevents-kafka: 4,980 more lines are bad; only the first 20 are shown here"
+
+
+FORMS = [["--table"], ["--tree"], ["--json"]]
+
+
+@pytest.mark.parametrize("form", FORMS, ids=str)
+def test_bad_frames_are_counted(run, form):
+    """Of bad frames the first MiB is printed in each form; good frames between them are all printed."""
+    bad, count = "0000000a00120000000000070001", 6000
+    given = "\n".join([ASK, *[bad] * (count // 2), ASK, *[bad] * (count // 2), ASK])
+    result = run("protocol", "decode", *form, stdin=given)
+    assert result.exit_code == 1
+    assert len(result.stdout) < 1_100_000
+    printed = result.stdout.count("ApiVersions") - 6
+    places = [f"stdin:{line}" for line in (1, count // 2 + 2, count + 3)]
+    assert all(f'"{place}"' in result.stdout or f"{place}  " in result.stdout for place in places)
+    *_, more, left_out = result.stderr.splitlines()
+    assert more.endswith("5,980 more lines are bad; only the first 20 are shown here")
+    found = re.fullmatch(
+        r"cloudevents-kafka: ([0-9,]+) bad frames are left out of the output, after 1 MiB of others", left_out
+    )
+    assert 0 < int(found[1].replace(",", "")) < count
+    assert printed > 0
+
+
+@pytest.mark.parametrize("form", FORMS, ids=str)
+@pytest.mark.parametrize("garbage", [b"\xfe" * 2_000_000, bytes(2_000_000)], ids=["ones", "zeros"])
+def test_a_large_bad_frame_is_abridged(run, form, garbage):
+    """A long field of a bad frame is cut; its position and end say how long it is."""
+    result = run("protocol", "decode", *form, stdin=garbage.hex())
+    assert result.exit_code == 1
+    assert len(result.stdout) < 20_000
+
+
+@pytest.mark.parametrize("form", FORMS, ids=str)
+def test_a_bad_frame_of_many_fields_is_abridged(run, form):
+    """Of a bad frame the first and last 500 fields are printed, and the number of the others."""
+    good = frames.encode_request(MetadataRequest(topics=[MetadataRequestTopic(name="t")] * 5000), 0)
+    result = run("protocol", "decode", *form, stdin=good.hex())
+    assert result.stdout.count("name") == 5000
+    result = run("protocol", "decode", *form, stdin=good[:-1].hex())
+    assert 900 < result.stdout.count("name") < 1010
+    assert "topics[1]" in result.stdout
+    assert "topics[4999]" in result.stdout
+    if form == ["--json"]:
+        [omitted] = [field for field in lines(result.stdout)[0]["fields"] if field["type"] == "omitted"]
+        assert (omitted["value"], omitted["hex"]) == (4006, "")
+    else:
+        assert re.search("omitted +4,006 fields", result.stdout)
 
 
 def test_seconds_of_a_capture_are_exact(run):
