@@ -85,7 +85,7 @@ class Idempotence:
                 raise Unsupported(f"{broker.address}: idempotent producing needs a broker of 0.11")
             return NO_PRODUCER_ID
         request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
-        response: InitProducerIdResponse = broker.request(request, deadline)
+        response: InitProducerIdResponse = self._cluster.ask(lambda _: request, deadline)
         if response.error_code:
             raise BrokerError(response.error_code, "a producer id")
         return ProducerId(response.producer_id, response.producer_epoch)

@@ -1,22 +1,34 @@
 """`Cluster`: the brokers, topics and leaders that a client has learned, one connection to each broker.
 
 Metadata is requested once, and kept until a connection fails or a broker answers that it is stale
-(guide, "Partitioning and bootstrapping"); nothing is polled. Any bootstrap address may be dead.
+(guide, "Partitioning and bootstrapping"); nothing is polled. Any bootstrap address may be dead, and any
+broker silent: what each broker can answer is soon asked of another one, too.
 """
 
 from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Callable, Sequence
-from typing import Final, TypeVar
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, Final, TypeVar
 
 from cloudevents_kafka.protocol.client._broker import connect
 from cloudevents_kafka.protocol.client._connection import Connection
 from cloudevents_kafka.protocol.client._opening import Opening
-from cloudevents_kafka.protocol.client._retry import FIRST_PAUSE, MAX_PAUSE, Deadline, is_retriable
+from cloudevents_kafka.protocol.client._retry import (
+    FIRST_PAUSE,
+    MAX_PAUSE,
+    MAX_SECONDS,
+    Deadline,
+    is_retriable,
+)
 from cloudevents_kafka.protocol.client._settings import ConnectionSettings
-from cloudevents_kafka.protocol.client._socket import Address, AuthenticationFailed
+from cloudevents_kafka.protocol.client._socket import (
+    Address,
+    AuthenticationFailed,
+    no_response,
+    wait_readable,
+)
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import (
     BrokerError,
@@ -27,11 +39,14 @@ from cloudevents_kafka.protocol.errors import (
     ProtocolError,
 )
 from cloudevents_kafka.protocol.messages import topics as messages
+from cloudevents_kafka.protocol.schema import Structure
 
 _Result = TypeVar("_Result")
 
 
 _CONNECTED_SOON: Final = 0.05  # seconds: most brokers are connected by then
+_PATIENCE: Final = 0.5  # seconds for a response, before another broker is asked, which may be sooner
+_CONNECT_PATIENCE: Final = 2.0  # seconds for a connection; to a 0.9 it takes 0.5 at least
 
 
 class Cluster:
@@ -78,32 +93,64 @@ class Cluster:
             raise Disconnected(f"the cluster has no broker with the id {node_id}")
         return address
 
-    def any_broker(self, deadline: Deadline) -> Connection:
-        """Return an open connection, or one to the first broker that can be reached."""
+    def any_broker(self, deadline: Deadline, without: Collection[Address] = ()) -> Connection:
+        """Return an open connection, or one to the first broker that can be reached; not to ``without``."""
         self._check_open()
-        connected = [broker for broker in self._connections.values() if not broker.closed]
+        connected = [one for one in self._connections.values() if not one.closed]
         # One that has stopped to answer is not noticed before it is asked: ask the one that answered last.
         connected.sort(key=lambda broker: -broker.answered_at)
-        if (broker := next((one for one in connected if not one.silence()), None)) is not None:
-            return broker
-        failures: list[str] = []
+        for broker in connected:
+            if broker.address not in without and not broker.silence():
+                return broker
         others = list(self._addresses.values())
         random.shuffle(others)  # so that clients spread over the brokers
-        addresses = list(dict.fromkeys((*self._bootstrap, *others)))
+        addresses = [one for one in dict.fromkeys((*self._bootstrap, *others)) if one not in without]
         # Last those that do not answer now.
         addresses.sort(key=lambda one: one in self._connections or one in self._opening)
-        for number, address in enumerate(addresses):
-            remaining = deadline.remaining()
-            # S0-N7: an address may be dead, and swallow packets: leave time for the others.
-            share = None if remaining is None else remaining / (len(addresses) - number)
-            try:
-                return self._connect(address, Deadline(share))
-            except AuthenticationFailed:
-                raise  # the other brokers would refuse too, and might lock the user out
-            except (ClientError, Malformed) as error:
-                failures.append(str(error))
+        return self._first_reached(addresses, deadline)
+
+    def _first_reached(self, addresses: list[Address], deadline: Deadline) -> Connection:
+        """Return a connection to one of the addresses; turn by turn, each has more time."""
+        failures: dict[Address, str] = {}
+        patience = _CONNECT_PATIENCE
+        while addresses:
+            silent = []
+            for number, address in enumerate(addresses):
+                # S0-N7: an address may be dead, and swallow packets: leave time for the others.
+                others, remaining = len(addresses) - 1, deadline.remaining()
+                share = remaining and remaining / (len(addresses) - number)
+                limit = Deadline(Deadline(share).at_most(patience) if others else share)
+                try:
+                    return self._connect(address, limit)
+                except AuthenticationFailed:
+                    raise  # the other brokers would refuse too, and might lock the user out
+                except (ClientError, Malformed) as error:
+                    failures[address] = str(error)
+                    if isinstance(error, DeadlineExceeded) and not deadline.expired():
+                        silent.append(address)
+            addresses, patience = silent, 2 * patience
         kind = DeadlineExceeded if deadline.expired() else Disconnected
-        raise kind(f"no broker can be reached: {'; '.join(failures) or 'the address list is empty'}")
+        texts = "; ".join(failures.values()) or "the address list is empty"
+        raise kind(f"no broker can be reached: {texts}")
+
+    def ask(self, question: Callable[[Connection], Structure], deadline: Deadline) -> Any:
+        """Return the response of any broker to a request; one that is silent is not waited for alone."""
+        asked: dict[Connection, int] = {}
+        while True:
+            limit = Deadline(deadline.at_most(_CONNECT_PATIENCE)) if asked else deadline
+            try:
+                broker = self.any_broker(limit, [one.address for one in asked])
+                asked[broker] = broker.send(question(broker), deadline)
+            except (Disconnected, DeadlineExceeded):
+                if not asked:
+                    raise
+            if (answer := _first_answer(asked, Deadline(deadline.at_most(_PATIENCE)))) is not None:
+                return answer
+            if deadline.expired():
+                for broker in asked:
+                    broker.close()
+                silent = ", ".join(str(broker.address) for broker in asked)
+                raise DeadlineExceeded(no_response(silent, deadline))
 
     def _connect(self, address: Address, deadline: Deadline) -> Connection:
         self._check_open()
@@ -114,12 +161,15 @@ class Cluster:
 
     def fetch_metadata(self, topics: Sequence[str] | None, deadline: Deadline) -> messages.MetadataResponse:
         """Request the metadata of topics (None: all) from any broker, keep it and return it."""
-        broker = self.any_broker(deadline)
         named = None if topics is None else [messages.MetadataRequestTopic(name=name) for name in topics]
-        if named is None and broker.version(messages.MetadataRequest) == 0:
-            named = []  # S0-A1: "If empty the request will yield metadata for all topics"
-        request = messages.MetadataRequest(topics=named)
-        response: messages.MetadataResponse = broker.request(request, deadline)
+
+        def question(broker: Connection) -> messages.MetadataRequest:
+            if named is None and broker.version(messages.MetadataRequest) == 0:
+                # S0-A1: "If empty the request will yield metadata for all topics"
+                return messages.MetadataRequest(topics=[])
+            return messages.MetadataRequest(topics=named)
+
+        response: messages.MetadataResponse = self.ask(question, deadline)
         if response.brokers:  # 0.8.2 lists no broker while it creates a topic
             self._addresses = {b.node_id: Address(b.host, b.port) for b in response.brokers}
         self._topics |= {t.name: t for t in response.topics if t.name is not None}
@@ -225,6 +275,32 @@ class Cluster:
             opening.close()
         self._connections.clear()
         self._opening.clear()
+
+
+def _first_answer(asked: dict[Connection, int], deadline: Deadline) -> Any:
+    """Return the first response to requests, None if none arrives in time; forget the others.
+
+    Removes a connection that fails, and raises its error if it is the last one.
+    """
+    while True:
+        ready = [one for one in asked if one.readable()] or wait_readable(
+            asked, deadline.at_most(MAX_SECONDS)
+        )
+        for broker in ready:
+            try:
+                answer = broker.receive(asked[broker], Deadline(0))
+            except DeadlineExceeded:
+                continue  # only a part of it has arrived
+            except ProtocolError:
+                del asked[broker]
+                if not asked:
+                    raise
+                continue
+            for other in asked.keys() - {broker}:
+                other.forget(asked[other])
+            return answer
+        if deadline.expired():
+            return None
 
 
 def _range(topic: messages.MetadataResponseTopic) -> str:

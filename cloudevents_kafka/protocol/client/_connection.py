@@ -58,6 +58,7 @@ class Connection(FrameSocket):
         self._settings: Final = settings
         self._pending: Final[deque[_PendingResponse]] = deque()
         self._responses: Final[dict[int, Structure]] = {}
+        self._forgotten: Final[set[int]] = set()
         self._last_id = 0
 
     def version(self, request: type[Structure]) -> int:
@@ -140,7 +141,15 @@ class Connection(FrameSocket):
         except ProtocolError:
             self.close()
             raise
-        self._responses[correlation_id] = message
+        if correlation_id in self._forgotten:
+            self._forgotten.remove(correlation_id)
+        else:
+            self._responses[correlation_id] = message
+
+    def forget(self, correlation_id: int) -> None:
+        """Drop the response to a request, now or when it arrives."""
+        if self._responses.pop(correlation_id, None) is None:
+            self._forgotten.add(correlation_id)
 
     def readable(self, seconds: float = 0) -> bool:
         return bool(self._responses) or super().readable(seconds)
@@ -154,6 +163,7 @@ class Connection(FrameSocket):
         super().close()
         self._pending.clear()
         self._responses.clear()
+        self._forgotten.clear()
 
     def disconnect_hint(self) -> str:
         """Return why a broker may have closed the connection instead of answering."""

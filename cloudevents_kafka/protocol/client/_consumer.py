@@ -25,7 +25,7 @@ from cloudevents_kafka.protocol.client._message import (
     TopicPartition,
     key_of,
 )
-from cloudevents_kafka.protocol.client._offsets import GroupOffsets, offset_at, resolve_offsets
+from cloudevents_kafka.protocol.client._offsets import GroupOffsets, offset_at, starts_of
 from cloudevents_kafka.protocol.client._retry import Deadline, is_retriable
 from cloudevents_kafka.protocol.client._settings import ConsumerSettings
 from cloudevents_kafka.protocol.errors import BrokerError, ClientError, ProtocolError
@@ -82,10 +82,13 @@ class Consumer:
         self._start_reading({})
 
     def assign(self, partitions: Iterable[HasOffset]) -> None:
-        """Read exactly these partitions, each from its offset, also `EARLIEST`, `LATEST` or `STORED`."""
+        """Read exactly these partitions, each from its offset, also `EARLIEST`, `LATEST` or `STORED`.
+
+        A leader that does not answer delays only its own partitions. `ProtocolError` if no offset is found.
+        """
         self._check_open()
         offsets = {key_of(part): part.offset for part in partitions}
-        self._start_reading(self._resolve(offsets))
+        self._start_reading(self._starts_of(offsets))
 
     def unassign(self) -> None:
         """Stop reading."""
@@ -100,7 +103,9 @@ class Consumer:
         key = key_of(partition)
         if key not in self._buffer.positions:
             raise ClientError("{}[{}] must be assigned before a seek".format(*key))
-        start = self._resolve({key: partition.offset})[key]
+        start = self._starts_of({key: partition.offset})[key]
+        if start < 0:
+            start = offset_at(self._cluster, key, start, self._request_deadline()) or 0
         self._buffer.seek(key, start)
         self._fetcher.seek(key, start)
 
@@ -191,9 +196,10 @@ class Consumer:
         return [TopicPartition(*key, committed.get(key, UNKNOWN)) for key in keys]
 
     def position(self, partitions: Iterable[HasOffset]) -> list[TopicPartition]:
-        """Return the offsets after the last returned records."""
+        """Return the offsets after the last returned records; `UNKNOWN` until the first one is known."""
         keys = [key_of(part) for part in partitions]
-        return [TopicPartition(*key, self._buffer.positions.get(key, UNKNOWN)) for key in keys]
+        found = {key: at for key, at in self._buffer.positions.items() if at >= 0}
+        return [TopicPartition(*key, found.get(key, UNKNOWN)) for key in keys]
 
     def fetch_position(self, partition: HasOffset) -> int:
         """Return the next offset to fetch, which may be after control records and gaps."""
@@ -252,7 +258,7 @@ class Consumer:
             member.rejoin()
         elif member.state == "stable" and not self._is_current(member):
             generation = member.offsets.generation
-            self._start_reading(self._resolve(dict.fromkeys(member.assignment, STORED)))
+            self._start_reading(self._starts_of(dict.fromkeys(member.assignment, STORED)))
             self._generation = generation  # not before, so that a failure is repeated
             if self._on_assign is not None:
                 self._on_assign(self, self.assignment())
@@ -269,12 +275,11 @@ class Consumer:
         self._start_reading({})
 
     def _start_reading(self, offsets: Offsets) -> None:
-        self._buffer.assign(offsets)
-        self._fetcher.assign(offsets)
+        self._buffer.assign(self._fetcher.assign(offsets, self._request_deadline()))
 
-    def _resolve(self, offsets: Offsets) -> Offsets:
+    def _starts_of(self, offsets: Offsets) -> Offsets:
         group = None if self._group is None else self._group_offsets()
-        return resolve_offsets(self._cluster, offsets, group, self._settings.reset, self._request_deadline())
+        return starts_of(offsets, group, self._settings.reset, self._request_deadline())
 
     def _group_offsets(self) -> GroupOffsets:
         if self._member is not None:

@@ -1,23 +1,30 @@
 """`Cursor`: the fetched bytes of a partition, whose records are decoded in slices, as they are taken.
 
-A batch of some kilobytes may expand to millions of records: only a slice of them exists at once, next to
-the decompressed bytes of one batch.
+A batch of some kilobytes may expand to millions of records, and a response may have thousands of such
+batches: only a slice of the records exists at once, next to the decompressed bytes of one batch, and a slice
+ends in time, so that `Consumer.poll` returns.
 """
 
 from __future__ import annotations
 
+import time
 from collections import deque
-from collections.abc import Iterator, Sequence
-from itertools import chain, islice
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Final
 
 from cloudevents_kafka.protocol.client._message import Message, PartitionId
 from cloudevents_kafka.protocol.client._settings import ConsumerSettings
 from cloudevents_kafka.protocol.errors import ProtocolError
 from cloudevents_kafka.protocol.messages.fetch import AbortedTransaction, PartitionData
-from cloudevents_kafka.protocol.records import ABORT, Batch, Batches, Record, RecordBatch
+from cloudevents_kafka.protocol.records import ABORT, Batches, Record, RecordBatch
 
-_SLICE: Final = 500  # records
+_SLICE: Final = 2500
+"""The most records and headers of a slice: 500 records with 4 headers."""
+_SLICE_SECONDS: Final = 0.1
+"""The time after which a slice begins no other batch: one may take long, and have no records to return."""
+_BOUNDARY: Final = (None,)
+"""What is decoded between two batches."""
 
 
 class Cursor:
@@ -37,7 +44,7 @@ class Cursor:
             part.records or b"", check_crc=settings.check_crc, limit=settings.max_unpacked_bytes
         )
         self._aborted: Final = part.aborted_transactions or ()
-        self._records: Iterator[Record] | None = None
+        self._records: Iterator[Record | None] | None = None
         self._error: ProtocolError | None = None
         last = self._batches.last_offset
         self.end: Final = offset if last is None else max(offset, last + 1)
@@ -52,30 +59,58 @@ class Cursor:
             raise self._error
         if self._records is None:
             self._records = chain.from_iterable(_visible_batches(self._batches, self._aborted))
-        records: list[Record] = []
+        messages: list[Message] = []
         try:
-            records.extend(islice(self._records, _SLICE))
-            self.done = len(records) < _SLICE
+            self.done = self._take(self._records, messages)
         except ProtocolError as error:
-            if not records:
+            if not messages:
                 raise
-            self._error = error
-        (topic, number), start = self.key, self.position
-        messages = [Message(r, topic, number, r.offset) for r in records if r.offset >= start]
+            self._error = without_frames(error)
+        except BaseException:  # KeyboardInterrupt, which has ended the iterator
+            self.release()
+            raise
         if messages:
             self.position = messages[-1].record_offset + 1
         return messages
+
+    def _take(self, records: Iterator[Record | None], messages: list[Message]) -> bool:
+        """Append the records of a slice; return whether it is the last one."""
+        (topic, number), start = self.key, self.position
+        room, end = _SLICE, time.monotonic() + _SLICE_SECONDS
+        for record in records:
+            if record is None:
+                if time.monotonic() > end:
+                    return False
+                continue
+            if (offset := record.offset) >= start:
+                messages.append(Message(record, topic, number, offset))
+            room -= 1 + len(record.headers)
+            if room <= 0:
+                return False
+        return True
 
     def release(self) -> None:
         """Free what is decompressed; the next slice decodes it again."""
         self._records = self._error = None
 
 
-def _visible_batches(batches: Batches, transactions: Sequence[AbortedTransaction]) -> Iterator[Batch]:
+def without_frames(error: ProtocolError) -> ProtocolError:
+    """Return an error without the stack frames of it and its causes, which have decompressed data."""
+    one: BaseException | None = error
+    while one is not None:
+        one.__traceback__ = None
+        one = one.__cause__ or one.__context__
+    return error
+
+
+def _visible_batches(
+    batches: Batches, transactions: Sequence[AbortedTransaction]
+) -> Iterator[Iterable[Record | None]]:
     """Yield the batches except control batches and those of aborted transactions (KIP-98)."""
     aborted = deque(sorted(transactions, key=lambda one: one.first_offset))
     producers: set[int] = set()
     for batch in batches:
+        yield _BOUNDARY
         if not isinstance(batch, RecordBatch):
             yield batch
             continue

@@ -1,4 +1,4 @@
-"""`Fetcher`: one long poll at each leader."""
+"""`Fetcher`: one long poll at each leader, after a request for the first offsets that are not known."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Final, NamedTuple
 
 from cloudevents_kafka.protocol.client._cluster import Cluster
 from cloudevents_kafka.protocol.client._connection import Connection
-from cloudevents_kafka.protocol.client._cursor import Cursor
-from cloudevents_kafka.protocol.client._message import UNKNOWN, Offsets, PartitionId
-from cloudevents_kafka.protocol.client._offsets import resolve_offsets
+from cloudevents_kafka.protocol.client._cursor import Cursor, without_frames
+from cloudevents_kafka.protocol.client._message import EARLIEST, LATEST, Offsets, PartitionId
+from cloudevents_kafka.protocol.client._offsets import found_offsets, offsets_request
 from cloudevents_kafka.protocol.client._retry import Deadline, is_retriable
 from cloudevents_kafka.protocol.client._settings import ConsumerSettings
 from cloudevents_kafka.protocol.client._socket import wait_readable
@@ -24,24 +24,30 @@ from cloudevents_kafka.protocol.messages.fetch import (
     FetchTopic,
     PartitionData,
 )
+from cloudevents_kafka.protocol.messages.offsets import ListOffsetsRequest, ListOffsetsResponse
 
 _BACKOFF: Final = 0.1  # seconds, before a partition that failed is fetched again
+_PATIENCE: Final = 2.0  # seconds for first offsets, after which the other partitions are read
 
 
 class _Partition:
-    """An assigned partition: the next offset, the bytes to fetch, and why it is not fetched now."""
+    """An assigned partition: the next offset, the bytes to fetch, and why it is not fetched now.
+
+    The offset is `EARLIEST` or `LATEST` until the leader says which one that is.
+    """
 
     def __init__(self, position: int, size: int) -> None:
         self.position = position
         self.size = size
         self.backoff = Deadline(0)
         self.error: ProtocolError | None = None
+        self.last_error: ProtocolError | None = None  # one that is retried
 
     def fail(self, key: PartitionId, error: ProtocolError) -> None:
         """Keep the error of records that cannot be read."""
         where = "{}[{}]@{}".format(*key, self.position)
         self.error = Malformed(f"{error}; to read on after it, seek", path=where)
-        self.error.__cause__ = error
+        self.error.__cause__ = without_frames(error)  # many partitions may keep an error
 
 
 class _InFlight(NamedTuple):
@@ -62,11 +68,38 @@ class Fetcher:
         self._partitions: dict[PartitionId, _Partition] = {}
         self._in_flight: dict[int, _InFlight] = {}
 
-    def assign(self, offsets: Offsets) -> None:
-        """Read exactly these partitions, each from its offset on."""
-        self._partitions.clear()
-        for key, offset in offsets.items():
-            self.seek(key, offset)
+    def assign(self, offsets: Offsets, deadline: Deadline) -> Offsets:
+        """Read exactly these partitions, each from its offset, `EARLIEST` or `LATEST` on; return the offsets.
+
+        A leader that does not answer soon is left for `fetch`, and delays only its own partitions; their
+        offsets are returned as they are. Raises the error of a partition, and `DeadlineExceeded` if no offset
+        is found; then the partitions are read that were read before.
+        """
+        before, self._partitions = self._partitions, {}
+        try:
+            for key, offset in offsets.items():
+                self.seek(key, offset)
+            self._find_starts(deadline)
+        except BaseException:
+            self._partitions = before
+            raise
+        return {key: self.position(key) for key in offsets}
+
+    def _find_starts(self, deadline: Deadline) -> None:
+        patience = Deadline(_PATIENCE)
+        while unknown := {key: one for key, one in self._partitions.items() if one.position < 0}:
+            for key, one in unknown.items():
+                if one.error is not None:
+                    raise one.error
+                if deadline.expired():
+                    last = f"; the last error: {one.last_error}" if one.last_error else ""
+                    text = "offsets of {}[{}]: not done within {} s{}".format(*key, deadline.seconds, last)
+                    raise DeadlineExceeded(text) from one.last_error
+            if patience.expired() and len(unknown) < len(self._partitions):
+                return
+            self.send_requests(self._partitions.keys() - unknown.keys())
+            for leader in self._readable_leaders(Deadline(deadline.at_most(_BACKOFF))):
+                self._receive(leader)
 
     def seek(self, key: PartitionId, offset: int) -> None:
         """Read a partition from an offset on."""
@@ -112,7 +145,7 @@ class Fetcher:
                 self._handle_error(key, error)
         for leader, led in by_leader.items():
             if leader not in self._in_flight:
-                self._send(leader, led)
+                self._send(leader, {key: one for key, one in led.items() if one.position < 0} or led)
 
     def _send(self, leader: int, partitions: dict[PartitionId, _Partition]) -> None:
         deadline = Deadline(self._settings.request_timeout + self._settings.max_wait)
@@ -125,7 +158,9 @@ class Fetcher:
             for key in partitions:
                 self._handle_error(key, error)
 
-    def _request(self, partitions: dict[PartitionId, _Partition]) -> FetchRequest:
+    def _request(self, partitions: dict[PartitionId, _Partition]) -> FetchRequest | ListOffsetsRequest:
+        if starts := {key: one.position for key, one in partitions.items() if one.position < 0}:
+            return offsets_request(starts)
         settings = self._settings
         topics: dict[str, list[FetchPartition]] = defaultdict(list)
         for (topic, number), partition in partitions.items():
@@ -169,8 +204,12 @@ class Fetcher:
         request = self._in_flight[leader]
         connection, arrived = request.broker, request.broker.arrived
         try:
-            response: FetchResponse = connection.receive(request.correlation_id, Deadline(0))
+            response: FetchResponse | ListOffsetsResponse
+            response = connection.receive(request.correlation_id, Deadline(0))
             del self._in_flight[leader]
+            if isinstance(response, ListOffsetsResponse):
+                self._set_starts(request, response)
+                return []
             if response.error_code:
                 raise BrokerError(response.error_code, f"{connection.address}: Fetch")
         except ProtocolError as error:
@@ -194,6 +233,17 @@ class Fetcher:
                 if partition is not None and partition is request.partitions.get(key):
                     cursors.append(self._open(key, partition, part))
         return [cursor for cursor in cursors if cursor is not None]
+
+    def _set_starts(self, request: _InFlight, response: ListOffsetsResponse) -> None:
+        rows = dict(found_offsets(response))
+        for key, partition in request.partitions.items():
+            if self._partitions.get(key) is not partition:  # it is another one after a seek
+                continue
+            code = rows[key].error_code if key in rows else ErrorCode.UNKNOWN_SERVER_ERROR
+            if code:
+                self._handle_error(key, BrokerError(code, "{}[{}]".format(*key)))
+            else:
+                partition.position = max(rows[key].offset, 0)
 
     def _open(self, key: PartitionId, partition: _Partition, part: PartitionData) -> Cursor | None:
         """Return the records of a partition, None without any, and advance its position."""
@@ -228,18 +278,14 @@ class Fetcher:
         if is_retriable(error, unknown_errors=True):
             self._cluster.invalidate()
             partition.backoff = Deadline(_BACKOFF)
+            partition.last_error = error
         elif isinstance(error, BrokerError) and error.code == ErrorCode.OFFSET_OUT_OF_RANGE:
-            self._reset(key, partition, error)
+            self._reset(partition, error)
         else:
             partition.error = error
 
-    def _reset(self, key: PartitionId, partition: _Partition, error: BrokerError) -> None:
+    def _reset(self, partition: _Partition, error: BrokerError) -> None:
         if self._settings.reset == "error":
             partition.error = error
-            return
-        deadline = Deadline(self._settings.request_timeout)
-        try:
-            offsets = resolve_offsets(self._cluster, {key: UNKNOWN}, None, self._settings.reset, deadline)
-            partition.position = offsets[key]
-        except ProtocolError as failed:
-            partition.error = failed
+        else:
+            partition.position = EARLIEST if self._settings.reset == "earliest" else LATEST

@@ -34,37 +34,51 @@ def offset_at(
     None if all records are older. Brokers before 0.10.1 have timestamps of segments only: the
     offset is the beginning of the newest segment from before that time.
     """
-    topic, partition = topic_partition
-    subject = f"{topic}[{partition}]"
+    subject = "{}[{}]".format(*topic_partition)
 
     def attempt() -> int | None:
-        broker = cluster.broker(cluster.leader(topic, partition, deadline), deadline)
-        wanted = messages.ListOffsetsPartition(partition_index=partition, timestamp=timestamp)
-        request = messages.ListOffsetsRequest(
-            replica_id=-1, topics=[messages.ListOffsetsTopic(name=topic, partitions=[wanted])]
-        )
-        response: messages.ListOffsetsResponse = broker.request(request, deadline)
-        for row in (p for t in response.topics if t.name == topic for p in t.partitions):
-            if row.partition_index == partition:
+        broker = cluster.broker(cluster.leader(*topic_partition, deadline), deadline)
+        response = broker.request(offsets_request({topic_partition: timestamp}), deadline)
+        for key, row in found_offsets(response):
+            if key == topic_partition:
                 if row.error_code:
                     raise BrokerError(row.error_code, subject)
-                old = row.old_style_offsets
-                return old[0] if old else (row.offset if row.offset >= 0 else None)
+                return row.offset if row.offset >= 0 else None
         raise BrokerError(ErrorCode.UNKNOWN_SERVER_ERROR, subject, "the response omits it")
 
     return cluster.retry(f"offsets of {subject}", attempt, deadline, unknown_errors=True)
 
 
-def resolve_offsets(
-    cluster: Cluster, offsets: Offsets, group: GroupOffsets | None, reset: OffsetReset, deadline: Deadline
+def offsets_request(times: Mapping[PartitionId, int]) -> messages.ListOffsetsRequest:
+    """Return the request for the first offsets at or after timestamps in ms, or `LATEST` or `EARLIEST`."""
+    rows = (
+        (topic, messages.ListOffsetsPartition(partition_index=partition, timestamp=time))
+        for (topic, partition), time in times.items()
+    )
+    topics = [
+        messages.ListOffsetsTopic(name=name, partitions=parts) for name, parts in by_topic(rows).items()
+    ]
+    return messages.ListOffsetsRequest(replica_id=-1, topics=topics)
+
+
+def found_offsets(
+    response: messages.ListOffsetsResponse,
+) -> Iterator[tuple[PartitionId, messages.ListOffsetsPartitionResponse]]:
+    """Yield each partition of a response, with the offset that brokers before 0.10.1 list in place of one."""
+    for topic in response.topics:
+        for row in topic.partitions:
+            if row.old_style_offsets:
+                row.offset = row.old_style_offsets[0]
+            yield (topic.name, row.partition_index), row
+
+
+def starts_of(
+    offsets: Offsets, group: GroupOffsets | None, reset: OffsetReset, deadline: Deadline
 ) -> Offsets:
-    """Return the offsets, with numbers for `STORED`, `UNKNOWN`, `EARLIEST` and `LATEST`."""
+    """Return the offsets, with numbers, `EARLIEST` or `LATEST` for `STORED` and `UNKNOWN`."""
     stored = [key for key, offset in offsets.items() if offset in {STORED, UNKNOWN}]
-    resolved = offsets | (group.committed(stored, deadline) if stored and group is not None else {})
-    for key, offset in resolved.items():
-        if offset < 0:
-            resolved[key] = offset_at(cluster, key, _reset_to(key, offset, reset), deadline) or 0
-    return resolved
+    found = offsets | (group.committed(stored, deadline) if stored and group is not None else {})
+    return {key: _reset_to(key, offset, reset) if offset < 0 else offset for key, offset in found.items()}
 
 
 def _reset_to(key: PartitionId, offset: int, reset: OffsetReset) -> int:
@@ -162,7 +176,7 @@ class GroupOffsets:
     def _find(self, deadline: Deadline) -> Connection:
         # S0-A20: a consumer must "issue its offset commit and fetch requests to this specific broker"
         request = FindCoordinatorRequest(key=self._group, key_type=0)
-        response: FindCoordinatorResponse = self._cluster.any_broker(deadline).request(request, deadline)
+        response: FindCoordinatorResponse = self._cluster.ask(lambda _: request, deadline)
         self._check(response.error_code, message=response.error_message)
         return self._cluster.broker(response.node_id, deadline)
 

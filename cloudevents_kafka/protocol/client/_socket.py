@@ -134,10 +134,7 @@ class FrameSocket:
                 self._socket.settimeout(None if remaining is None else max(remaining, _MIN_TIMEOUT))
                 chunk = self._socket.recv(min(_CHUNK, size - len(self._received)))
             except TimeoutError as error:
-                raise DeadlineExceeded(
-                    f"{self.address}: no response within {deadline.seconds} s; "
-                    "the broker may have processed the request"
-                ) from error
+                raise DeadlineExceeded(no_response(str(self.address), deadline)) from error
             except OSError as error:
                 self.close()
                 raise Disconnected(f"{self.address}: {error}") from error
@@ -147,6 +144,11 @@ class FrameSocket:
                 raise Disconnected(f"{self.address}: the broker closed the connection{hint}")
             self._received += chunk
             self.arrived += len(chunk)
+
+
+def no_response(who: str, deadline: Deadline) -> str:
+    """Return the text of the error for a response that does not arrive in time."""
+    return f"{who}: no response within {deadline.seconds} s; the broker may have processed the request"
 
 
 def _connect(address: Address, deadline: Deadline, tls: ssl.SSLContext | None) -> socket.socket:

@@ -7,6 +7,7 @@ import threading
 import time
 
 import pytest
+from wire import eventually
 
 from cloudevents_kafka.protocol.client._cluster import Cluster
 from cloudevents_kafka.protocol.client._retry import Deadline
@@ -14,6 +15,7 @@ from cloudevents_kafka.protocol.client._settings import ConnectionSettings
 from cloudevents_kafka.protocol.client._socket import Address
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import BrokerError, ClientError, DeadlineExceeded, Disconnected
+from cloudevents_kafka.protocol.messages.topics import MetadataRequest
 from cloudevents_kafka.testing.wire_broker import faults
 
 METADATA, LIST_OFFSETS = 3, 2
@@ -190,6 +192,62 @@ def test_metadata_is_asked_of_a_broker_that_answers(start, make):
     for _ in range(3):
         assert cluster.fetch_metadata([], Deadline(5)).brokers
     assert not [call for call in broker.calls(METADATA)[-3:] if call.node.id == silent.id]
+
+
+def test_a_broker_that_falls_silent_delays_metadata_shortly(start, make):
+    """What is asked of a broker that says nothing is soon asked of another one."""
+    broker = start(brokers=2)
+    cluster = make(broker)
+    cluster.fetch_metadata([], Deadline(5))
+    first = cluster.any_broker(Deadline(5))
+    silent = next(node for node in broker.nodes if node.port == first.address.port)
+    broker.faults.add(faults.no_response(), api=METADATA, when=lambda call: call.node.id == silent.id)
+    began = time.monotonic()
+    assert len(cluster.fetch_metadata([], Deadline(30)).brokers) == 2
+    assert time.monotonic() - began < 5
+    assert not first.closed
+    assert {call.node.id for call in broker.calls(METADATA)} == {1, 2}
+
+
+def test_a_late_answer_is_dropped(start, make, stack):
+    """A broker that answers after another one is used again, and its answer is not kept."""
+    broker = start(brokers=2)
+    cluster = make(broker)
+    cluster.fetch_metadata([], Deadline(5))
+    first = cluster.any_broker(Deadline(5))
+    go = threading.Event()
+    stack.callback(go.set)
+
+    def wait(call, handle):
+        go.wait(20)
+        return handle()
+
+    broker.faults.add(wait, api=METADATA)
+    assert cluster.fetch_metadata([], Deadline(30)).brokers
+    go.set()
+    assert eventually(first.readable)
+    assert first.request(MetadataRequest(topics=[]), Deadline(5)).brokers
+    assert not first._responses
+
+
+def test_the_last_answer_counts(broker, make):
+    """The only broker is waited for until the deadline, and its connection is closed then."""
+    broker.faults.add(faults.delay(1.2), api=METADATA)
+    cluster = make(broker)
+    assert cluster.fetch_metadata([], Deadline(10)).brokers
+    broker.faults.add(faults.no_response(), api=METADATA)
+    with pytest.raises(
+        DeadlineExceeded, match=r"127.0.0.1:\d+: no response within 0.8\d* s; the broker may have"
+    ):
+        cluster.fetch_metadata([], Deadline(0.8))
+    assert cluster.fetch_metadata([], Deadline(5)).brokers
+
+
+def test_a_silent_address_delays_shortly(broker, make, listening):
+    """An address that takes connections and says nothing is left for another one soon."""
+    began = time.monotonic()
+    assert make(listening, listening, broker).fetch_metadata([], Deadline(60)).brokers
+    assert time.monotonic() - began < 8
 
 
 def test_abort_ends_calls_of_other_threads(broker, make):

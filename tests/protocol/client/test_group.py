@@ -402,3 +402,19 @@ def test_many_members_join_and_leave(start, connect, join, release):
         thread.join()
     assert complete
     assert broker.group("g").members == {}
+
+
+def test_a_lost_heartbeat_does_not_end_the_session(start, join):
+    """A heartbeat without an answer is repeated on another connection before the session expires."""
+    broker = start("0.9")
+    log = Log()
+    consumer = join(broker, log=log, session_timeout=3.0, timeout=30.0)
+    assert poll_until(consumer, until=lambda: owned(consumer) == [("t", 0)])
+    lost = broker.faults.add(faults.no_response(), api=HEARTBEAT)
+    assert eventually(lambda: lost.matched)
+    began = time.monotonic()
+    consumer.commit(offsets=[TopicPartition("t", 0, 7)])
+    assert time.monotonic() - began < 3.0
+    beats = len(broker.calls(HEARTBEAT))
+    assert eventually(lambda: len(broker.calls(HEARTBEAT)) > beats)
+    assert [kind for kind, _ in log] == ["assign"]
