@@ -1,8 +1,8 @@
 """Decodes requests as brokers do.
 
-The codec refuses a frame that breaks the protocol, so that whoever reads a broker's response learns of it.
-Brokers do not check so much of a request: they replace bytes that are not UTF-8, read any negative length as
-null, and take tagged fields in any order, repeatedly, and whatever their size is.
+The codec refuses a frame that breaks the protocol, so that the reader of a response learns of it. Brokers
+check less of a request: they replace bytes that are not UTF-8, read any negative length as null, and take
+tagged fields in any order, repeatedly, and without a look at the size of those that they know.
 """
 
 from __future__ import annotations
