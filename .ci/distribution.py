@@ -30,7 +30,7 @@ IN_SDIST = (
     *("CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "PKG-INFO", "README.md", "pyproject.toml"),
     *(
         ".ci/release.py",
-        "docs/architecture.md",
+        "docs/design.md",
         "examples/",
         "spec-conformance/clauses.toml",
         "tests/conftest.py",

@@ -24,6 +24,7 @@ from cloudevents_kafka.spark.table_formats import table_jars, table_settings
 from cloudevents_kafka.testing import LocalBroker
 
 from .lake import create, produce, produce_broken
+from .pages import CONNECT_PAGE, spark_blocks
 
 pytestmark = [
     pytest.mark.broker,
@@ -205,6 +206,25 @@ def test_example(server: str, place: Place, tmp_path: Path) -> None:
         )
         assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout.splitlines()[-2:] == ["3 events, 0 quarantined", f"in file://{tmp_path}/events"]
+
+
+@pytest.mark.release  # test_example is its sample
+def test_page(server: str, place: Place, tmp_path: Path) -> None:
+    """The Python blocks of the page about Spark Connect run, one after the other."""
+    place.send(3, 0)
+    code = "\n".join(spark_blocks(CONNECT_PAGE)).replace("sc://localhost:15002", server)
+    code = code.replace("localhost:9092", place.options["bootstrap_servers"])
+    code = code.replace('"orders"', f'"{place.topic}"').replace("/data/lake", str(tmp_path))
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=200,
+        env=environment(),
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.splitlines()[-1] == f"3 events in file://{tmp_path}/events"
 
 
 @pytest.mark.release

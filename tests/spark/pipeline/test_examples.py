@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
@@ -13,7 +12,8 @@ from types import ModuleType
 import pytest
 from confluent_kafka import Producer
 
-from .lake import Lake
+from .lake import Lake, create
+from .pages import CONNECT_PAGE, spark_blocks
 
 pytestmark = [
     pytest.mark.broker,
@@ -46,18 +46,20 @@ def orders(lake: Lake) -> Lake:
 
 
 PAGES = [
-    page for page in sorted((ROOT / "docs").rglob("*.md")) if "```python spark" in page.read_text("utf-8")
+    # README has a sample of the long page.
+    pytest.param(page, marks=[pytest.mark.release] * (page.stem == "transform_with_spark"))
+    for page in sorted((ROOT / "docs").rglob("*.md"))
+    if spark_blocks(page) and page != CONNECT_PAGE  # which runs in test_connect_pipeline
 ]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_pages_run(orders: Lake, page: Path) -> None:
     """The Python blocks of a page that use Spark run, one after the other, on a topic of three events."""
-    code = "\n".join(
-        re.findall(r"^```python spark\n(.*?)^```", page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
-    )
-    code = code.replace("localhost:9092", orders.broker.bootstrap_servers)
-    code = code.replace('("orders",)', f'("{orders.topic}",)').replace("lake/", f"{orders.out}/")
+    code = "\n".join(spark_blocks(page)).replace("localhost:9092", orders.broker.bootstrap_servers)
+    code = code.replace('"orders"', f'"{orders.topic}"').replace("lake/", f"{orders.out}/")
+    if '"invoices"' in code:
+        code = code.replace('"invoices"', f'"{create(orders.broker, f"{orders.topic}-invoices")}"')
     exec(compile(code, page, "exec"), {"spark": orders.spark})
 
 

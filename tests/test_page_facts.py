@@ -1,0 +1,85 @@
+"""Tables on the pages of docs say what the code and the data say."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import clauses_page
+import pytest
+
+from cloudevents_kafka import formats
+from cloudevents_kafka.cli.commands import pipeline as command
+from cloudevents_kafka.cli.terminal import errors
+from cloudevents_kafka.spark import connector, pipeline, table_formats
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+
+
+def rows(page: str, heading: str) -> list[list[str]]:
+    """Return the rows of the first table after a heading, without its head."""
+    text = ("\n" + (DOCS / f"{page}.md").read_text("utf-8")).partition(f"\n{heading}\n")[2]
+    table = re.search(r"^\|.*(?:\n\|.*)*", text, re.MULTILINE)
+    assert table is not None, heading
+    lines = table[0].splitlines()[2:]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def test_clauses() -> None:
+    """The page of clauses is what the script writes."""
+    assert clauses_page.PAGE.read_text("utf-8") == clauses_page.markdown()
+
+
+def test_formats() -> None:
+    """Each built-in format has a row with its media type, and says whether it is written."""
+    table = {row[0].strip("`"): row for row in rows("modes_and_formats", "# Modes and formats")}
+    assert list(table) == list(formats.names())
+    for name, row in table.items():
+        assert formats.media_type_of(name) in row[1]
+        assert ("written" in row[2]) is (name in formats.writable())
+
+
+def test_peers() -> None:
+    """The everyday events without a difference are those of the last exchange."""
+    results = json.loads((ROOT / "spec-conformance" / "peers" / "results.json").read_text("utf-8"))["peers"]
+    names = json.loads((ROOT / "spec-conformance" / "peers" / "peers.json").read_text("utf-8"))["peers"]
+    ways = [f"{way} {form}" for way in ("writes", "reads") for form in ("binary", "json", "protobuf")]
+    expected = []
+    for peer, found in results.items():
+        counts = [found["exchanged"].get(way) for way in ways]
+        expected.append([names[peer]["name"], *(f"{c[3]} of {c[2]}" if c else "" for c in counts)])
+    assert rows("peers", "# Other SDKs, compared") == expected
+
+
+def test_versions_of_spark() -> None:
+    """The versions of PySpark, with Delta and Iceberg, are those that the package knows."""
+    expected = []
+    for version in connector.KNOWN_GOOD:
+        minor = version.rpartition(".")[0]
+        found = [table.get(minor) for table in (table_formats.DELTA_RELEASES, table_formats.ICEBERG_RELEASES)]
+        expected.append([version, version, *(f.split(":")[2] if f else "none is known" for f in found)])
+    assert rows("how-to/delta_and_iceberg", "## Land in one") == expected
+
+
+@pytest.mark.parametrize(
+    "row", rows("how-to/land_with_spark", "## When something goes wrong"), ids=lambda r: r[0]
+)
+def test_exit_codes_of_the_pipeline(row: list[str]) -> None:
+    """Each error of the pipeline ends the command with the exit code in the table."""
+    for name in row[0].replace("`", "").split(", "):
+        error = getattr(pipeline, name)
+        wrong_use = issubclass(error, command._WRONG_USE)
+        failed = issubclass(error, (pipeline.PipelineFailed, pipeline.SparkFailed))
+        assert int(row[1]) == (
+            errors.BAD_USAGE if wrong_use else errors.BROKER_FAILURE if failed else errors.BAD_DATA
+        )
+
+
+def test_benchmarks() -> None:
+    """The page about speed names the benchmarks that can be run."""
+    text = (DOCS / "speed.md").read_text("utf-8").partition("\n## ")[0]
+    named = set(re.findall(r"BENCH_FLAGS=(\w+)|`(\w+)`", text.partition("Measure yours")[2]))
+    modules = {path.stem for path in (ROOT / "benchmarks").glob("[a-z]*.py")}
+    assert {first or second for first, second in named} == modules
