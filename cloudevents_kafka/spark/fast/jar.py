@@ -52,7 +52,7 @@ def existing_jar() -> Path | None:
 
 
 def build_jar(jvm: Any) -> Path:
-    """Return the jar for a session of a Java process (``spark._jvm``), compiled there if there is none."""
+    """Return the jar for a session of a Java process (`java_of`), compiled there if there is none."""
     jar = existing_jar()
     if jar is not None:
         return jar

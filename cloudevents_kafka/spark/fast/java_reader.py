@@ -17,6 +17,7 @@ from cloudevents_kafka import formats
 from cloudevents_kafka.attributes.documented_extensions import RULES
 from cloudevents_kafka.attributes.extension_types import current
 from cloudevents_kafka.errors import CloudEventsKafkaError
+from cloudevents_kafka.spark._java import java_of
 from cloudevents_kafka.spark.fast.jar import NoReaderJar, build_jar, jar_to_send
 from cloudevents_kafka.spark.schema import event_schema, wire_schema
 
@@ -160,8 +161,7 @@ def _errors() -> tuple[type[Exception], ...]:
 def _add_function(spark: SparkSession, *, is_local: bool) -> None:
     named = spark.conf.get(_JAR_SETTING, None)
     if is_local:
-        # The only way to the compiler from Python.
-        jar = Path(named) if named else build_jar(spark._jvm)  # noqa: SLF001
+        jar = Path(named) if named else build_jar(java_of(spark))
         spark.sql(f"ADD JAR '{jar.absolute().as_uri()}'")
     else:
         _send_jar(spark, named)

@@ -20,12 +20,12 @@ from typing import Final, Protocol
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.storagelevel import StorageLevel
 
+from cloudevents_kafka.spark._java import free_checkpoint
 from cloudevents_kafka.spark.fast.java_reader import reader_sql
 from cloudevents_kafka.spark.pipeline._batch_rows import (
     DecodedRows,
     Decoding,
     Reading,
-    Routes,
     Rows,
     all_counts,
     found_by,
@@ -34,6 +34,7 @@ from cloudevents_kafka.spark.pipeline._batch_rows import (
 from cloudevents_kafka.spark.pipeline._connect_store import is_connect
 from cloudevents_kafka.spark.pipeline._counts import BatchCounts, CountMismatch
 from cloudevents_kafka.spark.pipeline._driver_rows import DriverRows
+from cloudevents_kafka.spark.pipeline._manifests import BegunBatch
 from cloudevents_kafka.spark.pipeline._offsets import OffsetRange, OffsetRanges, iter_partitions
 from cloudevents_kafka.spark.pipeline._routes import EVENTS, QUARANTINE
 from cloudevents_kafka.spark.pipeline._tables import DateOf
@@ -70,25 +71,15 @@ class BatchWriter:
         """Return whether the next batch is read in Java first, rather than all of it in Python."""
         return self._share < _LARGE_SHARE and reader_sql(records) is not None
 
-    def write(
-        self,
-        records: DataFrame,
-        offsets: OffsetRanges,
-        tables: Tables,
-        *,
-        in_java: bool,
-        lenient: bool = False,
-        routes: Routes | None = None,
-    ) -> BatchCounts:
-        """Write records that have these offsets to the tables, and return the counts.
+    def write(self, records: DataFrame, batch: BegunBatch, tables: Tables) -> BatchCounts:
+        """Write the records of a batch to the tables, read as its note says, and return the counts.
 
-        With ``routes`` the rows of events have the column `TABLE`. A batch that is written again must
-        be read in the same way: ``in_java`` is the result of `starts_in_java`, ``lenient`` that of
-        `decode_events`. Raises `CountMismatch` if Spark has read other records, or one twice.
+        If the batch has routes, the rows of events have the column `TABLE`. Raises `CountMismatch` if Spark
+        has read other records, or one twice.
         """
-        rows = Rows(offsets, self._date_of, lenient, routes or {})
-        records = self._limit_tasks(records, offsets)
-        if not in_java:
+        rows = self._rows(batch)
+        records = self._limit_tasks(records, batch.offsets)
+        if not batch.in_java:
             return self._write_in_python(records, rows, tables)
         reading = Reading(records, rows)
         if not tables.append(EVENTS, reading.events):
@@ -100,24 +91,12 @@ class BatchWriter:
                 _append(rest, tables, is_rest=True)
         return counts
 
-    def write_kept(
-        self,
-        records: DataFrame,
-        offsets: OffsetRanges,
-        deliver: Deliver,
-        *,
-        in_java: bool,
-        lenient: bool = False,
-        routes: Routes | None = None,
-    ) -> BatchCounts:
-        """Pass all rows of the tables to a function at once, kept until it returns, and return the counts.
-
-        The parameters are those of `write`.
-        """
-        rows = Rows(offsets, self._date_of, lenient, routes or {})
-        records = self._limit_tasks(records, offsets)
+    def write_kept(self, records: DataFrame, batch: BegunBatch, deliver: Deliver) -> BatchCounts:
+        """Pass all rows of the tables to a function at once, kept until it returns, and return the counts."""
+        rows = self._rows(batch)
+        records = self._limit_tasks(records, batch.offsets)
         with ExitStack() as kept:
-            if not in_java:
+            if not batch.in_java:
                 rest: DecodedRows = kept.enter_context(_counted(self._decode(records, rows), rows))
                 events, counts = rest.events, rest.counts
             else:
@@ -131,6 +110,9 @@ class BatchWriter:
                     events = events.unionByName(rest.events)
             deliver(events, rest.quarantine, counts.check())
         return counts
+
+    def _rows(self, batch: BegunBatch) -> Rows:
+        return Rows(batch.offsets, self._date_of, batch.lenient, batch.routes)
 
     def _limit_tasks(self, records: DataFrame, offsets: OffsetRanges) -> DataFrame:
         if sum(1 for _ in iter_partitions(offsets)) > self._tasks:
@@ -215,7 +197,7 @@ def _kept(rows: DataFrame) -> Iterator[DataFrame]:
     try:
         yield kept
     finally:
-        kept._jdf.queryExecution().logical().rdd().unpersist(False)  # noqa: SLF001  # nothing else does
+        free_checkpoint(kept)
 
 
 def _loses_no_executor(spark: SparkSession) -> bool:

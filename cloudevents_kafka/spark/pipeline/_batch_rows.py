@@ -208,9 +208,7 @@ def frame_of(spark: SparkSession, **columns: list[str]) -> DataFrame:
 
 def found_by(observation: Observation) -> dict[str, Any]:
     """Return the counts that were observed, after the rows were read."""
-    java = getattr(observation, "_jo", None)  # `get` makes several times as many calls of Java
-    text = observation.get["counts"] if java is None else java.getAsJava().get("counts")
-    found: dict[str, Any] = msgspec.json.decode(text)
+    found: dict[str, Any] = msgspec.json.decode(observation.get["counts"])
     return found
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from typing import Final, TypeVar
 
+from cloudevents_kafka.spark.pipeline._connect_store import ConnectStore
 from cloudevents_kafka.spark.pipeline._manifests import (
     NOTES,
     BatchManifest,
@@ -30,8 +31,12 @@ _Content = TypeVar("_Content")
 class ConnectManifests(Manifests):
     """The manifests of a folder, written through Spark Connect."""
 
+    def __init__(self, store: ConnectStore) -> None:
+        super().__init__(store)
+        self._folders = store
+
     def write_first_topic_ids(self, ids: TopicIds) -> None:
-        """Write the topics' ids unless they are there."""
+        """Write the topics' ids from before the first batch, unless they are known."""
         if not self.first_topic_ids():
             self._note("topics", FirstTopicIds(ids=ids))
 
@@ -43,11 +48,8 @@ class ConnectManifests(Manifests):
         """Write the manifest of a batch, which lands the batch, in place of an older one."""
         self._note(str(manifest.number % _MANIFESTS_KEPT), manifest)
 
-    def prune(self, number: int) -> None:
-        """Do nothing: `add` replaces an older one."""
-
     def _note(self, name: str, content: BatchManifest | BegunBatch | FirstTopicIds) -> None:
-        self._store.create(f"{NOTES}/{name}", encode_note(content))
+        self._folders.replace(f"{NOTES}/{name}", encode_note(content))
 
     def _notes(self, name: str, type_: type[_Content]) -> list[_Content]:
         for _ in range(_ATTEMPTS - 1):

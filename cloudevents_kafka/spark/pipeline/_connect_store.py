@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, TypeVar
 from urllib.parse import unquote
 
@@ -88,7 +88,7 @@ class ConnectStore(Store):
         rows = files.load(without_patterns(self.url(path))).select("content").collect()
         return b"".join(bytes(row["content"]) for row in rows)
 
-    def create(self, path: str, content: bytes) -> None:
+    def replace(self, path: str, content: bytes) -> None:
         """Replace a folder by one with a file of this content; until the file exists, it is empty."""
         text = content.decode()
         self._explained("create", path, lambda path: self._write(path, text))
@@ -96,21 +96,6 @@ class ConnectStore(Store):
     def _write(self, path: str, text: str) -> None:
         row = self._spark.createDataFrame([(text,)], "value string").coalesce(1)
         row.write.mode("overwrite").option("compression", "none").text(self.url(path))
-
-    def rename(self, path: str, to: str) -> None:
-        raise NotImplementedError("Spark Connect cannot rename files")
-
-    def sync(self, paths: Iterable[str]) -> None:
-        """Do nothing."""
-
-    def remove(self, path: str) -> None:
-        raise NotImplementedError("Spark Connect cannot remove files")
-
-    def lock(self) -> None:
-        """Do nothing."""
-
-    def close(self) -> None:
-        """Do nothing."""
 
 
 def _path(url: str) -> str:

@@ -8,10 +8,11 @@ in the table's history as long as Delta keeps it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from cloudevents_kafka.spark._java import java_of, java_session
 from cloudevents_kafka.spark.pipeline._connect_store import is_connect
 from cloudevents_kafka.spark.pipeline._offsets import OffsetRanges, format_ranges
 from cloudevents_kafka.spark.pipeline._sink import (
@@ -133,10 +134,9 @@ class DeltaTable(Table):
         """Return the number of the last batch of a key; None before the first batch, and on Spark Connect."""
         if is_connect(self._spark):  # it has no access to Delta's snapshots: history and rows decide
             return None
-        jvm: Any = self._spark._jvm  # noqa: SLF001  # the only way to Delta's snapshots
-        session: Any = self._spark._jsparkSession  # noqa: SLF001
-        log = jvm.org.apache.spark.sql.delta.DeltaLog
-        snapshot = log.forTableWithSnapshot(session, self._location()).productElement(1)
+        log = java_of(self._spark).org.apache.spark.sql.delta.DeltaLog
+        found_log = log.forTableWithSnapshot(java_session(self._spark), self._location())
+        snapshot = found_log.productElement(1)
         found = snapshot.transactions().get(key)
         return int(found.get()) if found.isDefined() else None
 

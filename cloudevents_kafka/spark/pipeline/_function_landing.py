@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from cloudevents_kafka.spark.pipeline._counts import BatchCounts
 from cloudevents_kafka.spark.pipeline._errors import PipelineFailed
-from cloudevents_kafka.spark.pipeline._manifests import BegunBatch
+from cloudevents_kafka.spark.pipeline._manifests import BegunBatch, Manifests
+from cloudevents_kafka.spark.pipeline._noted_landing import NotedLanding
 from cloudevents_kafka.spark.pipeline._offsets import OffsetRanges, format_ranges
 from cloudevents_kafka.spark.pipeline._store import Store
-from cloudevents_kafka.spark.pipeline._table_landing import NotedLanding, write_kept
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -45,23 +45,17 @@ class FunctionLanding(NotedLanding):
 
     kind = "function"
 
-    def __init__(self, store: Store, each_batch: EachBatch) -> None:
-        super().__init__(store)
+    def __init__(self, store: Store, manifests: Manifests, each_batch: EachBatch) -> None:
+        super().__init__(store, manifests)
         self._each_batch = each_batch
 
     def table_name(self, table: str) -> str:  # noqa: ARG002  # it takes both
         """Return the name of the function."""
         return f"function {getattr(self._each_batch, '__qualname__', type(self._each_batch).__qualname__)}"
 
-    def write_rows(
-        self,
-        writer: BatchWriter,
-        records: DataFrame,
-        folder: str,  # noqa: ARG002  # of files
-        batch: BegunBatch,
-    ) -> BatchCounts:
+    def write(self, writer: BatchWriter, records: DataFrame, batch: BegunBatch) -> BatchCounts:
         """Call the function with a batch, and return the counts."""
-        return write_kept(writer, records, batch, partial(self._call, batch))
+        return writer.write_kept(records, batch, partial(self._call, batch))
 
     def _call(
         self,

@@ -3,14 +3,21 @@
 A snapshot has the key of the writer, the number of the batch and its offsets as properties. They are
 removed with the snapshot when old ones are expired; then the rows themselves decide: each has
 its topic, partition and offset, and statistics of files limit the search.
+
+A server of Spark Connect goes on with an append whose client was killed, while another run may append the
+same batch. So rows are appended there to a branch that is named after the batch, and the table takes over
+the snapshot of the branch: Iceberg refuses to take over the same one twice. A run that finds a snapshot in
+the branch appends nothing.
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
+from cloudevents_kafka.spark.pipeline._connect_store import is_connect
 from cloudevents_kafka.spark.pipeline._offsets import OffsetRanges
 from cloudevents_kafka.spark.pipeline._sink import (
     KEEP_HOURS,
@@ -38,6 +45,8 @@ _CATALOG_CLASS: Final = "org.apache.iceberg.spark.SparkCatalog"
 _KEY: Final = "cloudevents.key"
 _BATCH: Final = "cloudevents.batch"
 _OFFSETS: Final = "cloudevents.offsets"
+_SOURCE: Final = "source-snapshot-id"  # in a snapshot that was taken over after another commit
+_EXTENSION: Final = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 _TABLE_PROPERTIES: Final = {
     # Each commit writes a file of metadata; the last hundred stay.
     "write.metadata.delete-after-commit.enabled": "true",
@@ -74,6 +83,13 @@ class IcebergTable(Table):
         self._parts = name
         self._sql_name = quote(*name)
         self._configure(spark)
+        if is_connect(spark) and _EXTENSION not in str(spark.conf.get("spark.sql.extensions", "")):
+            raise WrongTable(
+                f"the server of Spark Connect cannot write the Iceberg table {self.name}: its setting "
+                f"spark.sql.extensions must contain {_EXTENSION}, for branches. Start it with the settings "
+                "of cloudevents_kafka.spark.table_settings(['iceberg']) and the jars of "
+                "table_jars(['iceberg'])"
+            )
 
     def _configure(self, spark: SparkSession) -> None:
         """Set the catalog of the folder, also in the session that a streaming query cloned earlier."""
@@ -136,13 +152,26 @@ class IcebergTable(Table):
         if not self.exists():
             return False
         self._spark.catalog.refreshTable(self._sql_name)  # a catalog may have an older version in its cache
-        snapshots = self._frame("snapshots")
+        found = {
+            row["snapshot_id"]: row["summary"][_OFFSETS] for row in self._of_batch(key, number).collect()
+        }
+        landed = self._ancestors(found) if found else []
+        for snapshot in landed:
+            check_offsets(self.name, number, found[snapshot], offsets)
+        return bool(landed) or has_rows(self._frame(), offsets)
+
+    def _of_batch(self, key: str, number: int) -> DataFrame:
+        """Return the snapshots to which a batch was appended."""
+        snapshots = self._frame("snapshots").select("snapshot_id", "summary")
         summary = snapshots["summary"]
-        of_batch = (summary[_KEY] == key) & (summary[_BATCH] == str(number))
-        found = snapshots.where(of_batch).select(summary[_OFFSETS].alias("offsets")).collect()
-        for row in found:
-            check_offsets(self.name, number, row["offsets"], offsets)
-        return bool(found) or has_rows(self._frame(), offsets)
+        return snapshots.where((summary[_KEY] == key) & (summary[_BATCH] == str(number)))
+
+    def _ancestors(self, snapshots: Collection[int]) -> list[int]:
+        """Return those of some snapshots that are in the current version, or were taken over into it."""
+        current = self._frame("history").where("is_current_ancestor")
+        found = self._frame("snapshots").join(current, "snapshot_id", "left_semi")
+        sources = found.selectExpr(f"coalesce(CAST(summary['{_SOURCE}'] AS LONG), snapshot_id) AS source")
+        return [row["source"] for row in sources.where(sources["source"].isin(*snapshots)).collect()]
 
     def append(self, rows: DataFrame, key: str, number: int, offsets: OffsetRanges) -> bool:
         """Return whether the rows of a batch were appended; see `Table.append`."""
@@ -152,6 +181,7 @@ class IcebergTable(Table):
         if self.exists():
             # What this object has written since it looked is known: a higher number is a new batch.
             if self._last.get(key, number) >= number and self.has_batch(key, number, offsets):
+                self._drop_branch(_branch(key, number, offsets))
                 return False
             existing = self._frame().schema
             check_columns(self.name, existing, rows.schema)
@@ -164,10 +194,44 @@ class IcebergTable(Table):
             self._create(rows)
         properties = {_KEY: key, _BATCH: str(number), _OFFSETS: offsets_text(offsets)}
         options = {f"snapshot-property.{name}": value for name, value in properties.items()}
+        is_new = True
         with write_settings(rows.sparkSession):
-            rows.writeTo(self._sql_name).options(**_WRITE_OPTIONS, **options).append()
+            if is_connect(self._spark):
+                is_new = self._append_in_branch(rows, options, key, number, offsets)
+            else:
+                rows.writeTo(self._sql_name).options(**_WRITE_OPTIONS, **options).append()
         self._last[key] = number
-        return True
+        return is_new
+
+    def _append_in_branch(
+        self, rows: DataFrame, options: Mapping[str, str], key: str, number: int, offsets: OffsetRanges
+    ) -> bool:
+        """Return whether rows were appended to the branch of a batch, whose snapshot the table takes over."""
+        branch = _branch(key, number, offsets)
+        self._spark.sql(f"ALTER TABLE {self._sql_name} CREATE BRANCH IF NOT EXISTS {branch}")
+        snapshot = self._head(branch, key, number)
+        is_new = snapshot is None
+        if is_new:
+            rows.writeTo(f"{self._sql_name}.branch_{branch}").options(**_WRITE_OPTIONS, **options).append()
+            snapshot = self._head(branch, key, number)
+        try:
+            self._call("cherrypick_snapshot", f"snapshot_id => {snapshot}")
+        except Exception:
+            if not self.has_batch(key, number, offsets):  # what a killed run has asked for came first
+                raise
+        self._drop_branch(branch)
+        return is_new
+
+    def _drop_branch(self, branch: str) -> None:
+        """Remove a branch; its files are those of the table now, or of a killed run."""
+        if is_connect(self._spark):
+            self._spark.sql(f"ALTER TABLE {self._sql_name} DROP BRANCH IF EXISTS {branch}")
+
+    def _head(self, branch: str, key: str, number: int) -> int | None:
+        """Return the last snapshot of a branch if the batch was appended to it."""
+        refs = self._frame("refs").where(f"name = '{branch}'")
+        rows = self._of_batch(key, number).join(refs, "snapshot_id", "left_semi").collect()
+        return rows[0]["snapshot_id"] if rows else None
 
     def _create(self, rows: DataFrame) -> None:
         if not self._url and len(self._parts) > 2:
@@ -213,6 +277,12 @@ class IcebergTable(Table):
         sql = f"CALL {quote(catalog)}.system.{procedure}(table => {sql_text(table)}{rest})"
         self._spark.sql(sql).collect()
         self._spark.catalog.refreshTable(self._sql_name)
+
+
+def _branch(key: str, number: int, offsets: OffsetRanges) -> str:
+    """Return the name of the branch for a batch."""
+    name = f"{key}/{number}/{offsets_text(offsets)}"
+    return f"cloudevents_{hashlib.sha256(name.encode()).hexdigest()[:16]}"
 
 
 def _time(hours_ago: float) -> str:

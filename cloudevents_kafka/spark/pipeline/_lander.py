@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import TYPE_CHECKING
 
 from cloudevents_kafka.spark.pipeline._checkpoint import Checkpoint
-from cloudevents_kafka.spark.pipeline._counts import BatchCounts
 from cloudevents_kafka.spark.pipeline._landing import Landing
 from cloudevents_kafka.spark.pipeline._manifests import BatchManifest, BegunBatch
 from cloudevents_kafka.spark.pipeline._offsets import BatchPlan, subtract_landed
@@ -42,7 +40,6 @@ class BatchLander:
 
     def check_start(self, query_id: str | None, committed: BatchPlan | None) -> None:
         """Raise an error if folder, checkpoint and topics do not match; see `Landing.check`."""
-        self._landing.check_layout("event_date" if self._options.date_of == "time" else "record_date")
         self._landing.check(query_id, committed)
         self.topic_ids = self._topics.check(self._landing.topic_ids, self._landing.landed)
         self._landing.record_topic_ids(self.topic_ids)
@@ -58,28 +55,28 @@ class BatchLander:
         if batch is None:
             return None
         options = self._options.batch_options(batch.offsets)
-        records = spark.read.format("kafka").options(**options).load()
-        self._landing.finish(batch, partial(self._write, records))
+        self._finish(batch, spark.read.format("kafka").options(**options).load())
         return batch.number
 
     def land(self, records: DataFrame, batch: int, query_id: str) -> BatchManifest | None:
         """Land a batch of Spark; return its manifest, or None if all its records have landed before."""
         plan = self._checkpoint.plan(batch)
         topic_ids = self.check_topics(plan)
-        return self._landing.land(
+        begun = self._landing.begin(
             plan,
             query_id,
             topic_ids,
-            partial(self._write, records),
             in_java=self._writer.starts_in_java(records),
             lenient=self._options.lenient,
         )
+        return None if begun is None else self._finish(begun, records)
 
-    def _write(self, records: DataFrame, folder: str, batch: BegunBatch) -> BatchCounts:
+    def _finish(self, batch: BegunBatch, records: DataFrame) -> BatchManifest:
+        """Write and complete a batch that was begun."""
         from cloudevents_kafka.spark.pipeline._tables import filter_offsets
 
         if batch.offsets != subtract_landed(batch.planned, {}):
             records = filter_offsets(records, batch.offsets)
-        counts = self._landing.write_rows(self._writer, records, folder, batch)
+        counts = self._landing.write(self._writer, records, batch)
         self.check_topics()  # Spark has read the records, and they have not landed yet
-        return counts
+        return self._landing.complete(batch, counts)

@@ -4,13 +4,15 @@ A batch begins where an earlier one ended, so the offsets of all batches form on
 partition. Each manifest has this range and the topics' ids: the last one alone decides whether a
 record has landed. Older manifests are removed.
 
-On Spark Connect, notes and manifests are folders in ``_batches/connect``, see `_connect_store`. The
-newest of both kinds counts, so a pipeline can continue in a session of the other kind.
+`FileManifests` writes them as files. On Spark Connect, `ConnectManifests` writes folders in
+``_batches/connect``. The newest of both kinds counts, so a pipeline can continue in a session of the
+other kind.
 """
 
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Final, TypeVar
 
@@ -24,11 +26,8 @@ from cloudevents_kafka.spark.pipeline._store import Store
 BATCHES: Final = "_batches"
 NOTES: Final = f"{BATCHES}/connect"
 VERSION: Final = 3
-# Recent manifests stay for troubleshooting.
-MANIFESTS_KEPT: Final = 100
-
-_BEGUN: Final = f"{BATCHES}/begun.json"
-_TOPICS: Final = f"{BATCHES}/topics.json"
+BEGUN: Final = f"{BATCHES}/begun.json"
+TOPICS: Final = f"{BATCHES}/topics.json"
 _Content = TypeVar("_Content")
 
 # Topic to id, for those topics whose id the brokers report.
@@ -90,7 +89,7 @@ class _Versioned(msgspec.Struct, frozen=True):
     version: int = 1
 
 
-class Manifests:
+class Manifests(ABC):
     """The manifests of a folder; raises `WrongCheckpoint` for those that it cannot read."""
 
     def __init__(self, store: Store) -> None:
@@ -100,7 +99,7 @@ class Manifests:
         """Return the manifest of the last batch that landed, or None."""
         names = self._store.list_names(BATCHES)
         numbers = [int(name[:-5]) for name in names if re.fullmatch(r"\d+\.json", name)]
-        found = [self._read(_path(max(numbers)), BatchManifest)] if numbers else []
+        found = [self._read(manifest_path(max(numbers)), BatchManifest)] if numbers else []
         for name in self._store.list_names(NOTES):
             if name.isdecimal():
                 found += self._notes(name, BatchManifest)
@@ -108,39 +107,29 @@ class Manifests:
 
     def first_topic_ids(self) -> TopicIds:
         """Return the topics' ids from before the first batch, empty if they were not written."""
-        if self._store.exists(_TOPICS):
-            return self._read(_TOPICS, FirstTopicIds).ids
+        if self._store.exists(TOPICS):
+            return self._read(TOPICS, FirstTopicIds).ids
         notes = self._notes("topics", FirstTopicIds) if self._has_notes else []
         return notes[0].ids if notes else {}
 
+    @abstractmethod
     def write_first_topic_ids(self, ids: TopicIds) -> None:
-        """Write the topics' ids unless the file exists."""
-        if not self.first_topic_ids():
-            self._create(_TOPICS, FirstTopicIds(ids=ids))
+        """Write the topics' ids from before the first batch, unless they are known."""
 
     def begun(self) -> BegunBatch | None:
         """Return the batch that was begun last, or None."""
-        found = [self._read(_BEGUN, BegunBatch)] if self._store.exists(_BEGUN) else []
+        found = [self._read(BEGUN, BegunBatch)] if self._store.exists(BEGUN) else []
         if self._has_notes:
             found += self._notes("begun", BegunBatch)
         return max(found, key=_number, default=None)
 
+    @abstractmethod
     def begin(self, batch: BegunBatch) -> None:
         """Note that a batch is begun; the earlier note is replaced."""
-        self._store.remove(_BEGUN)
-        self._create(_BEGUN, batch)
 
+    @abstractmethod
     def add(self, manifest: BatchManifest) -> None:
-        """Create the manifest of a batch, which lands the batch."""
-        self._create(_path(manifest.number), manifest)
-
-    def prune(self, number: int) -> None:
-        """Remove the manifest that is too old after batch ``number``."""
-        if number >= MANIFESTS_KEPT:
-            self._store.remove(_path(number - MANIFESTS_KEPT))
-
-    def _create(self, path: str, content: BatchManifest | BegunBatch | FirstTopicIds) -> None:
-        self._store.create(path, msgspec.json.format(encode_note(content), indent=1))
+        """Create the manifest of a batch, which lands the batch, and remove one that is too old."""
 
     @property
     def _has_notes(self) -> bool:
@@ -180,5 +169,6 @@ def _number(note: BatchManifest | BegunBatch) -> int:
     return note.number
 
 
-def _path(number: int) -> str:
+def manifest_path(number: int) -> str:
+    """Return the path of the manifest of a batch, as a file."""
     return f"{BATCHES}/{number:08d}.json"

@@ -7,10 +7,11 @@ Delta creates one object, and a catalog of Iceberg changes one entry.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from cloudevents_kafka.redaction import mask_urls
+from cloudevents_kafka.spark._java import file_system
 from cloudevents_kafka.spark.pipeline._store import FolderFailed
 
 if TYPE_CHECKING:
@@ -39,9 +40,7 @@ def check_namespace(options: PipelineOptions, spark: SparkSession) -> None:
     """Raise `WrongStore` for the same reason if ``out`` is in an account of Azure without folders."""
     if not _needs_renames(options) or _scheme(options.out) not in _AZURE:
         return
-    session: Any = spark
-    path = session._jvm.org.apache.hadoop.fs.Path(options.out)  # noqa: SLF001  # the only way to Hadoop
-    files = path.getFileSystem(session._jsc.hadoopConfiguration())  # noqa: SLF001
+    files, path = file_system(spark, options.out)
     if not files.hasPathCapability(path, _HAS_NAMESPACE):
         raise _refused(options)
 

@@ -9,6 +9,7 @@ import msgspec
 
 from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.primitives.text_table import format_table
+from cloudevents_kafka.spark._java import recent_reports
 from cloudevents_kafka.spark.pipeline._counts import BatchCounts
 
 if TYPE_CHECKING:
@@ -41,15 +42,9 @@ class BatchProgress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def recent_progress(query: StreamingQuery, first: int) -> dict[int, Mapping[str, Any]]:
-    """Return what Spark has reported of the batches from a number on, by their numbers.
-
-    PySpark copies all reports field by field, in a thousand calls of Java; here each new one is one text.
-    """
-    java: Any = getattr(query, "_jsq", None)  # not with Spark Connect
-    reports: Any = query.recentProgress if java is None else java.recentProgress()
+    """Return what Spark has reported of the batches from a number on, by their numbers."""
     found: dict[int, Mapping[str, Any]] = {}
-    for report in reversed(reports):
-        progress = report if java is None else msgspec.json.decode(report.json())
+    for progress in recent_reports(query):
         if progress["batchId"] < first:
             break
         found.setdefault(progress["batchId"], progress)

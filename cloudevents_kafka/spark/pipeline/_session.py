@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.jvm import find_java
+from cloudevents_kafka.spark._java import forget_java, silence_accumulators, stop_active_context
 from cloudevents_kafka.spark.connector import connector_jars
 from cloudevents_kafka.spark.pipeline._errors import PipelineFailed
 from cloudevents_kafka.spark.pipeline._options import is_launch_setting
@@ -242,23 +243,16 @@ def _connect(settings: Mapping[str, str], gateway: Any) -> SparkSession:
         # PySpark's handler of Ctrl-C would cancel the current batch. It also calls Java, which
         # mixes up the answers if it interrupts another call.
         signal.signal(signal.SIGINT, handler)
-    # Its thread would print a traceback if Java is killed.
-    accumulators = getattr(context, "_accumulatorServer", None)
-    if accumulators is not None:
-        accumulators.handle_error = lambda *_: None
+    silence_accumulators(context)
     return SparkSession(context)
 
 
 def _shut_down(gateway: Any) -> None:
     """Stop Spark, wait until its Java process has ended, and reset PySpark's references to it."""
-    from pyspark import SparkContext
-    from pyspark.sql import SparkSession
-
-    context = SparkContext._active_spark_context  # noqa: SLF001
     # If Java has died, any error is possible.
     with suppress(Exception):
-        if context is not None and gateway.proc.poll() is None:
-            context.stop()
+        if gateway.proc.poll() is None:
+            stop_active_context()
     with suppress(OSError):
         gateway.proc.stdin.close()  # makes Java end
     try:
@@ -268,7 +262,4 @@ def _shut_down(gateway: Any) -> None:
         gateway.proc.wait()
     with suppress(Exception):
         gateway.shutdown()
-    # Otherwise the next session would use the Java process that has ended.
-    SparkContext._active_spark_context = None  # noqa: SLF001
-    SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
-    SparkSession._instantiatedSession = None  # noqa: SLF001
+    forget_java()

@@ -1,7 +1,7 @@
 """The folder of a pipeline: local, or in any file system of Hadoop.
 
-Paths are relative to the folder and use ``/``. Correctness requires one property of a store:
-`Store.create` and `Store.rename` of one file happen completely or not at all.
+Paths are relative to the folder and use ``/``. Correctness requires one property of a `FileStore`:
+`FileStore.create` and `FileStore.rename` of one file happen completely or not at all.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import unquote, urlsplit
 
 from cloudevents_kafka.errors import CloudEventsKafkaError
+from cloudevents_kafka.spark._java import file_system, java_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -45,7 +46,7 @@ class FolderFailed(CloudEventsKafkaError):
 
 
 class Store(Protocol):
-    """The file system operations that landing needs."""
+    """A folder that can be read: all that notes, checkpoints and maintenance have in common."""
 
     def url(self, path: str) -> str:
         """Return the URL of a path, for Spark."""
@@ -62,6 +63,10 @@ class Store(Protocol):
     def read(self, path: str) -> bytes:
         """Return the content of a file."""
 
+
+class FileStore(Store, Protocol):
+    """A folder whose files this process can create, rename and remove."""
+
     def create(self, path: str, content: bytes) -> None:
         """Create a file, completely or not at all; raise `FileExistsError` if it exists."""
 
@@ -73,12 +78,6 @@ class Store(Protocol):
 
     def remove(self, path: str) -> None:
         """Delete a file or a whole folder, if it exists."""
-
-    def lock(self) -> None:
-        """Lock the folder until `close`; raise `InUse` if another pipeline has locked it."""
-
-    def close(self) -> None:
-        """Unlock the folder."""
 
 
 def without_patterns(url: str) -> str:
@@ -109,7 +108,7 @@ def local_path(location: str) -> Path | None:
     return Path(unquote(parts.path)) if parts.scheme == "file" and not parts.netloc else None
 
 
-class LocalStore(Store):
+class LocalStore(FileStore):
     """A local folder; created and renamed files survive a power failure."""
 
     def __init__(self, root: str | Path) -> None:
@@ -188,7 +187,8 @@ class LocalStore(Store):
             with self._explained("delete", path):
                 target.unlink(missing_ok=True)
 
-    def lock(self) -> None:  # by the system, which unlocks it when the process ends
+    def lock(self) -> None:
+        """Lock the folder until `close`, or the end of the process; raise `InUse` if it is locked."""
         import fcntl
 
         with self._explained("write", LOCK):
@@ -206,6 +206,7 @@ class LocalStore(Store):
         os.pwrite(self._lock_file, str(os.getpid()).encode(), 0)
 
     def close(self) -> None:
+        """Unlock the folder."""
         if self._lock_file is not None:
             os.close(self._lock_file)
             self._lock_file = None
@@ -230,22 +231,20 @@ def _explained(verb: str, url: str) -> Iterator[None]:
         raise FolderFailed(f"cannot {verb} {url}: {error.strerror or error}. {advice}") from error
 
 
-class HadoopStore(Store):
+class HadoopStore(FileStore):
     """A folder in any file system of Hadoop.
 
-    Closed files survive a power failure there. File systems have no lock in common: Spark's checkpoint
-    notices a second writer and stops it.
+    These have no lock in common: Spark's checkpoint notices a second writer and stops it.
     """
 
     def __init__(self, spark: SparkSession, root: str) -> None:
         self._root = root.rstrip("/")
-        self._jvm: Any = spark._jvm  # noqa: SLF001 (the only way to Hadoop from Python)
-        self._conf: Any = spark._jsc.hadoopConfiguration()  # noqa: SLF001
         with _hadoop_explained("open", self._root):
-            self._fs: Any = self._path("").getFileSystem(self._conf)
+            self._fs, _ = file_system(spark, self._root)
+        self._path_class: Any = java_of(spark).org.apache.hadoop.fs.Path
 
     def _path(self, path: str) -> Any:
-        return self._jvm.org.apache.hadoop.fs.Path(self.url(path))
+        return self._path_class(self.url(path))
 
     def url(self, path: str) -> str:
         return f"{self._root}/{path}" if path else self._root
@@ -309,13 +308,7 @@ class HadoopStore(Store):
             self._fs.delete(self._path(path), True)
 
     def sync(self, paths: Iterable[str]) -> None:
-        """Do nothing."""
-
-    def lock(self) -> None:
-        """Do nothing."""
-
-    def close(self) -> None:
-        """Do nothing."""
+        """Do nothing: closed files survive a power failure."""
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""How batches land in tables of Delta or Iceberg exactly once, and what other landings share with it.
+"""How batches land in tables of Delta or Iceberg exactly once.
 
 1. A note of the batch is created: ``_batches/begun.json``, with its offsets.
 2. Its rows are appended to the tables, each in one commit of the format, which knows the batch.
@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Final
 
 from cloudevents_kafka.spark.pipeline._connect_store import is_connect
 from cloudevents_kafka.spark.pipeline._counts import BatchCounts
-from cloudevents_kafka.spark.pipeline._landing import Landing, Write
-from cloudevents_kafka.spark.pipeline._manifests import BatchManifest, BegunBatch, Manifests
+from cloudevents_kafka.spark.pipeline._manifests import BegunBatch, Manifests
+from cloudevents_kafka.spark.pipeline._noted_landing import NotedLanding
 from cloudevents_kafka.spark.pipeline._offsets import OffsetRanges
 from cloudevents_kafka.spark.pipeline._routes import QUARANTINE, TABLE
 from cloudevents_kafka.spark.pipeline._sink import Table, write_settings
@@ -33,47 +33,10 @@ from cloudevents_kafka.spark.pipeline._sink import Table, write_settings
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from cloudevents_kafka.spark.pipeline._batch import BatchWriter, Deliver
+    from cloudevents_kafka.spark.pipeline._batch import BatchWriter
     from cloudevents_kafka.spark.pipeline._store import Store
 
 _MOST_AT_ONCE: Final = 4  # tables; most of a commit is waiting
-
-
-class NotedLanding(Landing):
-    """Batches that are noted before they are written, because no rename of files lands them."""
-
-    def check_layout(self, column: str) -> None:
-        """Do nothing: there are no folders by date."""
-
-    def recover(self) -> int | None:
-        """Read the manifests; return None. `finish` completes a batch that was begun."""
-        self._read_manifests()
-        return None
-
-    def begun(self) -> BegunBatch | None:
-        """Return the batch that was begun and has no manifest, or None."""
-        batch = self.manifests.begun()
-        return None if batch is None or (self.last and batch.number <= self.last.number) else batch
-
-    def finish(self, batch: BegunBatch, write: Write) -> BatchManifest:
-        """Complete a batch that was begun, and return its manifest."""
-        return self._add(batch, write("", batch).check(), "", ())
-
-    def _write(self, batch: BegunBatch, write: Write) -> BatchManifest:
-        self.manifests.begin(batch)
-        return self.finish(batch, write)
-
-
-def write_kept(writer: BatchWriter, records: DataFrame, batch: BegunBatch, deliver: Deliver) -> BatchCounts:
-    """Pass the rows of a batch to a function, read as its note says, and return the counts."""
-    return writer.write_kept(
-        records,
-        batch.offsets,
-        deliver,
-        in_java=batch.in_java,
-        lenient=batch.lenient,
-        routes=batch.routes,
-    )
 
 
 class TableBatch:
@@ -120,12 +83,12 @@ class TableLanding(NotedLanding):
     def __init__(
         self,
         store: Store,
+        manifests: Manifests,
         kind: str,
         open_table: Callable[[str], Table],
         routes: Mapping[str, str] | None = None,
-        manifests: Manifests | None = None,
     ) -> None:
-        super().__init__(store, routes, manifests)
+        super().__init__(store, manifests, routes)
         self.kind = kind
         self._open = cache(open_table)
 
@@ -133,15 +96,9 @@ class TableLanding(NotedLanding):
         """Return the name of a table in its catalog, or its URL."""
         return self._open(table).name
 
-    def write_rows(
-        self,
-        writer: BatchWriter,
-        records: DataFrame,
-        folder: str,  # noqa: ARG002  # of files
-        batch: BegunBatch,
-    ) -> BatchCounts:
+    def write(self, writer: BatchWriter, records: DataFrame, batch: BegunBatch) -> BatchCounts:
         """Append the records of a batch to the tables that do not have them, and return the counts."""
         tables = TableBatch(self._open, batch)
-        if not batch.routes:
-            return writer.write(records, batch.offsets, tables, in_java=batch.in_java, lenient=batch.lenient)
-        return write_kept(writer, records, batch, tables.append_all)
+        if batch.routes:
+            return writer.write_kept(records, batch, tables.append_all)
+        return writer.write(records, batch, tables)

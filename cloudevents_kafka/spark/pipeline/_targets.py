@@ -6,15 +6,17 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from cloudevents_kafka.spark.pipeline._connect_manifests import ConnectManifests
-from cloudevents_kafka.spark.pipeline._connect_store import is_connect
+from cloudevents_kafka.spark.pipeline._connect_store import ConnectStore, is_connect
+from cloudevents_kafka.spark.pipeline._file_manifests import FileManifests
 from cloudevents_kafka.spark.pipeline._function_landing import EachBatch, FunctionLanding
 from cloudevents_kafka.spark.pipeline._landing import Landing
 from cloudevents_kafka.spark.pipeline._manifests import Manifests
+from cloudevents_kafka.spark.pipeline._parquet_landing import ParquetLanding
 from cloudevents_kafka.spark.pipeline._renames import check_namespace
 from cloudevents_kafka.spark.pipeline._routes import QUARANTINE, TABLES
 from cloudevents_kafka.spark.pipeline._sink import Table, WrongTable
 from cloudevents_kafka.spark.pipeline._store import Store
-from cloudevents_kafka.spark.pipeline._stores import open_store
+from cloudevents_kafka.spark.pipeline._stores import open_files
 from cloudevents_kafka.spark.pipeline._table_landing import TableLanding
 from cloudevents_kafka.spark.pipeline._topic_landing import TopicLanding
 
@@ -29,17 +31,28 @@ def open_landing(
     options: PipelineOptions, spark: SparkSession, each_batch: EachBatch | None = None
 ) -> Landing:
     """Return what lands the batches in the tables of the options, or by a function."""
-    store = open_store(options.out, spark)
+    from cloudevents_kafka.spark.pipeline._tables import date_column
+
+    if is_connect(spark):
+        folders = ConnectStore(spark, options.out)
+        return _open_tables(options, spark, folders, ConnectManifests(folders))
+    files = open_files(options.out, spark)
+    manifests = FileManifests(files)
     if each_batch is not None:
-        return FunctionLanding(store, each_batch)
-    if not is_connect(spark):
-        check_namespace(options, spark)
+        return FunctionLanding(files, manifests, each_batch)
+    check_namespace(options, spark)
     if options.to == "parquet":
-        return Landing(store, options.tables)
+        return ParquetLanding(files, options.tables, date_column(options.date_of))
     if options.to == "kafka":
         topic, producer = str(options.table), options.producer_options()
-        return TopicLanding(store, topic, options.tables, mode=options.mode, producer=producer)
-    manifests = ConnectManifests(store) if is_connect(spark) else Manifests(store)
+        return TopicLanding(files, manifests, topic, options.tables, mode=options.mode, producer=producer)
+    return _open_tables(options, spark, files, manifests)
+
+
+def _open_tables(
+    options: PipelineOptions, spark: SparkSession, store: Store, manifests: Manifests
+) -> TableLanding:
+    assert options.to == "delta" or options.to == "iceberg"  # noqa: PLR1714  # for the checker of types
     if options.table is None:
         if manifests.begun() is None:  # otherwise there may be files of a first commit that was killed
             _check_folders(store, options.to, options.tables)
@@ -48,7 +61,7 @@ def open_landing(
         open_table = _in_catalog(spark, options.to, options.table)
     for table in TABLES:
         open_table(table)  # raises the error of a session that has no such format
-    return TableLanding(store, options.to, open_table, options.tables, manifests)
+    return TableLanding(store, manifests, options.to, open_table, options.tables)
 
 
 def check_catalog(options: PipelineOptions, spark: SparkSession) -> None:

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Final
 
 from cloudevents_kafka.binding import ContentMode
 from cloudevents_kafka.spark.pipeline._counts import BatchCounts
-from cloudevents_kafka.spark.pipeline._manifests import BegunBatch
+from cloudevents_kafka.spark.pipeline._manifests import BegunBatch, Manifests
+from cloudevents_kafka.spark.pipeline._noted_landing import NotedLanding
 from cloudevents_kafka.spark.pipeline._routes import EVENTS, QUARANTINE, TABLE, topic_names
 from cloudevents_kafka.spark.pipeline._store import Store
-from cloudevents_kafka.spark.pipeline._table_landing import NotedLanding, write_kept
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -44,13 +44,14 @@ class TopicLanding(NotedLanding):
     def __init__(
         self,
         store: Store,
+        manifests: Manifests,
         topic: str,
         routes: Mapping[str, str],
         *,
         mode: ContentMode,
         producer: Mapping[str, str],
     ) -> None:
-        super().__init__(store, routes)
+        super().__init__(store, manifests, routes)
         self._topics = dict(zip((EVENTS, QUARANTINE), topic_names(topic), strict=True))
         self._mode = mode
         self._producer = dict(producer)
@@ -59,15 +60,9 @@ class TopicLanding(NotedLanding):
         """Return the name of a topic."""
         return self._topics.get(table, table)
 
-    def write_rows(
-        self,
-        writer: BatchWriter,
-        records: DataFrame,
-        folder: str,  # noqa: ARG002  # of files
-        batch: BegunBatch,
-    ) -> BatchCounts:
+    def write(self, writer: BatchWriter, records: DataFrame, batch: BegunBatch) -> BatchCounts:
         """Write the records of a batch to the topics, and return the counts."""
-        return write_kept(writer, records, batch, partial(self._send_all, batch))
+        return writer.write_kept(records, batch, partial(self._send_all, batch))
 
     def _send_all(
         self, batch: BegunBatch, events: DataFrame, quarantine: DataFrame, counts: BatchCounts

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.redaction import mask_url
+from cloudevents_kafka.spark._java import java_of
 from cloudevents_kafka.spark.pipeline._errors import PipelineFailed, explain_failure
 from cloudevents_kafka.spark.pipeline._manifests import TopicIds
 from cloudevents_kafka.spark.pipeline._offsets import OffsetRanges, iter_partitions
@@ -171,7 +172,7 @@ class KafkaAdmin:
         """Connect with the options of Spark's Kafka source; raise `PipelineFailed` if they are wrong."""
         from py4j.java_gateway import JavaClass  # type: ignore[import-untyped]  # py4j has no types
 
-        jvm: Any = spark._jvm  # noqa: SLF001 (the only way to Java from Python)
+        jvm = java_of(spark)
         self._jvm: Any = jvm
         # Each part of a class's name is a call of Java, so the classes are looked up once.
         kafka = jvm.org.apache.kafka

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
+from cloudevents_kafka.spark.pipeline._manifests import BegunBatch
 from cloudevents_kafka.spark.pipeline._offsets import OffsetRange, OffsetRanges
 
 if TYPE_CHECKING:
@@ -21,6 +23,27 @@ KEY = "query/events"
 def ranges(start: int, end: int, topic: str = "orders") -> OffsetRanges:
     """Return the offsets of a batch of one partition."""
     return {topic: {"0": OffsetRange(start, end)}}
+
+
+def batch_of(
+    offsets: OffsetRanges,
+    *,
+    in_java: bool = True,
+    lenient: bool = False,
+    routes: Mapping[str, str] | None = None,
+) -> BegunBatch:
+    """Return the first batch of a pipeline, with these offsets."""
+    return BegunBatch(
+        number=0,
+        batch=0,
+        query="q",
+        ids={},
+        offsets=offsets,
+        planned=offsets,
+        in_java=in_java,
+        lenient=lenient,
+        routes=routes or {},
+    )
 
 
 def rows(spark: SparkSession, start: int, end: int, topic: str = "orders") -> DataFrame:

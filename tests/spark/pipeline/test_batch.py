@@ -21,6 +21,8 @@ from cloudevents_kafka.spark.pipeline._offsets import OffsetRange, OffsetRanges
 from cloudevents_kafka.spark.pipeline._parquet import ParquetFiles
 from cloudevents_kafka.spark.pipeline._tables import _foreign
 
+from .batches import batch_of
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
@@ -80,7 +82,7 @@ def write(
     rows, offsets = frame(spark, records)
     files = ParquetFiles(spark, f"file://{folder}")
     writer = writer or BatchWriter(date_of="timestamp", tasks=2)
-    counts = writer.write(rows, offsets, files, in_java=writer.starts_in_java(rows))
+    counts = writer.write(rows, batch_of(offsets, in_java=writer.starts_in_java(rows)), files)
     files.check(counts)
     counts.check()
     landed, refused = written(folder, "events"), written(folder, "quarantine")
@@ -155,7 +157,7 @@ def test_counts_in_the_driver(
         files = ParquetFiles(session, f"file://{tmp_path}/{most}")
         writer = BatchWriter(date_of="timestamp", tasks=2)
         routes = {"a*o": "avro", "shop.*": "shop"}
-        counts = writer.write(rows, offsets, files, in_java=True, lenient=lenient, routes=routes)
+        counts = writer.write(rows, batch_of(offsets, lenient=lenient, routes=routes), files)
         files.check(counts.check())
         tables = [path.name for path in (tmp_path / str(most)).iterdir()]
         found = {table: written(tmp_path / str(most), table) for table in tables}
@@ -201,7 +203,7 @@ def test_records_that_were_not_planned(session: SparkSession, tmp_path: Path, ch
     offsets["topic0"]["0"] = OffsetRange(first.start + max(change, 0), first.end + min(change, 0))  # type: ignore[index]  # a dict here
     writer = BatchWriter(date_of="timestamp", tasks=2)
     with pytest.raises(CountMismatch, match=r"but 1 other records were read: the checkpoint was changed"):
-        writer.write(rows, offsets, ParquetFiles(session, f"file://{tmp_path}"), in_java=True)
+        writer.write(rows, batch_of(offsets), ParquetFiles(session, f"file://{tmp_path}"))
 
 
 def test_records_that_are_read_twice(session: SparkSession, tmp_path: Path) -> None:
@@ -209,7 +211,7 @@ def test_records_that_are_read_twice(session: SparkSession, tmp_path: Path) -> N
     rows, offsets = frame(session, events(12))
     writer = BatchWriter(date_of="timestamp", tasks=2)
     with pytest.raises(CountMismatch, match=r"must have at most \d records, got \d+: some were read twice"):
-        writer.write(rows.unionAll(rows), offsets, ParquetFiles(session, f"file://{tmp_path}"), in_java=True)
+        writer.write(rows.unionAll(rows), batch_of(offsets), ParquetFiles(session, f"file://{tmp_path}"))
 
 
 HEADERS_OF_ROWS = (

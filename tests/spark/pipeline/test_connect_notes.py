@@ -6,16 +6,17 @@ from pathlib import Path
 
 from cloudevents_kafka.spark.pipeline._connect_manifests import ConnectManifests
 from cloudevents_kafka.spark.pipeline._counts import BatchCounts
-from cloudevents_kafka.spark.pipeline._manifests import BatchManifest, BegunBatch, Manifests
+from cloudevents_kafka.spark.pipeline._file_manifests import FileManifests
+from cloudevents_kafka.spark.pipeline._manifests import BatchManifest, BegunBatch
 from cloudevents_kafka.spark.pipeline._store import LocalStore
 
 
 class FolderStore(LocalStore):
     """A local folder that is written as Spark Connect writes it: each note is a folder."""
 
-    def create(self, path: str, content: bytes) -> None:
-        super().remove(path)
-        super().create(f"{path}/part-00000-1-c000.txt", content + b"\n")
+    def replace(self, path: str, content: bytes) -> None:
+        self.remove(path)
+        self.create(f"{path}/part-00000-1-c000.txt", content + b"\n")
 
 
 def manifest(number: int) -> BatchManifest:
@@ -40,7 +41,7 @@ def begun(number: int) -> BegunBatch:
 
 def test_notes_of_both_kinds(tmp_path: Path) -> None:
     """The newest counts, written by either kind of session, so each continues what the other has landed."""
-    classic, connect = Manifests(LocalStore(tmp_path)), ConnectManifests(FolderStore(tmp_path))
+    classic, connect = FileManifests(LocalStore(tmp_path)), ConnectManifests(FolderStore(tmp_path))
     assert connect.last() is classic.last() is None
     connect.write_first_topic_ids({"t": "A"})
     classic.write_first_topic_ids({"t": "B"})
@@ -52,7 +53,6 @@ def test_notes_of_both_kinds(tmp_path: Path) -> None:
         writer.add(manifest(number))
         for reader in (classic, connect):
             assert reader.last() == manifest(number)
-        writer.prune(number)
     assert (
         len(list((tmp_path / "_batches" / "connect").iterdir())) == 6
     )  # bounded: topics, begun, 4 manifests
@@ -60,7 +60,7 @@ def test_notes_of_both_kinds(tmp_path: Path) -> None:
 
 def test_unfinished_notes(tmp_path: Path) -> None:
     """A note that Spark has not finished is not there; the one before it is."""
-    classic, connect = Manifests(LocalStore(tmp_path)), ConnectManifests(FolderStore(tmp_path))
+    classic, connect = FileManifests(LocalStore(tmp_path)), ConnectManifests(FolderStore(tmp_path))
     for number in range(4):
         connect.add(manifest(number))
     FolderStore(tmp_path).remove("_batches/connect/0")

@@ -338,7 +338,7 @@ def test_kills(kafka_broker: LocalBroker, tmp_path: Path, table_format: str) -> 
         place = Place(kafka_broker, Client(url, tmp_path), tmp_path / "out", table_format)
         place.topic, place.options["topics"] = topic, [topic]
         place.options["max_records"] = 10
-        for number, victim in enumerate(["client", "function", "server"] * 4):
+        for number, victim in enumerate(["client", "function", "client and function", "server"] * 3):
             place.send(36, 4)
             records += 40
             place.client.send("run", place.options)
@@ -347,6 +347,9 @@ def test_kills(kafka_broker: LocalBroker, tmp_path: Path, table_format: str) -> 
             if victim == "function":
                 kill_function(folder)
                 place.client.answer()  # the error, or the summary if it was between two batches
+            if victim == "client and function":  # the server goes on with what they have asked for
+                place.client.close()
+                kill_function(folder)
             if victim == "server":
                 os.kill(server_process(folder), signal.SIGKILL)
                 url, folder = servers.enter_context(new_server(tmp_path / str(number + 1)))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 import random
 import re
+import signal
 import time
 from collections import Counter
 from contextlib import nullcontext
@@ -24,7 +27,7 @@ from cloudevents_kafka.spark.pipeline import (
     WrongTable,
     _table_landing,
 )
-from cloudevents_kafka.spark.pipeline._manifests import Manifests
+from cloudevents_kafka.spark.pipeline._file_manifests import FileManifests
 from cloudevents_kafka.spark.pipeline._table_landing import TableBatch
 from cloudevents_kafka.spark.pipeline._table_names import table_in_folder
 from cloudevents_kafka.spark.pipeline._targets import check_catalog
@@ -122,22 +125,30 @@ class Killed(Exception):
     """Raised where the process is killed."""
 
 
+AT_ONCE = _table_landing._MOST_AT_ONCE
+
+
 @pytest.mark.parametrize(
-    ("to", "step"),
+    ("to", "step", "at_once"),
     [
-        pytest.param(to, step, marks=[] if (to, step) == ("iceberg", 2) else pytest.mark.release)
+        pytest.param(
+            to, step, at_once, marks=[] if (to, step, at_once) == ("iceberg", 2, 4) else pytest.mark.release
+        )
         for to in ("delta", "iceberg")
         for step in range(1, 7)
+        for at_once in (1, AT_ONCE)
     ],
 )
-def test_killed_between_tables(lake: Lake, to: str, step: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_killed_between_tables(
+    lake: Lake, to: str, step: int, at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A batch of several tables that was begun is finished by its note, also if the mapping was changed."""
     records = send(lake, 2)
     with monkeypatch.context() as patch:
-        kill_after(step, patch)
+        kill_after(step, at_once, patch)
         with pytest.raises(PipelineFailed):
             lake.run(to=to, tables=ROUTES)
-    assert len(landed(lake, to)) == min(step, 5)
+    assert min(step, 5) <= len(landed(lake, to)) <= min(step + at_once - 1, 5)
     records += send(lake, 1)
     summary = lake.run(to=to, tables={"shop.visit": "visits"})
     assert summary.recovered == 0
@@ -146,22 +157,25 @@ def test_killed_between_tables(lake: Lake, to: str, step: int, monkeypatch: pyte
     assert counts["visits"] == 1
 
 
-def kill_after(step: int, patch: pytest.MonkeyPatch) -> None:
-    """Let the process die after it has appended to so many tables, or, after all, before the manifest."""
-    append, calls = TableBatch.append, []
+def kill_after(step: int, at_once: int, patch: pytest.MonkeyPatch) -> None:
+    """Let the process die after it has appended to so many tables, or, after all, before the manifest.
+
+    Other tables may be appended to meanwhile.
+    """
+    append, calls = TableBatch.append, itertools.count(1)
 
     def count(self: TableBatch, *arguments: Any) -> bool:
-        calls.append(append(self, *arguments))
-        if len(calls) == step:
+        appended = append(self, *arguments)
+        if next(calls) == step:
             raise Killed
-        return calls[-1]
+        return appended
 
     def die(*_: Any) -> None:
         raise Killed
 
-    patch.setattr(_table_landing, "_MOST_AT_ONCE", 1)
+    patch.setattr(_table_landing, "_MOST_AT_ONCE", at_once)
     patch.setattr(TableBatch, "append", count)
-    patch.setattr(Manifests, "add", die)
+    patch.setattr(FileManifests, "add", die)
 
 
 def test_killed_before_the_first_commit(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -251,9 +265,7 @@ def test_killed_program(lake: Lake, pipeline: Run, to: str) -> None:
     """The command is killed at random moments of its batches: each event is in its table once."""
     chance = random.Random(5)
     records = send(lake, 60)
-    options = ["--once", "--max-records", "40", "--to", to]
-    for pattern, table in ROUTES.items():
-        options += ["--route", f"{pattern}={table}"]
+    options = ["--once", "--max-records", "40", "--to", to, *route_options()]
     for batch in range(3):
         running = pipeline(lake.topic, lake.out, *options)
         running.until(partial(Path.exists, lake.out / "_batches" / f"{2 * batch:08d}.json"))
@@ -264,3 +276,36 @@ def test_killed_program(lake: Lake, pipeline: Run, to: str) -> None:
     assert Counter(offset for table in found.values() for offset, _ in table) == Counter(range(records))
     assert {name: len(found[name]) for name in total["routed"]} == total["routed"]
     assert total["routed"] == {"orders": 121, "payments": 60, "tests": 60}
+
+
+def route_options() -> list[str]:
+    return [text for pattern, table in ROUTES.items() for text in ("--route", f"{pattern}={table}")]
+
+
+def commits(lake: Lake, to: str) -> dict[str, int]:
+    """Return the number of commits of each table that exists."""
+    pattern = {"delta": "*/_delta_log/*.json", "iceberg": "*/metadata/v*.metadata.json"}[to]
+    return Counter(path.parts[-3] for path in lake.out.glob(pattern))
+
+
+@pytest.mark.release
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("to", ["delta", "iceberg"])
+def test_java_is_killed_between_commits(lake: Lake, pipeline: Run, to: str) -> None:
+    """Java is killed as soon as one of the tables of a batch has changed: the next start lands the others."""
+    records = 0
+    partly: list[set[str]] = []
+    options = ["--once", "--to", to, *route_options()]
+    for _ in range(6):
+        records += send(lake, 20)
+        before = commits(lake, to)
+        running = pipeline(lake.topic, lake.out, *options)
+        running.until(lambda before=before: commits(lake, to) != before)
+        os.kill(running.java(), signal.SIGKILL)
+        running.end()
+        partly.append({table for table, number in commits(lake, to).items() if number != before[table]})
+    assert any(0 < len(tables) < len(TABLES) + 1 for tables in partly), partly
+    total = pipeline(lake.topic, lake.out, *options).summary()["total"]
+    found = landed(lake, to)
+    assert Counter(offset for table in found.values() for offset, _ in table) == Counter(range(records))
+    assert {name: len(found[name]) for name in total["routed"]} == total["routed"]

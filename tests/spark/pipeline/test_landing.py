@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -11,16 +11,20 @@ import pytest
 
 from cloudevents_kafka.spark.pipeline._checkpoint import Checkpoint, WrongCheckpoint
 from cloudevents_kafka.spark.pipeline._counts import BatchCounts, CountMismatch, PartitionCounts
-from cloudevents_kafka.spark.pipeline._landing import Landing, final_path
 from cloudevents_kafka.spark.pipeline._manifests import BatchManifest, BegunBatch
 from cloudevents_kafka.spark.pipeline._offsets import BatchPlan, OffsetRange, OffsetRanges
+from cloudevents_kafka.spark.pipeline._parquet_landing import ParquetLanding, final_path
 from cloudevents_kafka.spark.pipeline._store import InUse, LocalStore
 
 FILES = (
-    "events/event_type=a/event_date=1/part-0.parquet",
-    "events/event_type=b/event_date=1/part-1.parquet",
-    "quarantine/verdict=x/record_date=1/part-2.parquet",
+    "events/record_date=1/part-0.parquet",
+    "events/record_date=2/part-1.parquet",
+    "quarantine/record_date=1/part-2.parquet",
 )
+
+
+IDS = {"t": "id-of-t"}
+Write = Callable[[str, BegunBatch], BatchCounts]
 
 
 class Killed(BaseException):
@@ -69,7 +73,7 @@ def plan_of(batch: int) -> BatchPlan:
     return BatchPlan(batch, {"t": {"0": OffsetRange(batch * 3, batch * 3 + 3)}})
 
 
-def writer(batch: int) -> Callable[[str, BegunBatch], BatchCounts]:
+def writer(batch: int) -> Write:
     def write(url: str, _: BegunBatch) -> BatchCounts:
         folder = Path(url.removeprefix("file://"))
         for file in FILES:
@@ -81,9 +85,9 @@ def writer(batch: int) -> Callable[[str, BegunBatch], BatchCounts]:
     return write
 
 
-def land(store: LocalStore, root: Path, batches: int) -> Landing:
+def land(store: LocalStore, root: Path, batches: int) -> ParquetLanding:
     """Do what Spark does after a start: run the first batch that is not committed, and continue."""
-    landing = Landing(store)
+    landing = ParquetLanding(store)
     landing.recover()
     done = root / "done"
     first = int(done.read_text()) + 1 if done.exists() else 0
@@ -93,8 +97,25 @@ def land(store: LocalStore, root: Path, batches: int) -> Landing:
     return landing
 
 
-def land_one(landing: Landing, batch: int) -> BatchManifest | None:
-    return landing.land(plan_of(batch), "query", IDS, writer(batch))
+def land_one(landing: ParquetLanding, batch: int) -> BatchManifest | None:
+    return land_plan(landing, plan_of(batch), writer(batch))
+
+
+def land_plan(
+    landing: ParquetLanding,
+    plan: BatchPlan,
+    write: Write,
+    query: str = "query",
+    ids: Mapping[str, str] | None = None,
+) -> BatchManifest | None:
+    """Do what the lander does with a batch of Spark; ``write`` gets the URL of the staging folder."""
+    batch = landing.begin(plan, query, IDS if ids is None else ids)
+    return None if batch is None else landing.complete(batch, write(landing.stage(batch), batch))
+
+
+def count(_: str, batch: BegunBatch) -> BatchCounts:
+    """Write nothing."""
+    return counted(batch.offsets)
 
 
 def tables(root: Path) -> dict[str, str]:
@@ -105,7 +126,6 @@ def tables(root: Path) -> dict[str, str]:
     }
 
 
-IDS = {"t": "id-of-t"}
 WHOLE = {final_path(file, batch): f"batch {batch}" for batch in range(3) for file in FILES}
 
 
@@ -148,7 +168,7 @@ def test_killed_twice(tmp_path: Path) -> None:
             assert tables(root) == WHOLE
 
 
-def never(url: str, offsets: OffsetRanges) -> BatchCounts:
+def never(url: str, batch: BegunBatch) -> BatchCounts:
     pytest.fail("the batch is written again")
 
 
@@ -169,12 +189,12 @@ def one(start: int, end: int, batch: int = 0) -> BatchPlan:
     return BatchPlan(batch, {"t": {"0": OffsetRange(start, end)}})
 
 
-def begun(root: Path, *plans: BatchPlan) -> Landing:
+def begun(root: Path, *plans: BatchPlan) -> ParquetLanding:
     """Land some batches and start again on the folder."""
-    first = Landing(LocalStore(root))
+    first = ParquetLanding(LocalStore(root))
     for plan in plans:
-        assert first.land(plan, "query", IDS, lambda _, new: counted(new.offsets)) is not None
-    landing = Landing(LocalStore(root))
+        assert land_plan(first, plan, count) is not None
+    landing = ParquetLanding(LocalStore(root))
     landing.recover()
     return landing
 
@@ -182,11 +202,11 @@ def begun(root: Path, *plans: BatchPlan) -> Landing:
 def test_repeated_batch_is_not_written_again(tmp_path: Path) -> None:
     """A batch that landed, and that Spark has not committed, is not written again."""
     store = LocalStore(tmp_path)
-    landing = Landing(store)
+    landing = ParquetLanding(store)
     assert land_one(landing, 0) is not None
-    again = Landing(store)
+    again = ParquetLanding(store)
     assert again.recover() is None
-    assert again.land(plan_of(0), "query", IDS, never) is None
+    assert land_plan(again, plan_of(0), never) is None
     assert again.total == counts_of(0)
 
 
@@ -194,24 +214,24 @@ def test_same_number_with_a_later_end(tmp_path: Path) -> None:
     """Of a batch that Spark plans again with a later end, only the new offsets land."""
     landing = begun(tmp_path, one(0, 1000))
     seen: list[OffsetRanges] = []
-    manifest = landing.land(
-        one(0, 2000), "query", IDS, lambda _, new: seen.append(new.offsets) or counted(new.offsets)
+    manifest = land_plan(
+        landing, one(0, 2000), lambda _, new: seen.append(new.offsets) or counted(new.offsets)
     )
     assert seen == [{"t": {"0": OffsetRange(1000, 2000)}}]
     assert manifest is not None
     assert (manifest.number, manifest.batch) == (1, 0)
     assert manifest.landed == {"t": {"0": OffsetRange(0, 2000)}}
     assert landing.total.read == 2000
-    assert landing.land(one(2000, 2500, 1), "query", IDS, lambda _, new: counted(new.offsets)) is not None
+    assert land_plan(landing, one(2000, 2500, 1), count) is not None
     assert landing.total.read == 2500
 
 
 def test_checkpoint_of_some_batches_ago(tmp_path: Path) -> None:
     """Batches that are planned again in other sizes land only new offsets."""
     landing = begun(tmp_path, *(one(start, start + 100, start // 100) for start in range(0, 500, 100)))
-    assert landing.land(one(100, 350, 1), "query", IDS, never) is None
-    assert landing.land(one(350, 480, 2), "query", IDS, never) is None
-    manifest = landing.land(one(480, 600, 3), "query", IDS, lambda _, new: counted(new.offsets))
+    assert land_plan(landing, one(100, 350, 1), never) is None
+    assert land_plan(landing, one(350, 480, 2), never) is None
+    manifest = land_plan(landing, one(480, 600, 3), count)
     assert manifest is not None
     assert manifest.offsets == {"t": {"0": OffsetRange(500, 600)}}
     assert landing.total.read == 600
@@ -230,7 +250,7 @@ def test_partitions_are_decided_one_by_one(tmp_path: Path) -> None:
             "u": {"0": OffsetRange(5, 7)},
         },
     )
-    manifest = landing.land(plan, "query", IDS, lambda _, new: counted(new.offsets))
+    manifest = land_plan(landing, plan, count)
     assert manifest is not None
     assert manifest.offsets == {"t": {"1": OffsetRange(10, 12), "2": OffsetRange(0, 3)}}
     assert manifest.landed == {
@@ -254,7 +274,7 @@ def test_foreign_checkpoint(tmp_path: Path, plan: BatchPlan, query: str, words: 
     """A checkpoint of another folder is refused before anything is written."""
     landing = begun(tmp_path, one(100, 200))
     with pytest.raises(WrongCheckpoint, match=words):
-        landing.land(plan, query, IDS, never)
+        land_plan(landing, plan, never, query)
     assert landing.store.list_names("_staging") == []
 
 
@@ -278,9 +298,9 @@ def test_foreign_checkpoint_before_any_batch(
 
 def test_checkpoint_ahead_of_an_empty_folder(tmp_path: Path) -> None:
     """A checkpoint that has landed batches elsewhere is refused in an empty folder."""
-    landing = Landing(LocalStore(tmp_path))
+    landing = ParquetLanding(LocalStore(tmp_path))
     with pytest.raises(WrongCheckpoint, match="no batch"):
-        landing.land(plan_of(7), "query", IDS, never)
+        land_plan(landing, plan_of(7), never)
     with pytest.raises(WrongCheckpoint, match="no batch"):
         landing.check("query", plan_of(0))
 
@@ -288,7 +308,7 @@ def test_checkpoint_ahead_of_an_empty_folder(tmp_path: Path) -> None:
 @pytest.mark.parametrize("left", [0, 1, 2])
 def test_manifests_removed(tmp_path: Path, left: int) -> None:
     """A folder whose last manifests were removed, or all, is refused: its records would land twice."""
-    landing = Landing(LocalStore(tmp_path))
+    landing = ParquetLanding(LocalStore(tmp_path))
     for batch in range(3):
         land_one(landing, batch)
     for batch in range(left, 3):
@@ -296,7 +316,7 @@ def test_manifests_removed(tmp_path: Path, left: int) -> None:
     words = (
         rf"batch-0000000{left}-.* has no manifest"
         if left
-        else "event_type=a is of a batch that has no manifest"
+        else "record_date=1 is of a batch that has no manifest"
     )
     with pytest.raises(WrongCheckpoint, match=words):
         recover_and_land(landing.store, left)
@@ -304,7 +324,7 @@ def test_manifests_removed(tmp_path: Path, left: int) -> None:
 
 
 def recover_and_land(store: LocalStore, batch: int) -> None:
-    landing = Landing(store)
+    landing = ParquetLanding(store)
     landing.recover()
     land_one(landing, batch)
 
@@ -313,10 +333,10 @@ def test_staged_file_removed(tmp_path: Path) -> None:
     """A staged file that is missing before its rename is an error."""
     with suppress(Killed):
         land(MortalStore(tmp_path, 2, after=False), tmp_path, 1)
-    (staged,) = tmp_path.glob("_staging/*/events/event_type=a/*/*.parquet")
+    (staged,) = tmp_path.glob("_staging/*/events/record_date=1/*.parquet")
     staged.unlink()
-    with pytest.raises(WrongCheckpoint, match=r"event_type=a/.*part-0.parquet must exist"):
-        Landing(LocalStore(tmp_path)).recover()
+    with pytest.raises(WrongCheckpoint, match=r"record_date=1/.*part-0.parquet must exist"):
+        ParquetLanding(LocalStore(tmp_path)).recover()
 
 
 @pytest.mark.parametrize(
@@ -339,9 +359,9 @@ def test_staged_file_removed(tmp_path: Path) -> None:
 )
 def test_counts_that_do_not_add_up(tmp_path: Path, wrong: BatchCounts) -> None:
     """A batch whose counts contradict each other does not land."""
-    landing = Landing(LocalStore(tmp_path))
+    landing = ParquetLanding(LocalStore(tmp_path))
     with pytest.raises(CountMismatch, match="come to"):
-        landing.land(plan_of(0), "query", IDS, lambda *_: wrong)
+        land_plan(landing, plan_of(0), lambda *_: wrong)
     assert landing.total == BatchCounts()
     assert tables(tmp_path) == {}
 
@@ -351,7 +371,7 @@ def test_damaged_manifest(tmp_path: Path) -> None:
     store = LocalStore(tmp_path)
     store.create("_batches/00000000.json", b'{"version": 3}')
     with pytest.raises(WrongCheckpoint, match=r"00000000\.json must be the manifest .*number"):
-        Landing(store).recover()
+        ParquetLanding(store).recover()
 
 
 @pytest.mark.parametrize(
@@ -367,40 +387,49 @@ def test_manifests_of_another_version(tmp_path: Path, file: str, content: bytes,
     store = LocalStore(tmp_path)
     store.create(f"_batches/{file}", content)
     with pytest.raises(WrongCheckpoint, match=f"manifests' format, got version {version}.* fresh folder"):
-        Landing(store).recover()
+        ParquetLanding(store).recover()
 
 
 def test_old_manifests_are_removed(tmp_path: Path) -> None:
     """Old manifests are removed; the last one has the offsets, ids and counts of all batches."""
-    landing = Landing(LocalStore(tmp_path))
+    landing = ParquetLanding(LocalStore(tmp_path))
     for batch in range(105):
-        landing.land(plan_of(batch), "query", IDS, lambda _, new: counted(new.offsets))
+        land_plan(landing, plan_of(batch), count)
     assert len(landing.store.list_names("_batches")) == 100
-    again = Landing(landing.store)
+    again = ParquetLanding(landing.store)
     again.recover()
     assert again.total.read == 105 * 3
     assert again.landed == {"t": {"0": OffsetRange(0, 105 * 3)}}
     assert again.topic_ids == IDS
     for batch in range(105):
-        assert again.land(plan_of(batch), "query", IDS, never) is None
+        assert land_plan(again, plan_of(batch), never) is None
 
 
 def test_first_topic_ids(tmp_path: Path) -> None:
     """The topics' ids are written before the first batch; later ones are added."""
     store = LocalStore(tmp_path)
-    landing = Landing(store)
+    landing = ParquetLanding(store)
     landing.recover()
     landing.record_topic_ids({"t": "first"})
-    again = Landing(store)
+    again = ParquetLanding(store)
     again.recover()
     assert again.topic_ids == {"t": "first"}
     again.record_topic_ids({"t": "second"})
     assert again.topic_ids == {"t": "first"}
-    again.land(plan_of(0), "query", {"t": "first", "u": "new"}, writer(0))
+    land_plan(again, plan_of(0), writer(0), ids={"t": "first", "u": "new"})
     assert again.topic_ids == {"t": "first", "u": "new"}
-    last = Landing(store)
+    last = ParquetLanding(store)
     last.recover()
     assert last.topic_ids == {"t": "first", "u": "new"}
+
+
+def test_no_topic_ids(tmp_path: Path) -> None:
+    """Topics of brokers without topic ids are noted once, also if a run ended before its first batch."""
+    for _ in range(2):
+        landing = ParquetLanding(LocalStore(tmp_path))
+        landing.recover()
+        landing.record_topic_ids({})
+        assert landing.topic_ids == {}
 
 
 def checkpoint(root: Path, **files: str) -> Checkpoint:
@@ -491,10 +520,11 @@ def test_offsets_between_two_runs_are_counted() -> None:
 
 def test_folders_by_another_date(tmp_path: Path) -> None:
     """Events that are in folders by another column are refused."""
-    landing = Landing(LocalStore(tmp_path))
+    store = LocalStore(tmp_path)
+    land_plan(ParquetLanding(store), plan_of(0), count)
     (tmp_path / "events" / "event_date=2026-05-01").mkdir(parents=True)
-    landing.check_layout("event_date")
+    ParquetLanding(store, folders_by="event_date").recover()
     with pytest.raises(
         WrongCheckpoint, match=r"must be by record_date, got event_date\. Use the option date_of"
     ):
-        landing.check_layout("record_date")
+        ParquetLanding(store).recover()

@@ -21,6 +21,7 @@ from cloudevents_kafka.spark.pipeline._parquet import ParquetFiles
 from cloudevents_kafka.spark.pipeline._table_landing import TableBatch
 from cloudevents_kafka.spark.pipeline._table_names import table_in_folder
 
+from .batches import batch_of
 from .lake import Lake
 from .test_batch import frame
 
@@ -84,7 +85,7 @@ def test_known_producers(session: SparkSession, tmp_path: Path, *, in_java: bool
     rows, offsets = frame(session, PRODUCERS, parts=1)
     files = ParquetFiles(session, f"file://{tmp_path}")
     writer = BatchWriter(date_of="timestamp", tasks=2)
-    counts = writer.write(rows, offsets, files, in_java=in_java, lenient=True)
+    counts = writer.write(rows, batch_of(offsets, in_java=in_java, lenient=True), files)
     files.check(counts)
     check_counts(counts, PRODUCERS)
     tables = (session.read.parquet(f"{tmp_path}/{table}") for table in ("events", "quarantine"))

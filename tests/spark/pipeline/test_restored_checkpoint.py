@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from cloudevents_kafka.spark.pipeline._checkpoint import WrongCheckpoint
-from cloudevents_kafka.spark.pipeline._landing import Landing
+from cloudevents_kafka.spark.pipeline._parquet_landing import ParquetLanding
 from cloudevents_kafka.spark.pipeline._store import HadoopStore
 from cloudevents_kafka.testing import LocalBroker
 
@@ -221,7 +221,7 @@ def test_store_of_hadoop(landed: Lake, tmp_path: Path) -> None:
     """A folder of Hadoop is checked like a local one."""
     shutil.copytree(landed.out, tmp_path / "copy")
     store = HadoopStore(landed.spark, f"file://{tmp_path}/copy")
-    landing = Landing(store)
+    landing = ParquetLanding(store)
     assert landing.recover() is None
     assert landing.total.read == 20
     assert len(store.list_files("events", ".parquet")) == 2

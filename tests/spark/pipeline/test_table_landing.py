@@ -10,7 +10,7 @@ from confluent_kafka import Producer
 
 from cloudevents_kafka import Event, to_record
 from cloudevents_kafka.spark.pipeline import PipelineFailed, Summary
-from cloudevents_kafka.spark.pipeline._manifests import Manifests
+from cloudevents_kafka.spark.pipeline._file_manifests import FileManifests
 from cloudevents_kafka.spark.pipeline._table_landing import TableBatch
 from cloudevents_kafka.spark.pipeline._table_names import table_in_folder
 
@@ -120,7 +120,7 @@ def kill_after(step: str, patch: pytest.MonkeyPatch) -> None:
 
     patch.setattr(TableBatch, "append", count)
     if step == "manifest":
-        patch.setattr(Manifests, "add", die)
+        patch.setattr(FileManifests, "add", die)
 
 
 def test_table_of_a_catalog(lake: Lake, tmp_path: Path) -> None:

@@ -1,0 +1,85 @@
+"""The parts of PySpark that have no public name, all in one place: most lead to Java, by py4j.
+
+PySpark has no public call for Hadoop's file systems, Kafka's AdminClient and Delta's snapshots, none that
+frees the rows of a local checkpoint, none that forgets a Java process which has ended, and a slow one for
+the reports of a query. These names were the same in all versions of `TRIED_WITH`, on which the tests run.
+Sessions of Spark Connect have none of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+TRIED_WITH: Final = ("4.0.0", "4.1.1")
+"""Versions of PySpark, the oldest and the newest that the extra ``spark`` allows."""
+
+
+def java_of(spark: SparkSession) -> Any:
+    """Return the Java process of a session, whose attributes are the packages of Java."""
+    return spark._jvm  # noqa: SLF001
+
+
+def java_session(spark: SparkSession) -> Any:
+    """Return the session as Java has it."""
+    return spark._jsparkSession  # noqa: SLF001
+
+
+def file_system(spark: SparkSession, url: str) -> tuple[Any, Any]:
+    """Return Hadoop's file system of a URL, and the URL as Hadoop's path."""
+    path = java_of(spark).org.apache.hadoop.fs.Path(url)
+    return path.getFileSystem(spark._jsc.hadoopConfiguration()), path  # noqa: SLF001
+
+
+def free_checkpoint(rows: DataFrame) -> None:
+    """Free the memory of rows that `DataFrame.localCheckpoint` has returned.
+
+    Spark frees it by itself only after Python and Java have collected the frame.
+    """
+    rows._jdf.queryExecution().logical().rdd().unpersist(False)  # noqa: SLF001
+
+
+def recent_reports(query: StreamingQuery) -> Iterator[Mapping[str, Any]]:
+    """Yield what Spark has reported of the last batches, the newest first.
+
+    PySpark copies all reports field by field, in a thousand calls of Java; here each is one text.
+    """
+    java: Any = getattr(query, "_jsq", None)
+    if java is None:  # on Spark Connect
+        reports: Any = query.recentProgress
+        yield from reversed(reports)
+        return
+    for report in reversed(java.recentProgress()):
+        yield msgspec.json.decode(report.json())
+
+
+def stop_active_context() -> None:
+    """Stop the Spark of this process, if it runs."""
+    from pyspark import SparkContext
+
+    context = SparkContext._active_spark_context  # noqa: SLF001
+    if context is not None:
+        context.stop()
+
+
+def forget_java() -> None:
+    """Reset PySpark's references to a Java process that has ended: the next session would use it."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    SparkContext._active_spark_context = None  # noqa: SLF001
+    SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
+    SparkSession._instantiatedSession = None  # noqa: SLF001
+
+
+def silence_accumulators(context: Any) -> None:
+    """Let the thread that receives accumulators print no traceback if Java is killed."""
+    server = getattr(context, "_accumulatorServer", None)
+    if server is not None:
+        server.handle_error = lambda *_: None
