@@ -20,10 +20,13 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = (
     "clauses",
+    "how-to/dead_letters",
     "how-to/look_at_the_wire",
     "how-to/look_into_a_topic",
     "how-to/other_languages",
+    "how-to/produce",
     "operations",
+    "security",
 )
 SPARK_PAGES = ("how-to/connect_and_clusters", "how-to/delta_and_iceberg", "how-to/land_with_spark")
 _BLOCK = re.compile(r"^```(\w+)( spark)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -91,7 +94,8 @@ def masked(text: str) -> list[str]:
 def test_commands_run(page: str, kafka_broker: LocalBroker, tmp_path: Path) -> None:
     """Each block runs without an error, and prints what the page shows, but for times."""
     shell = Shell(kafka_broker, page, tmp_path)
-    kafka_broker.create_topic(f"copy-of-{shell.topic}")
+    for topic in f"copy-of-{shell.topic}", f"{shell.topic}.dead":
+        kafka_broker.create_topic(topic)
     blocks = list(steps(page))
     assert blocks
     for commands, shown in blocks:
@@ -102,7 +106,7 @@ def test_commands_run(page: str, kafka_broker: LocalBroker, tmp_path: Path) -> N
 
 @pytest.mark.broker
 @pytest.mark.spark
-@pytest.mark.release  # test_readme_spark_runs is their sample
+@pytest.mark.release  # test_tutorial has their sample
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("page", SPARK_PAGES)
 def test_commands_of_spark_run(page: str, kafka_broker: LocalBroker, tmp_path: Path) -> None:

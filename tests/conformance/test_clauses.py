@@ -217,8 +217,8 @@ def test_e_04_copies_in_other_headers_are_ignored() -> None:
 
 
 def test_d_06_modes_and_formats_are_documented() -> None:
-    """The README names both modes, every format, and that Kafka has no batches."""
-    text = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+    """A page names both modes, every format, and that Kafka has no batches."""
+    text = (Path(__file__).parents[2] / "docs" / "modes_and_formats.md").read_text("utf-8")
     table = text[text.index("| event format |") :].partition("\n\n")[0]
     for name in formats.names():
         assert f"`{name}`" in table, name
