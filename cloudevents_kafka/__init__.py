@@ -35,7 +35,7 @@ from cloudevents_kafka.binding import (
 )
 from cloudevents_kafka.codecs import Codec
 from cloudevents_kafka.consumer import ConsumeError, EventConsumer
-from cloudevents_kafka.dead_letters import DeadLetter, DeadLetters
+from cloudevents_kafka.dead_letters import DeadLetter, DeadLetters, dead_letter
 from cloudevents_kafka.errors import (
     BrokenData,
     BrokenEvent,
@@ -57,7 +57,12 @@ from cloudevents_kafka.record import Record
 from cloudevents_kafka.registry import register_codec, register_extension, register_format
 
 if TYPE_CHECKING:
-    from cloudevents_kafka.aio import AsyncDelivery, AsyncEventConsumer, AsyncEventProducer
+    from cloudevents_kafka.aio import (
+        AsyncDelivery,
+        AsyncEventConsumer,
+        AsyncEventProducer,
+        AsyncRecordDelivery,
+    )
 
 __version__ = "0.1.0"
 
@@ -65,6 +70,7 @@ __all__ = [
     "AsyncDelivery",
     "AsyncEventConsumer",
     "AsyncEventProducer",
+    "AsyncRecordDelivery",
     "AttributeType",
     "BrokenData",
     "BrokenEvent",
@@ -95,6 +101,7 @@ __all__ = [
     "UnsupportedFormat",
     "Verdict",
     "attribute_key",
+    "dead_letter",
     "decode",
     "first_of",
     "from_record",
@@ -107,7 +114,7 @@ __all__ = [
     "to_record",
 ]
 
-_ASYNCIO = ("AsyncDelivery", "AsyncEventConsumer", "AsyncEventProducer")
+_ASYNCIO = ("AsyncDelivery", "AsyncEventConsumer", "AsyncEventProducer", "AsyncRecordDelivery")
 
 
 def __getattr__(name: str) -> Any:

@@ -8,6 +8,7 @@ records. For others somebody must do something: grant a right, change a setting,
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable
 from enum import IntEnum
 from typing import Any, Final
@@ -62,8 +63,11 @@ _MENDED: Final = frozenset(Mended)
 PARTITION_EOF: Final = -191
 """The end of a partition was read: no error, but a message that users may ask librdkafka for."""
 
+_FATAL: Final = -150
+# librdkafka says in words only which error was fatal: FENCED_INSTANCE_ID, UNRELEASED_INSTANCE_ID.
+_SAME_INSTANCE: Final = re.compile(r"group\.instance\.id|instance ID is still used")
 _HINTS: Final = {
-    -150: "close the consumer and create another",  # _FATAL
+    _FATAL: "close the consumer and create another",
     -140: "seek to an offset of the partition, or set auto.offset.reset",  # _AUTO_OFFSET_RESET
     10: "set fetch.message.max.bytes and receive.message.max.bytes to more",  # MSG_SIZE_TOO_LARGE
     29: "grant the client READ and DESCRIBE on the topic",  # TOPIC_AUTHORIZATION_FAILED
@@ -79,8 +83,8 @@ class ConsumeError(CloudEventsKafkaError):
     missing (TOPIC_AUTHORIZATION_FAILED, GROUP_AUTHORIZATION_FAILED), an offset that does not exist where
     ``auto.offset.reset`` is ``error`` (_AUTO_OFFSET_RESET), a record that is too large or corrupt
     (MSG_SIZE_TOO_LARGE, _BAD_MSG), a group with other settings (INCONSISTENT_GROUP_PROTOCOL), fatal
-    errors such as a fenced static member, and all that are not in `Mended`, such as errors of later
-    brokers. Reading can continue after each of them except the fatal ones.
+    errors (_FATAL), such as that another member has the same ``group.instance.id``, and all that are not
+    in `Mended`, such as errors of later brokers. Reading can continue after each except the fatal ones.
     """
 
     def __init__(self, error: object, where: str = "") -> None:
@@ -93,17 +97,25 @@ class ConsumeError(CloudEventsKafkaError):
         """Whether the client does not mend it by itself."""
         error: Any = self.error
         code = getattr(error, "code", None)
-        return not callable(code) or error.fatal() or not (code() in _MENDED or error.retriable())
+        return not callable(code) or is_fatal(error) or not (code() in _MENDED or error.retriable())
 
     def __str__(self) -> str:
         code = getattr(self.error, "code", None)
         hint = _HINTS.get(code()) if callable(code) else None
+        if is_fatal(self.error) and _SAME_INSTANCE.search(str(self.error)):
+            hint = "another member of the group has the same group.instance.id: start each with its own"
         where = f"{self.where}: " if self.where else ""
         return f"{where}the consumer failed: {self.error}{f'; {hint}' if hint else ''}"
 
 
 OnError = Callable[[ConsumeError], bool | None]
 """Return whether to read on after an error; None leaves the decision to the consumer."""
+
+
+def is_fatal(error: Any) -> bool:
+    """Return whether a client's error ends the client; as a message it has only the code for that."""
+    code = getattr(error, "code", None)
+    return callable(code) and (error.fatal() or code() == _FATAL)
 
 
 def is_record(message: Any, on_error: OnError | None = None) -> bool:
@@ -118,7 +130,7 @@ def is_record(message: Any, on_error: OnError | None = None) -> bool:
         return False
     failure = ConsumeError(error, _place_of(message))
     decision = None if on_error is None else on_error(failure)
-    if error.fatal() or (failure.final if decision is None else not decision):
+    if is_fatal(error) or (failure.final if decision is None else not decision):
         raise failure
     if decision is None:
         _log.warning("%s; reading goes on", failure)

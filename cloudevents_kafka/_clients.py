@@ -63,6 +63,14 @@ def check_client(client: object, protocol: type) -> None:
         )
 
 
+def check_handler(handler: object) -> None:
+    """Raise `TypeError` unless a handler of records is a function that does its work when it is called."""
+    call = getattr(handler, "__call__", None)  # noqa: B004  # of an object with a coroutine as its call
+    if call is None or inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(call):
+        got = "a coroutine function; use AsyncEventConsumer" if call is not None else type(handler).__name__
+        raise TypeError(f"handler must be a function of a record, got {got}")
+
+
 def _problem(client: object, name: str, needed: list[str]) -> str | None:
     if isinstance(client, type):
         return f"the class {client.__name__}; create an instance of it first"

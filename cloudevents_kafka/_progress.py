@@ -19,6 +19,7 @@ class Progress:
         self._open: dict[tuple[Any, Any], dict[int, Item]] = {}  # by partition, in the order of offsets
         self._ends: dict[tuple[Any, Any], int] = {}  # after the last record of each
         self._committed: dict[tuple[Any, Any], int] = {}
+        self._foreign: dict[tuple[Any, Any], int] = {}
 
     def __len__(self) -> int:
         return sum(map(len, self._open.values()))
@@ -47,7 +48,7 @@ class Progress:
             self._drop(name)
 
     def _drop(self, name: tuple[Any, Any]) -> None:
-        for table in (self._open, self._ends, self._committed):
+        for table in (self._open, self._ends, self._committed, self._foreign):
             table.pop(name, None)
 
     def advance(self, *, again: bool = False) -> list[TopicPartition]:
@@ -58,3 +59,21 @@ class Progress:
         new = {name: offset for name, offset in done.items() if again or offset > self._committed[name]}
         self._committed |= new
         return [TopicPartition(*name, offset) for name, offset in new.items()]
+
+    def left(self) -> list[TopicPartition]:
+        """Return the place of the first record of each partition that is not done."""
+        from confluent_kafka import TopicPartition
+
+        return [TopicPartition(*name, next(iter(open_))) for name, open_ in self._open.items() if open_]
+
+    def find_foreign(self, committed: list[TopicPartition]) -> TopicPartition | None:
+        """Return an offset of the group, after records in work, that changes although nobody may commit it.
+
+        One that stays may be of an earlier process, before a seek back.
+        """
+        for place in committed:
+            name = place.topic, place.partition
+            is_foreign = place.offset > self._committed.get(name, place.offset)
+            if is_foreign and self._foreign.setdefault(name, place.offset) != place.offset:
+                return place
+        return None

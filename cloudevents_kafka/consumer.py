@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Self, TypeVar, Unpack, overload
 
 from cloudevents_kafka._client_errors import PARTITION_EOF, ConsumeError, OnError, is_record
 from cloudevents_kafka._clients import Consumer, check_client
+from cloudevents_kafka._closing import close_before
 from cloudevents_kafka._reading import DataReader, ItemT_co, ReadOptions, item_reader
 from cloudevents_kafka.binding import Decoded, ReverseKeyMapper, Undecodable
 from cloudevents_kafka.handling import Handled, OnFailure, Policy, run
@@ -135,6 +137,7 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         self._stopped = False
         self._waiting: list[Any] = []  # gathered: polled by the client, not yet returned
         self._ends: dict[Any, TopicPartition] | None = None  # the positions after them, by partition
+        self._left: list[TopicPartition] = []  # where records begin that `run` has not done
 
     def poll(self, timeout: float = 1.0) -> ItemT_co | None:
         """Return the next record, or None if none arrives within ``timeout`` seconds.
@@ -204,6 +207,15 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         client: Any = self.consumer
         client.seek(place)
         self.discard([place])
+
+    def _go_back(self, places: list[TopicPartition]) -> None:
+        """Read records again that `run` has not done: by this consumer, or after `close` by the group."""
+        from confluent_kafka import KafkaException
+
+        for place in places:
+            with suppress(KafkaException):  # the partition was revoked
+                self.seek(place)
+        self._left = places
 
     def discard(self, partitions: Iterable[TopicPartition] | None = None) -> None:
         """Drop the records that were gathered and not returned: of these partitions, or all.
@@ -308,8 +320,9 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
 
         Ends at SIGTERM, by `stop`, and after ``idle_timeout`` seconds without a record. Records that were
         read are handled to their end, without further tries, for at most ``stop_timeout`` seconds; what
-        is not done by then is not committed. The consumer stays open. It must have
-        ``enable.auto.commit`` False, as it commits what was read by itself otherwise.
+        is not done by then is not committed, and is read again by the next run, or by the group. The
+        consumer stays open. It must have ``enable.auto.commit`` False, as otherwise it commits by itself
+        what was read, also records in work: `ConsumeError` is raised when the group's offsets show that.
 
         ``on_error`` is what becomes of a record that is not an event, or whose handler raises an error
         ``tries`` times: ``"fail"`` raises it, ``"skip"`` counts and logs it, `DeadLetters` sends the
@@ -341,7 +354,11 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
     def close(self) -> None:
         """Stop, and close the wrapped consumer, which leaves its group at once."""
         self._stopped = True
-        self.consumer.close()
+        left, self._left = self._left, []
+        # After a seek a position is unknown until a record is read.
+        client: Any = self.consumer
+        unread = [place for place in left if client.position([place])[0].offset < 0]
+        close_before(client, unread)
 
     def __enter__(self) -> Self:
         return self

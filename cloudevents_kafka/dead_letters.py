@@ -17,6 +17,7 @@ What is not known has no header. A second failure replaces the set. `DeadLetter.
 from __future__ import annotations
 
 import time
+from inspect import iscoroutinefunction
 from typing import Any, Final
 
 import msgspec
@@ -70,11 +71,15 @@ class DeadLetters:
     """A sender of dead letters to ``topic``, through an `EventProducer`, which remains an attribute."""
 
     def __init__(self, producer: EventProducer[Any], *, topic: str) -> None:
-        if not callable(getattr(producer, "send_record", None)):
+        send_record = getattr(producer, "send_record", None)
+        if not callable(send_record) or iscoroutinefunction(send_record):
             kind = type(producer).__name__
-            raise TypeError(
-                f"producer must be an EventProducer, got {kind}; wrap the client: EventProducer(client)"
+            advice = (
+                "wrap the client: EventProducer(client)"
+                if send_record is None
+                else "await its send_record(dead_letter(…))"
             )
+            raise TypeError(f"producer must be an EventProducer, got {kind}; {advice}")
         if not topic:
             raise ValueError(f"topic must be the name of a topic for dead letters, got {topic!r}")
         self.producer = producer
@@ -94,30 +99,40 @@ class DeadLetters:
         characters. ``attempt`` is how often the record was tried; if it is a dead letter that was
         sent back, attempts before are added. Commit its offset only after the delivery has succeeded.
         """
-        if error is None:
-            if not isinstance(item, Undecodable):
-                raise TypeError("error must be the reason of the failure, as only an Undecodable has one")
-            error = item.error
-        record = item.record if isinstance(item, Decoded | Undecodable) else Record.of(item)
-        letter = self._letter(record, error, attempt)
-        kept: Headers = [header for header in record.headers if header[0] not in _NAMES]
-        sent = msgspec.structs.replace(record, headers=kept + _to_headers(letter))
-        return self.producer.send_record(sent, self.topic, on_delivery=on_delivery)
+        letter = dead_letter(item, error, topic=self.topic, attempt=attempt)
+        return self.producer.send_record(letter, self.topic, on_delivery=on_delivery)
 
-    def _letter(self, record: Record, error: BaseException | str, attempt: int) -> DeadLetter:
-        before = DeadLetter.of(record)
-        # A dead letter that was read from its topic and fails again still comes from where it came from.
-        origin = record if before is None or record.topic != self.topic else before
-        return DeadLetter(
-            topic=origin.topic,
-            partition=origin.partition,
-            offset=origin.offset,
-            timestamp=origin.timestamp,
-            time=format_milliseconds(time.time_ns() // 1_000_000),
-            attempt=attempt + (0 if before is None else before.attempt or 0),
-            error=_describe(error)[:_MAX_ERROR],
-            clause=",".join(error.clauses) if isinstance(error, DecodeError) else None,
-        )
+
+def dead_letter(
+    item: Decoded | Undecodable | RecordInput,
+    error: BaseException | str | None = None,
+    *,
+    topic: str,
+    attempt: int = 1,
+) -> Record:
+    """Return the record that `DeadLetters.send` sends, for another producer, such as one for asyncio.
+
+    ``topic`` is that of the dead letters: one that was read from it and fails again keeps its origin.
+    """
+    if error is None:
+        if not isinstance(item, Undecodable):
+            raise TypeError("error must be the reason of the failure, as only an Undecodable has one")
+        error = item.error
+    record = item.record if isinstance(item, Decoded | Undecodable) else Record.of(item)
+    before = DeadLetter.of(record)
+    origin = record if before is None or record.topic != topic else before
+    letter = DeadLetter(
+        topic=origin.topic,
+        partition=origin.partition,
+        offset=origin.offset,
+        timestamp=origin.timestamp,
+        time=format_milliseconds(time.time_ns() // 1_000_000),
+        attempt=attempt + (0 if before is None else before.attempt or 0),
+        error=_describe(error)[:_MAX_ERROR],
+        clause=",".join(error.clauses) if isinstance(error, DecodeError) else None,
+    )
+    kept: Headers = [header for header in record.headers if header[0] not in _NAMES]
+    return msgspec.structs.replace(record, headers=kept + _to_headers(letter))
 
 
 def _describe(error: BaseException | str) -> str:

@@ -13,13 +13,15 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import count
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
+from cloudevents_kafka._client_errors import ConsumeError
+from cloudevents_kafka._clients import check_handler
 from cloudevents_kafka._progress import Progress
 from cloudevents_kafka.binding import Decoded, Undecodable
 from cloudevents_kafka.dead_letters import DeadLetters
@@ -64,6 +66,7 @@ class Policy(msgspec.Struct, kw_only=True):
 
     def __post_init__(self) -> None:
         """Check the values. Raises `ValueError`, `TypeError`."""
+        check_handler(self.handler)
         if self.on_error not in ("fail", "skip") and not (
             isinstance(self.on_error, DeadLetters) or callable(self.on_error)
         ):
@@ -219,6 +222,7 @@ def _records(events: Any, work: _Work, idle_timeout: float | None) -> Iterator[I
         now = time.monotonic()
         if now - committed >= _COMMIT_SECONDS:
             work.progress.keep(events.consumer.assignment())
+            _refuse_auto_commit(events, work.progress)
             _commit(events, work.progress.advance(), asynchronous=True)
             committed = now
         was_full = work.is_full
@@ -259,6 +263,24 @@ def _end(events: Any, work: _Work, seconds: float) -> None:
     last = threading.Thread(target=_commit, args=(events, work.progress.advance(again=True)), daemon=True)
     last.start()
     last.join(max(0.0, deadline - time.monotonic()))
+    events._go_back(work.progress.left())  # noqa: SLF001  # of its own run
+
+
+def _refuse_auto_commit(events: Any, progress: Progress) -> None:
+    """Raise `ConsumeError` if the client commits records in work; it does not say whether it will."""
+    from confluent_kafka import KafkaException
+
+    places = progress.left()
+    if not places:
+        return
+    with suppress(KafkaException):  # the broker is away, or moves the group
+        place = progress.find_foreign(events.consumer.committed(places, timeout=_COMMIT_SECONDS))
+        if place is not None:
+            raise ConsumeError(
+                f"enable.auto.commit must be False for run(), but offset {place.offset} was committed while "
+                "a record before it is in work; create the Consumer with enable.auto.commit False",
+                f"{place.topic}[{place.partition}]",
+            )
 
 
 def _commit(events: Any, places: list[TopicPartition], *, asynchronous: bool = False) -> None:

@@ -25,6 +25,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any, Final, TypeVar
 
+from cloudevents_kafka._clients import check_handler
 from cloudevents_kafka.binding import Decoded, Undecodable
 from cloudevents_kafka.consumer import EventConsumer
 from cloudevents_kafka.errors import CloudEventsKafkaError
@@ -55,7 +56,7 @@ class EventProcessor:
     after which a broker aborts a transaction (``transaction.timeout.ms``). ``attempts`` is the number
     of transactions for the same records before `run` raises an error.
 
-    Raises `TypeError` if the clients have no transactions.
+    Raises `TypeError` if the clients have no transactions, or the handler is a coroutine function.
     """
 
     def __init__(
@@ -70,6 +71,7 @@ class EventProcessor:
     ) -> None:
         _check(consumer, "consumer", "consumer_group_metadata")
         _check(producer, "producer", "send_offsets_to_transaction")
+        check_handler(handler)
         self.consumer = consumer
         self.producer = producer
         self._handler: Callable[[Any], object] = handler

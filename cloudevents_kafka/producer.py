@@ -35,8 +35,10 @@ class Delivery(msgspec.Struct, eq=False, weakref=True):
     """The delivery of one event.
 
     ``done`` is whether the delivery report has arrived; then ``partition`` and ``offset`` are set if
-    it succeeded. It keeps neither an exception nor a callback, whose references would delay freeing
-    the event.
+    it succeeded. A client with ``delivery.report.only.error`` reports only failures: a delivery is
+    ``done`` then when `result` has seen that none came, without ``partition`` and ``offset``.
+
+    It keeps neither an exception nor a callback, whose references would delay freeing the event.
     """
 
     _sent: Any
@@ -46,6 +48,7 @@ class Delivery(msgspec.Struct, eq=False, weakref=True):
     partition: int | None = None
     offset: int | None = None
     _client_error: Any = None
+    _report_reference: ReferenceType[_DeliveryReport] | None = None
 
     @property
     def event(self) -> Event:
@@ -78,6 +81,12 @@ class Delivery(msgspec.Struct, eq=False, weakref=True):
         if self._client_error is not None:
             raise self._failure()  # without a variable, which would be a cycle with the traceback
         return self
+
+    def _look_for_report(self) -> None:
+        """Note a success that the client does not report: it has freed the report, and not called it."""
+        reference = self._report_reference
+        if reference is not None and reference() is None and not self.done:
+            self._report(None, None)
 
     def _report(self, error: Any, message: Any) -> None:
         self.done = True
@@ -162,6 +171,7 @@ class _DeliveryReport(msgspec.Struct, eq=False, weakref=True):
         if delivery is None:
             kind = producer._delivery if producer is not None and self.kind is Delivery else self.kind
             delivery = kind(self.sent, self.topic, producer)
+            delivery._report_reference = ref(self)
             self.delivery = ref(delivery)
         return delivery
 
@@ -184,6 +194,7 @@ class EventProducer(Generic[ProducerT]):
     """
 
     _delivery: ClassVar[type[Delivery]] = Delivery  # of `send`
+    _record_delivery: ClassVar[type[RecordDelivery]] = RecordDelivery
 
     def __init__(
         self,
@@ -206,10 +217,10 @@ class EventProducer(Generic[ProducerT]):
         self._key_mapper = key_mapper
         self._close_timeout = close_timeout
         self._failed: dict[Delivery, None] = {}  # an ordered set
-        # The reports that the client still has to call, in order. It frees each one after the call, or
-        # without it (``delivery.report.only.error``), and that removes its reference here.
-        self._reports: dict[ReferenceType[_DeliveryReport], None] = {}
-        self._forget = self._reports.pop
+        # The reports that the client still has to call, in order, with their deliveries. It frees each one
+        # after the call, or without it (``delivery.report.only.error``), which removes its reference here.
+        self._reports: dict[ReferenceType[_DeliveryReport], ReferenceType[Delivery]] = {}
+        self._forget: Callable[[ReferenceType[_DeliveryReport]], object] = self._reports.pop
         self._closed = False
         self._reference = ref(self)
 
@@ -256,7 +267,8 @@ class EventProducer(Generic[ProducerT]):
             produce(topic, value=value, key=key, headers=headers, on_delivery=report)
         except BufferError:
             self._produce(partial(produce, topic, value=value, key=key, headers=headers, on_delivery=report))
-        self._reports[ref(report, self._forget)] = None
+        delivery._report_reference = reference = ref(report, self._forget)
+        self._reports[reference] = report.delivery
         self.producer.poll(0)
         return delivery
 
@@ -282,8 +294,9 @@ class EventProducer(Generic[ProducerT]):
         topic = topic or self._topic or record.topic
         if topic is None:
             raise EncodeError("topic must be set, in send_record(), EventProducer() or the record")
-        delivery = RecordDelivery(record, topic, self)
-        report = _DeliveryReport(record, topic, self._reference, ref(delivery), on_delivery, RecordDelivery)
+        delivery = self._record_delivery(record, topic, self)
+        kind = self._record_delivery
+        report = _DeliveryReport(record, topic, self._reference, ref(delivery), on_delivery, kind)
         self._produce(
             partial(
                 self.producer.produce,
@@ -295,7 +308,8 @@ class EventProducer(Generic[ProducerT]):
                 **_set_options(partition, timestamp),
             )
         )
-        self._reports[ref(report, self._forget)] = None
+        delivery._report_reference = reference = ref(report, self._forget)
+        self._reports[reference] = report.delivery
         self.producer.poll(0)
         return delivery
 
@@ -362,6 +376,7 @@ class EventProducer(Generic[ProducerT]):
 
     def _wait(self, delivery: Delivery, timeout: float | None) -> None:
         deadline = None if timeout is None else time.monotonic() + timeout
+        delivery._look_for_report()
         while not delivery.done:
             wait = _POLL_SECONDS if deadline is None else min(_POLL_SECONDS, deadline - time.monotonic())
             if wait < 0:
@@ -369,6 +384,7 @@ class EventProducer(Generic[ProducerT]):
                     f"no delivery report for {delivery._name()} after {timeout} s", [delivery]
                 )
             self.producer.poll(wait)
+            delivery._look_for_report()
 
 
 class DeliveryError(CloudEventsKafkaError):

@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from collections import defaultdict
+from itertools import count
 from typing import Any
 
 import pytest
@@ -292,16 +293,18 @@ def test_a_full_queue_serves_the_group(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not kafka.events.consumer._paused
 
 
-def test_a_rebalance_forgets_what_was_in_work() -> None:
+def test_a_rebalance_forgets_what_was_in_work(monkeypatch: pytest.MonkeyPatch) -> None:
     """Records that are read again are handled again, and offsets never go past one that is not done."""
     kafka = Kafka(*(message(n, partition=n % 2) for n in range(10)))
+    poll, polls = kafka.events.consumer.poll, count()
 
-    def handle(item: Decoded) -> None:
-        kafka.handle(item)
-        if len(kafka.handled) == 3:
+    def poll_with_rebalance(timeout: float = -1) -> Any:
+        if next(polls) == 3:
             kafka.events.consumer.rebalance()
+        return poll(timeout)
 
-    kafka.run(handle)
+    monkeypatch.setattr(kafka.events.consumer, "poll", poll_with_rebalance)
+    kafka.run()
     assert set(kafka.handled) == set(range(10))
     assert kafka.offsets == {("in", 0): 5, ("in", 1): 5}
 
@@ -326,6 +329,21 @@ def test_wrong_options_are_refused(options: Any, error: type[Exception], expecte
         numbered(1).events.run(print, **options)
 
 
+async def waits(_: Any) -> None:
+    """Do nothing, later."""
+
+
+class Waits:
+    __call__ = staticmethod(waits)
+
+
+@pytest.mark.parametrize(("handler", "got"), [(waits, "a coroutine"), (Waits(), "a coroutine"), (1, "int")])
+def test_a_handler_that_would_not_be_awaited_is_refused(handler: Any, got: str) -> None:
+    """Its work would never be done, and its records committed."""
+    with pytest.raises(TypeError, match=f"handler must be a function of a record, got {got}"):
+        numbered(1).events.run(handler)
+
+
 def test_a_consumer_that_fails_ends_the_run() -> None:
     """What was done before is committed."""
     from cloudevents_kafka import ConsumeError
@@ -340,3 +358,41 @@ def test_a_consumer_that_fails_ends_the_run() -> None:
     with pytest.raises(ConsumeError):
         kafka.events.run(handle)
     assert kafka.offsets == {("in", 0): 5}
+
+
+@pytest.mark.parametrize("auto_commit", [False, True])
+def test_what_is_not_done_is_read_again(*, auto_commit: bool) -> None:
+    """The next run begins with it, or the next process: also if the client commits what it has read."""
+    for again in (True, False):
+        kafka = numbered(20)
+        reader = FakeConsumer(kafka.log, offsets=kafka.offsets, auto_commit=auto_commit)
+        reader.subscribe(["in"])
+        with EventConsumer(reader) as events:
+            with pytest.raises(ValueError, match="no 7"):
+                events.run(Flaky(kafka, n7=1), idle_timeout=0)
+            if again:
+                assert events.run(kafka.handle, idle_timeout=0).handled == 13
+        assert kafka.offsets == {("in", 0): 20 if again else 7}
+        assert kafka.handled == list(range(7)) + (list(range(7, 20)) if again else [])
+
+
+def test_a_client_that_commits_by_itself_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error names the setting, as soon as offsets after a record in work show it."""
+    from cloudevents_kafka import ConsumeError
+
+    monkeypatch.setattr("cloudevents_kafka.handling._COMMIT_SECONDS", 0.0)
+    kafka, ended = numbered(10), threading.Event()
+    committed = kafka.events.consumer.committed
+
+    def commit_and_look(*arguments: Any, **options: Any) -> Any:
+        kafka.offsets["in", 0] = kafka.offsets.get(("in", 0), 4) + 1
+        return committed(*arguments, **options)
+
+    monkeypatch.setattr(kafka.events.consumer, "committed", commit_and_look)
+    with pytest.raises(
+        ConsumeError, match=r"in\[0\]: .* enable.auto.commit must be False for run\(\)"
+    ) as caught:
+        kafka.events.run(lambda _: ended.wait(20), stop_timeout=0.1)
+    ended.set()
+    assert caught.value.final
+    assert kafka.offsets == {("in", 0): 0}

@@ -196,6 +196,12 @@ def test_clients_without_transactions_are_refused() -> None:
     ):
         EventProcessor(kafka.events, kafka.writer, print)  # type: ignore[arg-type]
 
+    async def handle(_: object) -> None:
+        """Do nothing, later."""
+
+    with pytest.raises(TypeError, match="handler must be a function of a record, got a coroutine function"):
+        EventProcessor(kafka.events, kafka.producer, handle)
+
 
 def test_a_call_that_does_not_return_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """send_offsets_to_transaction of the client may ignore its timeout; the bound is kept."""

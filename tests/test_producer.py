@@ -616,3 +616,36 @@ def test_a_callback_has_a_delivery_without_references() -> None:
     producer.flush()
     assert (reported[0].event.id, reported[0].offset, reported[0].done) == ("5", 0, True)
     assert reported[0].result() is reported[0]
+
+
+class Quiet(FakeProducer):
+    """A client with ``delivery.report.only.error``: it frees reports of success without calling them."""
+
+    def produce(self, topic: str, value: Any = None, key: Any = None, **options: Any) -> None:
+        report = options.pop("on_delivery")
+        super().produce(
+            topic, value, key, on_delivery=lambda error, message: error and report(error, message), **options
+        )
+
+
+@pytest.mark.parametrize("kind", ["event", "record"])
+def test_a_success_that_is_not_reported_ends_the_wait(kind: str) -> None:
+    """A client may report failures only: result() returns, without the place, or raises the failure."""
+    client = Quiet()
+    producer = EventProducer(client, topic="t")
+
+    def send() -> Any:
+        return producer.send(order(1)) if kind == "event" else producer.send_record(Record(value=b"1"))
+
+    client.hold = True
+    first, second = send(), send()
+    with pytest.raises(DeliveryError, match="still pending") as caught:
+        producer.flush(0)
+    client.hold = False
+    assert [delivery.result(5).done for delivery in caught.value.failed] == [True, True]
+    assert (first.result(5), second.result(5)) == (first, second)
+    assert (first.done, first.offset, first.error) == (True, None, None)
+    client.fail_next("_MSG_TIMED_OUT")
+    with pytest.raises(DeliveryError, match="timed out"):
+        send().result(5)
+    producer.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from confluent_kafka import TopicPartition
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -47,3 +48,23 @@ def test_a_partition_that_moves_back_begins_again() -> None:
     assert [place.offset for place in progress.advance(again=True)] == [6]
     progress.keep([])
     assert progress.advance(again=True) == []
+
+
+def test_offsets_that_others_commit_are_found_when_they_change() -> None:
+    """One that stays may be from before a seek; one that changes after records in work is another's."""
+    event = Event(id="1", source="/", type="t")
+    items = [Decoded(event, Record(topic="t", partition=0, offset=5 + n)) for n in range(3)]
+    progress = Progress()
+    for item in items:
+        progress.begin(item)
+
+    def look(offset: int) -> bool:
+        return progress.find_foreign([TopicPartition("t", 0, offset), TopicPartition("u", 0, 9)]) is not None
+
+    assert [look(offset) for offset in (-1001, 5, 9, 9, 5, 9, 8)] == [False] * 6 + [True]
+    assert [place.offset for place in progress.left()] == [5]
+    progress.end(items[0])
+    progress.advance()
+    assert not look(6)
+    progress.keep([])
+    assert progress.left() == []

@@ -10,6 +10,6 @@ and `_aiokafka_source`.
 from __future__ import annotations
 
 from cloudevents_kafka.aio.consumer import AsyncEventConsumer
-from cloudevents_kafka.aio.producer import AsyncDelivery, AsyncEventProducer
+from cloudevents_kafka.aio.producer import AsyncDelivery, AsyncEventProducer, AsyncRecordDelivery
 
-__all__ = ["AsyncDelivery", "AsyncEventConsumer", "AsyncEventProducer"]
+__all__ = ["AsyncDelivery", "AsyncEventConsumer", "AsyncEventProducer", "AsyncRecordDelivery"]

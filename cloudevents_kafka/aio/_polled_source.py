@@ -6,17 +6,16 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from cloudevents_kafka._clients import Consumer
+from cloudevents_kafka._closing import close_before
 from cloudevents_kafka.aio._source import FETCH_SECONDS, Source
 
 if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
 
 _PAUSE_SECONDS: Final = 0.005  # between calls of a client that does not wait, such as a fake
-_COMMITTED_SECONDS: Final = 5.0
 
 
 class PolledSource(Source):
@@ -51,11 +50,7 @@ class PolledSource(Source):
 
     def _close(self, unread: Sequence[TopicPartition]) -> None:
         self._committing.shutdown()
-        try:
-            if unread and hasattr(self.client, "unassign"):  # a user's client may not have it
-                _commit_back(self.client, unread)
-        finally:
-            self.client.close()
+        close_before(self.client, unread)
 
 
 def _fetch(client: Consumer, count: int, seconds: float) -> Sequence[Any]:
@@ -68,29 +63,3 @@ def _fetch(client: Consumer, count: int, seconds: float) -> Sequence[Any]:
     if not messages and time.monotonic() - began < _PAUSE_SECONDS:
         time.sleep(_PAUSE_SECONDS)
     return messages
-
-
-def _commit_back(client: Any, unread: Sequence[TopicPartition]) -> None:
-    """Commit the places of the first unread messages, if the client has committed offsets after them.
-
-    With ``enable.auto.commit`` it commits the offsets after all messages that it has returned:
-    here, when the partitions are unassigned, and no more when it is closed.
-    """
-    from confluent_kafka import KafkaException
-
-    with suppress(KafkaException):  # the client is leaving; the broker may be away, the partition revoked
-        _unassign(client)
-        places = {(place.topic, place.partition): place for place in unread}
-        committed = client.committed(list(unread), timeout=_COMMITTED_SECONDS)
-        after = [each for each in committed if each.offset > places[each.topic, each.partition].offset]
-        if after:
-            client.commit(offsets=[places[each.topic, each.partition] for each in after], asynchronous=False)
-
-
-def _unassign(client: Any) -> None:
-    from confluent_kafka import KafkaException
-
-    try:
-        client.unassign()
-    except KafkaException:  # the assignment of the group is cooperative
-        client.incremental_unassign(client.assignment())

@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Generator
 from contextlib import suppress
+from functools import partial
 from types import TracebackType
 from typing import Any, Generic, Self, TypedDict, TypeVar, Unpack, cast
+from weakref import ReferenceType
 
 from cloudevents_kafka._clients import Producer
 from cloudevents_kafka.aio._aiokafka_sender import AiokafkaSender
@@ -19,7 +21,7 @@ from cloudevents_kafka.aio._polled_sender import PolledSender
 from cloudevents_kafka.aio._sender import Sender
 from cloudevents_kafka.aio._turn import Turn
 from cloudevents_kafka.binding import ContentMode, KeyMapper
-from cloudevents_kafka.producer import Delivery, DeliveryError, EventProducer
+from cloudevents_kafka.producer import Delivery, DeliveryError, EventProducer, RecordDelivery
 from cloudevents_kafka.record import HeaderInput, RecordInput
 
 ProducerT = TypeVar("ProducerT")
@@ -80,14 +82,27 @@ class AsyncDelivery(Delivery):
             self._producer.producer.reported.append(self)
 
 
+class AsyncRecordDelivery(RecordDelivery, AsyncDelivery):
+    """The delivery of one record, which `AsyncEventProducer.send_record` has sent."""
+
+
+def _forget(deliveries: dict[Any, ReferenceType[Delivery]], reference: Any) -> None:
+    """Wake who awaits a delivery that is not reported, as with ``delivery.report.only.error``."""
+    delivery = deliveries.pop(reference)()
+    if delivery is not None and not delivery.done:
+        delivery._look_for_report()
+
+
 class _Events(EventProducer[Sender]):
     """The events of an `AsyncEventProducer`, which waits instead of them."""
 
     _delivery = AsyncDelivery
+    _record_delivery = AsyncRecordDelivery
 
     def __init__(self, sender: Sender, **options: Any) -> None:
         super().__init__(sender, **options)
         sender.reports = self._reports
+        self._forget = partial(_forget, self._reports)
 
     def end(self) -> None:
         """Accept no more events."""
@@ -173,6 +188,27 @@ class AsyncEventProducer(Generic[ProducerT]):
         """
         self._sender.check()
         return cast("AsyncDelivery", self._events.send(event, topic, **options))
+
+    async def send_record(
+        self,
+        record: RecordInput,
+        topic: str | None = None,
+        *,
+        partition: int | None = None,
+        timestamp: int | None = None,
+    ) -> AsyncRecordDelivery:
+        """Send any record as it is, and return its delivery when the broker has it.
+
+        Arguments are those of `EventProducer.send_record`. Waits, raises and is cancelled as `send`.
+        """
+        while True:
+            try:
+                self._sender.check()
+                delivery = self._events.send_record(record, topic, partition=partition, timestamp=timestamp)
+            except asyncio.QueueFull:
+                await self._sender.wait_for_room()
+            else:
+                return await cast("AsyncRecordDelivery", delivery)
 
     async def drain(self) -> None:
         """Wait until `send_nowait` has room, and let other tasks run from time to time.

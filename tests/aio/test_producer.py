@@ -14,12 +14,16 @@ import pytest
 from cloudevents_kafka import (
     AsyncDelivery,
     AsyncEventProducer,
+    DeadLetter,
+    DeadLetters,
     Delivery,
     DeliveryError,
     EncodeError,
     Event,
     EventProducer,
     Record,
+    dead_letter,
+    decode,
     from_record,
 )
 from cloudevents_kafka.testing import FakeProducer
@@ -419,3 +423,74 @@ def test_wrong_options_are_refused() -> None:
         AsyncEventProducer(Aiokafka(), max_in_flight=0)
     with pytest.raises(ValueError, match="close_timeout must be"):
         AsyncEventProducer(FakeProducer(), close_timeout=-1)
+
+
+class Quiet(FakeProducer):
+    """A client with ``delivery.report.only.error``: it frees reports of success without calling them."""
+
+    def produce(self, topic: str, value: Any = None, key: Any = None, **options: Any) -> None:
+        report = options.pop("on_delivery")
+        super().produce(
+            topic, value, key, on_delivery=lambda error, message: error and report(error, message), **options
+        )
+
+
+def test_a_success_that_is_not_reported_wakes_who_awaits_it() -> None:
+    """A client may report failures only: awaiting returns, without the place, or raises the failure."""
+
+    async def work() -> None:
+        client = Quiet()
+        async with AsyncEventProducer(client, topic="orders", max_in_flight=2) as producer:
+            deliveries = await asyncio.gather(*map(producer.send, map(order, range(20))))
+            assert all(each.done and each.offset is None and each.error is None for each in deliveries)
+            assert await producer.send_nowait(order(21))
+            client.fail_next("_MSG_TIMED_OUT")
+            with pytest.raises(DeliveryError, match="timed out"):
+                await producer.send(order(22))
+        assert len(ids(client)) == 21
+
+    run(work())
+
+
+def test_records_are_sent_as_they_are() -> None:
+    """send_record waits for room as send does, and its delivery has the record."""
+
+    async def work() -> None:
+        client = FakeProducer()
+        record = Record(
+            key=b"k", value=b"not an event", headers=[("a", None), ("a", b"\xff")], topic="orders"
+        )
+        async with AsyncEventProducer(client, max_in_flight=2) as producer:
+            deliveries = await asyncio.gather(*(producer.send_record(record) for _ in range(9)))
+            await producer.send_record(record, "others", partition=3, timestamp=7)
+            client.fail_next("_MSG_TIMED_OUT")
+            with pytest.raises(DeliveryError, match=r"record orders to orders: .*timed out"):
+                await producer.send_record(record)
+        assert [delivery.record for delivery in deliveries] == [record] * 9
+        assert sorted(delivery.offset or 0 for delivery in deliveries) == list(range(9))
+        sent = [Record.of(message) for message in client.log]
+        assert {(each.key, each.value, tuple(each.headers)) for each in sent} == {
+            (b"k", b"not an event", (("a", None), ("a", b"\xff")))
+        }
+        assert [each.timestamp for each in sent if (each.topic, each.partition) == ("others", 3)] == [7]
+
+    run(work())
+
+
+def test_dead_letters_are_sent_with_asyncio() -> None:
+    """DeadLetters names the way, as its deliveries are not awaited: the record of a dead letter."""
+
+    async def work() -> None:
+        client = FakeProducer()
+        record = Record(value=b"foreign", topic="orders", partition=0, offset=5)
+        async with AsyncEventProducer(client) as producer:
+            with pytest.raises(
+                TypeError, match=r"got AsyncEventProducer; await its send_record\(dead_letter"
+            ):
+                DeadLetters(producer, topic="orders.dead")  # type: ignore[arg-type]
+            await producer.send_record(dead_letter(decode(record), topic="orders.dead"), "orders.dead")
+        (letter,) = map(DeadLetter.of, client.log)
+        assert letter is not None
+        assert (letter.topic, letter.offset, letter.attempt) == ("orders", 5, 1)
+
+    run(work())

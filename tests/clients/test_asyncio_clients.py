@@ -301,3 +301,17 @@ def test_flush_does_not_linger(servers: str, kafka_topic: str) -> None:
         assert delivery.result().offset == 0
 
     run(work)
+
+
+def test_successes_that_are_not_reported_are_awaited(servers: str, kafka_topic: str) -> None:
+    """With delivery.report.only.error a delivery is awaited until the broker has it."""
+
+    async def work() -> None:
+        client = Producer({"bootstrap.servers": servers, "delivery.report.only.error": True, **QUIET})
+        async with asyncio.timeout(20), AsyncEventProducer(client, topic=kafka_topic) as producer:
+            deliveries = await asyncio.gather(*(producer.send(order(number)) for number in range(50)))
+        assert all(delivery.done and delivery.offset is None for delivery in deliveries)
+        async with Confluent().consumer(servers, kafka_topic, f"g-{uuid.uuid4()}") as events:
+            assert sorted(numbers(await take(events, 50))) == list(range(50))
+
+    run(work)

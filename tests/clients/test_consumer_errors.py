@@ -126,6 +126,20 @@ def test_a_topic_that_is_deleted(broker: LocalBroker, topic: str, caplog: pytest
         assert take_until(events, lambda ids: "2" in ids) == ["2"]
 
 
+def test_two_members_with_one_instance_id(broker: LocalBroker, topic: str) -> None:
+    """The first is fenced: the error says what to do, and on_error cannot go on after it."""
+    broker.create_topic(topic)
+    send(broker, topic, "1")
+    static = {"group.id": f"g-{uuid.uuid4()}", "group.instance.id": "one", "heartbeat.interval.ms": 100}
+    client = reading(broker, topic, **static).consumer
+    with EventConsumer(client, on_error=lambda _: True) as first, reading(broker, topic, **static) as second:
+        assert take_until(first, bool) == ["1"]
+        send(broker, topic, "2")
+        with pytest.raises(ConsumeError, match=r"same group.instance.id: start each with its own") as caught:
+            take_until(first, lambda _: bool(second.poll(0)) and False)
+        assert caught.value.final
+
+
 def change_rights(broker: LocalBroker, resource: ResourceType, name: str, *, deny: bool) -> None:
     admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers, **QUIET})
     rule = (resource, name, ResourcePatternType.LITERAL, "User:ANONYMOUS", "*", AclOperation.READ)

@@ -8,11 +8,12 @@ import sys
 import time
 import uuid
 from collections import defaultdict
+from typing import Any
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer
 
-from cloudevents_kafka import Event, EventProducer
+from cloudevents_kafka import ConsumeError, Decoded, Event, EventConsumer, EventProducer
 from cloudevents_kafka.testing import LocalBroker
 
 COUNT = 400
@@ -92,3 +93,38 @@ def test_events_are_handled_in_order_through_signals(kafka_broker: LocalBroker) 
     done = [event for _, event in seen[:first]]
     assert not set(done) & {event for _, event in seen[first:]}
     assert len(set(done)) == first
+
+
+def consumer(broker: LocalBroker, topic: str, group: str, **settings: Any) -> EventConsumer[Consumer]:
+    """Return a consumer whose client commits by itself, unless settings say otherwise."""
+    names = {"bootstrap.servers": broker.bootstrap_servers, "group.id": group}
+    client = Consumer({**names, "auto.offset.reset": "earliest", "log_level": 0, **settings})
+    client.subscribe([topic])
+    return EventConsumer(client)
+
+
+@pytest.mark.broker
+def test_a_client_that_commits_by_itself_is_found(
+    kafka_broker: LocalBroker, kafka_topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The error names the setting, and the group reads on from what was not done."""
+    monkeypatch.setattr("cloudevents_kafka.handling._COMMIT_SECONDS", 0.1)
+    client = Producer({"bootstrap.servers": kafka_broker.bootstrap_servers, "log_level": 0})
+    with EventProducer(client, topic=kafka_topic) as producer:
+        for number in range(COUNT):
+            producer.send(Event(id=str(number), source="/s", type="t"), partition=0)
+    group, done = f"g-{uuid.uuid4()}", []
+
+    def handle(item: Decoded) -> None:
+        time.sleep(0.05)
+        done.append(int(item.event.id))
+
+    with (
+        consumer(kafka_broker, kafka_topic, group, **{"auto.commit.interval.ms": 200}) as events,
+        pytest.raises(ConsumeError, match=r"enable.auto.commit must be False for run\(\)"),
+    ):
+        events.run(handle, stop_timeout=0, idle_timeout=20)
+    with consumer(kafka_broker, kafka_topic, group) as events:
+        item = next(events.items(idle_timeout=20))
+        assert isinstance(item, Decoded)
+        assert int(item.event.id) in (len(done) - 1, len(done))  # one more may end after the bound

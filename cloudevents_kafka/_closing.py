@@ -1,0 +1,48 @@
+"""Closing a consumer whose group is to read some records again, also if the client commits by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from confluent_kafka import TopicPartition
+
+_COMMITTED_SECONDS: Final = 5.0
+
+
+def close_before(client: Any, unread: Sequence[TopicPartition]) -> None:
+    """Close a client, so that the group reads on from these places at the latest."""
+    try:
+        if unread and hasattr(client, "unassign"):  # a user's client may not have it
+            _commit_back(client, unread)
+    finally:
+        client.close()
+
+
+def _commit_back(client: Any, unread: Sequence[TopicPartition]) -> None:
+    """Commit the places of the first unread records, if the client has committed offsets after them.
+
+    With ``enable.auto.commit`` it commits the offsets after all records that it has returned:
+    here, when the partitions are unassigned, and no more when it is closed.
+    """
+    from confluent_kafka import KafkaException
+
+    with suppress(KafkaException):  # the client is leaving; the broker may be away, the partition revoked
+        assigned = {(place.topic, place.partition) for place in client.assignment()}
+        places = {name: place for place in unread if (name := (place.topic, place.partition)) in assigned}
+        _unassign(client)
+        committed = client.committed(list(places.values()), timeout=_COMMITTED_SECONDS) if places else ()
+        after = [each for each in committed if each.offset > places[each.topic, each.partition].offset]
+        if after:
+            client.commit(offsets=[places[each.topic, each.partition] for each in after], asynchronous=False)
+
+
+def _unassign(client: Any) -> None:
+    from confluent_kafka import KafkaException
+
+    try:
+        client.unassign()
+    except KafkaException:  # the assignment of the group is cooperative
+        client.incremental_unassign(client.assignment())
