@@ -19,7 +19,7 @@
     └── TransactionError                 the Kafka client cannot go on with transactions
 
 The last five are defined in `extensions`, `producer`, `consumer` and `processor`, which raise them. `cli`,
-`conformance`, `demo`, `jvm`, `spark` and `testing` define further exceptions under this root;
+`conformance`, `demo`, `jvm`, `oauth`, `spark` and `testing` define further exceptions under this root;
 `binding` and `formats` raise private kinds of `InvalidEvent`, which users see as `BrokenEvent`.
 The exceptions of `protocol` have another root, `ProtocolError`.
 

@@ -11,7 +11,7 @@ Read `_jars` first, then `_coordinates` (which jars are listed), `_repository` (
 
 from __future__ import annotations
 
-from cloudevents_kafka.jvm._cache import CACHE_VARIABLE, building, cache_folder, locked
+from cloudevents_kafka.jvm._cache import CACHE_VARIABLE, CacheNotWritable, building, cache_folder, locked
 from cloudevents_kafka.jvm._jars import NoJars, PlainHttp, cached, resolve
 from cloudevents_kafka.jvm._java import INSTALL_OPTION, Java, NoJava, find_java, install_java
 from cloudevents_kafka.jvm._progress import Progress
@@ -19,6 +19,7 @@ from cloudevents_kafka.jvm._progress import Progress
 __all__ = [
     "CACHE_VARIABLE",
     "INSTALL_OPTION",
+    "CacheNotWritable",
     "Java",
     "NoJars",
     "NoJava",

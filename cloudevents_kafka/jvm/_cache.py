@@ -13,7 +13,9 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
+
+from cloudevents_kafka.errors import CloudEventsKafkaError
 
 CACHE_VARIABLE: Final = "CLOUDEVENTS_KAFKA_CACHE"
 
@@ -28,17 +30,35 @@ def cache_folder() -> Path:
     return base / "cloudevents-kafka"
 
 
+class CacheNotWritable(CloudEventsKafkaError):
+    """An entry is missing or damaged, and the cache folder cannot be written."""
+
+
 @contextmanager
 def locked(entry: Path, *, waiting: Callable[[], object] = lambda: None) -> Iterator[None]:
-    """Yield with the lock of an entry; call ``waiting`` first if another process has it."""
-    entry.parent.mkdir(parents=True, exist_ok=True)
-    with (entry.parent / f".{entry.name}.lock").open("ab") as handle:
+    """Yield with the lock of an entry; call ``waiting`` first if another process has it.
+
+    Raises `CacheNotWritable` if there can be no lock.
+    """
+    with _open_lock(entry) as handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             waiting()
             fcntl.flock(handle, fcntl.LOCK_EX)
         yield
+
+
+def _open_lock(entry: Path) -> BinaryIO:
+    try:
+        entry.parent.mkdir(parents=True, exist_ok=True)
+        return (entry.parent / f".{entry.name}.lock").open("ab")
+    except OSError as error:
+        raise CacheNotWritable(
+            f"the cache folder must be one that this user can write to, got {cache_folder()} "
+            f"({error.strerror}); set {CACHE_VARIABLE} to another one, or copy into it the cache folder of a "
+            "machine that has what is missing"
+        ) from error
 
 
 @contextmanager

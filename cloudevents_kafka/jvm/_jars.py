@@ -53,7 +53,8 @@ def resolve(coordinates: Sequence[str], *, exclude: Sequence[str] = ()) -> list[
     checksum that the repository publishes. Damaged jars are downloaded again. Several processes may
     call this at once.
 
-    Raises `NoJars` if the download fails, and `ValueError` if a text has another form. Warns with
+    Raises `NoJars` if the download fails, `CacheNotWritable` if the cache folder cannot be written, and
+    `ValueError` if a text has another form. Warns with
     `PlainHttp` if the repository has no TLS.
     """
     request = JarRequest.create(coordinates, exclude)

@@ -12,7 +12,14 @@ from cloudevents_kafka.cli.needs._findings import Check, Finding
 from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.primitives.plural import pluralize
 
-OLDEST_PYSPARK: Final = (4, 0)
+# The oldest versions that work, as pyproject.toml has them, of what users often have already.
+OLDEST: Final = {
+    "pyspark": (4, 0),
+    "pandas": (2, 2),
+    "pyarrow": (18, 0),
+    "protobuf": (5, 0),
+    "cramjam": (2, 9),
+}
 
 # The import names of the packages that each extra of this distribution installs and cannot do without.
 EXTRAS: Final = {
@@ -27,15 +34,22 @@ def packages(extra: str) -> Check:
     """Return the check of the packages of an extra, which imports none of them."""
 
     def check(_fetch: bool) -> Finding:  # noqa: FBT001
-        advice = f"pip install 'cloudevents-kafka[{extra}]'"
-        if missing := [name for name in EXTRAS[extra] if not is_installed(name)]:
-            return Finding(problem=f"{', '.join(missing)}: {advice}")
-        if extra == "spark" and _release("pyspark") < OLDEST_PYSPARK:
-            oldest = ".".join(map(str, OLDEST_PYSPARK))
-            return Finding(problem=f"pyspark {oldest} or newer, got {version('pyspark')}: {advice}")
+        if problems := list(filter(None, map(_problem, EXTRAS[extra]))):
+            return Finding(problem=f"{', '.join(problems)}: pip install 'cloudevents-kafka[{extra}]'")
         return Finding(found=", ".join(map(_describe, EXTRAS[extra])))
 
     return check
+
+
+def _problem(name: str) -> str:
+    """Return a package that is missing, or what is wrong with its version."""
+    if not is_installed(name):
+        return name
+    distribution = _DISTRIBUTIONS.get(name, name)
+    oldest = OLDEST.get(distribution, ())
+    if _release(distribution) >= oldest:
+        return ""
+    return f"{distribution} {'.'.join(map(str, oldest))} or newer (got {version(distribution)})"
 
 
 def is_installed(name: str) -> bool:
@@ -47,11 +61,11 @@ def is_installed(name: str) -> bool:
 
 
 def _release(distribution: str) -> tuple[int, ...]:
-    """Return the numbers at the beginning of a version; of an unknown one, the oldest that works."""
+    """Return the first two numbers of a version; of an unknown one, the oldest that works."""
     try:
         parts = version(distribution).split(".")[:2]
     except PackageNotFoundError:
-        return OLDEST_PYSPARK
+        return OLDEST.get(distribution, ())
     return tuple(int(part) for part in parts if part.isdecimal())
 
 
@@ -85,7 +99,7 @@ def kafka_jars(fetch: bool) -> Finding:  # noqa: FBT001
 
 def connector(fetch: bool) -> Finding:  # noqa: FBT001
     """Return the jars of Spark's Kafka connector for the installed PySpark."""
-    if not is_installed("pyspark"):
+    if _problem("pyspark"):
         return Finding()  # the check of the extra reports it
     from cloudevents_kafka.spark.connector import IN_PYSPARK, connector_jars, kafka_package
 
@@ -97,7 +111,7 @@ def table_format(name: str) -> Check:
     """Return the check of the jars of ``delta`` or ``iceberg`` for the installed PySpark."""
 
     def check(fetch: bool) -> Finding:  # noqa: FBT001
-        if not is_installed("pyspark"):
+        if _problem("pyspark"):
             return Finding()
         from cloudevents_kafka.spark.table_formats import (
             NoTableFormat,

@@ -14,7 +14,8 @@ the tables by type.
 `_manifests`, `_offsets`, `_counts` and `_store` are their parts; `_checkpoint` reads Spark's checkpoint;
 `_topics` notices topics that were created again. A user reads `_reports` and `_errors`. `_connect_job` is
 the job on Spark Connect, where `_connect_function` lands batches on the server. `_session` starts and stops
-a local Spark; `_options` has the settings, and `_java_settings` translates those of librdkafka.
+a local Spark, and `_bootstrap` looks for a broker before; `_options` has the settings, and `_java_settings`
+translates those of librdkafka.
 """
 
 from __future__ import annotations

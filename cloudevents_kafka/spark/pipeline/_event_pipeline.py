@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from cloudevents_kafka.spark.pipeline._bootstrap import check_reachable
 from cloudevents_kafka.spark.pipeline._connect_store import is_connect
 from cloudevents_kafka.spark.pipeline._function_landing import EachBatch
 from cloudevents_kafka.spark.pipeline._java_settings import allow_token_endpoint
@@ -111,6 +112,8 @@ class EventPipeline:
             else:
                 # First, because Spark takes seconds to start.
                 resources.enter_context(folder_lock(options.out))
+                if self._spark is None:
+                    check_reachable(options.bootstrap_servers)
                 spark = self._spark or resources.enter_context(self._own_session())
                 if self._spark is None:
                     check_catalog(options, spark)

@@ -6,11 +6,23 @@ import re
 import socket
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 
 from cloudevents_kafka.cli.app import COMMANDS
-from cloudevents_kafka.cli.needs import COMMAND_NEEDS, PARTS, _checks, packages, port
+from cloudevents_kafka.cli.needs import (
+    COMMAND_NEEDS,
+    PARTS,
+    Finding,
+    _checks,
+    connector,
+    kafka_jars,
+    packages,
+    port,
+    table_format,
+)
 from cloudevents_kafka.jvm import CACHE_VARIABLE, _java
 from cloudevents_kafka.jvm._web import MIRROR_VARIABLE
 
@@ -104,8 +116,48 @@ def test_an_old_pyspark_is_reported(monkeypatch):
     """A PySpark that is too old counts as missing."""
     pytest.importorskip("pyspark")
     monkeypatch.setattr(_checks, "version", lambda _: "3.5.9")
-    problem = "pyspark 4.0 or newer, got 3.5.9: pip install 'cloudevents-kafka[spark]'"
+    oldest = "pyspark 4.0 or newer (got 3.5.9)"
+    monkeypatch.setattr(_checks, "EXTRAS", {"spark": ("pyspark", "py4j")})
+    problem = f"{oldest}: pip install 'cloudevents-kafka[spark]'"
     assert packages("spark")(False).problem == problem
+    for check in (connector, table_format("delta")):  # these depend on it
+        assert check(True) == Finding()
+
+
+def test_old_packages_are_reported_together(monkeypatch):
+    """All packages of an extra that are missing or too old are in one line, with one command."""
+    versions = {"pandas": "1.5.3", "pyarrow": "12.0.0"}
+    monkeypatch.setattr(_checks, "EXTRAS", {"spark": ("no_such_package", "pandas", "pyarrow")})
+    monkeypatch.setattr(_checks, "is_installed", lambda name: name != "no_such_package")
+    monkeypatch.setattr(_checks, "version", versions.__getitem__)
+    assert packages("spark")(False).problem == (
+        "no_such_package, pandas 2.2 or newer (got 1.5.3), pyarrow 18.0 or newer (got 12.0.0): "
+        "pip install 'cloudevents-kafka[spark]'"
+    )
+
+
+def test_the_oldest_versions_are_those_of_the_extras():
+    """The oldest versions that the checks accept are those that pip would install."""
+    project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
+    extras = [
+        text
+        for extra in ("spark", "protobuf", "protocol")
+        for text in project["optional-dependencies"][extra]
+    ]
+    found = {match[1]: match[2] for text in extras if (match := re.match(r"(\w+)>=([\d.]+)", text))}
+    for name, oldest in _checks.OLDEST.items():
+        assert (*map(int, found[name].split(".")), 0)[:2] == oldest
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no folder that root cannot write to")
+def test_a_cache_that_cannot_be_written(monkeypatch):
+    """Jars are reported with the cache folder, the reason and what to set, next to all other needs."""
+    monkeypatch.setenv(CACHE_VARIABLE, "/proc/cache")
+    problem = kafka_jars(True).problem
+    assert problem.startswith(
+        "the jars of Kafka 4.3.1: the cache folder must be one that this user can write to, got"
+    )
+    assert f"/proc/cache (No such file or directory); set {CACHE_VARIABLE} to another one" in problem
 
 
 def test_the_table_has_each_command():
