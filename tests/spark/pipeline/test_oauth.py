@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,43 @@ def test_a_command(
     with TokenEndpoint(command) as endpoint:
         settings = {"security.protocol": "SASL_PLAINTEXT", **endpoint.settings}
         assert landed(session, broker, tmp_path / "out", settings) == 3
+
+
+@pytest.mark.release
+@pytest.mark.timeout(300)
+def test_tokens_expire(
+    session: SparkSession, provider: IdentityProvider, broker: OAuthBroker, tmp_path: Path
+) -> None:
+    """A pipeline outlives its tokens: it lands what is sent after the first ones have expired."""
+    provider.lifetime, before = 12.0, len(provider.requests)
+    # Java renews a token a minute before its end by default, but no sooner than after a minute.
+    soon = {"min.period": "1", "buffer": "1"}
+    options = PipelineOptions(
+        bootstrap_servers=broker.secured,
+        topics=("orders",),
+        out=str(tmp_path / "out"),
+        interval=1.0,
+        kafka={
+            **to_java_settings(client_credentials(provider)),
+            **{f"kafka.sasl.login.refresh.{name}.seconds": value for name, value in soon.items()},
+        },
+    )
+    sent, started = 3, time.monotonic()
+    with (
+        EventProducer(Producer({"bootstrap.servers": broker.broker.bootstrap_servers})) as producer,
+        EventPipeline(options, spark=session) as pipeline,
+    ):
+        while time.monotonic() - started < 40:
+            producer.send(Event(id=str(sent), source="/s", type="t"), "orders").result(20)
+            sent += 1
+            assert not pipeline.wait(1.0)
+        pipeline.stop()
+        pipeline.wait(60)
+        summary = pipeline.summary()
+    provider.lifetime = 300.0
+    assert len(provider.requests) - before > 4
+    assert sent - 5 <= summary.counts.events <= sent
+    assert summary.counts.quarantined == 0
 
 
 @pytest.mark.parametrize(
