@@ -6,8 +6,9 @@ from pathlib import Path
 
 from _drawing import WIDTH, Drawing
 
-from cloudevents_kafka.spark.pipeline._landing import CHECKPOINT, STAGING
+from cloudevents_kafka.spark.pipeline._landing import CHECKPOINT
 from cloudevents_kafka.spark.pipeline._manifests import BATCHES
+from cloudevents_kafka.spark.pipeline._parquet_landing import STAGING
 from cloudevents_kafka.spark.pipeline._routes import EVENTS, QUARANTINE
 
 _RECORDS = "eeqeeeqe"  # events, and records for the quarantine
