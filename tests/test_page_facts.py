@@ -77,6 +77,21 @@ def test_exit_codes_of_the_pipeline(row: list[str]) -> None:
         )
 
 
+def test_names_in_the_design() -> None:
+    """Each private module, and each file, that the page about the design names exists."""
+    text = re.sub(r"^```.*?^```", "", (DOCS / "design.md").read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    names = set(re.findall(r"`(_\w+|[\w.-]+(?:/[\w.-]+)+)`", text))
+    assert len(names) > 20
+    package = ROOT / "cloudevents_kafka"
+    modules = {path.stem for path in package.rglob("_*.py")}
+    missing = [
+        name
+        for name in names
+        if name not in modules and not any((r / name).exists() for r in (ROOT, package))
+    ]
+    assert missing == []
+
+
 def test_benchmarks() -> None:
     """The page about speed names the benchmarks that can be run."""
     text = (DOCS / "speed.md").read_text("utf-8").partition("\n## ")[0]
