@@ -143,8 +143,9 @@ class Soak:
                 self._await_batches(0)
                 found = self._processes(victim)
                 assert time.monotonic() < deadline, f"there is no {victim} to kill"
-            with suppress(ProcessLookupError):
-                os.kill(self._chance.choice(found), signal.SIGKILL)
+            chosen = self._chance.choice(found)
+            # Java goes on with the workers of a daemon that is killed alone, where no search finds them.
+            kill_all([chosen, *(descendants(chosen, "") if victim == "worker" else [])])
         self.killed[victim] += 1
 
     def _processes(self, victim: str) -> list[int]:
@@ -238,11 +239,7 @@ class Soak:
         """Kill the program, and what it has started."""
         if self._process is None:
             return
-        below = descendants(self._process.pid, "")
-        self._process.kill()
-        for process in below:
-            with suppress(ProcessLookupError):
-                os.kill(process, signal.SIGKILL)
+        kill_all([self._process.pid, *descendants(self._process.pid, "")])
         self._end()
 
     def check(self) -> int:
@@ -259,6 +256,13 @@ class Soak:
             assert not missing, f"{kind}: {len(missing)} records are missing, such as {missing[:5]}"
             assert dict(found) == expected, kind
         return len(expected)
+
+
+def kill_all(processes: Iterable[int]) -> None:
+    """Kill processes, of which some may have ended."""
+    for process in processes:
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
 
 
 def topic_rows(servers: str) -> Iterator[tuple[tuple[int, int], str | None]]:
