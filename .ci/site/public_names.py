@@ -6,8 +6,10 @@ import ast
 from functools import cache
 from pathlib import Path
 
+import cloudevents_kafka
+
 PACKAGE = "cloudevents_kafka"
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(cloudevents_kafka.__file__).parents[1]  # where the package is, installed or not
 
 
 @cache
