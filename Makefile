@@ -123,9 +123,9 @@ docs: $(DOCS)/.installed
 	@NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --quiet --strict
 
 docs-serve: $(DOCS)/.installed
-	@NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs serve --dev-addr 127.0.0.1:8000
+	@NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs serve --livereload --dev-addr 127.0.0.1:8000
 
-$(DOCS)/.installed: pyproject.toml | $(INSTALLED)
+$(DOCS)/.installed: pyproject.toml | $(VENV)/.made
 	@[ -x $(DOCS)/bin/pip ] || $(PY) -m venv $(DOCS)
 	@echo "installing the packages of the documentation into $(DOCS)"
 	@$(DOCS)/bin/pip install --quiet --disable-pip-version-check -e '.[cli,docs]'
