@@ -25,7 +25,7 @@ CAPTIONS = {
     "_sdk_parts": "events of the official SDK",
     "codecs": "a payload to data, and back",
     "attributes": "the types and rules of attributes",
-    "jvm": "finds Java, fetches jars",
+    "jvm": "Java and its jars; tokens for logins",
     "errors": "the tree of errors",
     "redaction": "masked secrets; ids of requirements",
     "record": "what the packages above pass on",
