@@ -48,6 +48,16 @@ _CUT_OFF = """[...document.querySelectorAll('article *')].filter(e => {
 }).map(e => e.tagName.toLowerCase() + ' ' + e.textContent.trim().slice(0, 40))"""
 
 
+# Text that is Markdown's own marks, and blocks of code that became text.
+_UNRENDERED = r"""[...document.querySelectorAll('article :is(p, li, td)')].filter(e => {
+    const long = code => code.textContent.split('\n').length > 2 && !code.closest('pre');
+    if ([...e.querySelectorAll('code')].some(long)) return true;
+    const copy = e.cloneNode(true);
+    copy.querySelectorAll('code, pre').forEach(code => code.remove());
+    return /```|\]\(|^:::|(^|\s)\*\*\w/.test(copy.textContent);
+}).map(e => e.textContent.trim().slice(0, 40))"""
+
+
 class Quiet(SimpleHTTPRequestHandler):
     """A server of files that prints nothing."""
 
@@ -97,6 +107,7 @@ class Visit:
         if (pixels := self.page.evaluate(_OVERFLOW)) > 0:
             self._seen.append(f"the page is {pixels} pixels too wide")
         self._seen += [f"cut off: {element}" for element in self.page.evaluate(_CUT_OFF)[:3]]
+        self._seen += [f"not rendered: {text}" for text in self.page.evaluate(_UNRENDERED)[:3]]
         if self.shots is not None:
             name = path.removesuffix(".html").replace("/", "-")
             self.page.screenshot(path=self.shots / f"{name}-{self.width}.png", full_page=True)

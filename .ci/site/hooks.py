@@ -4,6 +4,7 @@
 * A drawing becomes a part of the page, so that it follows the page's switch from light to dark.
 * ``<!-- include: FILE -->`` is replaced by a Markdown file of the repository.
 * ``<!-- command line -->`` is replaced by the help of all commands.
+* A mark of the tests after a block's language, as in ``python spark``, is left out.
 * In the reference, the name of a public object in a docstring is a link to it.
 """
 
@@ -25,6 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
 REPOSITORY = "https://github.com/cloudevents-kafka/cloudevents-kafka"
 _LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 _FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+_MARKED = re.compile(r"^(```\w+) spark$", re.MULTILINE)
 _INCLUDE = re.compile(r"<!-- include: (\S+) -->")
 _SHOWN = re.compile(r"^::: ([\w.]+)", re.MULTILINE)
 _DRAWING = re.compile(r'<img alt="([^"]*)" src="([^":]+\.svg)"\s*/?>')
@@ -37,7 +39,7 @@ _CODE = re.compile(
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Return the text of a page with what it includes, and with links to the project's host."""
     folder = posixpath.dirname(f"docs/{page.file.src_uri}")
-    markdown = _outside_code(markdown, folder)
+    markdown = _outside_code(_MARKED.sub(r"\1", markdown), folder)
     markdown = _INCLUDE.sub(
         lambda match: _outside_code(_read(match[1]), posixpath.dirname(match[1]), page.file.src_uri), markdown
     )

@@ -36,6 +36,7 @@ def page(name: str) -> SimpleNamespace:
         ("[a](consume.md#errors)", "[a](consume.md#errors)"),
         ("[a](#here)", "[a](#here)"),
         ("[a](https://example.com/x)", "[a](https://example.com/x)"),
+        ("```python spark\nx\n```", "```python\nx\n```"),
         ("```text\n[a](../../examples/)\n```", "```text\n[a](../../examples/)\n```"),
     ],
 )
