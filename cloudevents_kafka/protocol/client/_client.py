@@ -81,6 +81,7 @@ class Client:
             max_response_memory,
             to_trace(trace),
             request_api_versions,
+            known_as_0_9={},
         )
         self._cluster: Final = self._new_cluster()
 

@@ -25,6 +25,12 @@ from cloudevents_kafka.protocol.errors import BrokerError, DeadlineExceeded, Pro
 from cloudevents_kafka.protocol.messages import offsets as messages
 from cloudevents_kafka.protocol.messages.groups import FindCoordinatorRequest, FindCoordinatorResponse
 
+_ATTEMPT: Final = 5.0  # seconds, after which a request that may be repeated is sent on another connection
+
+
+def _attempt(deadline: Deadline) -> Deadline:
+    return Deadline(deadline.at_most(_ATTEMPT))
+
 
 def offset_at(
     cluster: Cluster, topic_partition: PartitionId, timestamp: int, deadline: Deadline
@@ -142,7 +148,7 @@ class GroupOffsets:
                 topics=topics,
             )
             with self.coordinator(deadline) as broker:
-                response: messages.OffsetCommitResponse = broker.request(request, deadline)
+                response: messages.OffsetCommitResponse = broker.request(request, _attempt(deadline))
                 for committed in response.topics:
                     for result in committed.partitions:
                         self._check(result.error_code, f": {committed.name}[{result.partition_index}]")
@@ -161,7 +167,7 @@ class GroupOffsets:
 
         def attempt() -> Offsets:
             with self.coordinator(deadline) as broker:
-                response: messages.OffsetFetchResponse = broker.request(request, deadline)
+                response: messages.OffsetFetchResponse = broker.request(request, _attempt(deadline))
                 self._check(response.error_code)
                 committed: Offsets = {}
                 for rows in response.topics:

@@ -8,7 +8,7 @@ import time
 import pytest
 from wire import eventually, fill, numbers, take
 
-from cloudevents_kafka.protocol.client import TopicPartition
+from cloudevents_kafka.protocol.client import TopicPartition, _offsets
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import BrokerError, ClientError
 from cloudevents_kafka.testing.wire_broker import faults
@@ -418,3 +418,16 @@ def test_a_lost_heartbeat_does_not_end_the_session(start, join):
     beats = len(broker.calls(HEARTBEAT))
     assert eventually(lambda: len(broker.calls(HEARTBEAT)) > beats)
     assert [kind for kind, _ in log] == ["assign"]
+
+
+def test_a_lost_commit_is_sent_again(start, connect, monkeypatch):
+    """A commit without an answer is sent on another connection long before the timeout."""
+    monkeypatch.setattr(_offsets, "_ATTEMPT", 0.3)
+    broker = start()
+    client = connect(broker, timeout=30.0)
+    client.partitions("t")
+    broker.faults.add(faults.no_response(), api=COMMIT)
+    began = time.monotonic()
+    client.commit("g", {("t", 0): 3})
+    assert time.monotonic() - began < 10
+    assert client.committed("g", [("t", 0)]) == {("t", 0): 3}

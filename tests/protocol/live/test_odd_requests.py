@@ -33,6 +33,9 @@ CASES = {
 SAMPLE = {
     "frame-bytes-after-a-request",
     "frame-names-of-software",
+    "frame-topic-that-is-no-text",
+    "frame-tags-of-a-message",
+    "frame-lengths-that-do-not-fit",
     "topic-colliding-names",
     "topic-created-twice-in-one-request",
     "topic-settings-of-topics",

@@ -70,12 +70,13 @@ def tags_of_a_message(ask):
 
 
 def lengths_that_do_not_fit(ask):
-    """The count of the topics, in front of the name, is another."""
-    for count in (-2, 2, 2_147_483_647):
+    """The count of the topics, in front of the name, is another; a negative one asks about all topics."""
+    for count in (-2, -2_147_483_648, 2, 2_147_483_647):
         changed = struct.pack(">i", count)
-        yield ask(
+        found = ask(
             metadata(ABSENT), "1-3", edit=lambda frame, changed=changed: frame[:13] + changed + frame[17:]
         )
+        yield found if isinstance(found, str) else {row["error_code"] for row in found["topics"]}
 
 
 def unknown_apis(ask):
