@@ -17,8 +17,12 @@ from cloudevents_kafka.testing.local import free_ports
 
 CLIENT, SECRET = "shop", "s3cret-Qa7x"
 AUDIENCE, ISSUER = "kafka", "https://issuer.test"
-_VALIDATOR = "org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler"
-_MODULE = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
+_PACKAGE = "org.apache.kafka.common.security.oauthbearer"
+OAUTH_LISTENER = {
+    "sasl.jaas.config": f"{_PACKAGE}.OAuthBearerLoginModule required;",
+    "sasl.server.callback.handler.class": f"{_PACKAGE}.OAuthBearerValidatorCallbackHandler",
+}
+"""The settings of a listener that accepts tokens."""
 
 
 def text64(content):
@@ -29,7 +33,7 @@ def number64(number):
     return text64(number.to_bytes((number.bit_length() + 7) // 8))
 
 
-SOON = int(time.time()) + 600
+SOON = int(time.time()) + 86_400
 
 
 def unsigned_jwt(**claims):
@@ -40,12 +44,16 @@ def unsigned_jwt(**claims):
 class IdentityProvider:
     """A token endpoint of OpenID Connect with one client; ``lifetime`` is that of a token, in seconds."""
 
-    def __init__(self):
-        self._key = rsa.generate_private_key(65537, 2048)
+    def __init__(self, tls=None, keys=None):
+        """Serve over TLS with a context; ``keys`` is another provider whose key signs the tokens."""
+        self._key = keys._key if keys else rsa.generate_private_key(65537, 2048)
         self.lifetime = 300.0
         self.down = False
         self.requests = []  # the forms of requests for a token
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._scheme = "https" if tls else "http"
+        if tls:
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02})
 
     def __enter__(self):
@@ -59,7 +67,7 @@ class IdentityProvider:
 
     @property
     def url(self):
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        return f"{self._scheme}://127.0.0.1:{self._server.server_address[1]}"
 
     def token(self, **claims):
         """Return a signed token, whose claims may be replaced."""
@@ -149,8 +157,7 @@ def oauth_broker(provider, *, session_ms=0):
                 "PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT"
             ),
             "sasl.enabled.mechanisms": "OAUTHBEARER",
-            f"{listener}.sasl.jaas.config": f"{_MODULE} required;",
-            f"{listener}.sasl.server.callback.handler.class": _VALIDATOR,
+            **{f"{listener}.{name}": value for name, value in OAUTH_LISTENER.items()},
             "sasl.oauthbearer.jwks.endpoint.url": f"{provider.url}/keys",
             "sasl.oauthbearer.expected.audience": AUDIENCE,
             "sasl.oauthbearer.expected.issuer": ISSUER,
