@@ -21,6 +21,11 @@ TRIED_WITH: Final = ("4.0.0", "4.1.1")
 """Versions of PySpark, the oldest and the newest that the extra ``spark`` allows."""
 
 
+def has_java(spark: SparkSession) -> bool:
+    """Return whether a session has its Java in reach: not with Spark Connect."""
+    return hasattr(spark, "_jsparkSession")
+
+
 def java_of(spark: SparkSession) -> Any:
     """Return the Java process of a session, whose attributes are the packages of Java."""
     return spark._jvm  # noqa: SLF001

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING
 
 import cloudevents_kafka.spark
 from cloudevents_kafka.spark import _java
-from cloudevents_kafka.spark._java import TRIED_WITH, file_system, free_checkpoint, java_of, java_session
+from cloudevents_kafka.spark._java import (
+    TRIED_WITH,
+    file_system,
+    free_checkpoint,
+    has_java,
+    java_of,
+    java_session,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -17,7 +24,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 PACKAGE = Path(cloudevents_kafka.spark.__file__).parent
 # What ruff calls access to a private member, or the same by its name in a text.
-PRIVATE = re.compile(r'SLF001|getattr\(\w+, "_')
+PRIVATE = re.compile(r'SLF001|(get|has)attr\(\w+, "_')
 
 
 def test_versions() -> None:
@@ -39,6 +46,7 @@ def test_one_module() -> None:
 def test_parts(spark: SparkSession, tmp_path: Path) -> None:
     """Java, its session, a file system of Hadoop, and the memory of a local checkpoint are in reach."""
     java = java_of(spark)
+    assert has_java(spark)
     assert java.java.lang.Math.addExact(1, 2) == 3
     assert java_session(spark).version() == spark.version
     files, path = file_system(spark, f"file://{tmp_path}")

@@ -17,7 +17,7 @@ from cloudevents_kafka import formats
 from cloudevents_kafka.attributes.documented_extensions import RULES
 from cloudevents_kafka.attributes.extension_types import current
 from cloudevents_kafka.errors import CloudEventsKafkaError
-from cloudevents_kafka.spark._java import java_of
+from cloudevents_kafka.spark._java import has_java, java_of, java_session
 from cloudevents_kafka.spark.fast.jar import NoReaderJar, build_jar, jar_to_send
 from cloudevents_kafka.spark.schema import event_schema, wire_schema
 
@@ -105,7 +105,7 @@ def _has_function(spark: SparkSession) -> bool:
     is_set = spark.conf.get(_SETTING, None) is not None
     if is_set and _is_ready(spark):
         return True
-    is_local = hasattr(spark, "_jsparkSession")
+    is_local = has_java(spark)
     if not is_set and is_local and spark in _refused:
         return False  # compiling again would take a second for each call
     try:
@@ -145,8 +145,7 @@ def _set_ready(spark: SparkSession) -> None:
 
 def _session_number(spark: SparkSession) -> str | None:
     """Return a number of a session's object in Java, or None with Spark Connect."""
-    session: Any = getattr(spark, "_jsparkSession", None)
-    return None if session is None else str(session.hashCode())
+    return str(java_session(spark).hashCode()) if has_java(spark) else None
 
 
 def _errors() -> tuple[type[Exception], ...]:
