@@ -309,6 +309,23 @@ def test_a_rebalance_forgets_what_was_in_work(monkeypatch: pytest.MonkeyPatch) -
     assert kafka.offsets == {("in", 0): 5, ("in", 1): 5}
 
 
+def test_partitions_of_others_are_not_committed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was revoked before the end is another member's, also if it was done."""
+    kafka = numbered(10)
+    poll, polls = kafka.events.consumer.poll, count()
+
+    def poll_until_revoked(timeout: float = -1) -> Any:
+        if next(polls) < 4:
+            return poll(timeout)
+        kafka.events.consumer.unsubscribe()
+        kafka.events.stop()
+        return None
+
+    monkeypatch.setattr(kafka.events.consumer, "poll", poll_until_revoked)
+    assert kafka.run().handled == 4
+    assert kafka.offsets == {}
+
+
 @pytest.mark.parametrize(
     ("options", "error", "expected"),
     [

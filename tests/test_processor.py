@@ -112,8 +112,35 @@ def test_each_record_is_forwarded_once_whatever_aborts(aborts: list[tuple[int, s
 def test_records_of_a_client_that_has_just_joined_are_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its metadata from before would not be refused after a rebalance, so no transaction begins with it."""
     kafka = Kafka()
-    ids = iter(["", "a"])
+    ids, sought = iter(["", "a"]), []
+    seek = kafka.events.seek
+
+    def note_and_seek(record: Record) -> None:
+        sought.append(record.offset)
+        seek(record)
+
     monkeypatch.setattr(kafka.reader, "memberid", lambda: next(ids, "a"), raising=False)
+    monkeypatch.setattr(kafka.events, "seek", note_and_seek)
+    assert kafka.run() == 10
+    assert kafka.written == list(range(10))
+    assert sought == [0]
+
+
+def test_records_of_before_a_rebalance_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the group moves on while a batch is gathered, its offsets are refused, also if it comes back."""
+    kafka = Kafka()
+    consume = kafka.reader.consume
+    moved: list[bool] = []
+
+    def consume_and_move(number: int, timeout: float) -> Any:
+        batch = consume(number, timeout)
+        if not moved:
+            moved.append(True)
+            kafka.reader.rebalance()
+            consume(0)  # assigns the partitions again
+        return batch
+
+    monkeypatch.setattr(kafka.reader, "consume", consume_and_move)
     assert kafka.run() == 10
     assert kafka.written == list(range(10))
 
