@@ -24,11 +24,6 @@ _LONGEST_LIFE: Final = 10 * 365 * 86_400
 class TokenCommand:
     """An ``oauth_cb`` of confluent-kafka's clients that runs a command for each new token.
 
-    ::
-
-        command = TokenCommand("gcp-kafka-token --audience shop")
-        Producer({..., "sasl.mechanism": "OAUTHBEARER", "oauth_cb": command})
-
     ``command`` is a list of words, or one text that is split as a shell does; no shell runs it. Its stdout is
     the token (see `Token`), and must end within ``timeout`` seconds. ``extensions`` are SASL extensions
     for the broker, such as ``logicalCluster`` for Confluent Cloud. ``principal`` is the name of the user
@@ -36,6 +31,14 @@ class TokenCommand:
 
     A token is kept until three quarters of its life have passed, so several clients and threads may
     share a command. Raises `ValueError` if ``command`` is empty or has an open quote.
+
+    Examples:
+        >>> from cloudevents_kafka.oauth import TokenCommand
+        >>> program = ['echo', '{"access_token": "abc", "expires_in": 600}']
+        >>> tokens = TokenCommand(program)
+        >>> settings = {"sasl.mechanism": "OAUTHBEARER", "oauth_cb": tokens}  # for a Producer or a Consumer
+        >>> tokens.token().value
+        'abc'
     """
 
     def __init__(

@@ -26,14 +26,17 @@ _NOT_A_JWT: Final = (
 class TokenEndpoint:
     """An OAuth token endpoint on 127.0.0.1 whose tokens a `TokenCommand` prints; a context manager.
 
-    ::
-
-        with TokenEndpoint(TokenCommand("gcp-kafka-token")) as endpoint:
-            options = PipelineOptions(kafka=to_java_settings({**settings, **endpoint.settings}), ...)
-
     Kafka's Java client cannot run a command, but fetches tokens by client credentials. The secret is random,
     and new for each endpoint: other users of this machine cannot fetch a token. Other machines cannot reach
     it, so the executors of a cluster cannot either.
+
+    Examples:
+        >>> from cloudevents_kafka.oauth import TokenCommand, TokenEndpoint
+        >>> from cloudevents_kafka.spark.pipeline import to_java_settings
+        >>> with TokenEndpoint(TokenCommand("kafka-token")) as endpoint:
+        ...     options = to_java_settings({"security.protocol": "SASL_SSL", **endpoint.settings})
+        >>> options["kafka.sasl.mechanism"]
+        'OAUTHBEARER'
     """
 
     def __init__(self, command: TokenCommand) -> None:
@@ -61,12 +64,12 @@ class TokenEndpoint:
         }
 
     def __enter__(self) -> Self:
-        """Start to serve."""
+        """Start serving."""
         self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Stop to serve."""
+        """Stop serving."""
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()

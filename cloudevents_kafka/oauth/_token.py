@@ -29,11 +29,26 @@ _FORMS: Final = (
 
 
 class TokenError(CloudEventsKafkaError):
-    """A command printed no token; the message contains neither its output nor its arguments."""
+    """A command printed no token; the message contains neither its output nor its arguments.
+
+    Examples:
+        >>> from cloudevents_kafka.oauth import TokenCommand, TokenError
+        >>> try:
+        ...     TokenCommand("false").token()
+        ... except TokenError as error:
+        ...     print(error)
+        the token command 'false' failed: exit code 1; run it by hand
+    """
 
 
 class Token(msgspec.Struct, frozen=True):
-    """A bearer token; ``expires`` is in seconds since the epoch, ``principal`` is the user that it names."""
+    """A bearer token; ``expires`` is in seconds since the epoch, ``principal`` is the user that it names.
+
+    Examples:
+        >>> from cloudevents_kafka.oauth import Token
+        >>> Token("abc", expires=1795430000.0, principal="shop")  # the value is not shown
+        Token(expires=1795430000.0, principal='shop')
+    """
 
     value: str
     expires: float

@@ -41,6 +41,12 @@ class OAuthBearer(NamedTuple):
 
     ``token`` is the token, or a function that returns one, called at each login: a session may outlive a
     token. ``extensions`` are pairs for the broker (KIP-342), whose names have letters only.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol import Client, OAuthBearer
+        >>> login = OAuthBearer(lambda: "token", {"logicalCluster": "lkc-12345"})
+        >>> client = Client("kafka.example.com:9092", tls=True, sasl=login)  # it connects at the first call
+        >>> client.close()
     """
 
     token: str | Callable[[], str]

@@ -62,6 +62,11 @@ def to_java_settings(settings: Mapping[str, str]) -> dict[str, str]:
     tokens of a command, pass the settings of a `TokenEndpoint`.
 
     Raises `ValueError` for a setting without a counterpart, and for a file that cannot be read.
+
+    Examples:
+        >>> from cloudevents_kafka.spark.pipeline import to_java_settings
+        >>> to_java_settings({"ssl.ca.location": "/etc/kafka/ca.pem"})
+        {'kafka.ssl.truststore.location': '/etc/kafka/ca.pem', 'kafka.ssl.truststore.type': 'PEM'}
     """
     options: dict[str, str] = {}
     for name, value in settings.items():
