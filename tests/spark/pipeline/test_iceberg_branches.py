@@ -97,8 +97,8 @@ def test_each_batch_once(session: SparkSession, tmp_path: Path) -> None:
     assert again.branches() == ["main"]
 
 
-@pytest.mark.parametrize("moment", ["before", "after"])
-@pytest.mark.parametrize("step", ["append", "take over", "drop"])
+@pytest.mark.parametrize("moment", ["before", pytest.param("after", marks=pytest.mark.release)])
+@pytest.mark.parametrize("step", ["append", "take over", pytest.param("drop", marks=pytest.mark.release)])
 def test_killed_run_goes_on(
     session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, moment: str
 ) -> None:
