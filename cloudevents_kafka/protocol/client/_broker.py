@@ -32,8 +32,6 @@ from cloudevents_kafka.protocol.schema import Versions
 
 _SILENCE: Final = 0.5
 """Seconds without a response after which the broker may be a 0.9."""
-_MEMORY: Final = 300.0
-"""Seconds in which a 0.9 is not asked again: it loses what it reads of other connections at that moment."""
 
 Opened: TypeAlias = Callable[[Connection], object]
 """Called with each connection that is opened, before it is used."""
@@ -73,9 +71,7 @@ def _negotiate(
     open: Callable[[], Connection], settings: ConnectionSettings, deadline: Deadline
 ) -> Connection:
     connection = open()
-    known = {} if settings.known_as_0_9 is None else settings.known_as_0_9
-    is_0_9 = connection.address in known and not known[connection.address].expired()
-    if is_0_9 or not settings.request_api_versions:
+    if not settings.request_api_versions:
         connection.versions = VERSIONS_0_9
         return connection
     uses_sasl = settings.sasl is not None
@@ -92,8 +88,6 @@ def _negotiate(
         connection = open()
         _probe(connection, deadline)
         connection.versions = versions
-        if versions is VERSIONS_0_9:
-            known[connection.address] = Deadline(_MEMORY)
     return connection
 
 

@@ -81,7 +81,6 @@ class Client:
             max_response_memory,
             to_trace(trace),
             request_api_versions,
-            known_as_0_9={},
         )
         self._cluster: Final = self._new_cluster()
 

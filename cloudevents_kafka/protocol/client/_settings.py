@@ -10,8 +10,6 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from cloudevents_kafka.protocol.client._capture import Trace
 from cloudevents_kafka.protocol.client._partitioners import Partitioner
-from cloudevents_kafka.protocol.client._retry import Deadline
-from cloudevents_kafka.protocol.client._socket import Address
 from cloudevents_kafka.protocol.records import Codec
 
 
@@ -103,8 +101,6 @@ class ConnectionSettings(NamedTuple):
     max_response_memory: int = 128 * 1024 * 1024
     trace: Trace | None = None
     request_api_versions: bool = True
-    known_as_0_9: dict[Address, Deadline] | None = None
-    """Until when brokers are taken for a 0.9, which need not be asked again for their versions."""
 
 
 class ProducerSettings(NamedTuple):

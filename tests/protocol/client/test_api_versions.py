@@ -159,17 +159,6 @@ def test_a_slow_broker_is_not_a_0_9():
         assert not connection.readable()
 
 
-def test_a_0_9_is_asked_once(start, connect):
-    """The connections of a client do not ask a 0.9 again, which loses what it reads of others then."""
-    broker = start("0.9")
-    client = connect(broker)
-    assert round_trip(client) == b"v"
-    asked = [error for error in broker.connection_errors if "API key 18" in error or "ApiVersions" in error]
-    assert len(asked) == 1
-    connect(broker).api_versions()
-    assert len(broker.connection_errors) == 2
-
-
 def test_a_silent_broker_times_out():
     """A broker that answers nothing raises `DeadlineExceeded`."""
     with connected(set(), 0.0) as connection, pytest.raises(DeadlineExceeded):
