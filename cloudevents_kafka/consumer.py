@@ -187,7 +187,7 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         while not self._stopped:
             if self._waiting:
                 self._drop_moved()
-            else:
+            if not self._waiting:
                 self._ends = None
                 self._waiting += self.consumer.consume(max_records, timeout)
             batch = self._read_waiting()
