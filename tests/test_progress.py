@@ -68,3 +68,18 @@ def test_offsets_that_others_commit_are_found_when_they_change() -> None:
     assert not look(6)
     progress.keep([])
     assert progress.left() == []
+
+
+def test_offsets_before_those_that_were_committed_are_committed_after_a_seek_back() -> None:
+    """What is read again is committed as it is done, so that the group is where the program is."""
+    event = Event(id="1", source="/", type="t")
+    progress = Progress()
+    for offset in (5, 6, 7):
+        item = Decoded(event, Record(topic="t", partition=0, offset=offset))
+        progress.begin(item)
+        progress.end(item)
+    assert [place.offset for place in progress.advance()] == [8]
+    again = Decoded(event, Record(topic="t", partition=0, offset=5))
+    progress.begin(again)
+    progress.end(again)
+    assert [place.offset for place in progress.advance()] == [6]
