@@ -10,6 +10,7 @@ is not "passed". Exit with status 1 if a step failed. Results and logs are in `b
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import secrets
 import shutil
@@ -227,8 +228,17 @@ def package() -> None:
     python = environment("users", f"{wheel}[{','.join(filter(None, TRIES))}]")
     options = ["--output-reproducible", "--pyproject", "pyproject.toml", "-o", folder / "sbom.cdx.json"]
     command(tools() / "cyclonedx-py", "environment", python, *options)
-    command(sys.executable, ".ci/distribution.py", "--licences")
+    add_version(folder / "sbom.cdx.json", wheel.name.split("-")[1])
+    # By the newest releases, as older ones name some licences otherwise.
+    command(python, ".ci/distribution.py", "--licences")
     command("git", "diff", "--exit-code", "docs/licences.md")
+
+
+def add_version(bom: Path, version: str) -> None:
+    """Write the package's version to its bill of materials, as pyproject.toml does not have it."""
+    content = json.loads(bom.read_text("utf-8"))
+    content["metadata"]["component"]["version"] = version
+    bom.write_text(json.dumps(content, indent=2) + "\n", "utf-8")
 
 
 def extras() -> None:
