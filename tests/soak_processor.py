@@ -23,7 +23,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -200,50 +200,77 @@ class Soak:
         found = Counter(int(message.key()) for message in read(self.broker.bootstrap_servers, TARGET))
         twice = {number for number, count in found.items() if count > 1}
         if twice:  # the log of the broker shows which of them are a defect of its own
-            excused = twice & self._repeated_by_the_broker()
-            say(
-                f"{len(excused)} events are there twice, as the broker lost offsets of committed transactions"
-            )
-            twice -= excused
+            repeated = twice & self._repeated_by_the_broker(twice)
+            say(f"{len(repeated)} events are there twice: the broker kept their data, and lost their offsets")
+            twice -= repeated
         assert not twice, f"{len(twice)} events are there twice, such as {sorted(twice)[:5]}\n{self.recent()}"
         missing = sorted(set(range(self._load.sent)) - found.keys())
         assert not missing, f"{len(missing)} events are missing, such as {missing[:5]}\n{self.recent()}"
         assert len(found) == self._load.sent
         return self._load.sent
 
-    def _repeated_by_the_broker(self) -> set[int]:
-        """Return the events of batches whose offsets the broker has received and not committed."""
-        lost = lost_offsets(self.broker.folder)
-        return {
-            int(message.key())
+    def _repeated_by_the_broker(self, twice: set[int]) -> set[int]:
+        """Return the events of which one copy, at most, has offsets that the broker has committed."""
+        copies, offsets = committed_copies(self.broker.folder), committed_offsets(self.broker.folder)
+        places = {
+            int(message.key()): (message.partition(), message.offset())
             for message in read(self.broker.bootstrap_servers, SOURCE)
-            if any((message.partition(), message.offset() + number) in lost for number in range(1, BATCH + 1))
+            if int(message.key()) in twice
+        }
+        return {
+            number
+            for number, place in places.items()
+            if sum(_is_covered(place, offsets[producer]) for producer in copies[number]) <= 1
         }
 
 
-def lost_offsets(folder: Path) -> set[tuple[int, int]]:
-    """Return the partitions and offsets of transactions that have no commit marker in __consumer_offsets.
+Transaction = tuple[int, int]
+"""The id and the epoch of a producer, which librdkafka keeps until a transaction is aborted."""
 
-    Of a transaction that was aborted nothing is read. But a broker (Kafka 4.3.1) that is killed after it has
-    marked the data of a transaction as committed may end the transaction, when it starts again, without
-    marking its offsets: then the group reads the records again. Offsets that were committed twice are not
-    returned: their records were handled twice by processors.
+
+def committed_copies(folder: Path) -> dict[int, list[Transaction]]:
+    """Return who has written the committed copies of each event, from the broker's log of the target."""
+    copies = defaultdict(list)
+    for producer, records in _committed(folder, TARGET):
+        for record in records:
+            copies[int(record.key or b"")].append(producer)
+    return copies
+
+
+def committed_offsets(folder: Path) -> dict[Transaction, set[tuple[int, int]]]:
+    """Return the partitions and offsets that each producer has committed, from the broker's log.
+
+    A broker (Kafka 4.3.1) that is killed when it has marked the data of a transaction as committed may
+    end the transaction, after its start, without marking the offsets: then the group reads the records
+    again, although their copies are committed, and no client can know it.
     """
-    sent: dict[tuple[int, int], list[tuple[int, int]]] = {}  # by producer and epoch
-    lost: set[tuple[int, int]] = set()
-    committed: Counter[tuple[int, int]] = Counter()
-    for file in sorted(folder.glob("data/__consumer_offsets-*/*.log")):
-        for batch in Batches(file.read_bytes()):
-            if not isinstance(batch, RecordBatch) or not batch.is_transactional:
-                continue
-            producer, marker = (batch.producer_id, batch.producer_epoch), batch.control_record()
-            if marker is None:
-                sent.setdefault(producer, []).extend(map(_place, batch))
-            elif marker.type == COMMIT:
-                committed.update(set(sent.pop(producer, ())))
-            else:
-                lost.update(sent.pop(producer, ()))
-    return {place for place in lost.union(*sent.values()) if committed[place] < 2}
+    offsets = defaultdict(set)
+    for producer, records in _committed(folder, "__consumer_offsets"):
+        offsets[producer].update(map(_place, records))
+    return offsets
+
+
+def _committed(folder: Path, topic: str) -> Iterator[tuple[Transaction, list[Record]]]:
+    """Yield the records of the transactions of a topic that have a commit marker there."""
+    for partition in sorted(folder.glob(f"data/{topic}-*")):
+        pending: dict[Transaction, list[Record]] = defaultdict(list)
+        for file in sorted(partition.glob("*.log")):
+            for batch in Batches(file.read_bytes()):
+                if not isinstance(batch, RecordBatch) or not batch.is_transactional:
+                    continue
+                producer, marker = (batch.producer_id, batch.producer_epoch), batch.control_record()
+                if marker is None:
+                    pending[producer] += batch
+                else:
+                    records = pending.pop(producer, [])
+                    if marker.type == COMMIT:
+                        yield producer, records
+
+
+def _is_covered(place: tuple[int, int], offsets: set[tuple[int, int]]) -> bool:
+    """Return whether one of the offsets is that after a batch with the record at a place."""
+    partition, offset = place
+    return any((partition, offset + number) in offsets for number in range(1, BATCH + 1))
 
 
 def _place(record: Record) -> tuple[int, int]:

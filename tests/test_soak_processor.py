@@ -27,30 +27,41 @@ def offset_record(partition: int, offset: int) -> Record:
     )
 
 
-def test_offsets_without_a_commit_marker_are_found(tmp_path: Path) -> None:
-    """They are those that were sent in transactions and not committed, so far as the log says it."""
-    steps = [
-        (1, offset_record(0, 100)),
-        (1, COMMIT),
-        (1, offset_record(0, 200)),  # its marker is lost
-        (2, offset_record(1, 50)),
-        (2, 1 - COMMIT),
-        (3, offset_record(0, 200)),
-        (3, COMMIT),
-        *[(producer, step) for producer in (4, 5, 6) for step in (offset_record(2, 9), COMMIT)][:-1],
-    ]
-    data = b"".join(
-        encode_batch(
-            [step if isinstance(step, Record) else Record(struct.pack(">hh", 0, step), bytes(6))],
-            producer_id=producer,
-            producer_epoch=0,
-            base_sequence=0,
-            is_transactional=True,
-            is_control=not isinstance(step, Record),
-        )
-        for producer, step in steps
-    )
-    folder = tmp_path / "data" / "__consumer_offsets-0"
+def write_log(folder: Path, steps: list[tuple[int, Record | int]]) -> None:
+    """Write a partition: records of producers, and the types of markers that end their transactions."""
     folder.mkdir(parents=True)
-    (folder / "0.log").write_bytes(data)
-    assert soak_processor.lost_offsets(tmp_path) == {(0, 200), (1, 50)}
+    (folder / "0.log").write_bytes(
+        b"".join(
+            encode_batch(
+                [step if isinstance(step, Record) else Record(struct.pack(">hh", 0, step), bytes(6))],
+                producer_id=producer,
+                producer_epoch=0,
+                base_sequence=0,
+                is_transactional=True,
+                is_control=not isinstance(step, Record),
+            )
+            for producer, step in steps
+        )
+    )
+
+
+def test_what_the_log_of_a_broker_has_as_committed(tmp_path: Path) -> None:
+    """Only what has a commit marker in its own partition: a copy may have one, and its offset none."""
+    copy, again = Record(b"7", b""), Record(b"8", b"")
+    write_log(
+        tmp_path / "data" / "copies-0",
+        [(1, copy), (1, COMMIT), (2, again), (2, 1 - COMMIT), (3, copy), (3, again), (3, COMMIT), (1, again)],
+    )
+    write_log(
+        tmp_path / "data" / "__consumer_offsets-0",
+        [
+            (1, offset_record(0, 100)),  # its marker is lost
+            (2, offset_record(0, 100)),
+            (2, 1 - COMMIT),
+            (3, offset_record(0, 100)),
+            (3, COMMIT),
+            (3, offset_record(1, 5)),  # not ended yet
+        ],
+    )
+    assert soak_processor.committed_copies(tmp_path) == {7: [(1, 0), (3, 0)], 8: [(3, 0)]}
+    assert soak_processor.committed_offsets(tmp_path) == {(3, 0): {(0, 100)}}
