@@ -67,7 +67,7 @@ def test_a_starting_broker(cluster, monkeypatch):
 def test_a_fetch_with_an_unknown_error(cluster):
     """0.8 answers -1 while a partition moves: it backs off."""
     fetcher = Fetcher(cluster, SimpleNamespace(partition_bytes=100))
-    fetcher.assign({("t", 0): 0})
+    fetcher.assign({("t", 0): 0}, Deadline(1.0))
     fetcher._handle_error(("t", 0), BrokerError(ErrorCode.UNKNOWN_SERVER_ERROR))
     assert not fetcher._partitions["t", 0].backoff.expired()
 

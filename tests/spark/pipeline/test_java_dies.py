@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from py4j.protocol import Py4JError, Py4JNetworkError
 
 from cloudevents_kafka.cli.app import app
-from cloudevents_kafka.spark.pipeline import EventPipeline, _job, _session
+from cloudevents_kafka.spark.pipeline import EventPipeline, _event_pipeline, _job, _session
 from cloudevents_kafka.spark.pipeline._errors import PipelineFailed
 from cloudevents_kafka.spark.pipeline._options import PipelineOptions
 from cloudevents_kafka.spark.pipeline._session import SparkFailed
@@ -104,6 +104,7 @@ def java(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Java], Java]]:
                 self._error = made._raised
             return made.at("start", made)
 
+        monkeypatch.setattr(_event_pipeline, "check_reachable", lambda _: None)
         monkeypatch.setattr(_session, "_launch", lambda *_: made.gateway)
         monkeypatch.setattr(_session, "_connect", lambda *_: made.at("connect", made))
         monkeypatch.setattr(_job, "KafkaAdmin", lambda *_: made.at("admin", made))
