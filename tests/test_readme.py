@@ -104,6 +104,7 @@ def test_readme_commands_run() -> None:
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.timeout(300)
+@pytest.mark.release  # test_examples.py of the pipeline runs the snippet in a shared session
 def test_readme_spark_runs(kafka_broker: LocalBroker) -> None:
     """The Spark snippet runs on a topic of three events; the tutorial has the pipeline's command."""
     servers = kafka_broker.bootstrap_servers

@@ -161,7 +161,8 @@ def place(client: Client, kafka_broker: LocalBroker, tmp_path: Path, table_forma
     return Place(kafka_broker, client, tmp_path, table_format)
 
 
-@pytest.mark.parametrize("table_format", ["delta", pytest.param("iceberg", marks=pytest.mark.release)])
+@pytest.mark.release  # test_example is its sample
+@pytest.mark.parametrize("table_format", ["delta", "iceberg"])
 def test_each_record_lands_once(place: Place) -> None:
     """Each run lands what is new, counts it, and reports each batch; a run without records lands nothing."""
     place.send(60, 10)

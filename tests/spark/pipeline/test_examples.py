@@ -48,7 +48,7 @@ def orders(lake: Lake) -> Lake:
 PAGES = [
     # README has a sample of the long page.
     pytest.param(page, marks=[pytest.mark.release] * (page.stem == "transform_with_spark"))
-    for page in sorted((ROOT / "docs").rglob("*.md"))
+    for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
     if spark_blocks(page) and page != CONNECT_PAGE  # which runs in test_connect_pipeline
 ]
 
@@ -58,8 +58,9 @@ def test_pages_run(orders: Lake, page: Path) -> None:
     """The Python blocks of a page that use Spark run, one after the other, on a topic of three events."""
     code = "\n".join(spark_blocks(page)).replace("localhost:9092", orders.broker.bootstrap_servers)
     code = code.replace('"orders"', f'"{orders.topic}"').replace("lake/", f"{orders.out}/")
-    if '"invoices"' in code:
-        code = code.replace('"invoices"', f'"{create(orders.broker, f"{orders.topic}-invoices")}"')
+    for name in ("invoices", "orders-placed"):
+        if f'"{name}"' in code:
+            code = code.replace(f'"{name}"', f'"{create(orders.broker, f"{orders.topic}-{name}")}"')
     exec(compile(code, page, "exec"), {"spark": orders.spark})
 
 

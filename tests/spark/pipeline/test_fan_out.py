@@ -178,6 +178,7 @@ def kill_after(step: int, at_once: int, patch: pytest.MonkeyPatch) -> None:
     patch.setattr(FileManifests, "add", die)
 
 
+@pytest.mark.release  # test_killed_between_tables is its sample
 def test_killed_before_the_first_commit(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """Files of a first commit that was killed do not make the next start refuse the folder."""
     records = send(lake, 1)

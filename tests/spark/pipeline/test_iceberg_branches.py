@@ -131,6 +131,7 @@ def test_killed_run_goes_on(
     assert second.offsets() == list(range(12))
 
 
+@pytest.mark.release  # test_each_batch_once is its sample
 def test_another_commit_meanwhile(
     session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
