@@ -85,6 +85,15 @@ class ConsumeError(CloudEventsKafkaError):
     (MSG_SIZE_TOO_LARGE, _BAD_MSG), a group with other settings (INCONSISTENT_GROUP_PROTOCOL), fatal
     errors (_FATAL), such as that another member has the same ``group.instance.id``, and all that are not
     in `Mended`, such as errors of later brokers. Reading can continue after each except the fatal ones.
+
+    Examples:
+        >>> from cloudevents_kafka import ConsumeError, EventConsumer
+        >>> consumer.fail_next("TOPIC_AUTHORIZATION_FAILED")
+        >>> try:
+        ...     EventConsumer(consumer).poll()
+        ... except ConsumeError as error:
+        ...     print(error.final, error.error.name())
+        True TOPIC_AUTHORIZATION_FAILED
     """
 
     def __init__(self, error: object, where: str = "") -> None:
@@ -109,7 +118,15 @@ class ConsumeError(CloudEventsKafkaError):
 
 
 OnError = Callable[[ConsumeError], bool | None]
-"""Return whether to read on after an error; None leaves the decision to the consumer."""
+"""Return whether to read on after an error; None leaves the decision to the consumer.
+
+Examples:
+    >>> from cloudevents_kafka import ConsumeError, EventConsumer
+    >>> def read_on(error: ConsumeError) -> bool:
+    ...     print(error)
+    ...     return not error.final
+    >>> events = EventConsumer(consumer, on_error=read_on)
+"""
 
 
 def is_fatal(error: Any) -> bool:

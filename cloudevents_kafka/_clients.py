@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from enum import IntEnum
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 
 class LibrdkafkaErrorCode(IntEnum):
@@ -19,6 +19,16 @@ class LibrdkafkaErrorCode(IntEnum):
     """A purge or an aborted transaction removed a sent message."""
     PURGE_QUEUE = -152
     """A purge or an aborted transaction removed a queued message."""
+
+
+# abort_transaction() or purge() has removed the message, which its caller expects.
+_PURGED: Final = frozenset({LibrdkafkaErrorCode.PURGE_INFLIGHT, LibrdkafkaErrorCode.PURGE_QUEUE})
+
+
+def is_purged(error: Any) -> bool:
+    """Return whether an error of any client has the code of a purged message."""
+    code = getattr(error, "code", None)
+    return callable(code) and code() in _PURGED
 
 
 class Producer(Protocol):

@@ -26,7 +26,17 @@ else:
     ItemT_co = TypeVar("ItemT_co", covariant=True)
 
 DataReader = Callable[[Event, Record], Any]
-"""Return the data of an event as a Python value; the record has its headers and topic."""
+"""Return the data of an event as a Python value; the record has its headers and topic.
+
+Examples:
+    >>> import json
+    >>> from cloudevents_kafka import Event, EventConsumer, Record
+    >>> def read(event: Event, record: Record) -> object:
+    ...     return record.topic, json.loads(event.payload or b"null")
+    >>> item = EventConsumer(consumer, strict=True, data_reader=read).poll()
+    >>> item and item.event.data
+    ('orders', {'total': '9.50'})
+"""
 
 
 class ReadOptions(TypedDict, total=False):

@@ -68,4 +68,10 @@ _CLAUSES: Final = {
 }
 
 SECTIONS: Final = {clause: section for section, clauses in _CLAUSES.items() for clause in clauses.split()}
-"""The section of each clause by its id."""
+"""The section of each clause by its id.
+
+Examples:
+    >>> from cloudevents_kafka.clauses import SECTIONS
+    >>> SECTIONS["R-02"]
+    'core: id'
+"""

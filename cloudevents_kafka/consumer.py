@@ -54,6 +54,18 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
     is final is raised (`ConsumeError` lists which).
 
     Raises `TypeError` if ``consumer`` is not one: settings, a class, an asyncio client.
+
+    Examples:
+        >>> from confluent_kafka import Consumer
+        >>> from cloudevents_kafka import Decoded, EventConsumer
+        >>> settings = {"bootstrap.servers": "localhost:9092", "group.id": "mail"}
+        >>> client = Consumer({**settings, "auto.offset.reset": "earliest"})
+        >>> client.subscribe(["orders"])
+        >>> with EventConsumer(client) as events:
+        ...     for item in events:
+        ...         print(item.event.data if isinstance(item, Decoded) else item.error)
+        ...         events.stop()
+        {'total': '9.50'}
     """
 
     @overload
@@ -336,6 +348,13 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         handled again.
 
         Raises the error of a record, `ConsumeError`, and `DeliveryError` of a dead letter.
+
+        Examples:
+            >>> with EventConsumer(consumer) as events:
+            ...     events.run(lambda item: print(item.event.id), on_error="skip", tries=3, idle_timeout=0.1)
+            1
+            2
+            Handled(handled=2, skipped=0, dead=0, retried=0)
         """
         policy = Policy(handler=handler, on_error=on_error, tries=tries, backoff=backoff, retry_on=retry_on)
         return run(

@@ -33,7 +33,15 @@ _MAX_ERROR: Final = 1_000  # characters: the headers count towards the largest s
 
 
 class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):
-    """The reason in the headers of a dead letter, each part None if its header is missing or malformed."""
+    """The reason in the headers of a dead letter, each part None if its header is missing or malformed.
+
+    Examples:
+        >>> from cloudevents_kafka import DeadLetter, Record
+        >>> record = Record(headers=[("dlq_topic", b"orders"), ("dlq_error", b"KeyError: 'total'")])
+        >>> letter = DeadLetter.of(record)
+        >>> letter and (letter.topic, letter.error)
+        ('orders', "KeyError: 'total'")
+    """
 
     topic: str | None = None
     partition: int | None = None
@@ -68,7 +76,16 @@ def _read(field: str, value: bytes | None) -> Any:
 
 
 class DeadLetters:
-    """A sender of dead letters to ``topic``, through an `EventProducer`, which remains an attribute."""
+    """A sender of dead letters to ``topic``, through an `EventProducer`, which remains an attribute.
+
+    Examples:
+        >>> from cloudevents_kafka import DeadLetters, EventConsumer, EventProducer
+        >>> letters = DeadLetters(EventProducer(producer), topic="orders.dead")
+        >>> item = EventConsumer(consumer).poll()
+        >>> if item:
+        ...     print(letters.send(item, KeyError("total"), attempt=3).result())
+        RecordDelivery(record orders[0]@0: orders.dead[0]@0)
+    """
 
     def __init__(self, producer: EventProducer[Any], *, topic: str) -> None:
         send_record = getattr(producer, "send_record", None)
@@ -113,6 +130,13 @@ def dead_letter(
     """Return the record that `DeadLetters.send` sends, for another producer, such as one for asyncio.
 
     ``topic`` is that of the dead letters: one that was read from it and fails again keeps its origin.
+
+    Examples:
+        >>> from cloudevents_kafka import DeadLetter, Record, dead_letter
+        >>> record = Record(value=b"17", topic="orders", partition=2, offset=1741)
+        >>> letter = DeadLetter.of(dead_letter(record, "no such customer", topic="orders.dead"))
+        >>> letter and (letter.topic, letter.offset, letter.error)
+        ('orders', 1741, 'no such customer')
     """
     if error is None:
         if not isinstance(item, Undecodable):

@@ -48,6 +48,12 @@ class Problem(msgspec.Struct, frozen=True):
     ``attribute`` is the name of an attribute or header, ``"data"``, or None for the
     whole record; ``rule`` is what the specification demands; ``clause`` is a key of
     `clauses.SECTIONS`; ``value`` is a preview of the wrong value, or None.
+
+    Examples:
+        >>> from cloudevents_kafka import Problem
+        >>> problem = Problem("id", "must not be empty", "R-02", "''")
+        >>> print(problem)
+        id: must not be empty, got '' (R-02, core: id)
     """
 
     attribute: str | None
@@ -65,6 +71,11 @@ def preview(value: object, limit: int = 60) -> str:
     """Return a value for an error message: its `repr`, cut to `limit` characters.
 
     A container or a large integer is described by its size, since its `repr` is unbounded.
+
+    Examples:
+        >>> from cloudevents_kafka.errors import preview
+        >>> preview("abc" * 10, 5), preview([0] * 17)
+        ("'abca…", 'a list of 17')
     """
     if isinstance(value, dict | list):
         return f"a {type(value).__name__} of {len(value)}"
@@ -75,13 +86,28 @@ def preview(value: object, limit: int = 60) -> str:
 
 
 def preview_name(name: str | None) -> str:
-    """Return a name unquoted, or its `preview` if it is long or not printable."""
+    r"""Return a name unquoted, or its `preview` if it is long or not printable.
+
+    Examples:
+        >>> from cloudevents_kafka.errors import preview_name
+        >>> preview_name("orders"), preview_name("or\nders")
+        ('orders', "'or\\nders'")
+    """
     name = str(name)
     return name if len(name) <= _MAX_NAME and name.isprintable() else preview(name, _MAX_NAME)
 
 
 def message_without_data(error: Exception) -> str:
-    """Return the message of a codec's error, without the byte or character of data that it quotes."""
+    r"""Return the message of a codec's error, without the byte or character of data that it quotes.
+
+    Examples:
+        >>> from cloudevents_kafka.errors import message_without_data
+        >>> try:
+        ...     b"secret \xff".decode()
+        ... except UnicodeDecodeError as error:
+        ...     print(message_without_data(error))
+        byte 7 cannot be decoded (invalid start byte)
+    """
     if isinstance(error, UnicodeDecodeError):
         return f"byte {error.start} cannot be decoded ({error.reason})"
     if isinstance(error, UnicodeEncodeError):
@@ -96,11 +122,29 @@ def _join(problems: Sequence[Problem]) -> str:
 
 
 class CloudEventsKafkaError(Exception):
-    """The base class of the exceptions of this library, except those of `protocol`."""
+    """The base class of the exceptions of this library, except those of `protocol`.
+
+    Examples:
+        >>> from cloudevents_kafka import CloudEventsKafkaError, Event
+        >>> try:
+        ...     Event(id="", source="/shop", type="order.placed")
+        ... except CloudEventsKafkaError as error:
+        ...     print(error)
+        not a valid CloudEvent: id: must not be empty, got '' (R-02, core: id)
+    """
 
 
 class InvalidEvent(CloudEventsKafkaError, ValueError):
-    """The values do not form a valid event; ``problems`` lists every broken rule."""
+    """The values do not form a valid event; ``problems`` lists every broken rule.
+
+    Examples:
+        >>> from cloudevents_kafka import Event, InvalidEvent
+        >>> try:
+        ...     Event(id="", source="/shop", type="order.placed", time="yesterday")
+        ... except InvalidEvent as error:
+        ...     print([(problem.attribute, problem.clause) for problem in error.problems])
+        [('id', 'R-02'), ('time', 'T-12')]
+    """
 
     problems: tuple[Problem, ...]
 
@@ -113,11 +157,30 @@ class InvalidEvent(CloudEventsKafkaError, ValueError):
 
 
 class EncodeError(CloudEventsKafkaError):
-    """The event cannot be written in the requested mode or format, or as a record."""
+    """The event cannot be written in the requested mode or format, or as a record.
+
+    Examples:
+        >>> from cloudevents_kafka import EncodeError, Event, to_record
+        >>> try:
+        ...     to_record(Event(id="1", source="/shop", type="order.placed"), mode="structured", format="xml")
+        ... except EncodeError as error:
+        ...     print(error)
+        format must be one of json, avro, protobuf, avro-compact, got 'xml'
+    """
 
 
 class DataError(CloudEventsKafkaError, ValueError):
-    """The event's data does not match its ``datacontenttype``."""
+    """The event's data does not match its ``datacontenttype``.
+
+    Examples:
+        >>> from cloudevents_kafka import DataError, Event
+        >>> event = Event(id="1", source="/shop", type="t", datacontenttype="application/json", data=b"{")
+        >>> try:
+        ...     event.data
+        ... except DataError as error:
+        ...     print(error)
+        data is not JSON: Input data was truncated; event.payload has its text
+    """
 
 
 class DecodeError(CloudEventsKafkaError):
@@ -128,6 +191,14 @@ class DecodeError(CloudEventsKafkaError):
     ``broken-data``, ``unsupported-format`` or ``batch``; ``clauses`` are the ids of the
     broken clauses, each once; ``problems`` are the broken rules of a `BrokenEvent`,
     empty for other errors.
+
+    Examples:
+        >>> from cloudevents_kafka import DecodeError, Record, from_record
+        >>> try:
+        ...     from_record(Record(value=b"17", topic="orders", partition=2, offset=1741))
+        ... except DecodeError as error:
+        ...     print(error.verdict, error.record.where, error.clauses)
+        not-an-event orders[2]@1741 ('K-11',)
     """
 
     verdict: ClassVar[str]
@@ -152,14 +223,33 @@ class DecodeError(CloudEventsKafkaError):
 
 
 class NotAnEvent(DecodeError):
-    """The record is not a CloudEvent (Kafka binding 3)."""
+    """The record is not a CloudEvent (Kafka binding 3).
+
+    Examples:
+        >>> from cloudevents_kafka import NotAnEvent, Record, from_record
+        >>> try:
+        ...     from_record(Record(headers=[("ce-id", b"1")]))
+        ... except NotAnEvent as error:
+        ...     print(error.clauses, error.hint)
+        ('K-11',) None
+    """
 
     verdict = "not-an-event"
     clauses = ("K-11",)
 
 
 class BrokenEvent(DecodeError, InvalidEvent):
-    """The record is a CloudEvent that breaks rules; ``problems`` lists every one."""
+    """The record is a CloudEvent that breaks rules; ``problems`` lists every one.
+
+    Examples:
+        >>> from cloudevents_kafka import BrokenEvent, Record, from_record
+        >>> headers = [("ce_specversion", b"1.0"), ("ce_id", b""), ("ce_source", b"/shop"), ("ce_type", b"")]
+        >>> try:
+        ...     from_record(Record(headers=headers))
+        ... except BrokenEvent as error:
+        ...     print([(problem.attribute, problem.clause) for problem in error.problems])
+        [('id', 'R-02'), ('type', 'R-06')]
+    """
 
     verdict = "broken-event"
 
@@ -176,6 +266,15 @@ class BrokenData(DecodeError, DataError):
     """The record is a CloudEvent, ``event``, whose data does not match its content type or the type to read.
 
     An `EventConsumer` with ``eager_data`` or ``data_type`` finds it; its cause is the `DataError`.
+
+    Examples:
+        >>> from cloudevents_kafka import BrokenData, EventConsumer
+        >>> events = EventConsumer(consumer, strict=True, data_type=dict[str, int])
+        >>> try:
+        ...     item = events.poll()
+        ... except BrokenData as error:
+        ...     print(error.event.id, error)
+        1 orders[0]@0: broken data: the data must be a dict: Expected `int`, got `str` - at `$[...]`
     """
 
     verdict = "broken-data"
@@ -186,7 +285,17 @@ class BrokenData(DecodeError, DataError):
 
 
 class UnsupportedFormat(DecodeError):
-    """The record is a structured CloudEvent in an event format that is not registered."""
+    """The record is a structured CloudEvent in an event format that is not registered.
+
+    Examples:
+        >>> from cloudevents_kafka import Record, UnsupportedFormat, from_record
+        >>> headers = [("content-type", b"application/cloudevents+xml")]
+        >>> try:
+        ...     from_record(Record(value=b"<event/>", headers=headers))
+        ... except UnsupportedFormat as error:
+        ...     print(error.media_type)
+        application/cloudevents+xml
+    """
 
     verdict = "unsupported-format"
     clauses = ("K-10",)
@@ -199,7 +308,17 @@ class UnsupportedFormat(DecodeError):
 
 
 class UnsupportedBatch(DecodeError):
-    """The record is a batch of CloudEvents; the Kafka binding has no batch mode."""
+    """The record is a batch of CloudEvents; the Kafka binding has no batch mode.
+
+    Examples:
+        >>> from cloudevents_kafka import Record, UnsupportedBatch, from_record
+        >>> headers = [("content-type", b"application/cloudevents-batch+json")]
+        >>> try:
+        ...     from_record(Record(value=b"[]", headers=headers))
+        ... except UnsupportedBatch as error:
+        ...     print(error.hint)
+        split it before it is produced
+    """
 
     verdict = "batch"
     clauses = ("K-01",)

@@ -1,9 +1,8 @@
 """Event: an immutable CloudEvent that decodes its data on first access.
 
-An `Event` satisfies the official SDK's protocol ``BaseCloudEvent``. It has only the
-attributes that were set. It keeps the exact payload bytes and the text of ``time``, and
-an event from a structured record keeps the record's value, so that it is written as the
-same bytes.
+An `Event` satisfies the official SDK's protocol ``BaseCloudEvent``. It has only the attributes that were
+set. It keeps the exact payload bytes and the text of ``time``, and an event from a structured record keeps
+the record's value, so that it is written as the same bytes.
 """
 
 from __future__ import annotations
@@ -49,13 +48,18 @@ _new: Final = object.__new__
 class Event(SdkMethods, Generic[DataT_co]):
     """A CloudEvent of specversion 1.0.
 
-    Core and extension attributes are keyword arguments; None means absent. ``data`` is
-    encoded at once, so that later changes of the object do not change the event: None is
-    no data, bytes are the payload, text and other values are encoded by their content type,
-    as JSON if there is none.
+    Core and extension attributes are keyword arguments; None means absent. ``data`` is encoded at once, so
+    that later changes of the object do not change the event: None means no data, bytes are the payload, text
+    and other values are encoded by their content type, as JSON if there is none.
 
     Raises `InvalidEvent`, which has every broken rule, if the event breaks one. For type checkers
     an `Event[Order]` has an ``Order`` as its data.
+
+    Examples:
+        >>> from cloudevents_kafka import Event
+        >>> event = Event(id="1", source="/shop", type="order.placed", data={"total": "9.50"}, attempt=3)
+        >>> event.data, event["attempt"], event.payload
+        ({'total': '9.50'}, 3, b'{"total":"9.50"}')
     """
 
     __slots__ = ("_attributes", "_data", "_encoded", "_kind", "_payload", "_reader")
@@ -309,11 +313,8 @@ class Event(SdkMethods, Generic[DataT_co]):
         return hash((self.id, self.source))
 
     def __repr__(self) -> str:
-        attributes = "".join(
-            f", {name}={self.text(name)!r}"
-            for name in self
-            if name not in ("specversion", "id", "source", "type")
-        )
+        names = [name for name in self if name not in ("specversion", "id", "source", "type")]
+        attributes = "".join(f", {name}={self.text(name)!r}" for name in names)
         size = "" if self._payload is None else f", data=<{len(self._payload)} bytes>"
         return f"Event(id={self.id!r}, source={self.source!r}, type={self.type!r}{attributes}{size})"
 
@@ -335,9 +336,9 @@ def unchecked_event(
 ) -> Event:
     """Return an event with attributes that are valid, without a check.
 
-    This is how formats and readers create events: they validate the attributes first. The
-    event keeps the dictionary itself. ``encoded`` is the name of the event format and the
-    structured value that the event was read from, if any.
+    This is how formats and readers create events: they validate the attributes first. The event keeps the
+    dictionary itself. ``encoded`` is the name of the event format and the structured value that the event was
+    read from, if any.
     """
     event = _new(Event)
     event._attributes = attributes
@@ -366,12 +367,10 @@ binary_parts: Final[Callable[[Event], tuple[dict[str, AttributeValue], bytes | N
 )
 """Return the attributes of an event as it stores them, its payload and its kind."""
 
-
 stored_parts: Final[
     Callable[[Event], tuple[dict[str, AttributeValue], bytes | None, DataKind, tuple[str, bytes] | None]]
 ] = attrgetter("_attributes", "_payload", "_kind", "_encoded")
 """Return all that an event stores: the arguments of `unchecked_event`."""
-
 
 raw_parts: Final[Callable[[Event], tuple[dict[str, AttributeValue], tuple[str, bytes] | None]]] = attrgetter(
     "_attributes", "_encoded"

@@ -47,7 +47,15 @@ _log: Final = logging.getLogger(__name__)
 
 
 class Handled(msgspec.Struct):
-    """The numbers of records that were handled, were skipped, became dead letters, and of further tries."""
+    """The numbers of records that were handled, were skipped, became dead letters, and of further tries.
+
+    Examples:
+        >>> from cloudevents_kafka import EventConsumer
+        >>> with EventConsumer(consumer) as events:
+        ...     counts = events.run(lambda item: None, idle_timeout=0.1)
+        >>> counts
+        Handled(handled=2, skipped=0, dead=0, retried=0)
+    """
 
     handled: int = 0
     skipped: int = 0

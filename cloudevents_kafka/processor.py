@@ -57,6 +57,15 @@ class EventProcessor:
     of transactions for the same records before `run` raises an error.
 
     Raises `TypeError` if the clients have no transactions, or the handler is a coroutine function.
+
+    Examples:
+        >>> from cloudevents_kafka import Decoded, EventConsumer, EventProcessor, EventProducer
+        >>> from cloudevents_kafka.testing import FakeProducer
+        >>> invoices = EventProducer(FakeProducer(transactional=True), topic="invoices")
+        >>> def invoice(item: Decoded) -> None:
+        ...     invoices.send(item.event.replace(type="invoice.created"), like=item.record)
+        >>> EventProcessor(EventConsumer(consumer, strict=True), invoices, invoice).run(idle_timeout=0.1)
+        2
     """
 
     def __init__(
@@ -277,6 +286,17 @@ class TransactionError(CloudEventsKafkaError):
 
     Nothing of the last batch was committed, or the next process ends what is open: nothing is lost, and
     nothing is there twice.
+
+    Examples:
+        >>> from cloudevents_kafka import EventConsumer, EventProcessor, EventProducer, TransactionError
+        >>> from cloudevents_kafka.testing import FakeProducer
+        >>> writer = FakeProducer(transactional=True)
+        >>> writer.fail_transaction("_FENCED", fatal=True)
+        >>> try:
+        ...     EventProcessor(EventConsumer(consumer), EventProducer(writer), lambda item: None).run()
+        ... except TransactionError as error:
+        ...     print(error.error.name())
+        _FENCED
     """
 
     def __init__(self, error: Any, what: str = "the transactional producer cannot go on") -> None:

@@ -10,13 +10,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from types import TracebackType
 from typing import Any, ClassVar, Final, Generic, Self, TypeVar
 from weakref import ReferenceType, ref
 
 import msgspec
 
-from cloudevents_kafka._clients import LibrdkafkaErrorCode, Producer, check_client
+from cloudevents_kafka._clients import Producer, check_client, is_purged
 from cloudevents_kafka.binding import ContentMode, KeyMapper, check_mode, encode, from_record
 from cloudevents_kafka.errors import CloudEventsKafkaError, EncodeError
 from cloudevents_kafka.event import Event
@@ -24,10 +23,6 @@ from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.record import HeaderInput, Record, RecordInput, with_bytes_headers
 
 _POLL_SECONDS: Final = 0.2  # the longest wait within the client, which delays Ctrl-C
-# abort_transaction() or purge() has removed the message, which its caller expects.
-_PURGED: Final = frozenset({LibrdkafkaErrorCode.PURGE_INFLIGHT, LibrdkafkaErrorCode.PURGE_QUEUE})
-
-
 ProducerT = TypeVar("ProducerT", bound=Producer)
 
 
@@ -37,8 +32,13 @@ class Delivery(msgspec.Struct, eq=False, weakref=True):
     ``done`` is whether the delivery report has arrived; then ``partition`` and ``offset`` are set if
     it succeeded. A client with ``delivery.report.only.error`` reports only failures: a delivery is
     ``done`` then when `result` has seen that none came, without ``partition`` and ``offset``.
-
     It keeps neither an exception nor a callback, whose references would delay freeing the event.
+
+    Examples:
+        >>> from cloudevents_kafka import Event, EventProducer
+        >>> event = Event(id="1", source="/shop", type="order.placed")
+        >>> EventProducer(producer, topic="orders").send(event).result()
+        Delivery(event '1' of '/shop': orders[0]@0)
     """
 
     _sent: Any
@@ -59,7 +59,7 @@ class Delivery(msgspec.Struct, eq=False, weakref=True):
     @property
     def aborted(self) -> bool:
         """Whether ``abort_transaction`` or ``purge`` of the client removed it, so that no broker has it."""
-        return _is_purged(self._client_error)
+        return is_purged(self._client_error)
 
     @property
     def error(self) -> DeliveryError | None:
@@ -103,7 +103,13 @@ class Delivery(msgspec.Struct, eq=False, weakref=True):
 
 
 class RecordDelivery(Delivery):
-    """The delivery of one record, which `EventProducer.send_record` has sent."""
+    """The delivery of one record, which `EventProducer.send_record` has sent.
+
+    Examples:
+        >>> from cloudevents_kafka import EventProducer, Record
+        >>> EventProducer(producer).send_record(Record(value=b"17"), "orders").result().record.value
+        b'17'
+    """
 
     @property
     def record(self) -> Record:
@@ -126,12 +132,6 @@ def _set_options(partition: int | None, timestamp: int | None) -> dict[str, int]
     return {name: value for name, value in options if value is not None}
 
 
-def _is_purged(error: Any) -> bool:
-    """Return whether an error of any client has the code of a purged message."""
-    code = getattr(error, "code", None)
-    return callable(code) and code() in _PURGED
-
-
 OnDelivery = Callable[[Delivery], None]
 """Called with each delivery, successful or failed, by `send`, `flush` or the client's ``poll``."""
 
@@ -139,8 +139,7 @@ OnDelivery = Callable[[Delivery], None]
 class _DeliveryReport(msgspec.Struct, eq=False, weakref=True):
     """The callback for the client, which updates the delivery and the producer if they still exist.
 
-    The references of a client are invisible to the garbage collector, so the callback must not refer
-    to the producer, which refers to the client.
+    The garbage collector does not see a client's references: the report must not refer to the producer.
     """
 
     sent: Any
@@ -158,7 +157,7 @@ class _DeliveryReport(msgspec.Struct, eq=False, weakref=True):
             return  # nobody can ask for it
         producer = self.producer()
         delivery = self.find_delivery(producer)
-        if self.on_delivery is None and error is not None and producer is not None and not _is_purged(error):
+        if self.on_delivery is None and error is not None and producer is not None and not is_purged(error):
             producer._failed[delivery] = None  # before another thread sees that it is done, and removes it
         delivery._report(error, message)
         if self.on_delivery is not None:
@@ -191,6 +190,12 @@ class EventProducer(Generic[ProducerT]):
     them: a service that calls neither should pass ``on_delivery``.
 
     Raises `TypeError` if ``producer`` is not one: settings, a class, an asyncio client.
+
+    Examples:
+        >>> from confluent_kafka import Producer
+        >>> from cloudevents_kafka import Event, EventProducer
+        >>> with EventProducer(Producer({"bootstrap.servers": "localhost:9092"}), topic="orders") as events:
+        ...     delivery = events.send(Event(id="1", source="/shop", type="order.placed"), key="customer-4")
     """
 
     _delivery: ClassVar[type[Delivery]] = Delivery  # of `send`
@@ -254,9 +259,8 @@ class EventProducer(Generic[ProducerT]):
         if mode is None and like is None:
             mode = self._mode
             format = self._format if format is None and mode == "structured" else format
-        event, key, value, headers = encode(
-            event, mode, format, key, key_mapper or self._key_mapper, headers, like
-        )
+        key_mapper = key_mapper or self._key_mapper
+        event, key, value, headers = encode(event, mode, format, key, key_mapper, headers, like)
         delivery = self._delivery(event, topic, self)
         report = _DeliveryReport(event, topic, self._reference, ref(delivery), on_delivery)
         # Without ** for the options that are not set: an empty one takes a tenth of the time of send().
@@ -297,17 +301,9 @@ class EventProducer(Generic[ProducerT]):
         delivery = self._record_delivery(record, topic, self)
         kind = self._record_delivery
         report = _DeliveryReport(record, topic, self._reference, ref(delivery), on_delivery, kind)
-        self._produce(
-            partial(
-                self.producer.produce,
-                topic,
-                value=record.value,
-                key=record.key,
-                headers=list(record.headers),  # a new one, as instrumentation adds to it
-                on_delivery=report,
-                **_set_options(partition, timestamp),
-            )
-        )
+        headers = list(record.headers)  # a new one, as instrumentation adds to it
+        produce = partial(self.producer.produce, topic, value=record.value, key=record.key, headers=headers)
+        self._produce(partial(produce, on_delivery=report, **_set_options(partition, timestamp)))
         delivery._report_reference = reference = ref(report, self._forget)
         self._reports[reference] = report.delivery
         self.producer.poll(0)
@@ -350,9 +346,7 @@ class EventProducer(Generic[ProducerT]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """Close; sent events are delivered also if the block has raised an error."""
         try:
             self.close()
@@ -380,9 +374,8 @@ class EventProducer(Generic[ProducerT]):
         while not delivery.done:
             wait = _POLL_SECONDS if deadline is None else min(_POLL_SECONDS, deadline - time.monotonic())
             if wait < 0:
-                raise DeliveryError(
-                    f"no delivery report for {delivery._name()} after {timeout} s", [delivery]
-                )
+                reason = f"no delivery report for {delivery._name()} after {timeout} s"
+                raise DeliveryError(reason, [delivery])
             self.producer.poll(wait)
             delivery._look_for_report()
 
@@ -391,6 +384,15 @@ class DeliveryError(CloudEventsKafkaError):
     """Events or records were not delivered, or not within the time to wait; ``failed`` are their deliveries.
 
     A delivery in ``failed`` that is not ``done`` was still on its way.
+
+    Examples:
+        >>> from cloudevents_kafka import DeliveryError, Event, EventProducer
+        >>> producer.fail_next("_MSG_TIMED_OUT")
+        >>> try:
+        ...     EventProducer(producer).send(Event(id="1", source="/", type="t"), "orders").result()
+        ... except DeliveryError as error:
+        ...     print(error.failed)
+        (Delivery(event '1' of '/': failed),)
     """
 
     def __init__(self, reason: str, failed: Sequence[Delivery] = ()) -> None:

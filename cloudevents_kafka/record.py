@@ -53,6 +53,12 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     bytearray, is copied as bytes, and text is encoded as UTF-8; other types raise `TypeError`.
     Values of headers are converted when they are read, since a check of each would take
     longer than the rest of the constructor.
+
+    Examples:
+        >>> from cloudevents_kafka import Record
+        >>> record = Record(key="customer-4", value=b"17", topic="orders", partition=0, offset=7)
+        >>> record.key, record.where, record.next_offset
+        (b'customer-4', 'orders[0]@7', 8)
     """
 
     key: bytes | None = None
@@ -115,6 +121,11 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         `protocol` record (attributes), a Spark ``Row``, a mapping, or a `Record`. Raises
         `TypeError` if the object is another, such as None, which an empty poll returns, and
         `ValueError` if the message has an error instead of a record.
+
+        Examples:
+            >>> message = consumer.poll()
+            >>> Record.of(message).where
+            'orders[0]@0'
         """
         if isinstance(source, cls):
             return source

@@ -38,6 +38,11 @@ def registered() -> Registered:
     """Return the registrations that another process needs to read the same events: see `register_all`.
 
     They have no codecs, which may have connections; data is passed as bytes.
+
+    Examples:
+        >>> from cloudevents_kafka import registry
+        >>> there = registry.registered()  # pickle it, and send it to the other process
+        >>> registry.register_all(there)
     """
     return extension_types.registered(), formats.registered()
 
@@ -49,6 +54,11 @@ def register_all(others: Registered) -> None:
     """Register the extensions and formats of another process, unless they are registered.
 
     Those that an earlier call added are removed, as a Python worker of Spark may serve several drivers.
+
+    Examples:
+        >>> import pickle
+        >>> from cloudevents_kafka import registry
+        >>> registry.register_all(pickle.loads(pickle.dumps(registry.registered())))
     """
     with registration_lock:
         for n, (module, added) in enumerate(zip((extension_types, formats), others, strict=True)):
@@ -62,7 +72,16 @@ def register_all(others: Registered) -> None:
 
 @contextmanager
 def temporarily() -> Iterator[None]:
-    """Return a context manager that restores the registrations, also those of other threads, at its end."""
+    """Return a context manager that restores the registrations, also those of other threads, at its end.
+
+    Examples:
+        >>> from cloudevents_kafka import Codec, codecs
+        >>> from cloudevents_kafka.registry import register_codec, temporarily
+        >>> with temporarily():
+        ...     register_codec("text/csv", Codec())
+        >>> codecs.registered()
+        {}
+    """
     modules = (extension_types, formats, codecs)
     with registration_lock:
         before = [module.registered() for module in modules]

@@ -21,11 +21,28 @@ from cloudevents_kafka.event import Event
 from cloudevents_kafka.record import Headers, Record
 
 Serde = Callable[[Any, Any], Any]
-"""A serializer or deserializer of confluent-kafka: a function of a value and a SerializationContext."""
+"""A serializer or deserializer of confluent-kafka: a function of a value and a SerializationContext.
+
+Examples:
+    >>> from cloudevents_kafka.serdes import Serde
+    >>> from confluent_kafka.serialization import StringDeserializer
+    >>> deserializer: Serde = StringDeserializer("utf_8")
+    >>> deserializer(b"9.50", None)
+    '9.50'
+"""
 
 
 def data_reader(deserializer: Serde) -> DataReader:
-    """Return the ``data_reader`` of an `EventConsumer` that calls a deserializer."""
+    """Return the ``data_reader`` of an `EventConsumer` that calls a deserializer.
+
+    Examples:
+        >>> from confluent_kafka.serialization import StringDeserializer
+        >>> from cloudevents_kafka import EventConsumer
+        >>> from cloudevents_kafka.serdes import data_reader
+        >>> item = EventConsumer(consumer, strict=True, data_reader=data_reader(StringDeserializer())).poll()
+        >>> item and item.event.data
+        '{"total":"9.50"}'
+    """
     from confluent_kafka.serialization import (  # not imported without a client
         MessageField,
         SerializationContext,
@@ -43,6 +60,15 @@ def serialize_data(event: Event, data: Any, serializer: Serde, topic: str) -> tu
 
     Send them with ``producer.send(event, topic, headers=headers)``. ``data`` of None removes the data.
     Raises `DataError` if the serializer raises any error.
+
+    Examples:
+        >>> from confluent_kafka.serialization import StringSerializer
+        >>> from cloudevents_kafka import Event, EventProducer
+        >>> from cloudevents_kafka.serdes import serialize_data
+        >>> event = Event(id="1", source="/shop", type="order.placed")
+        >>> event, headers = serialize_data(event, "9.50", StringSerializer(), "orders")
+        >>> EventProducer(producer).send(event, "orders", headers=headers).event.payload
+        b'9.50'
     """
     if data is None:
         return event.replace(data=None), []

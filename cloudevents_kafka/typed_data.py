@@ -26,10 +26,28 @@ from cloudevents_kafka.event import Event, binary_parts
 T = TypeVar("T")
 
 DataHook = Callable[[Event], T]
-"""Return the data of an event as a value."""
+"""Return the data of an event as a value.
+
+Examples:
+    >>> from cloudevents_kafka import Event, EventConsumer
+    >>> def size(event: Event) -> int:
+    ...     return len(event.payload or b"")
+    >>> item = EventConsumer(consumer, strict=True, data_type=size).poll()
+    >>> item and item.event.data
+    16
+"""
 
 Check = Callable[[Any], object]
-"""Raise an exception if data is not valid; the return value is ignored."""
+"""Raise an exception if data is not valid; the return value is ignored.
+
+Examples:
+    >>> from typing import Any
+    >>> from cloudevents_kafka.typed_data import by_dataschema
+    >>> def check(data: Any) -> None:
+    ...     if "total" not in data:
+    ...         raise ValueError("an order must have a total")
+    >>> hook = by_dataschema({"https://example.com/order": check})
+"""
 
 _Convert = Callable[[Any], Any]
 
@@ -42,6 +60,13 @@ def hook_of(data_type: Any) -> DataHook[Any]:
     """Return the hook of a ``data_type``: a type, a hook, or a mapping from types of events to one of them.
 
     Raises `TypeError` for anything else.
+
+    Examples:
+        >>> from cloudevents_kafka import Event
+        >>> from cloudevents_kafka.typed_data import hook_of
+        >>> read = hook_of({"order.placed": dict[str, str]})
+        >>> read(Event(id="1", source="/shop", type="order.placed", data={"total": "9.50"}))
+        {'total': '9.50'}
     """
     if isinstance(data_type, Mapping):
         return by_type({name: hook_of(each) for name, each in data_type.items()})
@@ -50,7 +75,15 @@ def hook_of(data_type: Any) -> DataHook[Any]:
 
 
 def by_type(hooks: Mapping[str, DataHook[T]]) -> DataHook[T | Any]:
-    """Return a hook that calls one by the ``type`` of the event; data of other types is read without one."""
+    """Return a hook that calls one by the ``type`` of the event; data of other types is read without one.
+
+    Examples:
+        >>> from cloudevents_kafka import Event
+        >>> from cloudevents_kafka.typed_data import by_type, read_as
+        >>> read = by_type({"order.counted": read_as(int)})
+        >>> read(Event(id="1", source="/shop", type="order.counted", data=17))
+        17
+    """
 
     def read(event: Event) -> Any:
         hook = hooks.get(event.type)
@@ -64,6 +97,13 @@ def by_dataschema(checks: Mapping[str, Check] | Mapping[str | None, Check]) -> D
 
     A check raises an exception for data that is not valid. Data whose dataschema has no check is a
     `DataError`, also if it is absent, unless there is a check for None.
+
+    Examples:
+        >>> from jsonschema import Draft202012Validator
+        >>> from cloudevents_kafka import EventConsumer
+        >>> from cloudevents_kafka.typed_data import by_dataschema
+        >>> check = Draft202012Validator({"required": ["total"]}).validate
+        >>> events = EventConsumer(consumer, data_type=by_dataschema({"https://example.com/order": check}))
     """
     by_schema: Mapping[Any, Check] = checks
 
@@ -85,6 +125,13 @@ def read_as(data_type: type[T]) -> DataHook[T]:
     JSON is validated as JSON by pydantic or msgspec. Other data, and data with a registered codec,
     is decoded first; a value of the type itself is returned as it is. Raises `TypeError` if neither
     pydantic nor msgspec has a schema for the type.
+
+    Examples:
+        >>> from cloudevents_kafka import Event
+        >>> from cloudevents_kafka.typed_data import read_as
+        >>> read = read_as(dict[str, str])
+        >>> read(Event(id="1", source="/shop", type="order.placed", data={"total": "9.50"}))
+        {'total': '9.50'}
     """
     from_json, from_value, errors = _converters(data_type)
     name = getattr(data_type, "__name__", str(data_type))
@@ -106,7 +153,17 @@ def read_as(data_type: type[T]) -> DataHook[T]:
 
 
 def read_eagerly(event: Event, hook: DataHook[T] | None) -> Event[T]:
-    """Return an event whose data is decoded, by a hook or as without one; raise `DataError` if that fails."""
+    """Return an event whose data is decoded, by a hook or as without one; raise `DataError` if that fails.
+
+    Examples:
+        >>> from cloudevents_kafka import DataError, Event
+        >>> from cloudevents_kafka.typed_data import read_as, read_eagerly
+        >>> try:
+        ...     read_eagerly(Event(id="1", source="/shop", type="order.placed", data="17"), read_as(int))
+        ... except DataError as error:
+        ...     print("not an int")
+        not an int
+    """
     if hook is None:
         _ = event.data
         return event

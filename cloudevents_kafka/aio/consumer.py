@@ -98,6 +98,21 @@ class AsyncEventConsumer(Generic[ConsumerT, ItemT_co]):
 
     Any number of tasks may read; each record is returned to one of them. Raises `TypeError` if
     ``consumer`` is another client.
+
+    Examples:
+        >>> import asyncio
+        >>> from confluent_kafka import Consumer
+        >>> from cloudevents_kafka import AsyncEventConsumer
+        >>> settings = {"bootstrap.servers": "localhost:9092", "group.id": "mail"}
+        >>> async def main() -> None:
+        ...     client = Consumer({**settings, "auto.offset.reset": "earliest"})
+        ...     client.subscribe(["orders"])
+        ...     async with AsyncEventConsumer(client, strict=True) as events:
+        ...         async for item in events:
+        ...             print(item.event.id)
+        ...             events.stop()
+        >>> asyncio.run(main())
+        1
     """
 
     @overload
@@ -226,6 +241,17 @@ class AsyncEventConsumer(Generic[ConsumerT, ItemT_co]):
 
         Ends as `items` does, and raises as `EventConsumer.batches`. A list is decoded in one turn of the
         event loop, which takes about a millisecond for 100 records.
+
+        Examples:
+            >>> import asyncio
+            >>> from cloudevents_kafka import AsyncEventConsumer
+            >>> async def main() -> None:
+            ...     async with AsyncEventConsumer(consumer) as events:
+            ...         async for batch in events.batches(idle_timeout=0.1):
+            ...             print(len(batch))
+            ...             await events.commit(batch)
+            >>> asyncio.run(main())
+            2
         """
         idle_since = time.monotonic()
         while not self._events.stopped:

@@ -45,6 +45,16 @@ class AsyncDelivery(Delivery):
 
     ``await delivery`` waits for the report, and returns the delivery or raises `DeliveryError`.
     Cancelled, it leaves the event on its way.
+
+    Examples:
+        >>> import asyncio
+        >>> from cloudevents_kafka import AsyncEventProducer, Event
+        >>> async def main() -> None:
+        ...     async with AsyncEventProducer(producer, topic="orders") as events:
+        ...         delivery = events.send_nowait(Event(id="1", source="/shop", type="order.placed"))
+        ...         print((await delivery).offset)
+        >>> asyncio.run(main())
+        0
     """
 
     _waiters: tuple[asyncio.Future[None], ...] = ()
@@ -83,7 +93,18 @@ class AsyncDelivery(Delivery):
 
 
 class AsyncRecordDelivery(RecordDelivery, AsyncDelivery):
-    """The delivery of one record, which `AsyncEventProducer.send_record` has sent."""
+    """The delivery of one record, which `AsyncEventProducer.send_record` has sent.
+
+    Examples:
+        >>> import asyncio
+        >>> from cloudevents_kafka import AsyncEventProducer, Record
+        >>> async def main() -> None:
+        ...     async with AsyncEventProducer(producer) as events:
+        ...         delivery = await events.send_record(Record(value=b"17"), "orders")
+        ...         print(delivery.record.value)
+        >>> asyncio.run(main())
+        b'17'
+    """
 
 
 def _forget(deliveries: dict[Any, ReferenceType[Delivery]], reference: Any) -> None:
@@ -127,6 +148,18 @@ class AsyncEventProducer(Generic[ProducerT]):
     An object belongs to one event loop.
 
     Raises `TypeError` if ``producer`` is another client, and `ValueError` for wrong options.
+
+    Examples:
+        >>> import asyncio
+        >>> from confluent_kafka import Producer
+        >>> from cloudevents_kafka import AsyncEventProducer, Event
+        >>> async def main() -> None:
+        ...     client = Producer({"bootstrap.servers": "localhost:9092"})
+        ...     async with AsyncEventProducer(client, topic="orders") as events:
+        ...         delivery = await events.send(Event(id="1", source="/shop", type="order.placed"))
+        ...         print(delivery.partition)
+        >>> asyncio.run(main())
+        0
     """
 
     def __init__(
@@ -214,6 +247,16 @@ class AsyncEventProducer(Generic[ProducerT]):
         """Wait until `send_nowait` has room, and let other tasks run from time to time.
 
         A loop that awaits it before each `send_nowait` does not block the event loop.
+
+        Examples:
+            >>> import asyncio
+            >>> from cloudevents_kafka import AsyncEventProducer, Event
+            >>> async def main() -> None:
+            ...     async with AsyncEventProducer(producer, topic="orders") as events:
+            ...         for number in range(1000):
+            ...             await events.drain()
+            ...             events.send_nowait(Event(id=str(number), source="/shop", type="order.placed"))
+            >>> asyncio.run(main())
         """
         if self._sender.full:
             await self._sender.wait_for_room()

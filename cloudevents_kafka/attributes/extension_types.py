@@ -78,6 +78,15 @@ def register_extension(
     of the attributes that it ``needs`` is missing. ``rule`` describes ``accepts`` in errors.
     Registering a name again replaces the earlier registration. Raises `ValueError` if a
     name, also in ``needs``, is invalid, and `TypeError` if an argument has another type.
+
+    Examples:
+        >>> from cloudevents_kafka import AttributeType, Event, InvalidEvent, register_extension
+        >>> register_extension("tries", AttributeType.INTEGER, rule="must be above 0", accepts=bool)
+        >>> try:
+        ...     Event(id="1", source="/shop", type="order.placed", tries=0)
+        ... except InvalidEvent as error:
+        ...     print(error.problems[0].rule)
+        must be above 0
     """
     if not isinstance(name, str) or not is_name(name) or name in CORE:
         raise ValueError(

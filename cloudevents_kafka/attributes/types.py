@@ -26,7 +26,14 @@ CORE: Final = (*REQUIRED, "datacontenttype", "dataschema", "subject", "time")
 
 
 class AttributeType(Enum):
-    """The seven types of the core specification."""
+    """The seven types of the core specification.
+
+    Examples:
+        >>> from cloudevents_kafka import AttributeType, Event, register_extension
+        >>> register_extension("attempt", AttributeType.INTEGER)
+        >>> Event(id="1", source="/shop", type="order.placed", attempt="3")["attempt"]
+        3
+    """
 
     BOOLEAN = "Boolean"
     INTEGER = "Integer"

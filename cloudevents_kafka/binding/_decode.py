@@ -43,7 +43,15 @@ _event_types: Final = _EventTypes()
 
 
 class Decoded(msgspec.Struct, Generic[DataT_co], frozen=True):
-    """A record that is an event; ``tolerated`` are the problems that lenient reading accepted."""
+    """A record that is an event; ``tolerated`` are the problems that lenient reading accepted.
+
+    Examples:
+        >>> from cloudevents_kafka import Decoded, Event, decode, to_record
+        >>> item = decode(to_record(Event(id="1", source="/shop", type="order.placed"), key="customer-4"))
+        >>> if isinstance(item, Decoded):
+        ...     print(item.event.type, item.record.key)
+        order.placed b'customer-4'
+    """
 
     event: Event[DataT_co]
     record: Record
@@ -51,7 +59,15 @@ class Decoded(msgspec.Struct, Generic[DataT_co], frozen=True):
 
 
 class Undecodable(msgspec.Struct, frozen=True):
-    """A record that is not a valid event, and the reason."""
+    """A record that is not a valid event, and the reason.
+
+    Examples:
+        >>> from cloudevents_kafka import Record, Undecodable, decode
+        >>> item = decode(Record(value=b"17", topic="orders", partition=2, offset=1741))
+        >>> if isinstance(item, Undecodable):
+        ...     print(item.error.verdict, item.record.where)
+        not-an-event orders[2]@1741
+    """
 
     error: DecodeError
     record: Record
@@ -64,6 +80,12 @@ def from_record(record: RecordInput, *, lenient: bool = False) -> Event:
     producers; `decode` lists them. Raises `NotAnEvent`, `BrokenEvent`, `UnsupportedFormat` or
     `UnsupportedBatch`, which have the record, if it is not a valid event, and no other error
     for any bytes.
+
+    Examples:
+        >>> from cloudevents_kafka import Record, from_record
+        >>> headers = [("ce_specversion", b"1.0"), ("ce_id", b"1"), ("ce_source", b"/"), ("ce_type", b"t")]
+        >>> from_record(Record(value=b"17", headers=headers))
+        Event(id='1', source='/', type='t', data=<2 bytes>)
     """
     if type(record) is not Record:
         record = Record.of(record)
@@ -85,6 +107,12 @@ def decode(record: RecordInput, *, lenient: bool = False) -> Decoded | Undecodab
     The record may be a client's, such as a confluent-kafka ``Message``; the result has it as a
     `Record`. Raises `TypeError` or `ValueError` if the object is not a record, as
     `Record.of` does.
+
+    Examples:
+        >>> from cloudevents_kafka import Decoded, decode
+        >>> item = decode({"value": b"17", "topic": "orders", "partition": 2, "offset": 1741})
+        >>> item.event if isinstance(item, Decoded) else item.error.verdict
+        'not-an-event'
     """
     if type(record) is not Record:
         record = Record.of(record)

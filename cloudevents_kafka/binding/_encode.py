@@ -51,6 +51,14 @@ def to_record(
 
     Raises `EncodeError` if the event or an argument cannot be written so, and `InvalidEvent` if
     an SDK's event breaks a rule.
+
+    Examples:
+        >>> from cloudevents_kafka import Event, to_record
+        >>> event = Event(id="1", source="/shop", type="order.placed", data={"total": "9.50"})
+        >>> to_record(event, key="customer-4").headers[1:3]
+        [('ce_id', b'1'), ('ce_source', b'/shop')]
+        >>> to_record(event, mode="structured").value
+        b'{"specversion":"1.0","id":"1","source":"/shop","type":"order.placed","data":{"total":"9.50"}}'
     """
     _, key, value, headers = encode(event, mode, format, key, key_mapper, headers, like)
     return Record(key=key, value=value, headers=headers, topic=topic)

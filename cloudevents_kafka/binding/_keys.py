@@ -21,7 +21,14 @@ ReverseKeyMapper = Callable[[Event, Record], Event]
 
 
 def partition_key(event: Event) -> str | None:
-    """Return the ``partitionkey`` extension as the key (K-13: "as-is, if present")."""
+    """Return the ``partitionkey`` extension as the key (K-13: "as-is, if present").
+
+    Examples:
+        >>> from cloudevents_kafka import Event, partition_key, to_record
+        >>> event = Event(id="1", source="/shop", type="order.placed", partitionkey="customer-4")
+        >>> to_record(event, key_mapper=partition_key).key
+        b'customer-4'
+    """
     return event.text("partitionkey")
 
 
@@ -29,7 +36,14 @@ def partition_key(event: Event) -> str | None:
 
 
 def attribute_key(name: str) -> KeyMapper:
-    """Return a mapper to the canonical text of an attribute, such as ``attribute_key("subject")``."""
+    """Return a mapper to the canonical text of an attribute, such as ``attribute_key("subject")``.
+
+    Examples:
+        >>> from cloudevents_kafka import Event, attribute_key, to_record
+        >>> event = Event(id="1", source="/shop", type="order.placed", subject="order-17")
+        >>> to_record(event, key_mapper=attribute_key("subject")).key
+        b'order-17'
+    """
     return partial(_attribute_text, name)
 
 
@@ -38,7 +52,14 @@ def _attribute_text(name: str, event: Event) -> str | None:
 
 
 def first_of(*mappers: KeyMapper) -> KeyMapper:
-    """Return a mapper that calls others in turn, and returns the first key that is not None."""
+    """Return a mapper that calls others in turn, and returns the first key that is not None.
+
+    Examples:
+        >>> from cloudevents_kafka import Event, attribute_key, first_of, partition_key, to_record
+        >>> mapper = first_of(partition_key, attribute_key("subject"))
+        >>> to_record(Event(id="1", source="/shop", type="order.placed", subject="17"), key_mapper=mapper).key
+        b'17'
+    """
     return partial(_first_key, mappers)
 
 
@@ -52,6 +73,12 @@ def key_to_attribute(name: str) -> ReverseKeyMapper:
     A key that is null, empty or not UTF-8, or a text that the attribute cannot have, leaves
     the event unchanged: the specification defines no reverse mapping, so it must not make an
     event invalid. Raises `ValueError` if an attribute cannot have the name.
+
+    Examples:
+        >>> from cloudevents_kafka import EventConsumer, key_to_attribute
+        >>> events = EventConsumer(consumer, strict=True, reverse_key_mapper=key_to_attribute("customer"))
+        >>> [item.event["customer"] for item in events.items(idle_timeout=0)]
+        ['customer-4', 'customer-4']
     """
     if not is_name(name):
         raise ValueError(f"an attribute name must have only a-z and 0-9 and not be 'data', got {name!r}")

@@ -24,6 +24,14 @@ class Verdict(msgspec.Struct, frozen=True):
     """The kind of a record: its mode, its content-type as received, and the reason.
 
     ``format`` is the name of the event format if the mode is structured.
+
+    Examples:
+        >>> from cloudevents_kafka import sniff
+        >>> verdict = sniff([("content-type", b"application/cloudevents+avro")])
+        >>> verdict.mode, verdict.format
+        ('structured', 'avro')
+        >>> sniff([]).reason
+        'the content-type header is missing, and all required ce_ headers are missing'
     """
 
     mode: Mode
@@ -36,6 +44,13 @@ def sniff(headers: Iterable[tuple[str, bytes | None]] | Mapping[str, bytes | Non
     """Return the kind of a record with these headers; any names and bytes have one.
 
     ``headers`` may also be a record, or a client's (see `Record.of`).
+
+    Examples:
+        >>> from cloudevents_kafka import sniff
+        >>> sniff({"content-type": b"application/cloudevents+json"}).mode
+        'structured'
+        >>> sniff({"content-type": b"application/json"}).mode
+        'not-an-event'
     """
     content_type: str | None = None
     present: set[str] = set()

@@ -34,10 +34,18 @@ _HINT: Final = "register a Codec of your own for such data"
 
 
 def avro(schema: Any) -> Codec:
-    """Return a codec for data that is one datum of an Avro schema, without a header.
+    r"""Return a codec for data that is one datum of an Avro schema, without a header.
 
     Data is untrusted input: beyond the limits of this module, which are for recursive
     schemas, decimals, and arrays of items without bytes, decoding raises `DataError`.
+
+    Examples:
+        >>> from cloudevents_kafka import Event, codecs, register_codec
+        >>> order = {"type": "record", "name": "Order", "fields": [{"name": "total", "type": "string"}]}
+        >>> register_codec("application/avro", codecs.avro(order), type="order.placed")
+        >>> event = Event(id="1", source="/shop", type="order.placed", datacontenttype="application/avro")
+        >>> event.replace(data={"total": "9.50"}).payload
+        b'\x089.50'
     """
     import fastavro  # slow to import
 

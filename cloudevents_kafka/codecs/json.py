@@ -117,5 +117,17 @@ def _has_non_finite(value: Any) -> bool:
 
 
 def typed_json(type: Any) -> Codec:
-    """Return a codec for JSON of one type: a msgspec Struct, a dataclass or a TypedDict."""
+    """Return a codec for JSON of one type: a msgspec Struct, a dataclass or a TypedDict.
+
+    Examples:
+        >>> from dataclasses import dataclass
+        >>> from cloudevents_kafka import Event, codecs, register_codec
+        >>> @dataclass
+        ... class Order:
+        ...     total: str
+        >>> register_codec("application/json", codecs.typed_json(Order), type="order.placed")
+        >>> event = Event(id="1", source="/shop", type="order.placed", datacontenttype="application/json")
+        >>> event.replace(data=b'{"total": "9.50"}').data
+        Order(total='9.50')
+    """
     return Codec(msgspec.json.Decoder(type).decode, encode_json)

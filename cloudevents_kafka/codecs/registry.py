@@ -27,6 +27,13 @@ class Codec(msgspec.Struct, frozen=True):
     Without one of them, data is decoded or encoded as without the codec. Any exception
     becomes a `DataError` with the exception as its cause. Only the text of a `DataError` is
     repeated, so it should not contain data.
+
+    Examples:
+        >>> from cloudevents_kafka import Codec, Event, register_codec
+        >>> csv = Codec(lambda payload: payload.decode().split(","), lambda row: ",".join(row).encode())
+        >>> register_codec("text/csv", csv)
+        >>> Event(id="1", source="/shop", type="row", datacontenttype="text/csv", data=["a", "b"]).payload
+        b'a,b'
     """
 
     decode: Callable[[bytes], Any] | None = None
@@ -49,6 +56,12 @@ def register_codec(
     end in it. With ``type`` or ``dataschema`` the codec is for events with these attributes.
     Registering again replaces the codec. Raises `ValueError` for an invalid media type, and
     `TypeError` for an argument of another type.
+
+    Examples:
+        >>> from cloudevents_kafka import Codec, Event, register_codec
+        >>> register_codec("application/x-number", Codec(int, lambda number: str(number).encode()))
+        >>> Event(id="1", source="/shop", type="t", datacontenttype="application/x-number", data=b"17").data
+        17
     """
     if not isinstance(codec, Codec):
         raise TypeError(f"codec must be a Codec(decode, encode), got a {_type_name(codec)}")
@@ -83,13 +96,29 @@ def find(content_type: str | None, attributes: Mapping[str, Any]) -> Codec | Non
 
 
 def registered() -> dict[Key, Codec]:
-    """Return the registered codecs."""
+    """Return the registered codecs.
+
+    Examples:
+        >>> from cloudevents_kafka import Codec, codecs
+        >>> codecs.register_codec("text/csv", Codec(), type="order.placed")
+        >>> list(codecs.registered())
+        [('text/csv', 'order.placed', None)]
+    """
     with registration_lock:
         return dict(by_key)
 
 
 def restore(codecs: Mapping[Key, Codec]) -> None:
-    """Register these codecs, and no others."""
+    """Register these codecs, and no others.
+
+    Examples:
+        >>> from cloudevents_kafka import Codec, codecs
+        >>> before = codecs.registered()
+        >>> codecs.register_codec("text/csv", Codec())
+        >>> codecs.restore(before)
+        >>> codecs.registered() == before
+        True
+    """
     with registration_lock:
         by_key.update(codecs)
         for key in by_key.keys() - codecs.keys():

@@ -52,7 +52,15 @@ _OPC_UA_HEADERS: Final = ({"MessageId", "Messages"}, {"DataSetWriterId", "Payloa
 
 
 def unmet_recommendations(event: Event) -> list[Problem]:
-    """Return the recommendations that an event does not follow, as problems."""
+    """Return the recommendations that an event does not follow, as problems.
+
+    Examples:
+        >>> from cloudevents_kafka import Event
+        >>> from cloudevents_kafka.extensions import unmet_recommendations
+        >>> event = Event(id="1", source="/shop", type="placed")
+        >>> [problem.attribute for problem in unmet_recommendations(event)]
+        ['type']
+    """
     problems = [problem for name in event for problem in _name_problems(name)]
     for name, clause, rule, is_met in _RECOMMENDATIONS:
         text = event.text(name)

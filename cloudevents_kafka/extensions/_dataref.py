@@ -22,22 +22,53 @@ from cloudevents_kafka.primitives import zigzag
 from cloudevents_kafka.record import Record, RecordInput
 
 SIZE_LIMIT: Final = 64 * 1024
-"""The bytes that every intermediary must forward (S-01) and every consumer should accept (S-02)."""
+"""The bytes that every intermediary must forward (S-01) and every consumer should accept (S-02).
+
+Examples:
+    >>> from cloudevents_kafka.extensions import SIZE_LIMIT
+    >>> SIZE_LIMIT
+    65536
+"""
 
 _BATCH_HEADER: Final = 61  # bytes before the records of a batch, in message format 2
 _FIXED_FIELDS: Final = 3  # attributes, and the deltas of timestamp and offset, which are 0 here
 
 Store = Callable[[bytes], str]
-"""Store bytes and return the URI-reference from which they can be fetched."""
+"""Store bytes and return the URI-reference from which they can be fetched.
+
+Examples:
+    >>> from cloudevents_kafka.extensions import Store
+    >>> files: dict[str, bytes] = {}
+    >>> def upload(data: bytes) -> str:
+    ...     name = f"s3://orders/{len(files) + 1}"
+    ...     files[name] = data
+    ...     return name
+    >>> store: Store = upload
+"""
 
 Fetch = Callable[[str], bytes]
-"""Return the bytes at a URI-reference, which is untrusted input: fetch from known places only."""
+"""Return the bytes at a URI-reference, which is untrusted input: fetch from known places only.
+
+Examples:
+    >>> from cloudevents_kafka import Event
+    >>> from cloudevents_kafka.extensions import Fetch, fetch_data
+    >>> store = {"s3://orders/1": b"9.50"}
+    >>> fetch: Fetch = store.__getitem__
+    >>> fetch_data(Event(id="1", source="/shop", type="t", dataref="s3://orders/1"), fetch).payload
+    b'9.50'
+"""
 
 
 def wire_size(record: RecordInput) -> int:
     """Return the size in bytes of a batch with this record alone, uncompressed, as of Kafka 0.11.
 
     It has the key, the value, the headers and their frame: all but a few bytes of the request.
+
+    Examples:
+        >>> from cloudevents_kafka import Event, to_record
+        >>> from cloudevents_kafka.extensions import wire_size
+        >>> wire_size(to_record(Event(id="1", source="/shop", type="order.placed", data=b"9.50")))
+        137
     """
     record = Record.of(record)
     size = _FIXED_FIELDS + _field(record.key) + _field(record.value) + zigzag.size(len(record.headers))
@@ -47,7 +78,15 @@ def wire_size(record: RecordInput) -> int:
 
 
 def size_problem(record: RecordInput, limit: int = SIZE_LIMIT) -> Problem | None:
-    """Return the problem of a record that is larger than intermediaries must forward, or None."""
+    """Return the problem of a record that is larger than intermediaries must forward, or None.
+
+    Examples:
+        >>> from cloudevents_kafka import Record
+        >>> from cloudevents_kafka.extensions import size_problem
+        >>> problem = size_problem(Record(value=bytes(70_000)))
+        >>> problem and problem.value
+        '70072 bytes'
+    """
     size = wire_size(record)
     if size <= limit:
         return None
@@ -67,6 +106,13 @@ def store_data(event: Event, store: Store, *, limit: int = SIZE_LIMIT, keep: boo
     key. A smaller event, or one without data, is returned unchanged. ``keep`` keeps the data in
     the event too. An existing ``dataref`` is replaced. A signature is valid again when the data is
     fetched. Raises what ``store`` raises, and `DataError` if it does not return a reference.
+
+    Examples:
+        >>> from cloudevents_kafka import Event
+        >>> from cloudevents_kafka.extensions import store_data
+        >>> event = Event(id="1", source="/shop", type="t", data=bytes(100_000))
+        >>> store_data(event, lambda data: "s3://orders/1")
+        Event(id='1', source='/shop', type='t', dataref='s3://orders/1')
     """
     if event.payload is None or (len(event.payload) <= limit and _largest_size(event) <= limit):
         return event
@@ -87,6 +133,13 @@ def fetch_data(event: Event, fetch: Fetch) -> Event:
     An event without a ``dataref`` is returned unchanged, and so is one whose data is the same,
     byte for byte or as JSON. Raises `DataError` if the data differs (X-04: both must be identical)
     or if ``fetch`` does not return bytes, and what ``fetch`` raises.
+
+    Examples:
+        >>> from cloudevents_kafka import Event
+        >>> from cloudevents_kafka.extensions import fetch_data
+        >>> event = Event(id="1", source="/shop", type="t", dataref="s3://orders/1")
+        >>> fetch_data(event, {"s3://orders/1": b"9.50"}.__getitem__).data
+        b'9.50'
     """
     reference = event.text("dataref")
     if reference is None:

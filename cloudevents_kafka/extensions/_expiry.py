@@ -21,7 +21,14 @@ _utc_now = partial(datetime.now, UTC)
 
 
 def expires_at(event: Event) -> datetime | None:
-    """Return the event's ``expirytime``, or None if it has none."""
+    """Return the event's ``expirytime``, or None if it has none.
+
+    Examples:
+        >>> from cloudevents_kafka import Event
+        >>> from cloudevents_kafka.extensions import expires_at
+        >>> expires_at(Event(id="1", source="/shop", type="t", expirytime="2026-01-01T11:00:00Z"))
+        datetime.datetime(2026, 1, 1, 11, 0, tzinfo=datetime.timezone.utc)
+    """
     moment = event.get("expirytime")
     return moment if isinstance(moment, datetime) else None
 
@@ -31,6 +38,12 @@ def is_expired(event: Event, now: datetime | None = None) -> bool:
 
     ``now`` is the current time by default. Times are compared exactly, to the last digit.
     Raises `ValueError` if ``now`` has no offset.
+
+    Examples:
+        >>> from cloudevents_kafka import Event
+        >>> from cloudevents_kafka.extensions import is_expired
+        >>> is_expired(Event(id="1", source="/shop", type="t", expirytime="2026-01-01T11:00:00Z"))
+        True
     """
     return _has_passed(event.text("expirytime"), now, inclusive=True)
 
@@ -40,6 +53,13 @@ def is_past_sunset(event: Event, now: datetime | None = None) -> bool:
 
     After it, consumers should not process such events, and producers should not send them
     (extension deprecation, Usage). ``now`` is as in `is_expired`.
+
+    Examples:
+        >>> from cloudevents_kafka import Event
+        >>> from cloudevents_kafka.extensions import is_past_sunset
+        >>> event = Event(id="1", source="/shop", type="t", deprecated=True)
+        >>> is_past_sunset(event.replace(deprecationsunset="2026-01-01T00:00:00Z"))
+        True
     """
     return _has_passed(event.text("deprecationsunset"), now, inclusive=False)
 
@@ -55,7 +75,15 @@ def _has_passed(text: str | None, now: datetime | None, *, inclusive: bool) -> b
 
 
 def unexpired(items: Iterable[ItemT], clock: Clock = _utc_now) -> Iterator[ItemT]:
-    """Yield the items of an `EventConsumer` except expired events."""
+    """Yield the items of an `EventConsumer` except expired events.
+
+    Examples:
+        >>> from cloudevents_kafka import EventConsumer
+        >>> from cloudevents_kafka.extensions import unexpired
+        >>> with EventConsumer(consumer, strict=True) as events:
+        ...     print([item.event.id for item in unexpired(events.items(idle_timeout=0.1))])
+        ['1', '2']
+    """
     for item in items:
         if isinstance(item, Undecodable) or not is_expired(item.event, clock()):
             yield item

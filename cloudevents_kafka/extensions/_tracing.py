@@ -32,13 +32,29 @@ def is_traceparent(text: str) -> bool:
     """Return whether a text is a traceparent of W3C Trace Context (3.2).
 
     Of a later version, only the fields that version 00 lets readers check are checked.
+
+    Examples:
+        >>> from cloudevents_kafka.extensions import is_traceparent
+        >>> is_traceparent("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
+        True
+        >>> is_traceparent("b7ad6b7169203331")
+        False
     """
     match = _TRACEPARENT.fullmatch(text)
     return match is not None and not (match[1] == "00" and match[5])
 
 
 class Trace(msgspec.Struct, frozen=True):
-    """A position in a trace: its ``traceparent`` and, if vendors added to it, its ``tracestate``."""
+    """A position in a trace: its ``traceparent`` and, if vendors added to it, its ``tracestate``.
+
+    Examples:
+        >>> from cloudevents_kafka.extensions import Trace
+        >>> trace = Trace.begin()
+        >>> trace.child().trace_id == trace.trace_id
+        True
+        >>> Trace.of(trace.carrier()) == trace
+        True
+    """
 
     traceparent: str
     tracestate: str | None = None
@@ -101,7 +117,16 @@ class Trace(msgspec.Struct, frozen=True):
 
 
 def origin_trace(event: Event) -> Trace | None:
-    """Return the trace in which the event originated, by its attributes, or None if they have none."""
+    """Return the trace in which the event originated, by its attributes, or None if they have none.
+
+    Examples:
+        >>> from cloudevents_kafka import Event
+        >>> from cloudevents_kafka.extensions import Trace, origin_trace, start_trace
+        >>> trace = Trace.begin()
+        >>> event, headers = start_trace(Event(id="1", source="/shop", type="order.placed"), trace)
+        >>> origin_trace(event) == trace
+        True
+    """
     return _read(event.text(TRACEPARENT), event.text(TRACESTATE))
 
 
@@ -109,6 +134,15 @@ def hop_trace(record: RecordInput) -> Trace | None:
     """Return the trace of the hop that delivered a record, by its headers, or None if they have none.
 
     Several ``traceparent`` headers are ambiguous and count as none.
+
+    Examples:
+        >>> from cloudevents_kafka import Record
+        >>> from cloudevents_kafka.extensions import hop_trace
+        >>> hop = hop_trace(
+        ...     Record(headers=[("traceparent", b"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")])
+        ... )
+        >>> hop and (hop.parent_id, hop.sampled)
+        ('b7ad6b7169203331', True)
     """
     record = Record.of(record)
     parents, states = _texts(record, TRACEPARENT), _texts(record, TRACESTATE)
@@ -120,6 +154,14 @@ def start_trace(event: Event, trace: Trace | None = None) -> tuple[Event, Header
 
     An event that has a ``traceparent`` keeps it (distributed-tracing: the attributes are not
     changed). The first hop is at ``trace``, by default at the event's own, or at a new one.
+
+    Examples:
+        >>> from cloudevents_kafka import Event, EventProducer
+        >>> from cloudevents_kafka.extensions import start_trace
+        >>> event, headers = start_trace(Event(id="1", source="/shop", type="order.placed"))
+        >>> delivery = EventProducer(producer).send(event, "orders", headers=headers)
+        >>> [name for name, value in headers]
+        ['traceparent']
     """
     origin = origin_trace(event)
     trace = trace or origin or Trace.begin()
@@ -129,7 +171,17 @@ def start_trace(event: Event, trace: Trace | None = None) -> tuple[Event, Header
 
 
 def with_hop_trace(record: RecordInput, trace: Trace) -> Record:
-    """Return the record with the headers of a new hop in place of the last one's; its event stays."""
+    """Return the record with the headers of a new hop in place of the last one's; its event stays.
+
+    Examples:
+        >>> from cloudevents_kafka import Event, to_record
+        >>> from cloudevents_kafka.extensions import Trace, hop_trace, start_trace, with_hop_trace
+        >>> event, headers = start_trace(Event(id="1", source="/shop", type="order.placed"))
+        >>> record = to_record(event, headers=headers)
+        >>> hop = hop_trace(record) or Trace.begin()
+        >>> hop_trace(with_hop_trace(record, hop.child())) == hop
+        False
+    """
     record = Record.of(record)
     headers = [(name, value) for name, value in record.headers if name not in (TRACEPARENT, TRACESTATE)]
     return msgspec.structs.replace(record, headers=headers + _headers(trace))

@@ -22,7 +22,13 @@ _MAX_DIGITS: Final = 100  # of a number; to convert a longer one takes quadratic
 _ONE_NUMBER: Final = "should be used with {} as before, since in a source a text belongs to one number"
 
 SEVERITY_NAMES: Final = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")
-"""The recommended names; each covers four numbers, the first from 1 to 4."""
+"""The recommended names; each covers four numbers, the first from 1 to 4.
+
+Examples:
+    >>> from cloudevents_kafka.extensions import SEVERITY_NAMES
+    >>> SEVERITY_NAMES
+    ('TRACE', 'DEBUG', 'INFO', 'WARN', 'ERROR', 'FATAL')
+"""
 
 Order = Literal["unnumbered", "first", "next", "gap", "later", "same", "earlier"]
 """The position of an event after the highest sequence of its source so far.
@@ -30,6 +36,12 @@ Order = Literal["unnumbered", "first", "next", "gap", "later", "same", "earlier"
 ``first``: the source had none. ``next``: the next number. ``gap``: a number beyond the next.
 ``later``: higher, but not both are numbers of equal length. ``same``: a duplicate, or two events
 with one sequence. ``earlier``: late, or a duplicate. ``unnumbered``: the event has no sequence.
+
+Examples:
+    >>> from typing import get_args
+    >>> from cloudevents_kafka.extensions import Order
+    >>> get_args(Order)
+    ('unnumbered', 'first', 'next', 'gap', 'later', 'same', 'earlier')
 """
 
 
@@ -39,6 +51,13 @@ class DuplicateTracker:
     Source and id identify an event (core: id). The tracker keeps 32 bytes for each of the ``events``
     that it observed last. Pass only verified events if other users could fill it: a signature covers
     source and id, but does not show that an event was read before (verifiability, Replay).
+
+    Examples:
+        >>> from cloudevents_kafka import Event
+        >>> from cloudevents_kafka.extensions import DuplicateTracker
+        >>> seen = DuplicateTracker()
+        >>> [seen.observe(Event(id=id, source="/shop", type="order.placed")) for id in ("1", "2", "1")]
+        [False, False, True]
     """
 
     def __init__(self, events: int = 100_000) -> None:
@@ -59,6 +78,13 @@ def sequence_numbers(start: int = 1, digits: int = 19) -> Iterator[str]:
     Use it as ``event.replace(sequence=next(numbers))``. Threads may share it: no number occurs
     twice. Raises `ValueError` if ``start`` is negative or does not fit the ``digits``; iteration
     raises `OverflowError` when the digits are exhausted.
+
+    Examples:
+        >>> from cloudevents_kafka import Event
+        >>> from cloudevents_kafka.extensions import sequence_numbers
+        >>> numbers = sequence_numbers(digits=6)
+        >>> [Event(id=id, source="/shop", type="t", sequence=next(numbers))["sequence"] for id in "ab"]
+        ['000001', '000002']
     """
     if digits < 1 or not 0 <= start < 10**digits:
         raise ValueError(f"start must be from 0 to below 10^{digits}, with digits above 0, got {start}")
@@ -72,7 +98,15 @@ def sequence_numbers(start: int = 1, digits: int = 19) -> Iterator[str]:
 
 
 class Step(msgspec.Struct, frozen=True):
-    """The position of an event after those before it; ``missing`` is the number of events in a ``gap``."""
+    """The position of an event after those before it; ``missing`` is the number of events in a ``gap``.
+
+    Examples:
+        >>> from cloudevents_kafka import Event
+        >>> from cloudevents_kafka.extensions import SequenceTracker
+        >>> tracker, event = SequenceTracker(), Event(id="1", source="/shop", type="t", sequence="1")
+        >>> tracker.observe(event), tracker.observe(event.replace(sequence="4"))
+        (Step(order='first', missing=0), Step(order='gap', missing=2))
+    """
 
     order: Order
     missing: int = 0
@@ -84,6 +118,14 @@ class SequenceTracker:
     It keeps one text for each of the ``sources`` that it observed last; the next event of a
     source that was dropped is ``first`` again. ``attribute`` may be another one that counts in
     this way, such as ``bamtxid``, which is the ``same`` in all events of a transaction.
+
+    Examples:
+        >>> from cloudevents_kafka import Event
+        >>> from cloudevents_kafka.extensions import SequenceTracker
+        >>> tracker = SequenceTracker()
+        >>> events = [Event(id=number, source="/", type="t", sequence=number) for number in ("1", "2", "5")]
+        >>> [tracker.observe(event).order for event in events]
+        ['first', 'next', 'gap']
     """
 
     def __init__(self, sources: int = 10_000, *, attribute: str = "sequence") -> None:
@@ -117,6 +159,12 @@ def severity_name(event: Event) -> str | None:
     """Return the event's ``severitytext``, or the short name of its ``severitynumber``, or None.
 
     The short names of 1 to 24 are OpenTelemetry's: 9 is INFO, 10 is INFO2.
+
+    Examples:
+        >>> from cloudevents_kafka import Event
+        >>> from cloudevents_kafka.extensions import severity_name
+        >>> severity_name(Event(id="1", source="/shop", type="t", severitynumber=10))
+        'INFO2'
     """
     number = _number(event)
     if "severitytext" in event or number is None or not 1 <= number <= 4 * len(SEVERITY_NAMES):
@@ -130,6 +178,17 @@ class SeverityTracker:
 
     The first use of a text or number counts. It keeps the first ``pairs`` of text and number of each
     of the ``sources`` that it observed last.
+
+    Examples:
+        >>> from cloudevents_kafka import Event
+        >>> from cloudevents_kafka.extensions import SeverityTracker
+        >>> tracker = SeverityTracker()
+        >>> event = Event(id="1", source="/shop", type="t", severitynumber=9, severitytext="INFO")
+        >>> tracker.observe(event) is None
+        True
+        >>> problem = tracker.observe(event.replace(severitytext="NOTICE"))
+        >>> problem and problem.clause
+        'X-24'
     """
 
     def __init__(self, sources: int = 10_000, pairs: int = 100) -> None:

@@ -40,23 +40,55 @@ from cloudevents_kafka.extensions.dsse import (
 )
 
 Behaviour = Literal["strict", "passthrough", "core-only"]
-"""The extensions to return: the verified ones; these, and the others separately; none."""
+"""The extensions to return: the verified ones; these, and the others separately; none.
+
+Examples:
+    >>> from cloudevents_kafka.extensions.signing import Behaviour
+    >>> behaviour: Behaviour = "core-only"
+"""
 
 Scope = Literal["core and extensions", "core", "core, extensions skipped", "nothing"]
 """The verified parts. Extensions are skipped if a signed one has no documented or registered type.
 
 An event format may carry a type, but the signature does not cover it: "true" could have become true.
+
+Examples:
+    >>> from typing import get_args
+    >>> from cloudevents_kafka.extensions.signing import Scope
+    >>> get_args(Scope)
+    ('core and extensions', 'core', 'core, extensions skipped', 'nothing')
 """
 
 _BEHAVIOURS: Final = get_args(Behaviour)
 
 
 class SigningError(CloudEventsKafkaError):
-    """The event cannot be signed (extension verifiability)."""
+    """The event cannot be signed (extension verifiability).
+
+    Examples:
+        >>> from cloudevents_kafka import Event
+        >>> from cloudevents_kafka.extensions.signing import SigningError, sign
+        >>> event = Event(id="1", source="/shop", type="order.placed", color="red")
+        >>> try:
+        ...     sign(event, lambda message: b"signed", keyid="shop-1", extensions=["color"])
+        ... except SigningError as error:
+        ...     print(str(error).partition(";")[2])
+         call register_extension
+    """
 
 
 class VerificationError(CloudEventsKafkaError):
-    """``event`` has no valid signature of a trusted key and must be discarded."""
+    """``event`` has no valid signature of a trusted key and must be discarded.
+
+    Examples:
+        >>> from cloudevents_kafka import Event
+        >>> from cloudevents_kafka.extensions.signing import VerificationError, verify
+        >>> try:
+        ...     verify(Event(id="1", source="/shop", type="order.placed"), {})
+        ... except VerificationError as error:
+        ...     print(error.event.id, "must be discarded")
+        1 must be discarded
+    """
 
     def __init__(self, reason: str, event: Event) -> None:
         super().__init__(reason, event)
@@ -73,6 +105,12 @@ class Verification(msgspec.Struct, frozen=True):
 
     ``event`` has only the verified attributes and data; it is the received event if it is unsigned
     and ``verified`` is "nothing". ``unverified`` are the other extensions, with "passthrough" only.
+
+    Examples:
+        >>> from cloudevents_kafka import Event
+        >>> from cloudevents_kafka.extensions.signing import verify
+        >>> verify(Event(id="1", source="/shop", type="order.placed"), {}, required=False).verified
+        'nothing'
     """
 
     event: Event
@@ -89,6 +127,15 @@ def sign(event: Event, key: Signer, *, keyid: str, extensions: Sequence[str] = (
     registered or that of a value other than text. JSON data without a content type gets
     ``application/json``, since it is covered and most event formats write it. Raises
     `SigningError`, what ``key`` raises, and `TypeError` if it does not return bytes.
+
+    Examples:
+        >>> import hmac
+        >>> from cloudevents_kafka import Event
+        >>> from cloudevents_kafka.extensions.signing import sign
+        >>> event = Event(id="1", source="/shop", type="order.placed", data=b"9.50")
+        >>> signed = sign(event, lambda message: hmac.digest(b"secret", message, "sha256"), keyid="shop-1")
+        >>> "dssematerial" in signed
+        True
     """
     if not isinstance(keyid, str) or not keyid or not is_string(keyid) or isinstance(extensions, str):
         raise SigningError("keyid must be a text that is not empty, and extensions a list of names")
@@ -129,6 +176,17 @@ def verify(
     and a signature. An unsigned event is an error unless ``required`` is False, since any intermediary
     can remove a signature. Raises `VerificationError` if the event must be discarded, `ValueError` if
     ``behaviour`` is unknown, and what a verifier raises, since that does not decide about the event.
+
+    Examples:
+        >>> import hmac
+        >>> from cloudevents_kafka import Event
+        >>> from cloudevents_kafka.extensions.signing import sign, verify
+        >>> def mac(message: bytes) -> bytes:
+        ...     return hmac.digest(b"secret", message, "sha256")
+        >>> received = sign(Event(id="1", source="/shop", type="order.placed"), mac, keyid="shop-1")
+        >>> keys = {"shop-1": lambda message, signature: hmac.compare_digest(mac(message), signature)}
+        >>> verify(received, keys).verified
+        'core'
     """
     if behaviour not in _BEHAVIOURS:
         raise ValueError(f"behaviour must be one of {', '.join(_BEHAVIOURS)}, got {preview(behaviour)}")
@@ -160,6 +218,14 @@ def drop_stale_signature(event: Event, received: Event) -> Event:
 
     It is removed if an attribute or data that it covers has changed. Then `sign` the event with
     your key, or send it unsigned.
+
+    Examples:
+        >>> from cloudevents_kafka import Event
+        >>> from cloudevents_kafka.extensions.signing import drop_stale_signature, sign
+        >>> event = Event(id="1", source="/shop", type="order.placed")
+        >>> received = sign(event, lambda message: b"signed", keyid="shop-1")
+        >>> "dssematerial" in drop_stale_signature(received.replace(type="paid"), received)
+        False
     """
     signature = event.get(DSSE_MATERIAL)
     if signature is None or signature != received.get(DSSE_MATERIAL) or _is_unchanged(event, received):

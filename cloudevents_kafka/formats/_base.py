@@ -48,7 +48,17 @@ class BaseFormat(ABC):
 
 
 class InvalidAttributes(InvalidEvent):
-    """The value is well-formed; only attributes break rules. ``event`` is the event with these attributes."""
+    """The value is well-formed; only attributes break rules. ``event`` is the event with these attributes.
+
+    Examples:
+        >>> from cloudevents_kafka import formats
+        >>> protobuf = formats.find("protobuf")
+        >>> try:
+        ...     print(protobuf and protobuf.decode(bytes.fromhex("0a013112022f731a03312e302200")))
+        ... except formats.InvalidAttributes as error:
+        ...     print([problem.attribute for problem in error.problems], error.event.source)
+        ['type'] /s
+    """
 
     def __init__(self, problems: Sequence[Problem], event: Event) -> None:
         super().__init__(problems)

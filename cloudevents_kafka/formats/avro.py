@@ -53,7 +53,13 @@ SCHEMA: Final[dict[str, Any]] = {
     ],
 }
 MAX_DEPTH: Final = 64
-"""The maximum nesting of objects in data, since reader and writer recurse."""
+"""The maximum nesting of objects in data, since reader and writer recurse.
+
+Examples:
+    >>> from cloudevents_kafka.formats.avro import MAX_DEPTH
+    >>> MAX_DEPTH
+    64
+"""
 
 _MAX_EXACT: Final = 2**53  # integers up to here are exact as doubles
 _PARSED: Final = fastavro.parse_schema(SCHEMA)
@@ -67,6 +73,13 @@ class AvroFormat(BaseFormat):
     Data with a content type is written as bytes. A JSON value without one is written by
     the unions if they can hold it exactly: their numbers are doubles, and their lists
     have only objects.
+
+    Examples:
+        >>> from cloudevents_kafka import Event
+        >>> from cloudevents_kafka.formats.avro import AvroFormat
+        >>> avro = AvroFormat()
+        >>> avro.decode(avro.encode(Event(id="1", source="/shop", type="order.placed"))).type
+        'order.placed'
     """
 
     name = "avro"
@@ -167,6 +180,12 @@ def read(datum: bytes) -> _Datum:
     """Return the attributes, in order and with repeats, and the data: bytes, None or a JSON value.
 
     Raises `MalformedDatum`.
+
+    Examples:
+        >>> from cloudevents_kafka import Event
+        >>> from cloudevents_kafka.formats import avro
+        >>> avro.read(avro.AvroFormat().encode(Event(id="1", source="/shop", type="order.placed")))
+        ([('specversion', '1.0'), ('id', '1'), ('source', '/shop'), ('type', 'order.placed')], None)
     """
     return read_datum(datum, _read_fields)
 

@@ -45,7 +45,14 @@ _NULL: Final = b"\x00"
 
 
 class AvroCompactFormat(BaseFormat):
-    """Avro by the draft's schema ``io.cloudevents.v1.avro.compact.CloudEvent``; experimental."""
+    """Avro by the draft's schema ``io.cloudevents.v1.avro.compact.CloudEvent``; experimental.
+
+    Examples:
+        >>> from cloudevents_kafka import Event
+        >>> from cloudevents_kafka.formats.avro_compact import AvroCompactFormat
+        >>> len(AvroCompactFormat().encode(Event(id="1", source="/shop", type="order.placed")))
+        27
+    """
 
     name = "avro-compact"
 
@@ -76,6 +83,14 @@ class JavaAvroCompactFormat(BaseFormat):
 
     The datum follows Avro's single-object header. Java writes absent data as the four bytes
     ``null``, the schema's default, so these bytes are read as no data.
+
+    Examples:
+        >>> from cloudevents_kafka.formats.avro_compact import JavaAvroCompactFormat
+        >>> try:
+        ...     JavaAvroCompactFormat().decode(b"17")
+        ... except ValueError:
+        ...     print("it has no single-object header")
+        it has no single-object header
     """
 
     name = "avrocompact"

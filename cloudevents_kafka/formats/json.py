@@ -40,6 +40,12 @@ class JsonFormat:
     With ``text_data=True``, bytes whose content type is ``text/*``, XML or has a charset are
     written as a JSON string if they are text in that charset. Other bytes are written as
     base64. ``read`` returns None in place of an error of `decode`.
+
+    Examples:
+        >>> from cloudevents_kafka import Event
+        >>> from cloudevents_kafka.formats.json import JsonFormat
+        >>> JsonFormat().encode(Event(id="1", source="/shop", type="order.placed", data={"total": 9}))
+        b'{"specversion":"1.0","id":"1","source":"/shop","type":"order.placed","data":{"total":9}}'
     """
 
     name = NAME

@@ -38,7 +38,13 @@ _TYPED: Final = frozenset((*REQUIRED, *(name for name in CORE if type_of(name) i
 
 
 class ProtobufFormat(BaseFormat):
-    """Protobuf by the official message ``io.cloudevents.v1.CloudEvent``."""
+    """Protobuf by the official message ``io.cloudevents.v1.CloudEvent``.
+
+    Examples:
+        >>> from cloudevents_kafka.formats.protobuf import ProtobufFormat
+        >>> ProtobufFormat().decode(bytes.fromhex("0a013112022f731a03312e30220174"))
+        Event(id='1', source='/s', type='t')
+    """
 
     name = NAME
 

@@ -20,6 +20,19 @@ class Format(Protocol):
     ``decode`` raises `InvalidEvent` for bytes that are not a valid event, and no other
     exception. Any other exception of a registered format or its factory becomes one of
     these two, with the exception as its cause.
+
+    Examples:
+        >>> import json
+        >>> from cloudevents_kafka import Event, register_format, to_record
+        >>> class Pairs:
+        ...     name = "pairs"
+        ...     def encode(self, event: Event) -> bytes:
+        ...         return json.dumps([[name, event.text(name)] for name in event]).encode()
+        ...     def decode(self, value: bytes) -> Event:
+        ...         return Event(**dict(json.loads(value)))
+        >>> register_format("pairs", Pairs)
+        >>> to_record(Event(id="1", source="/shop", type="t"), mode="structured", format="pairs").value
+        b'[["specversion", "1.0"], ["id", "1"], ["source", "/shop"], ["type", "t"]]'
     """
 
     @property
@@ -54,28 +67,61 @@ _formats: Final[dict[str, Format]] = {}
 
 
 def media_type_of(name: str) -> str:
-    """Return the media type of a format."""
+    """Return the media type of a format.
+
+    Examples:
+        >>> from cloudevents_kafka import formats
+        >>> formats.media_type_of("avro")
+        'application/cloudevents+avro'
+    """
     return f"application/cloudevents+{name}"
 
 
 @cache
 def content_type_of(name: str) -> bytes:
-    """Return the value of the content-type header for a format."""
+    """Return the value of the content-type header for a format.
+
+    Examples:
+        >>> from cloudevents_kafka import formats
+        >>> formats.content_type_of("json")
+        b'application/cloudevents+json'
+    """
     return media_type_of(name).encode()
 
 
 def names() -> tuple[str, ...]:
-    """Return the names of all registered formats."""
+    """Return the names of all registered formats.
+
+    Examples:
+        >>> from cloudevents_kafka import formats
+        >>> formats.names()
+        ('json', 'avro', 'protobuf', 'avro-compact', 'avrocompact')
+    """
     return tuple(_factories)
 
 
 def writable() -> tuple[str, ...]:
-    """Return the names of the formats that can write events."""
+    """Return the names of the formats that can write events.
+
+    Examples:
+        >>> from cloudevents_kafka import formats
+        >>> set(formats.names()) - set(formats.writable())
+        {'avrocompact'}
+    """
     return tuple(name for name in _factories if name not in _READ_ONLY or name in _registered)
 
 
 def find(name: str | None) -> Format | None:
-    """Return a format, or None if it is not registered; its factory may raise any exception."""
+    """Return a format, or None if it is not registered; its factory may raise any exception.
+
+    Examples:
+        >>> from cloudevents_kafka import Event, formats
+        >>> json_format = formats.find("json")
+        >>> json_format and json_format.encode(Event(id="1", source="/shop", type="order.placed"))
+        b'{"specversion":"1.0","id":"1","source":"/shop","type":"order.placed"}'
+        >>> formats.find("xml") is None
+        True
+    """
     form = _formats.get(name)  # type: ignore[arg-type]  # a dictionary has no key None
     return _create(name) if form is None and name is not None else form
 
@@ -100,6 +146,14 @@ def register_format(name: str, make: Callable[[], Format]) -> None:
     ``make`` is a class or function that returns the format; it is called once, when the
     format is first used. Raises `ValueError` if ``name`` cannot be the suffix of a media
     type, `TypeError` if ``make`` is not callable.
+
+    Examples:
+        >>> from cloudevents_kafka import Event, register_format, to_record
+        >>> from cloudevents_kafka.formats.json import JsonFormat
+        >>> register_format("json", lambda: JsonFormat(text_data=True))
+        >>> event = Event(id="1", source="/", type="t", datacontenttype="text/plain", data=b"9")
+        >>> to_record(event, mode="structured").value
+        b'{"specversion":"1.0","id":"1","source":"/","type":"t","datacontenttype":"text/plain","data":"9"}'
     """
     if not callable(make):
         raise TypeError(
@@ -114,13 +168,31 @@ def register_format(name: str, make: Callable[[], Format]) -> None:
 
 
 def registered() -> dict[str, Callable[[], Format]]:
-    """Return the factories of the formats that users registered, by name."""
+    """Return the factories of the formats that users registered, by name.
+
+    Examples:
+        >>> from cloudevents_kafka import formats
+        >>> from cloudevents_kafka.formats.json import JsonFormat
+        >>> formats.register_format("json", JsonFormat)
+        >>> list(formats.registered())
+        ['json']
+    """
     with registration_lock:
         return dict(_registered)
 
 
 def restore(factories: Mapping[str, Callable[[], Format]]) -> None:
-    """Register these formats, and no others except the built-in ones."""
+    """Register these formats, and no others except the built-in ones.
+
+    Examples:
+        >>> from cloudevents_kafka import formats
+        >>> from cloudevents_kafka.formats.json import JsonFormat
+        >>> before = formats.registered()
+        >>> formats.register_format("house", JsonFormat)
+        >>> formats.restore(before)
+        >>> "house" in formats.names()
+        False
+    """
     with registration_lock:
         for current, new in ((_registered, factories), (_factories, {**_BUILT_IN, **factories})):
             changed = {name for name in current if current[name] is not new.get(name)}

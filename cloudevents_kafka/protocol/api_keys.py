@@ -38,11 +38,23 @@ ApiKey = IntEnum(
     """,
     start=0,
 )
-"""The API keys from 0 on."""
+"""The API keys from 0 on.
+
+Examples:
+    >>> from cloudevents_kafka.protocol.api_keys import ApiKey
+    >>> ApiKey(11).name
+    'JOIN_GROUP'
+"""
 
 
 def api_name(key: int) -> str:
-    """Return the name of an API, such as "JoinGroup", or "API <key>" if the key is unknown."""
+    """Return the name of an API, such as "JoinGroup", or "API <key>" if the key is unknown.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol.api_keys import api_name
+        >>> api_name(11), api_name(999)
+        ('JoinGroup', 'API 999')
+    """
     try:
         return ApiKey(key).name.title().replace("_", "")
     except ValueError:

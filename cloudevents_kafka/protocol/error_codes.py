@@ -13,6 +13,12 @@ class BrokerErrorCode(IntEnum):
     """The base class of a protocol's error codes.
 
     ``retriable`` is whether the same request may succeed later, ``message`` is what the code means.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol.error_codes import ErrorCode
+        >>> code = ErrorCode.find(3)
+        >>> code and (code.name, code.retriable)
+        ('UNKNOWN_TOPIC_OR_PARTITION', True)
     """
 
     retriable: bool
@@ -33,7 +39,13 @@ class BrokerErrorCode(IntEnum):
 
 
 class ErrorCode(BrokerErrorCode):
-    """The error codes of Kafka 0.8 and later."""
+    """The error codes of Kafka 0.8 and later.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol.error_codes import ErrorCode
+        >>> ErrorCode.NOT_LEADER_OR_FOLLOWER.value, ErrorCode.NOT_LEADER_OR_FOLLOWER.retriable
+        (6, True)
+    """
 
     UNKNOWN_SERVER_ERROR = -1, False, "the broker failed for a reason that has no code; see its log"
     NONE = 0, False, "no error"

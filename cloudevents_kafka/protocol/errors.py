@@ -26,7 +26,17 @@ from cloudevents_kafka.protocol.error_codes import BrokerErrorCode, ErrorCode
 
 
 class ProtocolError(Exception):
-    """The base class of the protocol's errors."""
+    """The base class of the protocol's errors.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol import ProtocolError
+        >>> from cloudevents_kafka.protocol.frames import decode_size
+        >>> try:
+        ...     decode_size(bytes.fromhex("ffffffff"))
+        ... except ProtocolError as error:
+        ...     print(error)
+        at byte 0: a frame must have 0 to 104,857,600 bytes, got -1
+    """
 
 
 class Malformed(ProtocolError):
@@ -34,6 +44,15 @@ class Malformed(ProtocolError):
 
     ``rule`` is the broken rule, ``at`` the index of the first bad byte (None if unknown), and ``path``
     the field, outermost first ("" if unknown).
+
+    Examples:
+        >>> from cloudevents_kafka.protocol import Malformed
+        >>> from cloudevents_kafka.protocol.records import Codec
+        >>> try:
+        ...     Codec.of(7)
+        ... except Malformed as error:
+        ...     print(error.rule)
+        the codec must be 0 to 4, got 7
     """
 
     def __init__(self, rule: str, *, at: int | None = None, path: str = "") -> None:
@@ -45,11 +64,33 @@ class Malformed(ProtocolError):
 
 
 class Corrupt(Malformed):
-    """A checksum that does not match its bytes."""
+    """A checksum that does not match its bytes.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol import Corrupt
+        >>> from cloudevents_kafka.protocol.records import Batches, Record, encode_batch
+        >>> data = bytearray(encode_batch([Record(value=b"17")]))
+        >>> data[-2] ^= 1
+        >>> try:
+        ...     list(Batches(bytes(data)).records())
+        ... except Corrupt as error:
+        ...     print(error)
+        at byte 0: the CRC-32C must be 0a9f01c1, got 193d99b6
+    """
 
 
 class Truncated(ProtocolError):
-    """Bytes that end too early; ``missing`` is the least number of bytes that must follow."""
+    r"""Bytes that end too early; ``missing`` is the least number of bytes that must follow.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol import Truncated
+        >>> from cloudevents_kafka.protocol.frames import decode_size
+        >>> try:
+        ...     decode_size(b"\x00\x00")
+        ... except Truncated as error:
+        ...     print(error.missing)
+        2
+    """
 
     def __init__(self, missing: int, *, at: int | None = None, path: str = "") -> None:
         """Create the error of bytes that are missing after index ``at``."""
@@ -60,7 +101,17 @@ class Truncated(ProtocolError):
 
 
 class Unencodable(ProtocolError, ValueError):
-    """A value that its field cannot carry, or that the requested version has no field for."""
+    """A value that its field cannot carry, or that the requested version has no field for.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol import Unencodable
+        >>> from cloudevents_kafka.protocol.records import Record, encode_message_set
+        >>> try:
+        ...     encode_message_set([Record(value=b"17", headers=[("trace", b"1")])])
+        ... except Unencodable as error:
+        ...     print(error)
+        a message of magic 1 must not have headers; use magic 2 (Kafka 0.11 and later)
+    """
 
 
 class BrokerError(ProtocolError):
@@ -69,6 +120,14 @@ class BrokerError(ProtocolError):
     ``code`` is the number, a member of `ErrorCode` if known. ``name``, ``meaning`` and ``retriable``
     are those of the code. ``subject`` is what the response is about (a topic and partition, a group),
     and ``broker_message`` the text that the broker sent with the code.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol import BrokerError
+        >>> error = BrokerError(3, "orders[7]")
+        >>> error.name, error.retriable
+        ('UNKNOWN_TOPIC_OR_PARTITION', True)
+        >>> print(error)
+        orders[7]: UNKNOWN_TOPIC_OR_PARTITION (3): the broker does not have the topic or partition
     """
 
     def __init__(
@@ -93,19 +152,60 @@ class BrokerError(ProtocolError):
 
 
 class ClientError(ProtocolError):
-    """A failure between the client and the broker."""
+    """A failure between the client and the broker.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol import Client, ClientError
+        >>> try:
+        ...     Client("127.0.0.1:1", timeout=0.2).partitions("orders")
+        ... except ClientError as error:
+        ...     print(type(error).__name__)
+        DeadlineExceeded
+    """
 
 
 class Disconnected(ClientError):
-    """A connection that failed, or was closed before the broker answered."""
+    """A connection that failed, or was closed before the broker answered.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol import Disconnected, v07
+        >>> try:
+        ...     v07.Connection("127.0.0.1", 1)
+        ... except Disconnected:
+        ...     print("the broker cannot be reached")
+        the broker cannot be reached
+    """
 
 
 class DeadlineExceeded(ClientError, TimeoutError):
-    """A timeout; the broker may have processed the request."""
+    """A timeout; the broker may have processed the request.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol import Client, DeadlineExceeded
+        >>> from cloudevents_kafka.testing.wire_broker import WireBroker, faults
+        >>> with WireBroker() as broker:
+        ...     planned = broker.faults.add(faults.no_response(), times=None)
+        ...     try:
+        ...         Client(broker.bootstrap_servers, timeout=0.2).metadata()
+        ...     except DeadlineExceeded:
+        ...         print("the broker did not answer in time")
+        the broker did not answer in time
+    """
 
 
 class Unsupported(ClientError):
-    """A request that broker and client have no common version of, or a missing feature."""
+    """A request that broker and client have no common version of, or a missing feature.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol import Unsupported
+        >>> from cloudevents_kafka.protocol.layout import layout_of
+        >>> from cloudevents_kafka.protocol.messages.topics import MetadataRequest
+        >>> try:
+        ...     layout_of(MetadataRequest, 99)
+        ... except Unsupported as error:
+        ...     print(error)
+        MetadataRequest must have a version in 0-13, got 99
+    """
 
 
 def _located(rule: str, at: int | None, path: str) -> str:

@@ -19,17 +19,38 @@ from cloudevents_kafka.protocol.messages.connection import ApiVersionsResponse, 
 from cloudevents_kafka.protocol.schema import Structure, spec_of
 
 MAX_SIZE: Final = 100 * 1024 * 1024
-"""The default limit of a frame in bytes: the brokers' default (socket.request.max.bytes, S0-N4)."""
+"""The default limit of a frame in bytes: the brokers' default (socket.request.max.bytes, S0-N4).
+
+Examples:
+    >>> from cloudevents_kafka.protocol.frames import MAX_SIZE, decode_size
+    >>> decode_size((17).to_bytes(4, "big"), max_size=MAX_SIZE)
+    17
+"""
 
 MAX_MEMORY: Final = interpreter.MEMORY
-"""The default limit of the memory that a message's elements take; see `decode_response`."""
+"""The default limit of the memory that a message's elements take; see `decode_response`.
+
+Examples:
+    >>> from cloudevents_kafka.protocol.frames import MAX_MEMORY
+    >>> MAX_MEMORY
+    134217728
+"""
 
 _S = TypeVar("_S", bound=Structure)
 _SIZE: Final = struct.Struct(">i")
 
 
 class Request(NamedTuple):
-    """A decoded request: its header and message."""
+    """A decoded request: its header and message.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol import frames
+        >>> from cloudevents_kafka.protocol.messages.topics import MetadataRequest
+        >>> frame = frames.encode_request(MetadataRequest(topics=[]), 0, client_id="mail")
+        >>> request = frames.decode_request(frame[4:])
+        >>> request.header.client_id
+        'mail'
+    """
 
     header: RequestHeader
     message: Structure
@@ -38,7 +59,14 @@ class Request(NamedTuple):
 def encode_request(
     message: Structure, version: int, *, correlation_id: int = 0, client_id: str | None = None
 ) -> bytes:
-    """Return the frame of a request, with its size; raise `Unencodable` or `Unsupported`."""
+    """Return the frame of a request, with its size; raise `Unencodable` or `Unsupported`.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol import frames
+        >>> from cloudevents_kafka.protocol.messages.topics import MetadataRequest
+        >>> frames.encode_request(MetadataRequest(topics=[]), 0, correlation_id=7).hex()
+        '0000000e0003000000000007ffff00000000'
+    """
     spec = spec_of(type(message))
     header = RequestHeader(
         request_api_key=spec.key,
@@ -55,6 +83,11 @@ def decode_request(data: bytes) -> Request:
     """Return the request of a frame without its size, as a broker does.
 
     Raises `Unsupported` for an API or version that `APIS` does not have, `Malformed` and `Truncated`.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol import frames
+        >>> type(frames.decode_request(bytes.fromhex("00120000000000070000")).message).__name__
+        'ApiVersionsRequest'
     """
     if len(data) < 4:  # key and version, int16 each
         raise Truncated(4 - len(data), at=0)
@@ -67,7 +100,14 @@ def decode_request(data: bytes) -> Request:
 
 
 def encode_response(message: Structure, version: int, *, correlation_id: int) -> bytes:
-    """Return the frame of a response, with its size; raise `Unencodable` or `Unsupported`."""
+    """Return the frame of a response, with its size; raise `Unencodable` or `Unsupported`.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol import frames
+        >>> from cloudevents_kafka.protocol.messages.groups import HeartbeatResponse
+        >>> frames.encode_response(HeartbeatResponse(error_code=27), 0, correlation_id=7).hex()
+        '0000000600000007001b'
+    """
     header = ResponseHeader(correlation_id=correlation_id)
     header_version = response_header(type(message), version)
     return add_size(compiler.encode(header, header_version) + compiler.encode(message, version))
@@ -80,13 +120,25 @@ def decode_response(
 
     ``memory`` limits the bytes that the elements of the message take once decoded, apart from their text and
     bytes. Raises `Unsupported`, `Malformed` and `Truncated`.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol import frames
+        >>> from cloudevents_kafka.protocol.messages.groups import HeartbeatResponse
+        >>> frames.decode_response(HeartbeatResponse, 0, bytes.fromhex("00000007001b"))
+        (7, HeartbeatResponse(unknown_tags=(), throttle_time_ms=0, error_code=27))
     """
     header, at = compiler.decode(ResponseHeader, response_header(structure, version), data)
     return header.correlation_id, decode_body(structure, version, data, at, memory=memory)
 
 
 def add_size(data: bytes) -> bytes:
-    """Return the data after its size, an int32."""
+    """Return the data after its size, an int32.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol import frames
+        >>> frames.add_size(b"17").hex()
+        '000000023137'
+    """
     return _SIZE.pack(len(data)) + data
 
 
@@ -94,6 +146,11 @@ def decode_size(prefix: bytes, *, max_size: int = MAX_SIZE) -> int:
     """Return the size of a frame from its first 4 bytes.
 
     Raises `Malformed` for a size below 0 or above ``max_size``, and `Truncated`.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol import frames
+        >>> frames.decode_size(bytes.fromhex("0000000a"))
+        10
     """
     if len(prefix) < _SIZE.size:
         raise Truncated(_SIZE.size - len(prefix), at=0)
@@ -104,7 +161,13 @@ def decode_size(prefix: bytes, *, max_size: int = MAX_SIZE) -> int:
 
 
 def unsupported(key: int, version: int) -> str:
-    """Return the text of the error for an API or version that `APIS` does not have."""
+    """Return the text of the error for an API or version that `APIS` does not have.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol import frames
+        >>> frames.unsupported(18, 99)
+        'ApiVersions (API key 18) must have a version in 0-5, got 99'
+    """
     api = APIS.get(key)
     if api is None:
         return f"{api_name(key)} (API key {key}) is not supported"
@@ -112,12 +175,24 @@ def unsupported(key: int, version: int) -> str:
 
 
 def trailing_bytes(count: int) -> str:
-    """Return the text of the error for bytes after the end of a message."""
+    """Return the text of the error for bytes after the end of a message.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol import frames
+        >>> frames.trailing_bytes(2)
+        '2 bytes follow the last field'
+    """
     return f"{pluralize(count, 'byte follows', 'bytes follow')} the last field"
 
 
 def request_header(key: int, version: int) -> int:
-    """Return the version of a request's header."""
+    """Return the version of a request's header.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol import frames
+        >>> frames.request_header(18, 3)
+        2
+    """
     if version == 0 and key == ApiKey.CONTROLLED_SHUTDOWN:
         return 0  # without a client id
     api = APIS.get(key)
@@ -125,7 +200,14 @@ def request_header(key: int, version: int) -> int:
 
 
 def response_header(structure: type[Structure], version: int) -> int:
-    """Return the version of a response's header."""
+    """Return the version of a response's header.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol import frames
+        >>> from cloudevents_kafka.protocol.messages.topics import MetadataResponse
+        >>> frames.response_header(MetadataResponse, 9)
+        1
+    """
     # KIP-511: any client can decode the header of ApiVersions
     return 1 if version in spec_of(structure).flexible and structure is not ApiVersionsResponse else 0
 
@@ -133,7 +215,14 @@ def response_header(structure: type[Structure], version: int) -> int:
 def decode_body(
     structure: type[_S], version: int, data: bytes, at: int = 0, *, memory: int = MAX_MEMORY
 ) -> _S:
-    """Return the message from index ``at`` to the end; raise `Malformed` if bytes follow it."""
+    """Return the message from index ``at`` to the end; raise `Malformed` if bytes follow it.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol import frames
+        >>> from cloudevents_kafka.protocol.messages.groups import HeartbeatResponse
+        >>> frames.decode_body(HeartbeatResponse, 0, bytes.fromhex("001b")).error_code
+        27
+    """
     message, end = compiler.decode(structure, version, data, at, memory=memory)
     if end != len(data):
         raise Malformed(trailing_bytes(len(data) - end), at=end, path=structure.__name__)

@@ -52,6 +52,15 @@ class Client:
 
     A client is for one thread. Producers and consumers have separate connections, and must be
     closed separately.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol import Client
+        >>> with Client("localhost:9092") as client, client.producer() as producer:
+        ...     producer.produce("orders", b"17", key=b"customer-4")
+        ...     producer.flush()
+        ...     client.partitions("orders")
+        0
+        [0]
     """
 
     def __init__(
@@ -85,7 +94,13 @@ class Client:
         self._cluster: Final = self._new_cluster()
 
     def metadata(self, topics: Sequence[str] | None = None) -> MetadataResponse:
-        """Return the brokers, and the metadata of these topics or of all."""
+        """Return the brokers, and the metadata of these topics or of all.
+
+        Examples:
+            >>> with Client("localhost:9092") as client:
+            ...     [topic.partitions[0].partition_index for topic in client.metadata(["orders"]).topics]
+            [0]
+        """
         deadline = Deadline(self._timeout)
         return self._cluster.retry(
             "metadata", lambda: self._cluster.fetch_metadata(topics, deadline), deadline
@@ -103,6 +118,13 @@ class Client:
         """Return the first offset at or after a time in ms, or at `LATEST` or `EARLIEST`.
 
         None if all records are older.
+
+        Examples:
+            >>> from datetime import datetime, timezone
+            >>> noon = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)
+            >>> with Client("localhost:9092") as client:
+            ...     client.offset_at("orders", 0, int(noon.timestamp() * 1000))
+            0
         """
         return offset_at(self._cluster, (topic, partition), time, Deadline(self._timeout))
 

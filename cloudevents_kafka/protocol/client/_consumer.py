@@ -37,7 +37,15 @@ RebalanceCallback: TypeAlias = Callable[[Any, list[TopicPartition]], object]
 
 
 class Consumer:
-    """Reads records. Create it by `Client.consumer`, and close it, so that its group rebalances at once."""
+    """Reads records. Create it by `Client.consumer`, and close it, so that its group rebalances at once.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol import EARLIEST, Client, TopicPartition
+        >>> with Client("localhost:9092").consumer() as consumer:
+        ...     consumer.assign([TopicPartition("orders", 0, EARLIEST)])
+        ...     [message.offset() for message in consumer.consume(2, timeout=10)]
+        [0, 1]
+    """
 
     def __init__(
         self, new_cluster: Callable[[], Cluster], settings: ConsumerSettings, group: str | None

@@ -21,20 +21,55 @@ Offsets: TypeAlias = dict[PartitionId, int]
 
 # S0-A13: "-1 to receive the latest offsets and -2"
 LATEST: Final = -1
-"""The end of a partition, as an offset and as a timestamp of ListOffsets."""
+"""The end of a partition, as an offset and as a timestamp of ListOffsets.
+
+Examples:
+    >>> from cloudevents_kafka.protocol import LATEST, Client
+    >>> with Client("localhost:9092") as client:
+    ...     client.offset_at("orders", 0, LATEST)
+    2
+"""
 
 EARLIEST: Final = -2
-"""The beginning of a partition, as an offset and as a timestamp of ListOffsets."""
+"""The beginning of a partition, as an offset and as a timestamp of ListOffsets.
+
+Examples:
+    >>> from cloudevents_kafka.protocol import EARLIEST, Client
+    >>> with Client("localhost:9092") as client:
+    ...     client.offset_at("orders", 0, EARLIEST)
+    0
+"""
 
 STORED: Final = -1000
-"""The offset that means the committed one, as in confluent-kafka."""
+"""The offset that means the committed one, as in confluent-kafka.
+
+Examples:
+    >>> from cloudevents_kafka.protocol import STORED, Client, TopicPartition
+    >>> with Client("localhost:9092").consumer(group="mail", reset="earliest") as consumer:
+    ...     consumer.assign([TopicPartition("orders", 0, STORED)])
+    ...     message = consumer.poll(10)
+    >>> message and message.offset()
+    0
+"""
 
 UNKNOWN: Final = -1001
-"""The missing offset: begin at the committed one, or as ``reset`` says."""
+"""The missing offset: begin at the committed one, or as ``reset`` says.
+
+Examples:
+    >>> from cloudevents_kafka.protocol import UNKNOWN, TopicPartition
+    >>> TopicPartition("orders", 0).offset == UNKNOWN
+    True
+"""
 
 
 class TopicPartition(NamedTuple):
-    """A partition and an offset in it."""
+    """A partition and an offset in it.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol import TopicPartition
+        >>> TopicPartition("orders", 0, 17)
+        TopicPartition(topic='orders', partition=0, offset=17)
+    """
 
     topic: str
     partition: int
@@ -66,7 +101,17 @@ def by_topic(pairs: Iterable[tuple[str, _T]]) -> dict[str, list[_T]]:
 
 
 class Message(msgspec.Struct, frozen=True):
-    """A produced or consumed record, in the shape of confluent-kafka's `Message`."""
+    """A produced or consumed record, in the shape of confluent-kafka's `Message`.
+
+    Examples:
+        >>> from cloudevents_kafka import Record
+        >>> from cloudevents_kafka.protocol import EARLIEST, Client, TopicPartition
+        >>> with Client("localhost:9092").consumer() as consumer:
+        ...     consumer.assign([TopicPartition("orders", 0, EARLIEST)])
+        ...     message = consumer.poll(10)
+        >>> message and Record.of(message).key
+        b'customer-4'
+    """
 
     record: Record
     topic_name: str

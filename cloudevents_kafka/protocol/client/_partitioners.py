@@ -20,13 +20,25 @@ _32_BITS: Final = 0xFFFFFFFF
 
 
 def round_robin() -> Partitioner:
-    """Return a partitioner that uses the partitions in turn, and ignores the key."""
+    """Return a partitioner that uses the partitions in turn, and ignores the key.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol import Client, round_robin
+        >>> with Client("localhost:9092").producer(partitioner=round_robin()) as producer:
+        ...     producer.produce("orders", b"17", key=b"customer-4")
+    """
     turns = itertools.count()
     return lambda _key, partitions: partitions[next(turns) % len(partitions)]
 
 
 def at_random() -> Partitioner:
-    """Return a partitioner that picks one partition at random and keeps it."""
+    """Return a partitioner that picks one partition at random and keeps it.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol import Client, at_random
+        >>> with Client("localhost:9092").producer(partitioner=at_random()) as producer:
+        ...     producer.produce("orders", b"17")
+    """
     fraction = random.random()  # spreads clients over partitions; not a secret
     return lambda _key, partitions: partitions[int(fraction * len(partitions))]
 
@@ -35,6 +47,11 @@ def by_key(keyless: Partitioner | None = None) -> Partitioner:
     """Return a partitioner that hashes keys as the Java client does.
 
     Records with a null key go to ``keyless``, `round_robin` by default; an empty key is hashed.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol import Client, at_random, by_key
+        >>> with Client("localhost:9092").producer(partitioner=by_key(keyless=at_random())) as producer:
+        ...     producer.produce("orders", b"17", key=b"customer-4")
     """
     fallback = round_robin() if keyless is None else keyless
 

@@ -48,7 +48,16 @@ class _Report(NamedTuple):
 
 
 class Producer:
-    """Sends records. Create it by `Client.producer`, and close it, or records may be lost."""
+    """Sends records. Create it by `Client.producer`, and close it, or records may be lost.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol import Client
+        >>> with Client("localhost:9092").producer(compression="gzip") as producer:
+        ...     producer.produce("orders", b"17", on_delivery=lambda error, message: print(error))
+        ...     producer.flush()
+        None
+        0
+    """
 
     def __init__(self, cluster: Cluster, settings: ProducerSettings) -> None:
         """Start the sending thread, which owns ``cluster`` from now on."""

@@ -14,7 +14,12 @@ from cloudevents_kafka.protocol.records import Codec
 
 
 class Plain(NamedTuple):
-    """SASL PLAIN, which sends user and password unencrypted: use TLS."""
+    """SASL PLAIN, which sends user and password unencrypted: use TLS.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol import Client, Plain
+        >>> client = Client("localhost:9092", tls=True, sasl=Plain("shop", "secret"))
+    """
 
     user: str
     password: str
@@ -24,7 +29,12 @@ class Plain(NamedTuple):
 
 
 class Scram(NamedTuple):
-    """SASL SCRAM: client and broker each prove that they know the password, without sending it."""
+    """SASL SCRAM: client and broker each prove that they know the password, without sending it.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol import Client, Scram
+        >>> client = Client("localhost:9092", tls=True, sasl=Scram("shop", "secret", "SCRAM-SHA-512"))
+    """
 
     user: str
     password: str

@@ -19,7 +19,18 @@ _DEFAULT_PORT: Final = 9092
 
 
 class AuthenticationFailed(ClientError):
-    """The broker refused the credentials, or failed to prove its identity."""
+    """The broker refused the credentials, or failed to prove its identity.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol import AuthenticationFailed, Client, Plain
+        >>> from cloudevents_kafka.testing.wire_broker import WireBroker
+        >>> with WireBroker(users={"shop": "secret"}) as broker:
+        ...     try:
+        ...         Client(broker.bootstrap_servers, sasl=Plain("shop", "wrong")).metadata()
+        ...     except AuthenticationFailed as error:
+        ...         print(str(error).partition(": ")[2])
+        unknown user or wrong password: 'shop'
+    """
 
 
 class Address(NamedTuple):

@@ -22,6 +22,13 @@ class Field(NamedTuple):
     ``raw`` is the bytes. The ``value`` of an array or of records is their count or size; their content
     follows as further fields. ``within`` is "" for a field of the frame; for a field in compressed data
     it is the path of that data, and the indexes are those in the decompressed data.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol.explain import explain_request
+        >>> frame = explain_request(bytes.fromhex("0000000a00120000000000070000"))
+        >>> field = frame.fields[1]
+        >>> field.at, field.raw.hex(), field.path, field.value, field.note
+        (4, '0012', 'header.request_api_key', 18, 'ApiVersions')
     """
 
     at: int
@@ -35,7 +42,13 @@ class Field(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """A broken rule and its position; ``at`` and ``within`` are as in `Field`."""
+    """A broken rule and its position; ``at`` and ``within`` are as in `Field`.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol.explain import explain_request
+        >>> explain_request(bytes.fromhex("0000000a001200000000")).problems[0].rule
+        'the size must be 6, got 10'
+    """
 
     at: int
     path: str
@@ -54,6 +67,12 @@ class ExplainedFrame:
 
     The fields of decompressed data follow the field of the compressed data. The bytes after a problem are
     a field of type ``unread``.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol.explain import explain_request
+        >>> frame = explain_request(bytes.fromhex("0000000a00120000000000070000"))
+        >>> frame.api, frame.version, frame.value("header.correlation_id")
+        ('ApiVersions', 0, 7)
     """
 
     kind: str

@@ -35,14 +35,28 @@ ReadContent = Callable[[Cursor, str], None]
 def explain_request(
     data: bytes, *, sized: bool | None = None, max_fields: int = MAX_FIELDS
 ) -> ExplainedFrame:
-    """Return the explanation of a request; ``sized`` is whether it starts with its size (None: detect)."""
+    """Return the explanation of a request; ``sized`` is whether it starts with its size (None: detect).
+
+    Examples:
+        >>> from cloudevents_kafka.protocol.explain import explain_request
+        >>> frame = explain_request(bytes.fromhex("0000000a00120000000000070000"))
+        >>> [(field.path, field.value) for field in frame.fields[:2]]
+        [('size', 10), ('header.request_api_key', 18)]
+    """
     return explain_frame("request", data, _request, sized, max_fields)
 
 
 def explain_response(
     data: bytes, key: int, version: int, *, sized: bool | None = None, max_fields: int = MAX_FIELDS
 ) -> ExplainedFrame:
-    """Return the explanation of the response to an API and version; ``sized`` as for requests."""
+    """Return the explanation of the response to an API and version; ``sized`` as for requests.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol.explain import explain_response
+        >>> frame = explain_response(bytes.fromhex("0000000a00000007000000000000"), key=18, version=0)
+        >>> frame.value("header.correlation_id")
+        7
+    """
     found = explain_frame("response", data, partial(_response, key=key, version=version), sized, max_fields)
     if found.problems and key == ApiKey.API_VERSIONS and version:
         # KIP-511: a broker without the version answers in version 0.
@@ -167,6 +181,18 @@ class CaptureExplainer:
     A client may have several connections to a broker, each with its own correlation ids, which the capture
     does not distinguish. If several requests with an id wait, the response belongs to the oldest request
     that it can be decoded for.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from cloudevents_kafka.protocol import Client
+        >>> from cloudevents_kafka.protocol.client import parse_line
+        >>> from cloudevents_kafka.protocol.explain import CaptureExplainer
+        >>> with Client("localhost:9092", trace="traffic.jsonl") as client:
+        ...     partitions = client.partitions("orders")
+        >>> explainer = CaptureExplainer()
+        >>> lines = Path("traffic.jsonl").read_text().splitlines()
+        >>> [explainer.explain(parse_line(line, "")).api for line in lines][:3]
+        ['ApiVersions', 'ApiVersions', 'Metadata']
     """
 
     def __init__(self) -> None:

@@ -28,12 +28,26 @@ _PARTIAL: Final = "a partial message: brokers cut at the requested size"
 
 
 def explain_request_07(data: bytes, *, sized: bool | None = None) -> ExplainedFrame:
-    """Return the explanation of a request of Kafka 0.7; ``sized`` as for `explain_request`."""
+    """Return the explanation of a request of Kafka 0.7; ``sized`` as for `explain_request`.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol.explain import explain_request_07
+        >>> from cloudevents_kafka.protocol.v07 import FetchRequest, frames
+        >>> request = FetchRequest(topic="orders", partition=0, offset=7, max_size=1000)
+        >>> explain_request_07(frames.encode_request(request)).value("offset")
+        7
+    """
     return explain_frame("request", data, _request, sized)
 
 
 def explain_response_07(data: bytes, key: int, *, sized: bool | None = None) -> ExplainedFrame:
-    """Return the explanation of a response of Kafka 0.7 to the request type ``key``."""
+    """Return the explanation of a response of Kafka 0.7 to the request type ``key``.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol.explain import explain_response_07
+        >>> explain_response_07(bytes.fromhex("000000020001"), key=1).value("error_code")
+        1
+    """
     return explain_frame("response", data, partial(_response, key=key), sized)
 
 

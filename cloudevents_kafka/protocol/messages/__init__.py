@@ -14,7 +14,14 @@ from cloudevents_kafka.protocol.schema import Structure, Versions, spec_of
 
 
 class Api(NamedTuple):
-    """The request and response of an API."""
+    """The request and response of an API.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol.messages import APIS
+        >>> api = APIS[18]
+        >>> api.name, api.request.__name__, api.versions.last >= 3
+        ('ApiVersions', 'ApiVersionsRequest', True)
+    """
 
     request: type[Structure]
     response: type[Structure]
@@ -58,4 +65,10 @@ _PAIRS: Final = (
 )
 
 APIS: Final = {api.key: api for api in starmap(Api, _PAIRS)}
-"""The supported APIs by API key."""
+"""The supported APIs by API key.
+
+Examples:
+    >>> from cloudevents_kafka.protocol.messages import APIS
+    >>> sorted(api.name for api in APIS.values())[:3]
+    ['ApiVersions', 'CreateTopics', 'DescribeConfigs']
+"""

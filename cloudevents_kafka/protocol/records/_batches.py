@@ -15,7 +15,14 @@ from cloudevents_kafka.protocol.records._record import Record, find_entries
 from cloudevents_kafka.protocol.records._record_batch import RecordBatch, read_batch
 
 Batch = RecordBatch | MessageEntry
-"""An entry of a buffer; both types share their attribute names."""
+"""An entry of a buffer; both types share their attribute names.
+
+Examples:
+    >>> from cloudevents_kafka.protocol.records import Batch, Batches, Record, encode_batch
+    >>> entries: list[Batch] = list(Batches(encode_batch([Record(value=b"17")])))
+    >>> entries[0].magic
+    2
+"""
 
 
 class Batches:
@@ -23,6 +30,13 @@ class Batches:
 
     ``limit`` is the largest decompressed size of an entry in bytes. The checksum of an entry is checked
     when its records are decoded, so the entries before a corrupt one can be decoded.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol.records import Batches, Record, encode_batch, encode_message_set
+        >>> old = encode_message_set([Record(value=b"17")])
+        >>> new = encode_batch([Record(value=b"18")], base_offset=1)
+        >>> [(record.offset, record.value) for record in Batches(old + new).records()]
+        [(0, b'17'), (1, b'18')]
     """
 
     def __init__(self, data: bytes, *, check_crc: bool = True, limit: int = LIMIT) -> None:

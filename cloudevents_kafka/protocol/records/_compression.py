@@ -16,7 +16,13 @@ from typing import Any, Final
 from cloudevents_kafka.protocol.errors import Malformed, Unsupported
 
 LIMIT: Final = 128 * 1024 * 1024
-"""The default limit of the decompressed size of a batch, in bytes."""
+"""The default limit of the decompressed size of a batch, in bytes.
+
+Examples:
+    >>> from cloudevents_kafka.protocol.records import LIMIT
+    >>> LIMIT == 128 * 1024 * 1024
+    True
+"""
 
 _GZIP: Final = 31  # zlib's wbits for the largest window and a gzip header
 _GZIP_MAGIC: Final = b"\x1f\x8b\x08"  # RFC 1952 2.3.1: ID1, ID2, and the method deflate
@@ -43,7 +49,13 @@ _BEST_LZ4_RATIO: Final = 256  # a byte expands to at most 255
 
 
 class Codec(IntEnum):
-    """A compression codec: the lowest three bits of the attributes."""
+    """A compression codec: the lowest three bits of the attributes.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol.records import Batches, Codec, Record, encode_batch
+        >>> [batch.codec for batch in Batches(encode_batch([Record(value=b"17")], Codec.GZIP))]
+        [<Codec.GZIP: 1>]
+    """
 
     NONE = 0
     GZIP = 1
@@ -67,6 +79,11 @@ def compress(data: bytes, codec: Codec, *, old_lz4: bool = False) -> bytes:
     """Return compressed data; ``old_lz4`` uses the header checksum of brokers before 0.10 (KIP-57).
 
     Raises `Unsupported` without cramjam, except for gzip.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol.records import Codec, compress
+        >>> len(compress(bytes(1000), Codec.ZSTD)) < 100
+        True
     """
     if codec == Codec.NONE:
         return data
@@ -85,6 +102,11 @@ def decompress(data: bytes, codec: Codec, *, limit: int = LIMIT) -> bytes:
     """Return decompressed data; raise `Malformed` if it is invalid or larger than ``limit`` bytes.
 
     Raises `Unsupported` without cramjam, except for gzip.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol.records import Codec, compress, decompress
+        >>> decompress(compress(b"17", Codec.LZ4), Codec.LZ4, limit=1000)
+        b'17'
     """
     if codec == Codec.NONE:
         return data

@@ -37,6 +37,11 @@ class MessageEntry(msgspec.Struct, frozen=True, gc=False):
     """A message or a wrapper message, with the attributes of a `RecordBatch`.
 
     Its records are decoded on demand, and again on each iteration.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol.records import Batches, Record, encode_message_set
+        >>> [entry.magic for entry in Batches(encode_message_set([Record(value=b"17")], magic=0))]
+        [0]
     """
 
     data: bytes
@@ -187,6 +192,11 @@ def encode_message_set(
     Offsets count from ``base_offset``, unless ``keep_offsets`` is true. Magic 0 drops timestamps. Raises
     `Unencodable` for headers and for zstd, which need magic 2, and `Unsupported` if the codec is not
     installed.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol.records import Record, encode_message_set
+        >>> encode_message_set([Record(value=b"17")], magic=0).hex()
+        '0000000000000000000000101ac427350000ffffffff000000023137'
     """
     if magic not in {0, 1}:
         raise Unencodable(f"the magic of a message set must be 0 or 1, got {magic}")

@@ -25,11 +25,23 @@ Headers = list[tuple[str, bytes | None]]
 """Header names and values in wire order; names may repeat.
 
 A name that is not UTF-8 has surrogate escapes, so that it encodes to the same bytes.
+
+Examples:
+    >>> from cloudevents_kafka.protocol.records import Headers, Record
+    >>> headers: Headers = [("trace", b"1"), ("note", None)]
+    >>> Record(value=b"17", headers=headers).headers
+    [('trace', b'1'), ('note', None)]
 """
 
 
 class TimestampType(IntEnum):
-    """The origin of a record's timestamp."""
+    """The origin of a record's timestamp.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol.records import Record, TimestampType
+        >>> Record(value=b"17", timestamp=1_767_225_600_000).timestamp_type is TimestampType.CREATE
+        True
+    """
 
     CREATE = 0
     """The producer set it."""
@@ -42,6 +54,11 @@ class Record(msgspec.Struct, frozen=True, gc=False):
 
     ``timestamp`` is in milliseconds since the epoch, or None; magic 0 has no timestamps. ``offset`` is -1
     if the record has no offset yet. Only magic 2 has headers.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol.records import Record
+        >>> Record(key=b"customer-4", value=b"17", headers=[("trace", b"1")]).offset
+        -1
     """
 
     key: bytes | None = None
@@ -58,13 +75,33 @@ def offsets_of(records: Sequence[Record], base: int | None) -> Sequence[int]:
 
 
 ABORT: Final = 0
+"""The type of the control record that ends an aborted transaction.
+
+Examples:
+    >>> from cloudevents_kafka.protocol.records import ABORT, ControlRecord
+    >>> ControlRecord.from_record(ControlRecord(ABORT).to_record()).type == ABORT
+    True
+"""
 COMMIT: Final = 1
+"""The type of the control record that ends a committed transaction.
+
+Examples:
+    >>> from cloudevents_kafka.protocol.records import COMMIT, ControlRecord
+    >>> ControlRecord.from_record(ControlRecord(COMMIT).to_record()).type == COMMIT
+    True
+"""
 _KEY: Final = struct.Struct(">hh")
 _VALUE: Final = struct.Struct(">hi")
 
 
 class ControlRecord(msgspec.Struct, frozen=True, gc=False):
-    """A decoded control record; ``coordinator_epoch`` is None if the record does not have it."""
+    r"""A decoded control record; ``coordinator_epoch`` is None if the record does not have it.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol.records import COMMIT, ControlRecord
+        >>> ControlRecord(COMMIT, coordinator_epoch=3).to_record().key
+        b'\x00\x00\x00\x01'
+    """
 
     type: int
     coordinator_epoch: int | None = None

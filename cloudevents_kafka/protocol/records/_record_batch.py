@@ -35,7 +35,14 @@ _DELETE_HORIZON: Final = 0x40
 
 
 class RecordBatch(msgspec.Struct, frozen=True, gc=False):
-    """The header of a batch. Its records are decoded on demand, and again on each iteration."""
+    """The header of a batch. Its records are decoded on demand, and again on each iteration.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol.records import Batches, Record, RecordBatch, encode_batch
+        >>> (batch,) = Batches(encode_batch([Record(value=b"17"), Record(value=b"18")], base_offset=7))
+        >>> isinstance(batch, RecordBatch), batch.base_offset, batch.last_offset
+        (True, 7, 8)
+    """
 
     data: bytes
     start: int
@@ -155,6 +162,11 @@ def encode_batch(
 
     Offsets count from ``base_offset``, unless ``keep_offsets`` is true. Raises `Unencodable` if a value
     does not fit its field, and `Unsupported` if the codec is not installed.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol.records import Record, encode_batch
+        >>> len(encode_batch([Record(key=b"customer-4", value=b"17")]))
+        80
     """
     records = list(records)
     if not records:

@@ -42,6 +42,14 @@ class Connection(FrameSocket):
     in bytes. Responses have no correlation id, so a call that fails midway, or times out, closes the
     connection: a late response would be taken for the next one. Raises `Disconnected` and
     `DeadlineExceeded`.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol import v07
+        >>> from cloudevents_kafka.testing.wire_broker import WireBroker07
+        >>> with WireBroker07() as broker, v07.Connection("127.0.0.1", broker.port) as connection:
+        ...     connection.produce("orders", 0, [b"17", b"18"])
+        ...     [entry.message.payload for entry in connection.messages("orders", 0)]
+        [b'17', b'18']
     """
 
     def __init__(

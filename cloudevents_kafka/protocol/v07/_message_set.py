@@ -30,7 +30,13 @@ _MIN_LENGTH: Final = 5  # magic and checksum
 
 
 class Message(NamedTuple):
-    """A message without a key. Magic 0 (before 0.7) has no attributes."""
+    """A message without a key. Magic 0 (before 0.7) has no attributes.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol import v07
+        >>> v07.encode([v07.Message(b"17", magic=0)]).hex()
+        '00000007003f39b0423137'
+    """
 
     payload: bytes
     magic: int = 1
@@ -50,6 +56,11 @@ class Entry(NamedTuple):
 
     The messages of a compressed set have the offset of the compressed message. The next offset is the
     same, except for the last of them.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol import v07
+        >>> [entry.next_offset for entry in v07.MessageSet(v07.encode([b"17", b"18"]))]
+        [12, 24]
     """
 
     message: Message
@@ -58,12 +69,26 @@ class Entry(NamedTuple):
 
 
 def encode(messages: Iterable[Message | bytes]) -> bytes:
-    """Return the bytes of a set; a payload becomes a message of magic 1. Raises `Unencodable`."""
+    """Return the bytes of a set; a payload becomes a message of magic 1. Raises `Unencodable`.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol import v07
+        >>> v07.encode([b"17"]).hex()
+        '0000000801003f39b0423137'
+    """
     return b"".join(_encoded(m if isinstance(m, Message) else Message(m)) for m in messages)
 
 
 def pack(messages: Iterable[Message | bytes], codec: Codec) -> Message:
-    """Return a compressed message of a set; raise `Unsupported` if the codec is not installed."""
+    """Return a compressed message of a set; raise `Unsupported` if the codec is not installed.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol import v07
+        >>> from cloudevents_kafka.protocol.records import Codec
+        >>> packed = v07.pack([b"17", b"18"], Codec.GZIP)
+        >>> [entry.message.payload for entry in v07.MessageSet(v07.encode([packed]))]
+        [b'17', b'18']
+    """
     if codec not in {Codec.GZIP, Codec.SNAPPY}:
         raise Unencodable(f"the codec must be GZIP or SNAPPY in Kafka 0.7, got {codec.name}")
     return Message(compress(encode(messages), codec), attributes=codec)
@@ -76,6 +101,12 @@ class MessageSet:
     Iteration yields each `Entry`, including those of compressed sets. ``limit`` is the largest
     decompressed size of one message in bytes. Raises `Malformed` or `Corrupt` at the first bytes that
     are not a message.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol import v07
+        >>> messages = v07.MessageSet(v07.encode([b"17", b"18"]), offset=100)
+        >>> [(entry.offset, entry.message.payload) for entry in messages], messages.next_offset
+        ([(100, b'17'), (112, b'18')], 124)
     """
 
     data: bytes

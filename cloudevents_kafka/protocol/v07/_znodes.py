@@ -49,7 +49,13 @@ class Broker(NamedTuple):
 
 
 class BrokerPartition(NamedTuple):
-    """A partition of a topic on a broker; its string is "broker-partition"."""
+    """A partition of a topic on a broker; its string is "broker-partition".
+
+    Examples:
+        >>> from cloudevents_kafka.protocol.v07.partitions import BrokerPartition
+        >>> str(BrokerPartition(broker=1, partition=0))
+        '1-0'
+    """
 
     broker: int
     partition: int

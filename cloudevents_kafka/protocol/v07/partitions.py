@@ -19,6 +19,12 @@ class Cluster(NamedTuple):
     """The live brokers by id, and the number of partitions of each topic by broker.
 
     ``problems`` describes the nodes that are malformed and left out.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol.v07.partitions import Cluster
+        >>> cluster = Cluster(brokers={}, topics={"orders": {1: 2}})
+        >>> [str(partition) for partition in cluster.partitions("orders")]
+        ['1-0', '1-1']
     """
 
     brokers: Mapping[int, Broker]
@@ -37,7 +43,15 @@ class Cluster(NamedTuple):
 
 
 class Group(NamedTuple):
-    """The consumers of a group, with their number of streams by topic."""
+    """The consumers of a group, with their number of streams by topic.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol.v07.partitions import Cluster, Group
+        >>> group = Group(consumers={"mail": {"orders": 2}})
+        >>> shares = group.assignment("orders", Cluster(brokers={}, topics={"orders": {1: 2}}))
+        >>> {stream: [str(partition) for partition in share] for stream, share in shares.items()}
+        {'mail-0': ['1-0'], 'mail-1': ['1-1']}
+    """
 
     consumers: Mapping[str, Mapping[str, int]]
     problems: tuple[str, ...] = ()
@@ -59,6 +73,12 @@ def assign(
 
     Both are sorted, and each consumer gets a range of partitions, so that it connects to few brokers.
     If there are more consumers than partitions, the last get none.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol.v07.partitions import BrokerPartition, assign
+        >>> shares = assign([BrokerPartition(1, number) for number in range(3)], ["mail", "shop"])
+        >>> {consumer: [str(partition) for partition in share] for consumer, share in shares.items()}
+        {'mail': ['1-0', '1-1'], 'shop': ['1-2']}
     """
     ordered, ids = sorted(set(partitions), key=str), sorted(set(consumers))
     size, remainder = divmod(len(ordered), len(ids)) if ids else (0, 0)
@@ -69,7 +89,13 @@ def assign(
 
 
 def by_key(choices: Sequence[BrokerPartition], key: bytes) -> BrokerPartition:
-    """Return the choice for the CRC-32 of a key, the same in all processes; there must be a choice."""
+    """Return the choice for the CRC-32 of a key, the same in all processes; there must be a choice.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol.v07.partitions import BrokerPartition, by_key
+        >>> by_key([BrokerPartition(1, 0), BrokerPartition(1, 1)], b"customer-4")
+        BrokerPartition(broker=1, partition=0)
+    """
     return choices[zlib.crc32(key) % len(choices)]
 
 

@@ -27,6 +27,14 @@ class FakeConsumer:
     assigned all partitions of its topics. ``offsets`` are the group's committed offsets by topic
     and partition; pass them to the next consumer to simulate a restart. `fail_next` makes reads
     return errors.
+
+    Examples:
+        >>> from cloudevents_kafka.testing import FakeConsumer, FakeMessage
+        >>> fake = FakeConsumer([FakeMessage("orders", value=b"17", key="customer-4")])
+        >>> fake.subscribe(["orders"])
+        >>> message = fake.poll()
+        >>> message and (message.key(), message.value(), message.offset())
+        (b'customer-4', b'17', 0)
     """
 
     def __init__(
@@ -56,7 +64,15 @@ class FakeConsumer:
         self._closed = False
 
     def fail_next(self, *codes: str) -> None:
-        """Make the next reads return an error message, one for each error name."""
+        """Make the next reads return an error message, one for each error name.
+
+        Examples:
+            >>> fake = FakeConsumer()
+            >>> fake.fail_next("_ALL_BROKERS_DOWN")
+            >>> message = fake.poll()
+            >>> message and message.error()
+            KafkaError{code=_ALL_BROKERS_DOWN,val=-187,str="Local: All broker connections are down"}
+        """
         for code in codes:
             error = kafka_error(code)
             self._errors.append(FakeMessage(value=error.str(), partition=None, error=error))

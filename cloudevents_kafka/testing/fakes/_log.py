@@ -25,7 +25,18 @@ class Entry:
 
 
 class FakeLog:
-    """Messages by partition and offset; iterates over the messages that consumers can read."""
+    """Messages by partition and offset; iterates over the messages that consumers can read.
+
+    Examples:
+        >>> from cloudevents_kafka.testing import FakeLog, FakeProducer
+        >>> log = FakeLog(partitions=3)
+        >>> fake = FakeProducer(log)
+        >>> fake.produce("orders", value=b"17", partition=2)
+        >>> fake.flush()
+        0
+        >>> [(message.topic(), message.partition(), message.value()) for message in log]
+        [('orders', 2, b'17')]
+    """
 
     def __init__(self, messages: Iterable[FakeMessage] = (), *, partitions: int = 1) -> None:
         self.partitions = partitions

@@ -17,6 +17,12 @@ class FakeMessage:
 
     Text becomes UTF-8 bytes, and empty headers become None, as in a real message. ``timestamp`` is
     in ms since the epoch, None without one.
+
+    Examples:
+        >>> from cloudevents_kafka import Record
+        >>> from cloudevents_kafka.testing import FakeMessage
+        >>> Record.of(FakeMessage("orders", value="17", headers={"trace": b"1"}, offset=7))
+        Record(key=None, value=<2 bytes>, headers=[('trace', b'1')], where='orders[0]@7')
     """
 
     def __init__(

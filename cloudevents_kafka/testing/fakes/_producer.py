@@ -45,6 +45,15 @@ class FakeProducer:
     keeps messages in the queue. ``transactional=True`` allows transactions, as a transactional id
     does; after a failed delivery a transaction can only be aborted, and `fail_transaction` fails the
     next one. Threads may share a producer, as they may share the real one.
+
+    Examples:
+        >>> from cloudevents_kafka import Event, EventProducer, from_record
+        >>> from cloudevents_kafka.testing import FakeProducer
+        >>> fake = FakeProducer()
+        >>> with EventProducer(fake, topic="orders") as events:
+        ...     delivery = events.send(Event(id="1", source="/shop", type="order.placed"))
+        >>> [from_record(message).type for message in fake.log]
+        ['order.placed']
     """
 
     def __init__(
@@ -64,7 +73,16 @@ class FakeProducer:
         self._lock = Lock()  # released before callbacks, which may call the producer
 
     def fail_next(self, *codes: str) -> None:
-        """Make the next deliveries fail, one for each error name, such as ``_MSG_TIMED_OUT``."""
+        """Make the next deliveries fail, one for each error name, such as ``_MSG_TIMED_OUT``.
+
+        Examples:
+            >>> fake = FakeProducer()
+            >>> fake.fail_next("_MSG_TIMED_OUT")
+            >>> fake.produce("orders", b"17", on_delivery=lambda error, message: print(error))
+            >>> fake.flush()
+            KafkaError{code=_MSG_TIMED_OUT,val=-192,str="Local: Message timed out"}
+            0
+        """
         self._failures.extend(codes)
 
     def fail_transaction(self, code: str, *, fatal: bool = False) -> None:

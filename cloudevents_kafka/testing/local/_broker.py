@@ -48,6 +48,16 @@ class LocalBroker:
     `jvm_options` are options of Java, such as ``-Xmx1g``. `start_seconds` limits
     the time of a start. `version` is Kafka's, from 3.9.1 on; `old_brokers` has
     older ones.
+
+    Examples:
+        >>> from confluent_kafka import Producer
+        >>> from cloudevents_kafka.testing import LocalBroker
+        >>> with LocalBroker() as broker:
+        ...     topic = broker.create_topic("orders", partitions=3)
+        ...     client = Producer({"bootstrap.servers": broker.bootstrap_servers})
+        ...     client.produce(topic, b"17")
+        ...     client.flush()
+        0
     """
 
     def __init__(

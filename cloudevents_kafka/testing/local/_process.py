@@ -17,7 +17,16 @@ _TAIL_LINES: Final = 25
 
 
 class BrokerFailed(CloudEventsKafkaError):
-    """A local broker did not start, or ended. `log` has the last lines of `log_file`."""
+    """A local broker did not start, or ended. `log` has the last lines of `log_file`.
+
+    Examples:
+        >>> from cloudevents_kafka.testing import BrokerFailed, LocalBroker
+        >>> try:
+        ...     LocalBroker(properties={"num.io.threads": "none"}).start()
+        ... except BrokerFailed as error:
+        ...     print(error.log.splitlines()[-1].strip())
+        at kafka.Kafka.main(Kafka.scala)
+    """
 
     def __init__(self, reason: str, log_file: Path, log: str) -> None:
         super().__init__(reason, log_file, log)

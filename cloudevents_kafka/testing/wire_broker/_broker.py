@@ -45,6 +45,16 @@ class WireBroker:
     must use TLS. `calls` returns the requests that it understood; `connection_errors` has the
     reasons for connections that it closed. Methods that look into a topic raise `ApiError` if
     the topic does not exist.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol import Client
+        >>> from cloudevents_kafka.protocol.api_keys import ApiKey
+        >>> from cloudevents_kafka.testing.wire_broker import WireBroker, faults
+        >>> with WireBroker("0.10", brokers=2) as broker:
+        ...     fault = broker.faults.add(faults.drop_after(), api=ApiKey.METADATA)
+        ...     with Client(broker.bootstrap_servers) as client:
+        ...         client.partitions("orders")  # is tried again
+        [0]
     """
 
     def __init__(

@@ -42,7 +42,17 @@ class InjectedError(NamedTuple):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Call:
-    """A request, the node that received it, and the faults in its response."""
+    """A request, the node that received it, and the faults in its response.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol import Client
+        >>> from cloudevents_kafka.testing.wire_broker import WireBroker
+        >>> with WireBroker() as broker:
+        ...     with Client(broker.bootstrap_servers, client_id="mail") as client:
+        ...         partitions = client.partitions("orders")
+        ...     {call.client_id for call in broker.calls()}
+        {'mail'}
+    """
 
     key: int
     version: int

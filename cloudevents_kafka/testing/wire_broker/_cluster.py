@@ -30,7 +30,16 @@ _OLD_DEFAULTS: Final = {
 
 
 class Settings(NamedTuple):
-    """Settings of the brokers; sizes in bytes, times in milliseconds."""
+    """Settings of the brokers; sizes in bytes, times in milliseconds.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol import Client
+        >>> from cloudevents_kafka.testing.wire_broker import Settings, WireBroker
+        >>> with WireBroker(settings=Settings(partitions=3)) as broker:
+        ...     with Client(broker.bootstrap_servers) as client:
+        ...         client.partitions("orders")
+        [0, 1, 2]
+    """
 
     partitions: int = 1
     auto_create: bool = True
@@ -47,7 +56,14 @@ class Settings(NamedTuple):
 
 
 class Node(NamedTuple):
-    """A broker of the cluster."""
+    """A broker of the cluster.
+
+    Examples:
+        >>> from cloudevents_kafka.testing.wire_broker import WireBroker
+        >>> with WireBroker(brokers=2) as broker:
+        ...     [node.id for node in broker.nodes]
+        [1, 2]
+    """
 
     id: int
     host: str

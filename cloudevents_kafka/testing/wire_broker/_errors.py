@@ -10,7 +10,17 @@ from cloudevents_kafka.protocol.schema import Structure
 
 
 class ApiError(Exception):
-    """An error code that answers a request, or one part of it; ``fields`` are other fields of the answer."""
+    """An error code that answers a request, or one part of it; ``fields`` are other fields of the answer.
+
+    Examples:
+        >>> from cloudevents_kafka.testing.wire_broker import ApiError, WireBroker
+        >>> with WireBroker() as broker:
+        ...     try:
+        ...         broker.records("orders")
+        ...     except ApiError as error:
+        ...         print(error)
+        UNKNOWN_TOPIC_OR_PARTITION (3): the broker does not have the topic or partition
+    """
 
     def __init__(self, code: int, **fields: object) -> None:
         known = ErrorCode.find(code)

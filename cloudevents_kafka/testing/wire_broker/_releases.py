@@ -41,6 +41,11 @@ class Release(NamedTuple):
     """A release: the API versions that its broker accepts, by API key, and its behaviour.
 
     A request that the broker cannot read ends the connection, unless ``drops_unreadable``.
+
+    Examples:
+        >>> from cloudevents_kafka.testing.wire_broker import RELEASES
+        >>> RELEASES["0.10"].number, RELEASES["0.10"].magic
+        ((0, 10), 1)
     """
 
     name: str
@@ -104,4 +109,10 @@ RELEASES: Final = {
         Release("4.3", _versions("4.3"), lists_api_versions=True),
     )
 }
-"""The releases by name; ``0.8.2-beta`` follows the 0.8 guide to the letter."""
+"""The releases by name; ``0.8.2-beta`` follows the 0.8 guide to the letter.
+
+Examples:
+    >>> from cloudevents_kafka.testing.wire_broker import RELEASES
+    >>> [name for name in RELEASES if name.startswith("0.")]
+    ['0.8.2-beta', '0.8.2', '0.9', '0.10']
+"""

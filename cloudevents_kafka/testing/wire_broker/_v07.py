@@ -26,7 +26,17 @@ _TOPIC_NAME: Final = re.compile(r"(?!\.{1,2}\Z)[^/\0]{1,255}\Z")
 
 
 class SegmentedLog:
-    """The log of a partition; ``starts`` has the position of each segment."""
+    """The log of a partition; ``starts`` has the position of each segment.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol.v07 import LATEST
+        >>> from cloudevents_kafka.testing.wire_broker import SegmentedLog
+        >>> log = SegmentedLog(segment_bytes=4)
+        >>> for message in (b"12345", b"678"):
+        ...     log.append(message)
+        >>> log.before(LATEST)
+        [8, 5, 0]
+    """
 
     def __init__(self, segment_bytes: int) -> None:
         self.starts: Final = [0]
@@ -72,6 +82,14 @@ class WireBroker07:
 
     `requests` has the requests that it understood, `connection_errors` the reasons for connections
     that it closed.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol import v07
+        >>> from cloudevents_kafka.testing.wire_broker import WireBroker07
+        >>> with WireBroker07() as broker, v07.Connection("127.0.0.1", broker.port) as connection:
+        ...     connection.produce("orders", 0, [b"17"])
+        ...     connection.offsets("orders", 0)
+        [12]
     """
 
     def __init__(self, *, partitions: int = 1, segment_bytes: int = 1 << 29) -> None:
