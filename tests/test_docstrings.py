@@ -10,17 +10,11 @@ from cloudevents_kafka.testing import LocalBroker
 
 # The names that do not have an example yet, with what it needs. Remove a name with its first example.
 MISSING = {
-    "PySpark": """
-        spark.EventBatch spark.EventPipeline spark.PipelineOptions spark.cloudevent spark.connector_jars
-        spark.decode_events spark.encode_events spark.event_schema spark.kafka_package spark.register
-        spark.table_jars spark.table_settings spark.pipeline.BatchCounts spark.pipeline.BatchProgress
-        spark.pipeline.CountMismatch spark.pipeline.EventBatch spark.pipeline.EventPipeline
+    "a landed topic, or a pipeline that fails": """
         spark.pipeline.FolderFailed spark.pipeline.InUse spark.pipeline.NotOnConnect
-        spark.pipeline.PartitionCounts spark.pipeline.PipelineFailed spark.pipeline.PipelineOptions
-        spark.pipeline.SparkFailed spark.pipeline.Summary spark.pipeline.TopicChanged
+        spark.pipeline.PipelineFailed spark.pipeline.SparkFailed spark.pipeline.TopicChanged
         spark.pipeline.WrongCheckpoint spark.pipeline.WrongStore spark.pipeline.WrongTable
-        spark.pipeline.local_session spark.pipeline.maintenance.Maintenance
-        spark.pipeline.maintenance.WrongTable spark.pipeline.maintenance.needed_formats
+        spark.pipeline.local_session spark.pipeline.maintenance.WrongTable
         spark.pipeline.maintenance.optimize_tables spark.pipeline.maintenance.vacuum_tables
     """,
     "ZooKeeper": """

@@ -80,6 +80,14 @@ def decode_events(df: DataFrame, *, keep: Sequence[str] | None = None, lenient: 
     Raises `ValueError` with all problems, before anything runs: for columns that are missing, of
     another type, or of the same name, and for names in ``keep`` that are missing or are columns of
     the event.
+
+    Examples:
+        >>> from cloudevents_kafka.spark import decode_events
+        >>> options = {"kafka.bootstrap.servers": "localhost:9092", "includeHeaders": "true"}
+        >>> rows = spark.read.format("kafka").options(**options, subscribe="orders").load()
+        >>> events = rows.transform(decode_events)
+        >>> events.where("error is null").select("id", "type", "mode").orderBy("id").first()
+        Row(id='1', type='order.placed', mode='binary')
     """
     fields, kept = _checked(df, keep, lenient=lenient)
     df, names = _select_records(df, fields, kept)
@@ -147,6 +155,14 @@ def cloudevent(value: Column, headers: Column, *, lenient: bool = False) -> Colu
 
     `decode` reads every row in a Python worker, about ten times slower than `decode_events`, whose
     Java function cannot be part of one column expression.
+
+    Examples:
+        >>> from cloudevents_kafka.spark import cloudevent
+        >>> columns = "value binary, headers array<struct<key string, value binary>>"
+        >>> rows = spark.createDataFrame([(b"17", [])], columns)
+        >>> event = cloudevent(rows.value, rows.headers).alias("event")
+        >>> rows.select(event).select("event.error.verdict").first()
+        Row(verdict='not-an-event')
     """
     # Texts become bytes, and fields are found by name: Spark refuses headers with other fields at once.
     named = F.transform(headers, lambda header: F.struct(_header_key(header), _header_value(header)))

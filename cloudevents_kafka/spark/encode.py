@@ -60,6 +60,12 @@ def encode_events(
 
     Raises `ValueError`, before anything runs, for columns that are missing, of another type, or of
     the same name, and for an unknown mode or format.
+
+    Examples:
+        >>> from cloudevents_kafka.spark import encode_events
+        >>> events = spark.sql("SELECT '1' AS id, '/shop' AS source, 'order.placed' AS type")
+        >>> encode_events(events, mode="structured").select("value").first()
+        Row(value=bytearray(b'{"specversion":"1.0","id":"1","source":"/shop","type":"order.placed"}'))
     """
     format_name = _format_name(mode, format)
     df, kept = _event_columns.select(df, key, keep)

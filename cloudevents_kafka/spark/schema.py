@@ -60,6 +60,11 @@ def event_schema(*, lenient: bool = False) -> StructType:
     If ``lenient`` is true there is one more column, ``tolerated``: the problems that lenient
     reading accepted, in the order of `Decoded.tolerated`, each with the attribute or header, the
     rule and its clause. It is null if there are none.
+
+    Examples:
+        >>> from cloudevents_kafka.spark import event_schema
+        >>> event_schema().names[:4]
+        ['id', 'source', 'type', 'specversion']
     """
     more = [StructField("tolerated", tolerated_schema())] if lenient else []
     return StructType(

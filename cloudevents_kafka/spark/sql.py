@@ -39,6 +39,12 @@ def register(spark: SparkSession) -> None:
     and ``error``, which is null for a valid event, and null if an argument is null.
 
     Python workers process every row; `decode_events` and `encode_events` are many times faster.
+
+    Examples:
+        >>> from cloudevents_kafka.spark import register
+        >>> register(spark)
+        >>> spark.sql("SELECT ce_decode(CAST('17' AS BINARY), NULL).error.verdict AS verdict").first()
+        Row(verdict='not-an-event')
     """
     spark.udf.register("ce_decode", F.udf(with_registry(_decode), event_schema()))
     lenient = F.udf(with_registry(_decode_leniently), event_schema(lenient=True))

@@ -21,11 +21,26 @@ Labels = Mapping[str, Mapping[str, int]]
 
 
 class CountMismatch(CloudEventsKafkaError):
-    """The written records are not the read ones; no record of the batch has landed."""
+    """The written records are not the read ones; no record of the batch has landed.
+
+    Examples:
+        >>> from cloudevents_kafka.spark.pipeline import BatchCounts, CountMismatch
+        >>> try:
+        ...     BatchCounts(read=3, events=2).check()
+        ... except CountMismatch as error:
+        ...     print(error)
+        3 records were read, but events and quarantined records come to 2
+    """
 
 
 class PartitionCounts(msgspec.Struct, frozen=True):
-    """The records read from one partition: the first and last offset, and their number."""
+    """The records read from one partition: the first and last offset, and their number.
+
+    Examples:
+        >>> from cloudevents_kafka.spark.pipeline import PartitionCounts
+        >>> PartitionCounts(first=7, last=16, records=8).missing
+        2
+    """
 
     first: int
     last: int
@@ -52,6 +67,13 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
     ``by_tolerated`` clause to rule to events, of which one may deviate from several,
     ``offsets`` topic to partition (as text) to `PartitionCounts`.
     ``routed`` maps the tables of the option ``tables`` to their events; others are in the common table.
+
+    Examples:
+        >>> from cloudevents_kafka.spark.pipeline import BatchCounts
+        >>> first = BatchCounts(read=3, events=2, quarantined=1, by_type={"order.placed": {"binary": 2}})
+        >>> total = first.merge(BatchCounts(read=1, events=1, by_type={"order.placed": {"structured": 1}}))
+        >>> total.read, total.modes
+        (4, {'binary': 2, 'structured': 1})
     """
 
     read: int = 0

@@ -59,6 +59,14 @@ class EventPipeline:
 
     `run` is all that most programs need. Others call `start`, then `wait` until it returns true, and
     `close`, or use the pipeline as a context manager, which starts it.
+
+    Examples:
+        >>> from cloudevents_kafka.spark import EventPipeline, PipelineOptions
+        >>> brokers = "localhost:9092"
+        >>> options = PipelineOptions(bootstrap_servers=brokers, topics=("orders",), out="lake/", once=True)
+        >>> summary = EventPipeline(options, spark=spark).run()
+        >>> summary.counts.events, summary.counts.quarantined
+        (2, 0)
     """
 
     def __init__(

@@ -29,6 +29,15 @@ class EventBatch:
     ``quarantine`` have the columns of the tables of these names; they are kept until the function returns,
     so it may read them several times. ``offsets`` maps topic to partition (as text) to the offsets that
     were read, with ``start`` and ``end``, the first after the last.
+
+    Examples:
+        >>> from cloudevents_kafka.spark import EventBatch, EventPipeline, PipelineOptions
+        >>> def show(batch: EventBatch) -> None:
+        ...     print(batch.number, batch.events.count(), batch.quarantine.count())
+        >>> brokers = "localhost:9092"
+        >>> options = PipelineOptions(bootstrap_servers=brokers, topics=("orders",), out="lake/", once=True)
+        >>> summary = EventPipeline(options, spark=spark, each_batch=show).run()
+        0 2 0
     """
 
     number: int

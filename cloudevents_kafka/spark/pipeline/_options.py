@@ -86,6 +86,18 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
     ``kafka`` has options of Spark's Kafka source (``kafka.security.protocol``, …), ``conf``
     settings of the Spark session (``spark.driver.memory``, …) that `run` creates. ``master`` is
     the Spark master, ``ui`` whether Spark serves its web page, ``log`` the file for Java's log.
+
+    Examples:
+        >>> from cloudevents_kafka.spark import PipelineOptions
+        >>> options = PipelineOptions(
+        ...     bootstrap_servers="kafka:9092",
+        ...     topics=("orders",),
+        ...     out="lake/orders",
+        ...     to="delta",
+        ...     tables={"com.example.order.*": "orders"},
+        ... )
+        >>> options.checkpoint_url
+        'lake/orders/_checkpoint'
     """
 
     bootstrap_servers: str

@@ -21,6 +21,14 @@ class BatchProgress(msgspec.Struct, frozen=True, kw_only=True):
 
     ``behind`` is a number of offsets, counted from the ends that Spark saw last. It and
     ``seconds`` are None if the pipeline was stopped before Spark reported the batch.
+
+    Examples:
+        >>> from cloudevents_kafka.spark import EventPipeline, PipelineOptions
+        >>> from cloudevents_kafka.spark.pipeline import BatchProgress
+        >>> def report(batch: BatchProgress) -> None:
+        ...     print(f"batch {batch.number}: {batch.counts.events} events in {batch.seconds} s")
+        >>> options = PipelineOptions(bootstrap_servers="kafka:9092", topics=("orders",), out="lake/orders")
+        >>> pipeline = EventPipeline(options, report=report)
     """
 
     number: int
@@ -88,6 +96,14 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     run without a record: expired, compacted, or transaction markers. ``tables`` has the names of
     all tables, by those in ``counts.by_table``, and of the quarantine. The JSON name of ``counts``
     is ``tally``.
+
+    Examples:
+        >>> from cloudevents_kafka.spark import EventPipeline, PipelineOptions
+        >>> brokers = "localhost:9092"
+        >>> options = PipelineOptions(bootstrap_servers=brokers, topics=("orders",), out="lake/", once=True)
+        >>> summary = EventPipeline(options, spark=spark).run()
+        >>> summary.complete, summary.batches, summary.counts.read
+        (True, 1, 2)
     """
 
     topics: tuple[str, ...]

@@ -48,6 +48,12 @@ class Maintenance(msgspec.Struct, frozen=True):
     """What `Table.optimize` or `Table.vacuum` did: the number of files before and after.
 
     `Table.optimize` counts the data files of the current version, `Table.vacuum` all files in storage.
+
+    Examples:
+        >>> from cloudevents_kafka.spark.pipeline.maintenance import Maintenance
+        >>> done = Maintenance(table="lake/orders/events", files_before=120, files_after=3)
+        >>> print(f"{done.table}: {done.files_before} files, now {done.files_after}")
+        lake/orders/events: 120 files, now 3
     """
 
     table: str

@@ -1,0 +1,14 @@
+"""The examples in the docstrings for Spark print what they say."""
+
+from __future__ import annotations
+
+import docstrings
+import pytest
+
+EXAMPLES = [doc for doc in docstrings.with_examples() if doc.of_spark and not doc.needs_broker]
+
+
+@pytest.mark.parametrize("doc", EXAMPLES, ids=lambda doc: f"{doc.module}.{doc.name}")
+def test_examples_run(doc: docstrings.Docstring, spark) -> None:
+    """Each example without a broker prints what the docstring says."""
+    docstrings.run(doc, spark=spark)
