@@ -30,8 +30,10 @@ IN_SDIST = (
     *("CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "PKG-INFO", "README.md", "pyproject.toml"),
     *(
         ".ci/release.py",
+        ".github/workflows/release.yml",
         "docs/design.md",
         "examples/",
+        "mkdocs.yml",
         "spec-conformance/clauses.toml",
         "tests/conftest.py",
     ),
@@ -41,6 +43,8 @@ IN_WHEEL = ("py.typed", "conformance/data/clauses.toml", "jvm/jar_sets.toml", "s
 UNWANTED = re.compile(
     r"(^|/)(__pycache__|\.git|\.venv[^/]*|\.DS_Store)(/|$)|\.(pyc|so|log|orig|rej|env|pem|key)$"
 )
+# Links and pictures of Markdown that do not lead to a whole address, or to a heading of the page.
+RELATIVE = re.compile(r"\]\((?!https?://|#)([^)\s]*)|(?:src|href)=\"(?!https?://|#)([^\"]*)\"")
 # Paths of the machine that built it.
 MACHINE = re.compile(rb"/(root|home/\w+|Users/\w+|tmp/work)/")
 LICENCE_HEAD = """\
@@ -113,6 +117,9 @@ def metadata_problems(text: bytes) -> Iterator[str]:
             yield f"metadata: {name} is missing"
     if fields["Description-Content-Type"] != "text/markdown":
         yield "metadata: the description must be Markdown"
+    # Where packages are published, the description has no folder beside it.
+    for match in RELATIVE.finditer(str(fields.get_payload())):
+        yield f"metadata: the description's link {match[1] or match[2]} must be absolute"
     if missing := set(EXTRAS) - set(fields.get_all("Provides-Extra", [])):
         yield f"metadata: extras are missing: {', '.join(sorted(missing))}"
 

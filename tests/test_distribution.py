@@ -57,6 +57,7 @@ def test_problems_are_found(distribution, built):
     wheel["cloudevents_kafka/event.py"] += b"\n"
     metadata = next(name for name in wheel if name.endswith("METADATA"))
     wheel[metadata] = wheel[metadata].replace(b"Project-URL: Changelog", b"X: ")
+    wheel[metadata] += b'\n[design](docs/design.md) <img src="docs/assets/flow.svg"> [here](#install)\n'
     assert list(distribution.problems(sdist, wheel)) == [
         "sdist: CHANGELOG.md is missing",
         "wheel: cloudevents_kafka/settings.key must not be published",
@@ -64,6 +65,8 @@ def test_problems_are_found(distribution, built):
         "wheel: cloudevents_kafka/settings.key has the path of a machine, /home/me/",
         "wheel: cloudevents_kafka/event.py is not as in the sdist",
         "metadata: the project URL Changelog is missing",
+        "metadata: the description's link docs/design.md must be absolute",
+        "metadata: the description's link docs/assets/flow.svg must be absolute",
     ]
 
 
@@ -84,6 +87,15 @@ def test_the_wheel_works(built, tmp_path):
             [sys.executable, *argv], cwd=tmp_path, env=env, capture_output=True, text=True, check=True
         )
         assert expected in done.stdout
+
+
+def test_the_sdist_installs(built, tmp_path):
+    """pip builds and installs the sdist, and what it installs has the files of the wheel."""
+    options = ["--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--target", tmp_path]
+    subprocess.run([sys.executable, "-m", "pip", "install", *options, built[0]], check=True)
+    with zipfile.ZipFile(built[1]) as wheel:
+        files = {name: wheel.read(name) for name in wheel.namelist() if name.startswith("cloudevents_kafka/")}
+    assert {name: (tmp_path / name).read_bytes() for name in files} == files
 
 
 def test_the_version_is_in_one_place():
