@@ -190,11 +190,11 @@ HOSTILE = {
 @pytest.mark.parametrize("value", HOSTILE.values(), ids=HOSTILE)
 def test_untrusted_bytes_are_refused_at_once(value: bytes) -> None:
     """Lengths and counts are checked; the error names the schema."""
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(InvalidEvent) as caught:
         AVRO.decode(value)
     assert caught.value.problems
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
 
 
 def test_depth_is_limited_in_both_directions() -> None:

@@ -226,9 +226,9 @@ def test_a_time_among_extensions(entry: str, value: str) -> None:
 )
 def test_refused(value: bytes, found: tuple[str | None, str]) -> None:
     """Invalid bytes are refused at once, with the attribute."""
-    start = time.perf_counter()
+    start = time.process_time()
     assert problems(value) == [found]
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
 
 
 @make.examples(150)

@@ -44,9 +44,9 @@ HOSTILE = {
 @pytest.mark.parametrize("value", HOSTILE.values(), ids=HOSTILE)
 def test_untrusted_bytes_are_refused_at_once(value: bytes) -> None:
     """Lengths are checked; the error names the message."""
-    start = time.perf_counter()
+    start = time.process_time()
     assert problems(value) == [(None, "P-05")]
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
 
 
 def test_empty_values() -> None:

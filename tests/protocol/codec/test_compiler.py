@@ -335,11 +335,11 @@ def test_optional_fields(coordinator):
 def test_huge_counts(api, count):
     """A count that exceeds the remaining bytes is refused before anything is allocated."""
     for structure in (api.request, api.response):
-        started = time.monotonic()
+        started = time.process_time()
         for at in range(30):
             result = read_both(structure, 0, bytes(at) + count + b"\0\0")
             assert result[0] in {"done", Truncated, Malformed}
-        assert time.monotonic() - started < 2
+        assert time.process_time() - started < 2
 
 
 def test_tagged_fields_after_many_bytes():
@@ -350,9 +350,9 @@ def test_tagged_fields_after_many_bytes():
     small = msgspec.structs.replace(big, records=b"", current_leader=Leader(leader_id=1))
     message = FetchResponse(responses=[FetchableTopicResponse(partitions=[big, *[small] * 2000])])
     data = compiler.encode(message, 12)
-    started = time.monotonic()
+    started = time.process_time()
     assert compiler.decode(FetchResponse, 12, data) == (message, len(data))
-    assert time.monotonic() - started < 2
+    assert time.process_time() - started < 2
 
 
 def test_defaults_are_not_shared():

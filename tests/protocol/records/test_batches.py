@@ -76,11 +76,11 @@ def test_entries_before_a_broken_one_decode():
 
 
 def test_a_large_buffer_is_scanned_in_linear_time():
-    """100,000 entries are found in less than a second."""
+    """100,000 entries are found in less than three seconds of processor time."""
     data = A * 100_000
-    start = time.perf_counter()
+    start = time.process_time()
     assert len(Batches(data)) == 100_000
-    assert time.perf_counter() - start < 3
+    assert time.process_time() - start < 3
 
 
 def test_the_extra_is_not_imported_with_the_package():

@@ -107,10 +107,10 @@ def test_bombs_are_refused_in_bounded_memory(name):
     bomb = make()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     tracemalloc.start()
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(Malformed):
         decompress(bomb, codec, limit=MIB)
-    elapsed = time.perf_counter() - start
+    elapsed = time.process_time() - start
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * (
@@ -141,11 +141,11 @@ def wrapped(inner: bytes, codec: Codec = Codec.GZIP) -> bytes:
 
 
 def test_many_small_blocks_take_linear_time():
-    """200,000 empty lz4 blocks decode quickly."""
+    """100,000 empty lz4 blocks take less than five seconds of processor time."""
     frame = bytes.fromhex("04224d18607000") + (struct.pack("<I", 1) + b"\x00") * 100_000 + bytes(4)
-    start = time.perf_counter()
+    start = time.process_time()
     assert decompress(frame, Codec.LZ4) == b""
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
 
 
 def test_snappy_has_the_framing_of_xerial():

@@ -170,10 +170,10 @@ def test_broken_bodies_are_refused(name):
     body, count = BODIES[name]
     batch = only(batch_of(body, count))
     tracemalloc.start()
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(Malformed):
         batch.records()
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
     assert tracemalloc.get_traced_memory()[1] < 100_000
     tracemalloc.stop()
 
