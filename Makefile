@@ -50,9 +50,10 @@ help:
 # The results of make test, which make report reads.
 RESULTS := build/tests.xml
 
+# Half as many examples of each property as by pytest alone.
 test: $(INSTALLED) lint ready legacy $(SPARK_CLASSES)
-	@$(PY) -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder --durations 10 --durations-min 1 \
-	    --junitxml=$(RESULTS) $(PYTEST_FLAGS)
+	@EXAMPLES=$${EXAMPLES:-0.5} $(PY) -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder \
+	    --durations 10 --durations-min 1 --junitxml=$(RESULTS) $(PYTEST_FLAGS)
 
 # With it each of the many Sparks of the tests starts in half the CPU time.
 $(SPARK_CLASSES): $(INSTALLED) | ready
@@ -66,7 +67,7 @@ report: $(INSTALLED)
 
 # Fewer examples of each property than `make test` tries.
 check: lint
-	@EXAMPLES=0.2 $(PY) -m pytest -n $(WORKERS) --dist worksteal \
+	@EXAMPLES=$${EXAMPLES:-0.2} $(PY) -m pytest -n $(WORKERS) --dist worksteal \
 	    -m "not broker and not spark and not legacy and not peer and not release" $(PYTEST_FLAGS)
 
 lint: $(CHECKED)

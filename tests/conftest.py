@@ -48,10 +48,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def group(item: pytest.Item) -> str:
     """Return what a test shares with others."""
     fixtures = set(getattr(item, "fixturenames", ()))
-    if "session" in fixtures:
-        return "pipeline"
     if "spark" in fixtures:
         return "spark"
+    if "session" in fixtures:
+        return "pipeline"
     if "spark" in item.path.parts or item.get_closest_marker("spark"):
         return "program"
     if item.get_closest_marker("legacy"):

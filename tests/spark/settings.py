@@ -169,9 +169,6 @@ SETTINGS: dict[str, Settings] = {
 }
 
 SAMPLE = (
-    "reserved keywords",
-    "columnNameOfCorruptRecord=id",
-    "timestampType=TIMESTAMP_NTZ",
     "NTZ, reserved keywords, corrupt id",
     "not ANSI, NTZ, LEGACY",
     "interpreted, reserved keywords, case",

@@ -229,6 +229,7 @@ def test_a_collation_changes_no_name_and_no_text(spark: SparkSession) -> None:
     assert [read[n] for n in range(len(records))] == [expected(record) for record in records]
 
 
+@pytest.mark.release  # test_a_collation_changes_no_name_and_no_text is its sample
 def test_a_collation_changes_no_text_that_is_written(spark: SparkSession) -> None:
     """Attributes, extensions and the key are written unchanged under any collation."""
     from cloudevents_kafka.spark import encode_events

@@ -46,6 +46,8 @@ _DEFAULTS: Final[dict[str, object]] = {
     "share.coordinator.state.topic.num.partitions": 1,
     "share.coordinator.state.topic.replication.factor": 1,
     "share.coordinator.state.topic.min.isr": 1,
+    # With the default, seven days, records with older timestamps disappear at some moment of five minutes.
+    "log.retention.ms": -1,
     # The default is 128 MB.
     "log.cleaner.dedupe.buffer.size": 2_097_152,
 }

@@ -518,13 +518,13 @@ def test_only_one_batch_is_unpacked(broker, client, reader, memory):
 
 def test_records_of_many_headers_are_decoded_one_by_one(broker, client, reader, memory):
     """A slice ends with a record of very many headers, whose memory is ten times their bytes."""
-    many = encode_batch([Record(headers=[("", None)] * 50_000)] * 20, Codec.ZSTD, base_offset=200_000)
+    many = encode_batch([Record(headers=[("", None)] * 50_000)] * 6, Codec.ZSTD, base_offset=200_000)
     served(broker, client, p0=many)
     consumer = reader(broker, TopicPartition("t", 0, 200_000))
     memory()
     assert consumer.poll(5).offset() == 200_000
     assert memory() < 15_000_000  # unpacked 2 MB; a record has 3.6 MB
-    assert [message.offset() for message in consumer.consume(19, 5)] == list(range(200_001, 200_020))
+    assert [message.offset() for message in consumer.consume(5, 5)] == list(range(200_001, 200_006))
 
 
 def test_errors_keep_nothing_that_is_unpacked(broker, client, reader, memory):

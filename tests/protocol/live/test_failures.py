@@ -113,6 +113,7 @@ def await_leaders(client, topic, wanted):
         time.sleep(0.1)
 
 
+@pytest.mark.release  # test_a_broker_is_killed_in_mid_stream is its sample
 def test_leaders_move(pair, codes):
     """A broker stops and starts: leaders move to the other broker and back, and the stream continues.
 

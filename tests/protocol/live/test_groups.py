@@ -53,7 +53,7 @@ def halves(kafka, client):
 
 
 @pytest.mark.parametrize("kafka", since(0, 9), indirect=True)
-@pytest.mark.parametrize("assignor", ["range", "roundrobin"])
+@pytest.mark.parametrize("assignor", ["range", pytest.param("roundrobin", marks=pytest.mark.release)])
 def test_two_members_share_partitions(client, halves, assignor):
     """A second member triggers a rebalance; when it leaves, the first member has all partitions."""
     group = f"group-{halves[0]}"
@@ -111,7 +111,7 @@ def test_a_member_that_closes_while_it_joins(client, topic):
         assert time.monotonic() - began < 4
 
 
-@pytest.mark.parametrize("kafka", ["0.9.0.1", "4.3.1"], indirect=True)
+@pytest.mark.parametrize("kafka", ["0.9.0.1", pytest.param("4.3.1", marks=pytest.mark.release)], indirect=True)
 def test_a_busy_member_stays(client, topic):
     """A member that is busy for longer than its session is kept alive by its heartbeats."""
     with client.consumer(**QUICK, group=f"busy-{topic}") as member:

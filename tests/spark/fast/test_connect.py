@@ -73,6 +73,7 @@ def results(jar: Path, corpus: Path, tmp_path_factory: pytest.TempPathFactory) -
         yield dict(zip(cases, run_client(url, corpus, *cases.values()), strict=True))
 
 
+@pytest.mark.release  # tests of the pipeline on Connect are its sample
 @pytest.mark.parametrize("case", ["package", "setting"])
 def test_the_client_adds_the_jar(results: dict[str, Any], case: str) -> None:
     """The jar in the package, or the one that the setting names, reads the same events as `decode`."""
@@ -81,6 +82,7 @@ def test_the_client_adds_the_jar(results: dict[str, Any], case: str) -> None:
     assert results[case]["warnings"] == []
 
 
+@pytest.mark.release
 def test_without_a_jar_python_decodes(results: dict[str, Any]) -> None:
     """An Arrow UDF reads the same events, and one warning says why, and what to do."""
     check_events(results["no such jar"])

@@ -98,7 +98,14 @@ def test_each_batch_once(session: SparkSession, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("moment", ["before", pytest.param("after", marks=pytest.mark.release)])
-@pytest.mark.parametrize("step", ["append", "take over", pytest.param("drop", marks=pytest.mark.release)])
+@pytest.mark.parametrize(
+    "step",
+    [
+        pytest.param("append", marks=pytest.mark.release),
+        "take over",
+        pytest.param("drop", marks=pytest.mark.release),
+    ],
+)
 def test_killed_run_goes_on(
     session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, moment: str
 ) -> None:

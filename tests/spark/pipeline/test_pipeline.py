@@ -135,6 +135,7 @@ def check_sums(counted: dict[str, Any]) -> int:
     return read
 
 
+@pytest.mark.release  # test_soak is its sample
 def test_stopped_and_started_again(kafka_broker: LocalBroker, pipeline: Pipeline, tmp_path: Path) -> None:
     """Ctrl-C ends a run after the current batch; the next run lands the remaining and the new records."""
     topic = kafka_broker.create_topic("landing", partitions=3)

@@ -69,7 +69,15 @@ def test_recreated_before_the_start(lake: Lake, count: int, *, allow_data_loss: 
     assert lake.warnings == []
 
 
-@pytest.mark.parametrize(("count", "allow_data_loss"), [(50, True), (20, False), (5, False), (5, True)])
+@pytest.mark.parametrize(
+    ("count", "allow_data_loss"),
+    [
+        (50, True),
+        pytest.param(20, False, marks=pytest.mark.release),
+        (5, False),
+        pytest.param(5, True, marks=pytest.mark.release),
+    ],
+)
 def test_recreated_under_way(
     lake: Lake, monkeypatch: pytest.MonkeyPatch, count: int, *, allow_data_loss: bool
 ) -> None:
@@ -194,7 +202,7 @@ def test_topic_added_later(lake: Lake) -> None:
         lake.run(**both)
 
 
-@pytest.mark.parametrize("ends", [True, False])
+@pytest.mark.parametrize("ends", [True, pytest.param(False, marks=pytest.mark.release)])
 def test_brokers_without_ids(lake: Lake, monkeypatch: pytest.MonkeyPatch, *, ends: bool) -> None:
     """Without ids there is one warning; a partition that ends before the landed offsets ends the run."""
     ask = KafkaAdmin.describe

@@ -31,7 +31,8 @@ def run(command: str, folder: Path, *options: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("command", ["optimize", pytest.param("vacuum", marks=pytest.mark.release)])
+@pytest.mark.release
+@pytest.mark.parametrize("command", ["optimize", "vacuum"])
 def test_commands(session: SparkSession, tmp_path: Path, command: str) -> None:
     """Each command prints the files of each table before and after; the rows and batches stay."""
     catalog = f"shop_{command}"

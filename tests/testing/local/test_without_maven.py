@@ -52,6 +52,7 @@ def environment(tmp_path_factory):
         }
 
 
+@pytest.mark.release  # test_command is its sample
 def test_fixtures(environment, tmp_path):
     """The fixtures of the pytest plugin start a broker."""
     (tmp_path / "test_it.py").write_text(TEST)
