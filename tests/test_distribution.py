@@ -90,7 +90,7 @@ def test_the_wheel_works(built, tmp_path):
 
 
 def test_the_sdist_installs(built, tmp_path):
-    """pip builds and installs the sdist, and what it installs has the files of the wheel."""
+    """The sdist is built and installed by pip; what it installs has the files of the wheel."""
     options = ["--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--target", tmp_path]
     subprocess.run([sys.executable, "-m", "pip", "install", *options, built[0]], check=True)
     with zipfile.ZipFile(built[1]) as wheel:

@@ -111,7 +111,9 @@ def test_a_member_that_closes_while_it_joins(client, topic):
         assert time.monotonic() - began < 4
 
 
-@pytest.mark.parametrize("kafka", ["0.9.0.1", pytest.param("4.3.1", marks=pytest.mark.release)], indirect=True)
+@pytest.mark.parametrize(
+    "kafka", ["0.9.0.1", pytest.param("4.3.1", marks=pytest.mark.release)], indirect=True
+)
 def test_a_busy_member_stays(client, topic):
     """A member that is busy for longer than its session is kept alive by its heartbeats."""
     with client.consumer(**QUICK, group=f"busy-{topic}") as member:
