@@ -117,7 +117,7 @@ def metadata_problems(text: bytes) -> Iterator[str]:
             yield f"metadata: {name} is missing"
     if fields["Description-Content-Type"] != "text/markdown":
         yield "metadata: the description must be Markdown"
-    # Where packages are published, the description has no folder beside it.
+    # Where packages are published, the description is shown without the other files.
     for match in RELATIVE.finditer(str(fields.get_payload())):
         yield f"metadata: the description's link {match[1] or match[2]} must be absolute"
     if missing := set(EXTRAS) - set(fields.get_all("Provides-Extra", [])):
