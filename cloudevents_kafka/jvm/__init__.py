@@ -11,7 +11,14 @@ Read `_jars` first, then `_coordinates` (which jars are listed), `_repository` (
 
 from __future__ import annotations
 
-from cloudevents_kafka.jvm._cache import CACHE_VARIABLE, CacheNotWritable, building, cache_folder, locked
+from cloudevents_kafka.jvm._cache import (
+    CACHE_VARIABLE,
+    CacheNotWritable,
+    building,
+    cache_folder,
+    check_cache,
+    locked,
+)
 from cloudevents_kafka.jvm._jars import NoJars, PlainHttp, cached, resolve
 from cloudevents_kafka.jvm._java import INSTALL_OPTION, Java, NoJava, find_java, install_java
 from cloudevents_kafka.jvm._progress import Progress
@@ -28,6 +35,7 @@ __all__ = [
     "building",
     "cache_folder",
     "cached",
+    "check_cache",
     "find_java",
     "install_java",
     "locked",

@@ -33,6 +33,23 @@ def cache_folder() -> Path:
 class CacheNotWritable(CloudEventsKafkaError):
     """An entry is missing or damaged, and the cache folder cannot be written."""
 
+    def __str__(self) -> str:
+        return (
+            f"the cache folder must be one that this user can write to, got {cache_folder()} "
+            f"({self.args[0]}); set {CACHE_VARIABLE} to another one, or copy into it the cache folder of a "
+            "machine that has what is missing"
+        )
+
+
+def check_cache() -> None:
+    """Raise `CacheNotWritable` if this user cannot add an entry of jars; create nothing."""
+    jars = cache_folder() / "jars"
+    nearest = next(folder for folder in (jars, *jars.parents) if os.access(folder, os.F_OK))
+    if not nearest.is_dir():
+        raise CacheNotWritable(f"{nearest} is a file")
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        raise CacheNotWritable(f"this user may not write to {nearest}")
+
 
 @contextmanager
 def locked(entry: Path, *, waiting: Callable[[], object] = lambda: None) -> Iterator[None]:
@@ -54,11 +71,7 @@ def _open_lock(entry: Path) -> BinaryIO:
         entry.parent.mkdir(parents=True, exist_ok=True)
         return (entry.parent / f".{entry.name}.lock").open("ab")
     except OSError as error:
-        raise CacheNotWritable(
-            f"the cache folder must be one that this user can write to, got {cache_folder()} "
-            f"({error.strerror}); set {CACHE_VARIABLE} to another one, or copy into it the cache folder of a "
-            "machine that has what is missing"
-        ) from error
+        raise CacheNotWritable(error.strerror or str(error)) from error
 
 
 @contextmanager

@@ -143,14 +143,16 @@ def _jars(
     *,
     fetch: bool,
 ) -> Finding:
-    from cloudevents_kafka.jvm import cached
+    from cloudevents_kafka.jvm import cached, check_cache
 
     jars = cached(coordinates, exclude=exclude)
-    if jars is None and fetch:
-        try:
+    try:
+        if jars is None and fetch:
             jars = resolve()
-        except CloudEventsKafkaError as error:
-            return Finding(problem=f"the jars of {name}: {error}")
+        elif jars is None:
+            check_cache()
+    except CloudEventsKafkaError as error:
+        return Finding(problem=f"the jars of {name}: {error}")
     if jars is None:
         advice = "the first command that needs them fetches them, or: cloudevents-kafka doctor --fetch"
         return Finding(problem=f"the jars of {name}: {advice}", later=True)

@@ -115,6 +115,16 @@ def test_jars_are_fetched_if_asked_for(run):
     assert "- the jars of Kafka 4.3.1: cannot fetch org.apache.kafka" in fetched.stdout
 
 
+def test_a_cache_that_cannot_be_written(run, monkeypatch, tmp_path):
+    """Without jars and a cache folder for them, a command would not work, and the reason says what to set."""
+    (tmp_path / "file").touch()
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "file" / "cache"))
+    result = run("doctor", "broker")
+    assert (result.exit_code, rows(result.stdout)["Kafka"]) == (2, "missing, see below")
+    assert "the cache folder must be one that this user can write to" in result.stdout
+    assert f"{tmp_path / 'file'} is a file); set {CACHE_VARIABLE} to another one" in result.stdout
+
+
 def test_servers_are_asked(run):
     """A broker and a registry that answer are described; a login in the URL is used and not shown."""
     with WireBroker("4.3") as broker, registry() as (address, requests):
