@@ -21,7 +21,7 @@ INSTALLED := $(VENV)/.installed
 CHECKED := $(if $(wildcard $(INSTALLED))$(filter-out check lint,$(MAKECMDGOALS)),$(INSTALLED),$(VENV)/.light)
 SPARK_CLASSES := $(VENV)/spark-classes.jsa
 # More workers than cores, as many tests wait for sockets and processes.
-WORKERS := 4
+WORKERS := 5
 
 .PHONY: help check test report test-newest test-later release soak peers lint jar demo bench docs docs-serve pictures ready legacy clean
 

@@ -208,7 +208,15 @@ def _records(value):
     return [(batch.magic, r.offset, r.key, r.value, r.timestamp) for batch in Batches(data) for r in batch]
 
 
+def _configs(rows):
+    # A local broker has a log.retention.ms of its own; a topic's is compared.
+    kept = [row for row in rows or () if row["name"] != "retention.ms" or row["config_source"] == _TOPIC]
+    return None if rows is None else _plain(kept, "")
+
+
+_TOPIC = 1  # the source of a setting that the topic has itself
 SPECIAL = {
+    "configs": _configs,
     "records": _records,
     "topic_id": lambda value: "no id" if value == str(NO_UUID) else "an id",
     "log_append_time_ms": lambda value: -1 if value == -1 else "some",
