@@ -16,8 +16,8 @@ from cloudevents_kafka.errors import (
     UnsupportedFormat,
 )
 
-_MAIN = 250  # the width of the way of a good record
-_MODE = 121  # of the cards of the two modes
+_MAIN = 242  # the width of the way of a good record
+_MODE = 117  # of the cards of the two modes
 _BAD = WIDTH - 8  # where the way of bad records goes down
 _GAP = 18
 
