@@ -99,12 +99,24 @@ def kafka_jars(fetch: bool) -> Finding:  # noqa: FBT001
 
 def connector(fetch: bool) -> Finding:  # noqa: FBT001
     """Return the jars of Spark's Kafka connector for the installed PySpark."""
-    if _problem("pyspark"):
-        return Finding()  # the check of the extra reports it
     from cloudevents_kafka.spark.connector import IN_PYSPARK, connector_jars, kafka_package
 
+    if _problem("pyspark"):  # the check of the extra reports it; its jars need at least a place
+        return _place_of_jars()
     name = f"Spark's Kafka connector {version('pyspark')}"
     return _jars(name, [kafka_package()], IN_PYSPARK, connector_jars, fetch=fetch)
+
+
+def _place_of_jars() -> Finding:
+    """Return why the jars of a PySpark that is not here could not be stored, if no PySpark's are."""
+    from cloudevents_kafka.jvm import CacheNotWritable, cache_folder, check_cache
+
+    try:
+        if not [*(cache_folder() / "jars").glob("spark-sql-kafka-*")]:
+            check_cache()
+    except CacheNotWritable as error:
+        return Finding(problem=f"the jars of Spark: {error}")
+    return Finding()
 
 
 def table_format(name: str) -> Check:

@@ -160,6 +160,19 @@ def test_a_cache_that_cannot_be_written(monkeypatch):
     assert f"/proc/cache (No such file or directory); set {CACHE_VARIABLE} to another one" in problem
 
 
+@pytest.mark.usefixtures("bare")
+def test_a_cache_that_cannot_be_written_without_pyspark(monkeypatch, tmp_path):
+    """The cache folder is reported also if PySpark, which decides what must be in it, is missing."""
+    (tmp_path / "file").touch()
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "file" / "cache"))
+    words = ["pipeline", "-b", "127.0.0.1:1", "-t", "t", "-o", "out"]
+    result = command_line("pyspark,py4j,pandas,pyarrow", *words)
+    assert result.returncode == 2
+    assert re.search(NO_SPARK, result.stderr)
+    assert re.search(NO_JAVA, result.stderr)
+    assert "- the jars of Spark: the cache folder must be one that this user can write to" in result.stderr
+
+
 def test_the_table_has_each_command():
     """Each command is in the table of needs, whose needs are parts."""
     assert {name.split()[0] for name in COMMAND_NEEDS} == COMMANDS.keys() - {"doctor"}
