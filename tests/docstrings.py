@@ -3,7 +3,9 @@
 They are read as text, as the reference reads them, so that constants and types have theirs, too. In an
 example ``consumer`` is a client that reads two events from the topic ``orders``, ``producer`` is a client
 that sends, both fakes of confluent-kafka's, and ``spark`` is a session. ``localhost:9092`` is the address of
-a broker that has the topic ``orders`` with the same events. A method's example has the name of its class.
+a broker that has the topic ``orders`` with the same events, ``localhost:2181`` that of a ZooKeeper without
+nodes, ``sc://localhost:15002`` that of a server of Spark Connect, and ``lake/`` is a folder. A method's
+example has the name of its class.
 """
 
 from __future__ import annotations
@@ -29,6 +31,21 @@ EVENTS = [
     for number, total in (("1", "9.50"), ("2", "12.00"))
 ]
 KEY = "customer-4"
+NEEDS = {
+    "Connect": ("sc://localhost:15002",),
+    "ZooKeeper": ("localhost:2181",),
+    "a Spark of its own": ("local_session(", "optimize_tables(", "vacuum_tables("),
+    "broker": ("localhost:9092", "LocalBroker("),
+}
+"""What an example needs, by the text in it."""
+THERE = {
+    "connect": "sc://localhost:15002",
+    "zookeeper": "localhost:2181",
+    "servers": "localhost:9092",
+    "topic": '"orders"',
+    "folder": "lake/",
+}
+"""What examples call the servers, the topic and the folder of a test."""
 
 
 class Docstring(NamedTuple):
@@ -48,8 +65,10 @@ class Docstring(NamedTuple):
         return "".join(example.source for example in self.examples)
 
     @property
-    def needs_broker(self) -> bool:
-        return "localhost:9092" in self.text or "LocalBroker(" in self.code
+    def needs(self) -> str:
+        """What it needs; an empty text if it needs nothing."""
+        part = self.text.partition("Examples:")[2]
+        return next((need for need, words in NEEDS.items() if any(word in part for word in words)), "")
 
     @property
     def of_spark(self) -> bool:
@@ -168,12 +187,9 @@ def methods(owner: Docstring) -> Iterator[Docstring]:
 
 
 def run(doc: Docstring, **names_and_texts: Any) -> None:
-    """Run the examples of a docstring, and fail with all that differs.
-
-    ``servers``, ``topic`` and ``folder`` are what the examples call localhost:9092, "orders" and lake/.
-    """
+    """Run the examples of a docstring, and fail with all that differs; see `THERE` for the texts."""
     text = doc.text
-    for name, there in (("servers", "localhost:9092"), ("topic", '"orders"'), ("folder", "lake/")):
+    for name, there in THERE.items():
         if name in names_and_texts:
             text = text.replace(there, names_and_texts.pop(name))
     globs = {**names_and_texts, "__name__": "__main__"}

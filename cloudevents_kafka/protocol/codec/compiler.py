@@ -26,7 +26,16 @@ from cloudevents_kafka.protocol.schema import Structure
 _S = TypeVar("_S", bound=Structure)
 
 Decoder: TypeAlias = Callable[..., tuple[Any, int]]
-"""Called with the data, an index, and optionally the limit of `decode`."""
+"""Called with the data, an index, and optionally the limit of `decode`.
+
+Examples:
+    >>> from cloudevents_kafka.protocol.codec import compiler
+    >>> from cloudevents_kafka.protocol.messages.groups import HeartbeatResponse
+    >>> decode: compiler.Decoder = compiler.decoder(HeartbeatResponse, 0)
+    >>> message, end = decode(bytes.fromhex("001b"), 0)
+    >>> message.error_code
+    27
+"""
 Encoder: TypeAlias = Callable[[Structure], bytes]
 
 _ENCODE_FALLBACKS: Final = (

@@ -21,6 +21,9 @@ from cloudevents_kafka.protocol.errors import Malformed, ProtocolError, Truncate
 from cloudevents_kafka.protocol.layout import Array, Codec, Layout, LayoutField, LengthPrefixed, default_of
 from cloudevents_kafka.protocol.schema import BOOLEAN, REST, STRING, Fixed, Structure, Uuid, Varint
 
+# The others are for generated code, and for the broker of `testing`, which reads more than this.
+__all__ = ["MEMORY", "Visitor", "decode", "encode"]
+
 Visitor: TypeAlias = Callable[[str, int, int, str, Any], None]
 """Called with the path of a field, its start and end index, the name of its type, and its value.
 

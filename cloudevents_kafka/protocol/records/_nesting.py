@@ -22,6 +22,13 @@ class Nesting:
 
     The sets in it hold no more than gzip makes of the outermost one in one step, and 1 MiB at least, so that
     nesting does not multiply the work; each counts as 4 KiB more, for its own work.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol.records import Codec, Nesting, compress
+        >>> packed = compress(bytes(100), Codec.GZIP)
+        >>> nesting = Nesting(limit=1000, packed=len(packed))
+        >>> len(nesting.decompress(packed, Codec.GZIP, depth=0)), nesting.left
+        (100, 900)
     """
 
     def __init__(self, limit: int, packed: int) -> None:

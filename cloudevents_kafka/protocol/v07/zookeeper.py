@@ -26,20 +26,48 @@ from cloudevents_kafka.protocol.v07._znodes import Broker, BrokerPartition
 from cloudevents_kafka.protocol.v07.partitions import Cluster, Group
 
 TIMEOUT: Final = 10.0
-"""The seconds to wait for another session's node to expire; Kafka 0.7's session timeout is 6."""
+"""The seconds to wait for another session's node to expire; Kafka 0.7's session timeout is 6.
+
+Examples:
+    >>> from cloudevents_kafka.protocol.v07.zookeeper import TIMEOUT
+    >>> TIMEOUT
+    10.0
+"""
 
 _T = TypeVar("_T")
 
 
 class NodeExists(ClientError):
-    """An ephemeral node of another session, which did not expire within the timeout."""
+    """An ephemeral node of another session, which did not expire within the timeout.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol.v07 import zookeeper
+        >>> clients = [zookeeper.connect("localhost:2181") for _ in range(2)]
+        >>> try:
+        ...     for client in clients:
+        ...         zookeeper.announce(client, "/brokers/ids/1", b"b:10.0.0.1:9092", "b", timeout=0)
+        ... except zookeeper.NodeExists as error:
+        ...     print(error)
+        /brokers/ids/1 must not exist, but session 0x... owns it after 0 s; wait for ...
+        >>> for client in clients:
+        ...     client.stop()
+        ...     client.close()
+    """
 
 
 def connect(hosts: str, *, timeout: float = 10.0) -> Any:
-    """Return a started ``KazooClient``, which the caller must stop.
+    """Return a started ``KazooClient``, which the caller must stop and close.
 
     ``hosts`` is "host:port,..."; ``timeout`` is the session timeout in seconds. Raises `Unsupported`
     without kazoo, and `Disconnected` if none of the hosts answers.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol.v07 import zookeeper
+        >>> client = zookeeper.connect("localhost:2181")
+        >>> client.connected
+        True
+        >>> client.stop()
+        >>> client.close()
     """
     try:
         from kazoo.client import KazooClient
@@ -58,6 +86,16 @@ class Watcher(Generic[_T]):
     watched. ``on_change`` is called with each new value that differs from the last one: on kazoo's
     thread, one call at a time, and further notifications wait for it. After a lost session, all nodes
     are read again.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol.v07 import zookeeper
+        >>> client = zookeeper.connect("localhost:2181")
+        >>> topics = zookeeper.Watcher(client, lambda watcher: watcher.children("/brokers/topics"))
+        >>> topics.current
+        []
+        >>> topics.close()
+        >>> client.stop()
+        >>> client.close()
     """
 
     def __init__(
@@ -116,7 +154,19 @@ class Watcher(Generic[_T]):
 def watch_cluster(
     client: Any, topics: Sequence[str] | None = None, on_change: Callable[[Cluster], None] | None = None
 ) -> Watcher[Cluster]:
-    """Return a watcher of the brokers and of ``topics``, by default all."""
+    """Return a watcher of the brokers and of ``topics``, by default all.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol.v07 import zookeeper
+        >>> client = zookeeper.connect("localhost:2181")
+        >>> zookeeper.announce(client, "/brokers/ids/1", b"b:10.0.0.1:9092", "b")  # as a broker does
+        >>> cluster = zookeeper.watch_cluster(client)
+        >>> cluster.current.brokers
+        {1: Broker(id=1, creator='b', host='10.0.0.1', port=9092)}
+        >>> cluster.close()
+        >>> client.stop()
+        >>> client.close()
+    """
 
     def read(watcher: Watcher[Cluster]) -> Cluster:
         problems: list[str] = []
@@ -132,7 +182,19 @@ def watch_cluster(
 
 
 def watch_group(client: Any, group: str, on_change: Callable[[Group], None] | None = None) -> Watcher[Group]:
-    """Return a watcher of the consumers of a group."""
+    """Return a watcher of the consumers of a group.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol.v07 import zookeeper
+        >>> client = zookeeper.connect("localhost:2181")
+        >>> consumer = zookeeper.Consumer(client, "billing", "billing-1", {"orders": 2})
+        >>> group = zookeeper.watch_group(client, "billing")
+        >>> group.current.consumers
+        {'billing-1': {'orders': 2}}
+        >>> group.close()
+        >>> client.stop()
+        >>> client.close()
+    """
 
     def read(watcher: Watcher[Group]) -> Group:
         problems: list[str] = []
@@ -174,6 +236,15 @@ def announce(client: Any, path: str, value: bytes, creator: str, *, timeout: flo
 
     ``creator`` is the value of new parents. Raises `NodeExists` if another session's node remains after
     ``timeout`` seconds.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol.v07 import zookeeper
+        >>> client = zookeeper.connect("localhost:2181")
+        >>> zookeeper.announce(client, "/brokers/ids/1", b"b:10.0.0.1:9092", "b")
+        >>> client.get("/brokers/ids/1")[0]
+        b'b:10.0.0.1:9092'
+        >>> client.stop()
+        >>> client.close()
     """
     deadline = time.monotonic() + timeout
     with _errors():
@@ -197,6 +268,19 @@ class Consumer:
     """A member of a group, by its nodes in ZooKeeper: it leaves when the client's session ends.
 
     ``streams`` is its number of streams by topic. Its methods raise `NodeExists`.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol.v07 import zookeeper
+        >>> from cloudevents_kafka.protocol.v07.partitions import BrokerPartition
+        >>> client = zookeeper.connect("localhost:2181")
+        >>> consumer = zookeeper.Consumer(client, "billing", "billing-1", {"orders": 1})
+        >>> partition = BrokerPartition(broker=1, partition=0)
+        >>> consumer.claim("orders", partition)
+        >>> consumer.commit("orders", partition, 77)
+        >>> consumer.offset("orders", partition)
+        77
+        >>> client.stop()
+        >>> client.close()
     """
 
     def __init__(

@@ -26,7 +26,20 @@ _EndOffsets = dict[str, dict[str, int]]
 
 
 class WrongCheckpoint(CloudEventsKafkaError):
-    """The checkpoint and the folder do not belong together."""
+    """The checkpoint and the folder do not belong together, or a file of the checkpoint is damaged.
+
+    Examples:
+        >>> from msgspec.structs import replace
+        >>> from cloudevents_kafka.spark.pipeline import EventPipeline, PipelineOptions, WrongCheckpoint
+        >>> brokers = "localhost:9092"
+        >>> options = PipelineOptions(bootstrap_servers=brokers, topics=("orders",), out="lake/", once=True)
+        >>> summary = EventPipeline(options, spark=spark).run()
+        >>> try:
+        ...     EventPipeline(replace(options, checkpoint="lake/another"), spark=spark).run()
+        ... except WrongCheckpoint as error:
+        ...     print(error)
+        file:///... was filled under another checkpoint (query ...
+    """
 
 
 class Checkpoint:

@@ -82,11 +82,33 @@ _PATTERNS: Final = (
 
 
 class PipelineFailed(CloudEventsKafkaError):
-    """The pipeline failed; all landed batches are complete, and a new start continues after them."""
+    """The pipeline failed; all landed batches are complete, and a new start continues after them.
+
+    Examples:
+        >>> from cloudevents_kafka.spark.pipeline import EventPipeline, PipelineFailed, PipelineOptions
+        >>> options = PipelineOptions(bootstrap_servers="127.0.0.1:1", topics=("orders",), out="lake/")
+        >>> try:
+        ...     EventPipeline(options).run()
+        ... except PipelineFailed as error:
+        ...     print(error)
+        no broker accepts a connection: 127.0.0.1:1 (Connection refused); check the bootstrap servers, ...
+    """
 
 
 class NotOnConnect(CloudEventsKafkaError, ValueError):
-    """An option of a pipeline needs a Spark session in this process."""
+    """An option of a pipeline needs a Spark session in this process.
+
+    Examples:
+        >>> from pyspark.sql import SparkSession
+        >>> from cloudevents_kafka.spark.pipeline import EventPipeline, NotOnConnect, PipelineOptions
+        >>> spark = SparkSession.builder.remote("sc://localhost:15002").getOrCreate()
+        >>> options = PipelineOptions(bootstrap_servers="kafka:9092", topics=("orders",), out="/lake/orders")
+        >>> try:
+        ...     EventPipeline(options, spark=spark).run()
+        ... except NotOnConnect as error:
+        ...     print(error)
+        to must be delta or iceberg on Spark Connect, got parquet: ...
+    """
 
 
 def ends_after_repeated_batch(text: str) -> bool:

@@ -27,7 +27,17 @@ _HAS_NAMESPACE: Final = "fs.capability.etags.preserved.in.rename"
 
 
 class WrongStore(FolderFailed):
-    """The folder of a pipeline is in a store that does not suit the kind of its tables."""
+    """The folder of a pipeline is in a store that does not suit the kind of its tables.
+
+    Examples:
+        >>> from cloudevents_kafka.spark.pipeline import EventPipeline, PipelineOptions, WrongStore
+        >>> options = PipelineOptions(bootstrap_servers="kafka:9092", topics=("orders",), out="s3a://shop/")
+        >>> try:
+        ...     EventPipeline(options).run()
+        ... except WrongStore as error:
+        ...     print(error)
+        out must be in a file system that renames a file in one step for parquet, got s3a://shop/: ...
+    """
 
 
 def check_renames(options: PipelineOptions, *, has_function: bool = False) -> None:

@@ -52,7 +52,17 @@ _JAVA_DIED = (
 
 
 class SparkFailed(CloudEventsKafkaError):
-    """Spark did not start, or its Java process ended."""
+    """Spark did not start, or its Java process ended.
+
+    Examples:
+        >>> from cloudevents_kafka.spark.pipeline import SparkFailed, local_session
+        >>> try:
+        ...     with local_session(conf={"spark.driver.memory": "much"}) as spark:
+        ...         print(spark.range(3).count())
+        ... except SparkFailed as error:
+        ...     print(error)
+        Spark's Java process did not start (...
+    """
 
 
 def spark_settings(
@@ -123,6 +133,12 @@ def local_session(
 
     The session can write Parquet and the table formats in ``formats``, and read Kafka unless ``kafka``
     is false. Raises `NoJava`, `NoConnector`, `NoTableFormat`, or `SparkFailed` with the end of the log.
+
+    Examples:
+        >>> from cloudevents_kafka.spark.pipeline import local_session
+        >>> with local_session(master="local[2]", formats=("delta",)) as spark:
+        ...     print(spark.range(3).count())
+        3
     """
     with _no_artifacts(), scratch_folder() as (folder, lock):
         log4j = folder / "log4j2.properties"

@@ -41,7 +41,16 @@ _WRITE_SETTINGS: Final = {
 
 
 class WrongTable(CloudEventsKafkaError):
-    """A table cannot take the rows: it has other columns, another format, or other batches."""
+    """A table is missing, or cannot take the rows: it has other columns, another format, or other batches.
+
+    Examples:
+        >>> from cloudevents_kafka.spark.pipeline.maintenance import WrongTable, optimize_tables
+        >>> try:
+        ...     list(optimize_tables(folder="/nowhere"))
+        ... except WrongTable as error:
+        ...     print(error)
+        /nowhere is missing: it must be such a table, or the folder of a pipeline that writes them. ...
+    """
 
 
 class Maintenance(msgspec.Struct, frozen=True):

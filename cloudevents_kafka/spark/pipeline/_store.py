@@ -38,11 +38,32 @@ _ADVICE: Final = {
 
 
 class InUse(CloudEventsKafkaError):
-    """Another pipeline writes to the same folder."""
+    """Another pipeline writes to the same folder.
+
+    Examples:
+        >>> from cloudevents_kafka.spark.pipeline import EventPipeline, InUse, PipelineOptions
+        >>> options = PipelineOptions(bootstrap_servers="localhost:9092", topics=("orders",), out="lake/")
+        >>> with EventPipeline(options, spark=spark):
+        ...     try:
+        ...         EventPipeline(options, spark=spark).run()
+        ...     except InUse as error:
+        ...         print(error)
+        /... is being filled by another pipeline (process ...); wait until it has ended, or ...
+    """
 
 
 class FolderFailed(CloudEventsKafkaError):
-    """The folder of a pipeline cannot be read or written; all landed batches are complete."""
+    """The folder of a pipeline cannot be read or written; all landed batches are complete.
+
+    Examples:
+        >>> from cloudevents_kafka.spark.pipeline import EventPipeline, FolderFailed, PipelineOptions
+        >>> options = PipelineOptions(bootstrap_servers="kafka:9092", topics=("orders",), out="/dev/null/a")
+        >>> try:
+        ...     EventPipeline(options).run()
+        ... except FolderFailed as error:
+        ...     print(error)
+        cannot create file:///dev/null/a: Not a directory. It must be a folder: choose another name
+    """
 
 
 class Store(Protocol):

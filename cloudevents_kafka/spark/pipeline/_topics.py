@@ -43,7 +43,18 @@ _NO_ID = (
 
 
 class TopicChanged(CloudEventsKafkaError):
-    """A topic does not exist, or is not the one whose records have landed."""
+    """A topic does not exist, or is not the one whose records have landed.
+
+    Examples:
+        >>> from cloudevents_kafka.spark.pipeline import EventPipeline, PipelineOptions, TopicChanged
+        >>> brokers = "localhost:9092"
+        >>> options = PipelineOptions(bootstrap_servers=brokers, topics=("oders",), out="lake/", once=True)
+        >>> try:
+        ...     EventPipeline(options, spark=spark).run()
+        ... except TopicChanged as error:
+        ...     print(error)
+        topic oders does not exist: check its name, or create it first
+    """
 
 
 class TopicNotDescribed(Exception):

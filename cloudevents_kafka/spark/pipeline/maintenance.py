@@ -47,6 +47,12 @@ def optimize_tables(
     ``conf`` has settings of Spark, such as those of a catalog. Raises `WrongTable` if it finds no table,
     `InUse` if a pipeline writes to the folder, `ValueError` for a name that cannot be one,
     `PipelineFailed` if Spark fails, and the errors of `local_session`.
+
+    Examples:
+        >>> from cloudevents_kafka.spark.pipeline.maintenance import optimize_tables
+        >>> for done in optimize_tables(folder="lake/"):  # it has a table of two batches
+        ...     print(done.files_before, done.files_after)
+        2 1
     """
     columns = tuple(sort_by)
     return _maintain(lambda table: table.optimize(columns), folder, names, master, conf)
@@ -64,6 +70,12 @@ def vacuum_tables(
 
     Versions that were current in the last ``keep_hours`` hours stay readable. The other arguments and
     the errors are those of `optimize_tables`.
+
+    Examples:
+        >>> from cloudevents_kafka.spark.pipeline.maintenance import vacuum_tables
+        >>> for done in vacuum_tables(folder="lake/"):  # what it has is new
+        ...     print(done.files_before, done.files_after)
+        2 2
     """
     if not keep_hours >= 0:
         raise ValueError(f"keep_hours must be a number of hours from 0, got {keep_hours}")

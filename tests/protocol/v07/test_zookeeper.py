@@ -7,6 +7,7 @@ import sys
 import time
 from itertools import pairwise
 
+import docstrings
 import pytest
 from kafka07 import zookeeper_server
 
@@ -308,3 +309,11 @@ def test_no_server():
     """Connecting to an address without ZooKeeper raises `Disconnected` in time."""
     with pytest.raises(Disconnected, match="ZooKeeper: "):
         zookeeper.connect("127.0.0.1:1", timeout=0.3)
+
+
+@pytest.mark.parametrize(
+    "doc", [doc for doc in docstrings.with_examples() if doc.needs == "ZooKeeper"], ids=lambda doc: doc.name
+)
+def test_docstrings(doc, client, hosts):
+    """Each example in a docstring prints what it says."""
+    docstrings.run(doc, zookeeper=hosts + client.chroot)

@@ -229,6 +229,29 @@ def test_page(server: str, place: Place, tmp_path: Path) -> None:
 
 
 @pytest.mark.release
+def test_docstrings(server: str) -> None:
+    """Each example with a session of Spark Connect prints what the docstring says."""
+    code = (
+        "import sys, docstrings\n"
+        "for doc in docstrings.with_examples():\n"
+        "    if doc.needs == 'Connect':\n"
+        "        docstrings.run(doc, connect=sys.argv[1])\n"
+        "        print(doc.name)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, server],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=200,
+        env=environment(),
+        cwd=ROOT / "tests",
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.split() == ["NotOnConnect"]
+
+
+@pytest.mark.release
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("table_format", FORMATS)
 def test_batches_of_a_table(client: Client, tmp_path: Path, table_format: str) -> None:
