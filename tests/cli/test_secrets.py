@@ -145,6 +145,9 @@ def test_errors_of_protocol_commands():
         ("127.0.0.1:1", "--user", f"me:{secret}"),
         (f"me:{secret}@127.0.0.1:1",),
         ("127.0.0.1:1", secret),
-        ("127.0.0.1:1", "-X", f"sasl.password={secret}"),
+        ("127.0.0.1:1", "-X", f"sasl.password={secret}", "--timeout", "0.3"),
+        ("127.0.0.1:1", "-X", f"sasl.passwort={secret}"),
+        ("127.0.0.1:1", "-X", f"sasl.mechanism={secret}", "-X", "security.protocol=sasl_ssl"),
+        ("127.0.0.1:1", "-X", f"security.protocol={secret}"),
     ):
         assert_no_secret(output(("protocol", "api-versions"), Inputs(args)))

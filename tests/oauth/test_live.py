@@ -246,3 +246,62 @@ def test_a_token_that_the_broker_refuses(provider, brokers, run):
     )
     assert "the broker refuses the token: check that its issuer, audience and scope" in text
     assert token not in text
+
+
+# --- the commands of the protocol ---
+
+
+def test_protocol_commands(provider, brokers, run, fetch, tmp_path, monkeypatch):
+    """They log in by the settings of the other commands: a command, client credentials, the environment."""
+    capture = tmp_path / "capture.jsonl"
+    command = f"sasl.oauthbearer.token.command={fetch} {SECRET}"
+    words = ("--mechanism", "OAUTHBEARER", "-X", command, "--trace", str(capture))
+    sent = run("protocol", "produce", brokers, "orders", "by our client", *words)
+    assert (sent.exit_code, sent.stderr) == (0, "")
+    (tmp_path / "secret").write_text(f"{SECRET}\n")
+    settings = client_credentials(provider, **{"client.id": "shop", "sasl.oauthbearer.scope": "kafka"})
+    settings["sasl.oauthbearer.client.secret@"] = settings.pop("sasl.oauthbearer.client.secret")
+    settings["sasl.oauthbearer.client.secret@"] = str(tmp_path / "secret")
+    file = tmp_path / "client.properties"
+    file.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
+    before = len(provider.requests)
+    read = run("protocol", "fetch", brokers, "orders", "--offset", "-1", "--json", "--config", str(file))
+    assert read.exit_code == 0, read.stderr
+    assert json.loads(read.stdout)["value"] == "by our client"
+    assert "scope=kafka" in provider.requests[before]
+    monkeypatch.setenv("CE_KAFKA_SECURITY_PROTOCOL", "SASL_PLAINTEXT")
+    monkeypatch.setenv("CE_KAFKA_SASL_OAUTHBEARER_TOKEN_COMMAND", f"{fetch} {SECRET}")
+    assert run("protocol", "api-versions", brokers).exit_code == 0
+    assert not any(text in capture.read_text() for text in ("Bearer", b"Bearer".hex(), SECRET))
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"sasl.oauthbearer.client.secret": "wrong-Xv9y"}, "/token answers 401: invalid_client; check sasl."),
+        ({"sasl.oauthbearer.token.endpoint.url": "http://127.0.0.1:1/token"}, "1/token does not answer: "),
+    ],
+)
+def test_protocol_commands_without_a_token(provider, brokers, run, settings, words):
+    """The error has the endpoint, its answer and what to check, and no secret."""
+    pairs = client_credentials(provider, **settings).items()
+    options = [part for name, value in pairs for part in ("-X", f"{name}={value}")]
+    result = run("protocol", "api-versions", brokers, *options)
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert words in result.stderr
+    assert "wrong-Xv9y" not in result.stderr
+
+
+def test_protocol_commands_with_a_token_that_is_refused(provider, brokers, run, fetch):
+    """The error says whether the command or the broker refuses, and what to check."""
+    command = "sasl.oauthbearer.token.command"
+    login = ("protocol", "api-versions", brokers, "--mechanism", "oauthbearer", "-X")
+    failed = run(*login, f"{command}={fetch} wrong-Xv9y")
+    assert failed.exit_code == 3
+    assert "HTTP Error 401: Unauthorized; run it by hand; check sasl.oauthbearer.token" in failed.stderr
+    token = provider.token(aud="another")
+    refused = run(*login, f"{command}={sys.executable} -c 'print(\"{token}\")'")
+    assert refused.exit_code == 3
+    assert "the broker refuses the token" in refused.stderr
+    assert "check that its issuer, audience and scope" in refused.stderr
+    assert not any(secret in failed.stderr + refused.stderr for secret in ("wrong-Xv9y", token))

@@ -104,13 +104,16 @@ def test_confluent_kafka(settings, way):
 
 @pytest.mark.parametrize("way", WAYS)
 def test_the_command_line(settings, way, tmp_path):
-    """Doctor reports that the broker answers to a file of settings."""
+    """Doctor reports that the broker answers to a file of settings, and so does our client."""
     file = tmp_path / "client.properties"
     file.write_text("".join(f"{name}={value}\n" for name, value in settings[way].items()))
     argv = [sys.executable, "-m", "cloudevents_kafka", "doctor", "consume", "--config", str(file)]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert " answers: 1 broker, " in done.stdout
+    argv[3:5] = ["protocol", "api-versions", settings[way]["bootstrap.servers"]]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.skipif(find_spec("pyspark") is None, reason="PySpark is not installed")

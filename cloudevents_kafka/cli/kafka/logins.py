@@ -15,11 +15,17 @@ if TYPE_CHECKING:
 TOKEN_COMMAND: Final = "sasl.oauthbearer.token.command"  # noqa: S105  # the name of a setting
 """A setting of the command line: the command that prints a token."""
 
+MECHANISMS: Final = ("sasl.mechanism", "sasl.mechanisms")
+"""The two names of the setting of the mechanism."""
+OAUTH: Final = "OAUTHBEARER"
+
 _EXTENSIONS: Final = "sasl.oauthbearer.extensions"
-_MECHANISMS: Final = ("sasl.mechanism", "sasl.mechanisms")
-_OAUTH: Final = "OAUTHBEARER"
 # What the client says of a token that it could not fetch; it tries again while it has an older one.
 _NO_TOKEN: Final = "Failed to acquire SASL OAUTHBEARER token"  # noqa: S105
+CHECK_ISSUER: Final = (
+    "check that its issuer, audience and scope are those that the broker expects, and the clocks"
+)
+"""What to do about a token that a broker refuses."""
 _CHECK_ENDPOINT: Final = (
     "check sasl.oauthbearer.token.endpoint.url, sasl.oauthbearer.client.id, sasl.oauthbearer.client.secret "
     "and https.ca.location (--show-config)"
@@ -34,14 +40,14 @@ def token_command(settings: Settings) -> TokenCommand | None:
     effective = settings.effective
     if not effective.get(TOKEN_COMMAND):
         return None
-    if _mechanism(effective) not in (_OAUTH, ""):
-        raise BadUsage(f"{TOKEN_COMMAND} needs sasl.mechanism={_OAUTH}; leave out one of them")
+    if mechanism(effective) not in (OAUTH, ""):
+        raise BadUsage(f"{TOKEN_COMMAND} needs sasl.mechanism={OAUTH}; leave out one of them")
     if effective.get("sasl.oauthbearer.method", "default") != "default":
         raise BadUsage(f"{TOKEN_COMMAND} and sasl.oauthbearer.method exclude each other; leave out one")
     from cloudevents_kafka.oauth import TokenCommand
 
     try:
-        return TokenCommand(effective[TOKEN_COMMAND], extensions=_extensions(effective))
+        return TokenCommand(effective[TOKEN_COMMAND], extensions=extensions(effective))
     except ValueError as error:
         raise BadUsage(f"{TOKEN_COMMAND}: {error}") from None
 
@@ -52,8 +58,8 @@ def client_settings(settings: Settings, command: TokenCommand | None) -> dict[st
     effective.pop(TOKEN_COMMAND, None)
     if command is not None:
         effective.pop(_EXTENSIONS, None)  # librdkafka's own are for its own tokens
-        if not _mechanism(effective):
-            effective["sasl.mechanism"] = _OAUTH
+        if not mechanism(effective):
+            effective["sasl.mechanism"] = OAUTH
         effective["oauth_cb"] = command
     return effective
 
@@ -65,13 +71,10 @@ def has_no_token(reason: str) -> bool:
 
 def explain_login(settings: Settings, command: TokenCommand | None, reason: str) -> tuple[str, str]:
     """Return the reason of a failed login, with the token endpoint or the command, and what to check."""
-    if _mechanism(settings.effective) != _OAUTH and command is None:
+    if mechanism(settings.effective) != OAUTH and command is None:
         return reason, "check sasl.username, sasl.password and security.protocol (--show-config)"
     if not has_no_token(reason):
-        return reason, (
-            "the broker refuses the token: check that its issuer, audience and scope are those that the "
-            "broker expects, and the clocks"
-        )
+        return reason, f"the broker refuses the token: {CHECK_ISSUER}"
     if command is not None:
         return str(command.error or reason), f"check {TOKEN_COMMAND}"
     return f"token endpoint {_endpoint(settings)}: {reason}", _CHECK_ENDPOINT
@@ -91,10 +94,12 @@ def _endpoint(settings: Settings) -> str:
     return mask_url(settings.effective.get("sasl.oauthbearer.token.endpoint.url", "of the client"))
 
 
-def _mechanism(effective: Mapping[str, str]) -> str:
-    return next((effective[name] for name in _MECHANISMS if effective.get(name)), "")
+def mechanism(effective: Mapping[str, str]) -> str:
+    """Return the mechanism, an empty text if none is set."""
+    return next((effective[name] for name in MECHANISMS if effective.get(name)), "")
 
 
-def _extensions(effective: Mapping[str, str]) -> dict[str, str]:
+def extensions(effective: Mapping[str, str]) -> dict[str, str]:
+    """Return the SASL extensions by name."""
     pairs = [pair.partition("=") for pair in effective.get(_EXTENSIONS, "").split(",") if pair.strip()]
     return {name.strip(): value.strip() for name, _, value in pairs}

@@ -37,6 +37,7 @@ class WireBroker:
       is wrong, so that producers end at once instead of trying until their timeout.
     * Groups of the new protocol (KIP-848): a heartbeat is answered with UNSUPPORTED_VERSION, as by a real
       broker that has only classic groups; consumers with ``group.protocol=consumer`` end with an error.
+      librdkafka sends none to 3.9, whose version of it is too old, and waits for ever, as with a real 3.9.
     * Share groups and other APIs that `Release.versions` does not list: ApiVersions does not list them
       either, and a request ends the connection; `connection_errors` names the API.
     * Sessions of Fetch (KIP-227): each response is complete, as of a broker without room for sessions.

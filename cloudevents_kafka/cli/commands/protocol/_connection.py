@@ -1,10 +1,7 @@
-"""The connection to a broker: options, credentials, the capture, and the errors of the client."""
+"""The connection to a broker: options, the capture, and the errors of the client; `_login` has the login."""
 
 from __future__ import annotations
 
-import os
-import ssl
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import wraps
@@ -15,12 +12,12 @@ import click
 import msgspec
 
 from cloudevents_kafka import protocol
-from cloudevents_kafka.cli.kafka.settings import timeout_option
+from cloudevents_kafka.cli.commands.protocol._login import CHOICES, LoginOptions, explain_refusal, read_login
+from cloudevents_kafka.cli.kafka.settings import config_option, timeout_option
 from cloudevents_kafka.cli.terminal.errors import BadData, BadUsage, BrokerFailure, CommandError
 from cloudevents_kafka.cli.terminal.parameters import FILE, option_group
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 
-_PASSWORD_VARIABLE: Final = "CE_KAFKA_SASL_PASSWORD"  # noqa: S105  # the name of a variable
 _Decorated = TypeVar("_Decorated", bound=Callable[..., Any])
 _options: Final = option_group(
     click.option("--tls", is_flag=True, help="Connect with TLS."),
@@ -33,13 +30,21 @@ _options: Final = option_group(
     click.option(
         "--user",
         metavar="NAME",
-        help=f"Log in as this user; the password is read from {_PASSWORD_VARIABLE} or a prompt.",
+        help="Log in as this user; the password is read from CE_KAFKA_SASL_PASSWORD or a prompt.",
     ),
     click.option(
         "--mechanism",
-        type=click.Choice(["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"], case_sensitive=False),
-        help="The SASL mechanism.  [default: SCRAM-SHA-256]",
+        type=click.Choice(CHOICES, case_sensitive=False),
+        help="The SASL mechanism; OAUTHBEARER needs sasl.oauthbearer.… settings.  [default: SCRAM-SHA-256]",
     ),
+    click.option(
+        "-X",
+        "settings",
+        metavar="NAME=VALUE",
+        multiple=True,
+        help="A librdkafka setting of the login; NAME@=FILE reads the value from a file. Repeatable.",
+    ),
+    config_option,
     click.option(
         "--trace", type=FILE, metavar="FILE", help="Append all frames to a capture file, for protocol decode."
     ),
@@ -51,10 +56,7 @@ class ConnectionOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options of a connection to a broker."""
 
     broker: str
-    tls: bool
-    cafile: str | None
-    user: str | None
-    mechanism: str | None
+    login: LoginOptions
     trace: str | None
     timeout: float
 
@@ -64,8 +66,9 @@ def connection_options(command: _Decorated) -> _Decorated:
 
     @wraps(command)
     def with_connection(**options: Any) -> Any:
-        values = {name: options.pop(name) for name in ConnectionOptions.__struct_fields__}
-        return command(connection=ConnectionOptions(**values), **options)
+        login = LoginOptions(**{name: options.pop(name) for name in LoginOptions._fields})
+        values = {name: options.pop(name) for name in ("broker", "trace", "timeout")}
+        return command(connection=ConnectionOptions(login=login, **values), **options)
 
     return cast("_Decorated", click.argument("broker", metavar="BROKER")(_options(with_connection)))
 
@@ -75,11 +78,13 @@ def connect(options: ConnectionOptions) -> Iterator[protocol.Client]:
     """Return a context manager for a client; errors of the client end the command."""
     if "@" in options.broker:
         raise BadUsage("BROKER must be host:port, without a user or a password; log in with --user")
-    sasl, tls = _sasl(options), _tls(options)
+    login = read_login(options.login, options.timeout)
     with ExitStack() as stack:
         trace = None if options.trace is None else stack.enter_context(_open_capture(options.trace))
         try:
-            client = protocol.Client(options.broker, timeout=options.timeout, tls=tls, sasl=sasl, trace=trace)
+            client = protocol.Client(
+                options.broker, timeout=options.timeout, tls=login.tls, sasl=login.sasl, trace=trace
+            )
         except ValueError as error:
             raise BadUsage(f"BROKER: {error}") from None
         stack.enter_context(client)
@@ -100,7 +105,7 @@ def command_error(error: protocol.ProtocolError, options: ConnectionOptions) -> 
     if isinstance(error, protocol.Malformed | protocol.Truncated):
         return BadData(f"{text}; to see the frames, use --trace FILE, then protocol decode FILE")
     if isinstance(error, protocol.AuthenticationFailed):
-        return BrokerFailure(f"{text}; check --user, --mechanism and the password")
+        return BrokerFailure(f"{text}; {explain_refusal(options.login, text)}")
     if isinstance(error, protocol.Disconnected | protocol.DeadlineExceeded) and cause is error:
         return BrokerFailure(f"{text}; check BROKER, that a broker listens there, --tls and --user")
     return BrokerFailure(text)
@@ -116,35 +121,3 @@ def _open_capture(path: str) -> Any:
         return Path(path).open("a", encoding="utf-8")
     except OSError as error:
         raise BadUsage(f"--trace: cannot write {path}: {error.strerror}") from None
-
-
-def _tls(options: ConnectionOptions) -> ssl.SSLContext | bool:
-    if options.cafile is None:
-        return options.tls
-    try:
-        return ssl.create_default_context(cafile=options.cafile)
-    except (OSError, ssl.SSLError) as error:
-        reason = error.strerror or error
-        raise BadUsage(f"--cafile: cannot read certificates from {options.cafile}: {reason}") from None
-
-
-def _sasl(options: ConnectionOptions) -> protocol.Plain | protocol.Scram | None:
-    if options.user is None:
-        if options.mechanism is not None:
-            raise BadUsage("--mechanism needs --user")
-        return None
-    password = _password(options.user)
-    if options.mechanism == "PLAIN":
-        return protocol.Plain(options.user, password)
-    return protocol.Scram(options.user, password, options.mechanism or "SCRAM-SHA-256")  # type: ignore[arg-type]  # click checked it
-
-
-def _password(user: str) -> str:
-    """Return the password from the environment or from a prompt without echo."""
-    if (password := os.environ.get(_PASSWORD_VARIABLE)) is not None:
-        return password
-    name = user.partition(":")[0]  # users may write user:password, as for curl
-    if not sys.stdin.isatty():
-        raise BadUsage(f"--user {name} needs a password: set {_PASSWORD_VARIABLE}, or run on a terminal")
-    prompted: str = click.prompt(f"password of {name}", hide_input=True, err=True)
-    return prompted

@@ -1,0 +1,87 @@
+"""Tokens by client credentials (RFC 6749 4.4), by librdkafka's settings: our client fetches none itself."""
+
+from __future__ import annotations
+
+import base64
+import ssl
+from collections.abc import Callable, Mapping
+from http.client import HTTPException
+from typing import Any, Final
+from urllib.error import HTTPError
+from urllib.parse import urlencode, urlsplit
+from urllib.request import Request, urlopen
+
+import msgspec
+
+from cloudevents_kafka.cli.terminal.errors import BadUsage
+from cloudevents_kafka.oauth import TokenError
+from cloudevents_kafka.redaction import mask_url
+
+_URL: Final = "sasl.oauthbearer.token.endpoint.url"
+_ID: Final = "sasl.oauthbearer.client.id"
+_SECRET: Final = "sasl.oauthbearer.client.secret"  # noqa: S105  # the name of a setting
+SETTINGS: Final = (_URL, _ID, _SECRET, "sasl.oauthbearer.scope", "https.ca.location")
+"""The settings that are read."""
+
+_LIMIT: Final = 1 << 20  # bytes of an answer
+
+
+def token_fetcher(settings: Mapping[str, str], timeout: float) -> Callable[[], str]:
+    """Return a function that fetches a token, and raises `TokenError` if it gets none.
+
+    ``timeout`` is in seconds. Raises `BadUsage` if a setting is missing or wrong.
+    """
+    if missing := [name for name in (_URL, _ID, _SECRET) if not settings.get(name)]:
+        raise BadUsage(f"client credentials need {', '.join(missing)}")
+    url = settings[_URL]
+    request = _request(settings)
+    trusted = _trusted(settings.get("https.ca.location"))
+
+    def fetch() -> str:
+        try:
+            with urlopen(request, timeout=timeout, context=trusted) as response:  # noqa: S310  # by _request
+                fields = _fields(response.read(_LIMIT))
+        except HTTPError as error:
+            with error:
+                reason = _fields(error.read(_LIMIT)).get("error") or error.reason
+            raise TokenError(f"token endpoint {mask_url(url)} answers {error.code}: {reason}") from None
+        except (OSError, HTTPException) as error:
+            reason = getattr(error, "reason", None) or str(error) or type(error).__name__
+            raise TokenError(f"token endpoint {mask_url(url)} does not answer: {reason}") from None
+        token = fields.get("access_token")
+        if not isinstance(token, str):
+            raise TokenError(f"token endpoint {mask_url(url)} answers without an access_token")
+        return token
+
+    return fetch
+
+
+def _request(settings: Mapping[str, str]) -> Request:
+    url, scope = settings[_URL], settings.get("sasl.oauthbearer.scope")
+    try:
+        valid = urlsplit(url).scheme in ("http", "https") and urlsplit(url).hostname
+    except ValueError:
+        valid = None
+    if not valid or not url.isascii() or not url.isprintable() or " " in url:
+        raise BadUsage(f"{_URL} must be a URL of http or https, got {mask_url(url)}")
+    form = {"grant_type": "client_credentials", **({"scope": scope} if scope else {})}
+    request = Request(url, urlencode(form).encode())  # noqa: S310  # checked above
+    login = base64.b64encode(f"{settings[_ID]}:{settings[_SECRET]}".encode()).decode()
+    request.add_unredirected_header("Authorization", f"Basic {login}")  # not to another host
+    return request
+
+
+def _trusted(path: str | None) -> ssl.SSLContext:
+    try:
+        return ssl.create_default_context(cafile=path or None)
+    except (OSError, ssl.SSLError) as error:
+        reason = error.strerror or error
+        raise BadUsage(f"https.ca.location: cannot read certificates from {path}: {reason}") from None
+
+
+def _fields(answer: bytes) -> dict[str, Any]:
+    """Return the members of an answer, none if it is not a JSON object."""
+    try:
+        return msgspec.json.decode(answer, type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return {}
