@@ -5,8 +5,8 @@ topic, in batches of the same size. Decoding alone is such a job with `decode_ev
 turns, on a broker that is filled once. The rate is that of the batches, as Spark reports their times.
 
 The parts: "rates" of each topic; "cost" is the time of a batch of one record, less the plain job's;
-"layout" counts the files of events of 5,000 types over three years; "memory" has the peaks of Java and
-Python for more and more records, each in processes of their own.
+"layout" counts the files of events of 5,000 types over three years, and compares the time with the plain
+job's; "memory" has the peaks of Java and Python for more and more records, each in processes of their own.
 
 python benchmarks landing [-- --records 400000 --batch 200000 --rounds 2 --cores 2
     --parts rates cost layout memory --topics binary … --to parquet delta iceberg --most-records 1000000]
@@ -35,6 +35,7 @@ from cloudevents_kafka.testing import LocalBroker  # noqa: E402
 RATE_TARGET = 0.75
 DECODE_TARGET = 0.92
 COST_TARGET = 1.0
+LAYOUT_TARGET = 2.0  # times the seconds of the plain job
 BATCHES = 20  # of one record
 PARTS = ("rates", "cost", "layout", "memory")
 
@@ -141,13 +142,22 @@ def _report_cost(broker: LocalBroker, jobs: Jobs, options: argparse.Namespace) -
 
 
 def _report_layout(broker: LocalBroker, jobs: Jobs, folder: Path, options: argparse.Namespace) -> None:
-    print(f"\n{options.records:,} events of 5,000 types over three years, in batches of {options.batch:,}:")
+    print(
+        f"\n{options.records:,} events of 5,000 types over three years, in batches of {options.batch:,}; "
+        f"target: a file for each task of a batch, at most {LAYOUT_TARGET:g} times the time of a plain job",
+        flush=True,
+    )
     topic = fill(broker, "many-types", many_types(), options.records)
     for kind in options.to:
+        plain = jobs.plain(topic, kind)
         out = folder / f"layout-{kind}"
         took = jobs.landed(topic, kind, out)
         files = sum(1 for _ in (out / "events").rglob("*.parquet"))
-        print(f"{kind:<8} {files} files of events, {took.whole:.1f} s", flush=True)
+        most = options.cores * len(took.batches)
+        is_met = files <= most and took.whole <= LAYOUT_TARGET * plain.whole
+        seconds = f"{took.whole:.1f} s, plain {plain.whole:.1f} s"
+        verdict = "met" if is_met else "MISSED"
+        print(f"{kind:<8} {files} files of events, at most {most}; {seconds}  {verdict}", flush=True)
         shutil.rmtree(out)
 
 

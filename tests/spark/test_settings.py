@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +54,13 @@ def session(spark: SparkSession, request: pytest.FixtureRequest) -> SparkSession
     for name, value in SETTINGS[request.param].items():
         made.conf.set(name, value)
     return made
+
+
+@pytest.fixture(autouse=True)
+def no_warning(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """Check that no session has lost the Java function."""
+    yield
+    assert "in Python workers" not in "".join(record.message for record in caplog.get_records("call"))
 
 
 def check(session: SparkSession, corpus: Corpus) -> None:

@@ -88,7 +88,7 @@ def is_new_sql(kind: int, code: str, most: int) -> str:
 
 def foreign_sql(headers: str) -> str:
     """Return SQL for the headers that are not of an event, null if there are none."""
-    return f"{_CATALOG}.foreign({headers})"
+    return f"{_CATALOG}.`foreign`({headers})"  # a reserved word of ANSI SQL
 
 
 def catalog_settings() -> dict[str, str]:

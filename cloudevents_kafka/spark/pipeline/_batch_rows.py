@@ -11,6 +11,7 @@ import msgspec
 import pyarrow as pa
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
+from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType
 
 from cloudevents_kafka.spark._columns import PREFIX
 from cloudevents_kafka.spark.decode import decode_events
@@ -26,6 +27,7 @@ from cloudevents_kafka.spark.pipeline._observed import (
 )
 from cloudevents_kafka.spark.pipeline._offsets import OffsetRanges
 from cloudevents_kafka.spark.pipeline._routes import EVENTS
+from cloudevents_kafka.spark.pipeline._sink import setting
 from cloudevents_kafka.spark.pipeline._tables import (
     KAFKA_COLUMNS,
     MOST_RULES,
@@ -42,13 +44,21 @@ from cloudevents_kafka.spark.schema import FROM_JSON, HEADERS, error_schema
 _READ: Final = PREFIX + "read"
 _LEFT: Final = PREFIX + "left"
 _MOST_BYTES: Final = 8 << 20  # of the rows that come to the driver
-PACKED: Final = (
-    "topic string, partition int, offset long, micros long, key binary, value binary, "
-    f"headers {HEADERS.simpleString()}"
+# Not a text: some of these names are reserved words of ANSI SQL.
+PACKED: Final = StructType(
+    [
+        StructField("topic", StringType()),
+        StructField("partition", IntegerType()),
+        StructField("offset", LongType()),
+        StructField("micros", LongType()),
+        StructField("key", BinaryType()),
+        StructField("value", BinaryType()),
+        StructField("headers", HEADERS),
+    ]
 )
 """The type of a row that is kept as JSON."""
 
-_PACKED_ERROR: Final = f"{PACKED}, error {error_schema().simpleString()}"
+_PACKED_ERROR: Final = StructType([*PACKED.fields, StructField("error", error_schema())])
 _KAFKA: Final = [f"`{name}`" for name in KAFKA_COLUMNS]
 _RECORD: Final = ", ".join(
     f"unix_micros({column}) AS micros" if column == "`timestamp`" else column for column in _KAFKA
@@ -130,7 +140,7 @@ class Reading:
         table = rows.columns(f"{_READ}.", by_java=True)
         counted = self._read.selectExpr(*table, f"{left} AS {_LEFT}", *counting.columns)
         observed = counted.observe(
-            self._observation, counting.counts("count(id) AS events", f"collect_list({_LEFT}) AS left")
+            self._observation, counting.counts("count(id) AS events", f"collect_list({_LEFT}) AS `left`")
         )
         self.events = observed.where("id IS NOT NULL").drop(_LEFT, *counting.names)
 
@@ -175,7 +185,7 @@ class Decoding:
             f"{few_sql(text, _MOST_BYTES)} AS {_LEFT}",
             *counting.columns,
         )
-        observed = counted.observe(self._observation, counting.counts(f"collect_list({_LEFT}) AS left"))
+        observed = counted.observe(self._observation, counting.counts(f"collect_list({_LEFT}) AS `left`"))
         self.events = observed.where("id IS NOT NULL").drop(_LEFT, *counting.names)
 
     @cached_property
@@ -203,7 +213,9 @@ def frame_of(spark: SparkSession, **columns: list[str]) -> DataFrame:
     Arrow takes them to Java at once; from a list of rows they would come through a Python worker.
     """
     table = pa.table({name: pa.array(texts, pa.string()) for name, texts in columns.items()})
-    return spark.createDataFrame(table).coalesce(1)
+    # Spark reads 0 as no limit, and PySpark fails here.
+    with setting(spark, "spark.sql.execution.arrow.maxRecordsPerBatch", "10000"):
+        return spark.createDataFrame(table).coalesce(1)
 
 
 def found_by(observation: Observation) -> dict[str, Any]:

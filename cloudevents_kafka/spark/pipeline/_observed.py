@@ -60,7 +60,7 @@ class Counting:
             )
             is_named = is_new_sql(number, code, _MAX_LABELS + 1) if by_java else of.counted
             outer = f"substring({of.outer}, 1, {MAX_KEY_LENGTH})"
-            label = f"struct({code} AS code, {outer} AS outer, {of.inner} AS inner)"
+            label = f"struct({code} AS code, {outer} AS `outer`, {of.inner} AS `inner`)"
             counts, names = f"{PREFIX}{kind}_counts", f"{PREFIX}{kind}_names"
             columns |= {counts: code, names: f"CASE WHEN {is_named} THEN {label} END"}
             self._aggregates += [

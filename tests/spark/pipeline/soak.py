@@ -215,10 +215,12 @@ class Soak:
         return sum(" batch " in line for line in self.output[-100_000:])
 
     def finish(self) -> None:
-        """Wait until all records have landed, and stop the program."""
-        expected = sum(1 for _ in topic_rows(self.broker.bootstrap_servers))
-        deadline = time.monotonic() + SECONDS
-        while any(self._records_landed(kind) < expected for kind in KINDS):
+        """Wait until all records have landed, as long as that goes on, and stop the program."""
+        expected = len(KINDS) * sum(1 for _ in topic_rows(self.broker.bootstrap_servers))
+        landed, deadline = -1, 0.0
+        while (now := sum(map(self._records_landed, KINDS))) < expected:
+            if now > landed:  # after many kills minutes of work may be left
+                landed, deadline = now, time.monotonic() + SECONDS
             _ = self._running
             assert time.monotonic() < deadline, self._recent()
             time.sleep(0.2)
