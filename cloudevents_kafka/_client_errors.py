@@ -79,12 +79,28 @@ class ConsumeError(CloudEventsKafkaError):
     """The Kafka client failed while polling or committing.
 
     ``error`` is the client's error, and ``where`` the topic, the partition and the offset, as far as
-    the client names them. ``final`` is whether the client does not mend it by itself: rights that are
-    missing (TOPIC_AUTHORIZATION_FAILED, GROUP_AUTHORIZATION_FAILED), an offset that does not exist where
-    ``auto.offset.reset`` is ``error`` (_AUTO_OFFSET_RESET), a record that is too large or corrupt
-    (MSG_SIZE_TOO_LARGE, _BAD_MSG), a group with other settings (INCONSISTENT_GROUP_PROTOCOL), fatal
-    errors (_FATAL), such as that another member has the same ``group.instance.id``, and all that are not
-    in `Mended`, such as errors of later brokers. Reading can continue after each except the fatal ones.
+    the client names them. ``final`` is whether the client does not mend it by itself.
+
+    The client mends, and a consumer without ``on_error`` logs and reads on after
+
+    * a topic or partition that does not exist yet, or no more: UNKNOWN_TOPIC_OR_PART, UNKNOWN_TOPIC_ID,
+      _UNKNOWN_TOPIC, _UNKNOWN_PARTITION;
+    * a member that polled late, or whose group has moved on: _MAX_POLL_EXCEEDED, _ASSIGNMENT_LOST,
+      ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, REBALANCE_IN_PROGRESS, MEMBER_ID_REQUIRED,
+      FENCED_MEMBER_EPOCH, STALE_MEMBER_EPOCH;
+    * a broker, a leader or a coordinator that is away or busy: _TRANSPORT, _RESOLVE, _ALL_BROKERS_DOWN,
+      _TIMED_OUT, _TIMED_OUT_QUEUE, _WAIT_COORD, LEADER_NOT_AVAILABLE, NOT_LEADER_FOR_PARTITION,
+      REQUEST_TIMED_OUT, BROKER_NOT_AVAILABLE, REPLICA_NOT_AVAILABLE, NETWORK_EXCEPTION,
+      COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR, KAFKA_STORAGE_ERROR,
+      FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, OFFSET_NOT_AVAILABLE, UNSTABLE_OFFSET_COMMIT,
+      THROTTLING_QUOTA_EXCEEDED;
+    * others that the client calls retriable.
+
+    Final are rights that are missing (TOPIC_AUTHORIZATION_FAILED, GROUP_AUTHORIZATION_FAILED), an offset
+    that does not exist where ``auto.offset.reset`` is ``error`` (_AUTO_OFFSET_RESET), a record that is too
+    large or corrupt (MSG_SIZE_TOO_LARGE, _BAD_MSG), a group with other settings
+    (INCONSISTENT_GROUP_PROTOCOL), fatal errors (_FATAL), such as that another member has the same
+    ``group.instance.id``, and all others. Reading can continue after each except the fatal ones.
 
     Examples:
         >>> from cloudevents_kafka import ConsumeError, EventConsumer

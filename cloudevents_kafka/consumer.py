@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from types import TracebackType
+from types import TracebackType, UnionType
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Self, TypeVar, Unpack, overload
 
 from cloudevents_kafka._client_errors import PARTITION_EOF, ConsumeError, OnError, is_record
@@ -75,6 +75,7 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         *,
         strict: Literal[True],
         data_reader: DataReader | None = ...,
+        data_type: UnionType | None = ...,  # type checkers see no type in ``Order | None``
         **options: Unpack[ReadOptions],
     ) -> None: ...
     @overload
@@ -102,6 +103,7 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         *,
         strict: bool = ...,
         data_reader: DataReader | None = ...,
+        data_type: UnionType | None = ...,  # type checkers see no type in ``Order | None``
         **options: Unpack[ReadOptions],
     ) -> None: ...
     @overload

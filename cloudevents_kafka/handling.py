@@ -234,13 +234,21 @@ def _records(events: Any, work: _Work, idle_timeout: float | None) -> Iterator[I
             _commit(events, work.progress.advance(), asynchronous=True)
             committed = now
         was_full = work.is_full
-        item = _wait_for_room(events, work) if was_full else events.poll(_POLL_SECONDS)
+        item = _wait_for_room(events, work) if was_full else _poll(events, _POLL_SECONDS)
         if item is not None:
             yield item
         if item is not None or work.progress or was_full:
             idle_since = now
         elif idle_timeout is not None and now - idle_since >= idle_timeout:
             return
+
+
+def _poll(events: Any, seconds: float) -> Item | None:
+    try:
+        item: Item | None = events.poll(seconds)
+    except DecodeError as error:  # of a consumer with `strict`: what becomes of it is for on_error
+        return Undecodable(error, error.record)
+    return item
 
 
 def _wait_for_room(events: Any, work: _Work) -> Item | None:
@@ -252,7 +260,7 @@ def _wait_for_room(events: Any, work: _Work) -> Item | None:
     places = events.consumer.assignment()
     events.consumer.pause(places)
     try:
-        item: Item | None = events.poll(0)  # of a partition that was assigned just now, or None
+        item = _poll(events, 0)  # of a partition that was assigned just now, or None
     finally:
         events.consumer.resume(places)
     return item

@@ -28,7 +28,7 @@ from typing import Any, Final, TypeVar
 from cloudevents_kafka._clients import check_handler
 from cloudevents_kafka.binding import Decoded, Undecodable
 from cloudevents_kafka.consumer import EventConsumer
-from cloudevents_kafka.errors import CloudEventsKafkaError
+from cloudevents_kafka.errors import CloudEventsKafkaError, DecodeError
 from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.producer import DeliveryError, EventProducer
 from cloudevents_kafka.record import Record
@@ -78,8 +78,8 @@ class EventProcessor:
         timeout: float = 60.0,
         attempts: int = 10,
     ) -> None:
-        _check(consumer, "consumer", "consumer_group_metadata")
-        _check(producer, "producer", "send_offsets_to_transaction")
+        _check(consumer, EventConsumer, "consumer", "consumer_group_metadata")
+        _check(producer, EventProducer, "producer", "send_offsets_to_transaction")
         check_handler(handler)
         self.consumer = consumer
         self.producer = producer
@@ -110,7 +110,7 @@ class EventProcessor:
             # Before the records: a rebalance after this call makes the broker refuse the offsets.
             member = self._member_id()
             group = self.consumer.consumer.consumer_group_metadata()
-            batch = next(self.consumer.batches(self._max_records, _POLL_SECONDS, idle_timeout=0), None)
+            batch = self._read_batch()
             if batch is None:
                 if self.consumer.stopped or self._is_idle(idle_since, idle_timeout):
                     break
@@ -125,6 +125,13 @@ class EventProcessor:
                 failures += 1
                 self._report(batch, error, failures)
         return done
+
+    def _read_batch(self) -> Sequence[Item] | None:
+        try:
+            return next(self.consumer.batches(self._max_records, _POLL_SECONDS, idle_timeout=0), None)
+        except DecodeError as error:  # of a consumer with `strict`: the next run must not begin after it
+            self.consumer.seek(error.record)
+            raise
 
     def _process(self, batch: Sequence[Item], group: Any) -> Exception | None:
         """Handle a batch in a transaction; return the error if it was aborted and may be repeated."""
@@ -259,11 +266,11 @@ def _last_records(batch: Sequence[Item]) -> dict[Any, Record]:
     return {(item.record.topic, item.record.partition): item.record for item in batch}
 
 
-def _check(wrapper: Any, name: str, method: str) -> None:
+def _check(wrapper: Any, kind: type, name: str, method: str) -> None:
     """Raise `TypeError` unless a wrapper's client has a method of transactions."""
-    if not callable(getattr(getattr(wrapper, name, None), method, None)):
+    if not isinstance(wrapper, kind) or not callable(getattr(getattr(wrapper, name), method, None)):
         raise TypeError(
-            f"{name} must be an Event{name.capitalize()} of a client with {method}(), "
+            f"{name} must be an {kind.__name__} of a client with {method}(), "
             f"got {type(wrapper).__name__}; wrap a {name.capitalize()} of confluent_kafka"
         )
 
@@ -308,6 +315,8 @@ class TransactionError(CloudEventsKafkaError):
         name = self.error.name() if callable(getattr(self.error, "name", None)) else ""
         if name in _FENCED:
             advice = "another process has the same transactional.id: start each with its own"
+        elif name == "_NOT_CONFIGURED":
+            advice = "create the Producer with a transactional.id"
         else:
             advice = "end the process and start it again, which ends what is open"
         return f"{self.what}: {self.error}; {advice}"

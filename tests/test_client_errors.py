@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from itertools import chain, islice
 from typing import Any
 
@@ -35,6 +36,13 @@ def test_the_table_has_the_numbers_of_the_client() -> None:
         code.name: getattr(KafkaError, code.name) for code in Mended
     }
     assert PARTITION_EOF == KafkaError._PARTITION_EOF
+
+
+def test_the_docstring_lists_which_is_which() -> None:
+    """A user reads in it all errors that the client mends, and the usual final ones."""
+    mended, final = (ConsumeError.__doc__ or "").split("Final are")
+    assert {code.name for code in Mended} == set(re.findall(r"\b(?:_[A-Z_]+|[A-Z]+_[A-Z_]+)\b", mended))
+    assert FINAL.keys() - {"UNKNOWN"} <= set(re.findall(r"\w+", final))
 
 
 @pytest.mark.parametrize("batches", [False, True])

@@ -44,10 +44,10 @@ class Kafka:
         self.events = self.start()
         self.handled: list[int] = []
 
-    def start(self) -> EventConsumer[FakeConsumer]:
+    def start(self, *, strict: bool = False) -> EventConsumer[FakeConsumer]:
         reader = FakeConsumer(self.log, offsets=self.offsets, auto_commit=False)
         reader.subscribe(["in"])
-        return EventConsumer(reader)
+        return EventConsumer(reader, strict=strict)
 
     def handle(self, item: Decoded) -> None:
         self.handled.append(item.event.data)
@@ -95,13 +95,17 @@ def test_a_failure_ends_the_run() -> None:
     assert kafka.start().run(kafka.handle, idle_timeout=0).handled == 13
 
 
-def test_a_record_that_is_not_an_event_fails_skips_or_goes_on() -> None:
-    """It is not tried again; on_error decides what becomes of it."""
+@pytest.mark.parametrize("again", [False, True])
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_record_that_is_not_an_event_fails_skips_or_goes_on(*, strict: bool, again: bool) -> None:
+    """It is not tried again; on_error decides what becomes of it, also with strict."""
     kafka = Kafka(message(0), FakeMessage("in", b"foreign"), message(2))
+    kafka.events = kafka.start(strict=strict)
     with pytest.raises(NotAnEvent):
         kafka.run(tries=3)
     assert kafka.offsets == {("in", 0): 1}
-    kafka.events = kafka.start()
+    if not again:
+        kafka.events = kafka.start(strict=strict)
     assert kafka.run(on_error="skip", tries=3) == Handled(handled=1, skipped=1)
     assert kafka.offsets == {("in", 0): 3}
 
@@ -232,6 +236,32 @@ def test_sigterm_ends_within_the_bound() -> None:
     assert kafka.offsets == {("in", 0): 4}
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     assert kafka.events.stopped
+
+
+@pytest.mark.parametrize(("seconds", "committed"), [(0.1, {("in", 0): 4}), (30, {})])
+def test_the_last_commit_is_within_the_bound(seconds: float, committed: Any) -> None:
+    """A part of the bound is for it, also if a handler hangs; a broker that does not answer is left."""
+    kafka = numbered(10)
+    release = threading.Event()
+    commit = kafka.events.consumer.commit
+
+    def commit_slowly(*, asynchronous: bool, **options: Any) -> Any:
+        if not asynchronous:
+            release.wait(seconds)
+            return None if release.is_set() else commit(asynchronous=False, **options)
+        return None
+
+    def handle(item: Decoded) -> None:
+        if item.event.data == 4:
+            kafka.events.stop()
+            release.wait(30)
+
+    kafka.events.consumer.commit = commit_slowly  # type: ignore[method-assign]
+    start = time.monotonic()
+    assert kafka.events.run(handle, stop_timeout=2).handled == 4
+    assert 1.5 < time.monotonic() - start < 6
+    assert kafka.offsets == committed
+    release.set()
 
 
 def test_sigterm_lets_handlers_end() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from threading import Timer
 from typing import Any
 
 import pytest
@@ -9,18 +10,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cloudevents_kafka import (
+    AsyncEventConsumer,
+    AsyncEventProducer,
     DeadLetters,
     Decoded,
     Event,
     EventConsumer,
     EventProcessor,
     EventProducer,
+    NotAnEvent,
     Record,
     TransactionError,
     Undecodable,
     to_record,
 )
 from cloudevents_kafka.testing import FakeConsumer, FakeLog, FakeMessage, FakeProducer
+from cloudevents_kafka.testing.fakes._log import kafka_exception
 
 
 def message(number: int, partition: int = 0, topic: str = "in") -> FakeMessage:
@@ -172,6 +177,47 @@ def test_a_fatal_error_ends_with_what_to_do() -> None:
     assert kafka.offsets == {("in", 0): 4}
 
 
+FENCED: dict[str, Any] = {"code": "_FENCED", "fatal": True, "txn_requires_abort": False}
+
+
+def test_a_fatal_error_while_sending_waits_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is on its way is not waited for, and no abort is tried: the client can do neither."""
+    kafka, calls = Kafka(timeout=60), list[str]()
+
+    def fail(*_: Any, **options: Any) -> None:
+        raise kafka_exception(**FENCED)
+
+    kafka.before[5] = lambda: monkeypatch.setattr(kafka.writer, "produce", fail)
+    for name in ("purge", "abort_transaction"):
+        monkeypatch.setattr(kafka.writer, name, lambda *_, name=name, **options: calls.append(name))
+    with pytest.raises(TransactionError, match=r"another process has the same transactional.id"):
+        kafka.run()
+    assert calls == []
+    assert kafka.written == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("method", ["purge", "flush", "abort_transaction"])
+def test_a_fatal_error_during_an_abort_ends_with_what_to_do(
+    method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The transaction that was to be aborted is left to the next process, and nothing of it is read."""
+    kafka = Kafka()
+
+    def fail(*_: Any, **options: Any) -> None:
+        raise kafka_exception(**FENCED)
+
+    def begin_to_fail() -> None:
+        monkeypatch.setattr(kafka.writer, method, fail)
+        raise ZeroDivisionError
+
+    kafka.before[5] = begin_to_fail
+    with pytest.raises(TransactionError, match=r"another process has the same transactional.id") as caught:
+        kafka.run()
+    assert caught.value.error.name() == "_FENCED"
+    assert kafka.written == [0, 1, 2, 3]
+    assert kafka.offsets == {("in", 0): 4}
+
+
 def test_the_same_records_are_not_tried_forever() -> None:
     """After so many aborted transactions in a row the error has the last one's."""
     kafka = Kafka(attempts=3)
@@ -182,15 +228,39 @@ def test_the_same_records_are_not_tried_forever() -> None:
     assert kafka.run() == 10
 
 
-def test_stop_ends_after_the_batch() -> None:
-    """The batch in progress is committed, and no other begins."""
+def test_failures_are_counted_from_zero_after_a_success() -> None:
+    """Only aborted transactions of the same records count towards the bound."""
+    kafka = Kafka(attempts=3)
+    # Of each batch of four the first two transactions are aborted, after all its records.
+    kafka.before = {at: lambda: kafka.writer.fail_next("MSG_SIZE_TOO_LARGE") for at in (0, 4, 12, 16)}
+    assert kafka.run() == 10
+    assert kafka.written == list(range(10))
+
+
+@pytest.mark.parametrize("which", ["processor", "events"])
+def test_stop_ends_after_the_batch(which: str) -> None:
+    """The batch in progress is committed, and no other begins, also without an idle time."""
     kafka = Kafka()
-    kafka.before[5] = kafka.processor.stop
-    assert kafka.run() == 8
-    kafka = Kafka()
-    kafka.before[5] = kafka.events.stop
-    assert kafka.run() == 8
+    kafka.before[5] = getattr(kafka, which).stop
+    too_late = Timer(10, kafka.processor.stop)
+    too_late.start()
+    assert kafka.processor.run() == 8
+    assert too_late.is_alive()
+    too_late.cancel()
     assert kafka.offsets == {("in", 0): 8}
+
+
+def test_a_record_that_a_strict_consumer_refuses_is_not_passed_over() -> None:
+    """Its error ends the run, and the next run begins with it."""
+    kafka = Kafka(count=3)
+    kafka.log.append(FakeMessage("in", b"foreign"))
+    kafka.log.append(message(4))
+    processor = EventProcessor(EventConsumer(kafka.reader, strict=True), kafka.producer, kafka.handle)
+    for _ in range(2):
+        with pytest.raises(NotAnEvent, match=r"in\[0\]@3"):
+            processor.run(idle_timeout=0)
+    assert kafka.written == [0, 1, 2]
+    assert kafka.offsets == {("in", 0): 3}
 
 
 def test_dead_letters_are_in_the_transaction() -> None:
@@ -213,15 +283,27 @@ def test_dead_letters_are_in_the_transaction() -> None:
     assert [m.topic() for m in kafka.log].count("out") == 3
 
 
+class Plain:
+    """A user's client, which has no transactions."""
+
+    produce = poll = flush = staticmethod(lambda *_, **__: 0)
+
+
 def test_clients_without_transactions_are_refused() -> None:
     """The error names the method that is missing."""
     kafka = Kafka()
-    with pytest.raises(TypeError, match=r"consumer must be an EventConsumer .* consumer_group_metadata\(\)"):
-        EventProcessor(kafka.reader, kafka.producer, print)  # type: ignore[arg-type]
-    with pytest.raises(
-        TypeError, match=r"producer must be an EventProducer .* send_offsets_to_transaction\(\)"
-    ):
-        EventProcessor(kafka.events, kafka.writer, print)  # type: ignore[arg-type]
+    readers: list[Any] = [kafka.reader, AsyncEventConsumer(kafka.reader), object()]
+    for reader in readers:
+        with pytest.raises(
+            TypeError, match=r"consumer must be an EventConsumer .* consumer_group_metadata\(\)"
+        ):
+            EventProcessor(reader, kafka.producer, print)
+    writers: list[Any] = [kafka.writer, AsyncEventProducer(kafka.writer), EventProducer(Plain())]
+    for writer in writers:
+        with pytest.raises(
+            TypeError, match=r"an EventProducer .* send_offsets_to_transaction\(\), got \w+; "
+        ):
+            EventProcessor(kafka.events, writer, print)
 
     async def handle(_: object) -> None:
         """Do nothing, later."""

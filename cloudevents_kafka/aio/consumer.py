@@ -9,7 +9,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Iterable, Mapping
 from functools import partial
-from types import TracebackType
+from types import TracebackType, UnionType
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Self, TypeVar, Unpack, overload
 
 from cloudevents_kafka._client_errors import is_record
@@ -68,11 +68,6 @@ class _Events(EventConsumer[Any, ItemT_co]):
         finally:
             self._waiting += later
 
-    @property
-    def stopped(self) -> bool:
-        """Whether `stop` or `close` was called."""
-        return self._stopped
-
     def unread(self) -> list[TopicPartition]:
         """Return where the records begin that were gathered and not returned."""
         first: dict[tuple[str, int], Record] = {}
@@ -122,6 +117,7 @@ class AsyncEventConsumer(Generic[ConsumerT, ItemT_co]):
         *,
         strict: Literal[True],
         data_reader: DataReader | None = ...,
+        data_type: UnionType | None = ...,  # type checkers see no type in ``Order | None``
         **options: Unpack[AsyncReadOptions],
     ) -> None: ...
     @overload
@@ -149,6 +145,7 @@ class AsyncEventConsumer(Generic[ConsumerT, ItemT_co]):
         *,
         strict: bool = ...,
         data_reader: DataReader | None = ...,
+        data_type: UnionType | None = ...,  # type checkers see no type in ``Order | None``
         **options: Unpack[AsyncReadOptions],
     ) -> None: ...
     @overload

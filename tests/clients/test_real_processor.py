@@ -111,3 +111,14 @@ def test_another_process_with_the_same_id_ends_this_one(topics: Topics) -> None:
     ):
         EventProcessor(events, producer, copy).run(idle_timeout=20)
     assert topics.copies() == {}
+
+
+@pytest.mark.broker
+def test_a_producer_without_an_id_is_refused(topics: Topics) -> None:
+    """The error names the setting that is missing."""
+    producer = EventProducer(topics.writer(), topic=topics.target)
+    with (
+        topics.reader(topics.source, "copy") as events,
+        pytest.raises(TransactionError, match=r"create the Producer with a transactional.id$"),
+    ):
+        EventProcessor(events, producer, print).run(idle_timeout=0)

@@ -106,6 +106,8 @@ def with_hooks(client: FakeConsumer) -> None:
     counted = EventConsumer(client, strict=True, data_type=length, on_error=decide, lenient=True).poll()
     assert_type(counted, Decoded[int] | None)
     EventConsumer(client, data_type=by_dataschema({"https://s.example": print}))
+    EventConsumer(client, data_type=Order | None, strict=True)
+    assert_type(EventConsumer(client, strict=True, data_type=None).poll(), Decoded[Any] | None)
     EventConsumer(client, data_reader=lambda event, record: (event.id, record.topic), eager_data=True)
 
 

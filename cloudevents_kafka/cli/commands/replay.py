@@ -121,7 +121,7 @@ def command(timeout: float, *, send: bool, show_config: bool, **options: Any) ->
                     sender.flush()
             finally:
                 replay.print_report(sent=None if sender is None else sender.delivered)
-        replay.check()
+        replay.check(group)
 
 
 class _Replay:
@@ -193,10 +193,11 @@ class _Replay:
         done = "nothing was sent: add --send" if sent is None else f"{sent:,} sent"
         click.echo(f"of {pluralize(self._read, 'record')} read, {matching}; {done}")
 
-    def check(self) -> None:
-        """Raise `BadData` if matching records have no topic to go back to."""
+    def check(self, group: str | None) -> None:
+        """Raise `BadData` if matching records have no topic to go back to, which a group does not read again."""
         if self._without_origin:
             records = pluralize(self._without_origin, "matching record has", "matching records have")
             raise BadData(
                 f"{records} no header dlq_topic with another topic, and stayed; pass --to TOPIC to send them"
+                + (", without --group" if group else "")
             )

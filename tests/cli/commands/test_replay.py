@@ -64,6 +64,8 @@ def test_nothing_is_sent_unless_asked(replay, found, topic):
     assert result.stdout.splitlines()[-1] == "of 4 records read, 3 match; nothing was sent: add --send"
     assert result.exit_code == 1
     assert "1 matching record has no header dlq_topic" in result.stderr
+    assert result.stderr.endswith("pass --to TOPIC to send them\n")
+    assert replay("--group", "any").stderr.endswith("pass --to TOPIC to send them, without --group\n")
     assert found("a") == []
 
 
