@@ -194,7 +194,7 @@ class _Replay:
         click.echo(f"of {pluralize(self._read, 'record')} read, {matching}; {done}")
 
     def check(self, group: str | None) -> None:
-        """Raise `BadData` if matching records have no topic to go back to, which a group does not read again."""
+        """Raise `BadData` if matching records have no topic to go back to; a group has passed over them."""
         if self._without_origin:
             records = pluralize(self._without_origin, "matching record has", "matching records have")
             raise BadData(
