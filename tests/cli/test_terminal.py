@@ -7,6 +7,7 @@ import pty
 import re
 import subprocess
 import sys
+import termios
 
 import pytest
 from cli.command_line import send
@@ -20,15 +21,22 @@ EVENT = to_record(
 )
 
 
-def on_terminal(*args: str, stdout: bool = True, stderr: bool = True, **env: str) -> tuple[bytes, bytes, int]:
+def on_terminal(
+    *args: str, stdout: bool = True, stderr: bool = True, width: int = 80, **env: str
+) -> tuple[bytes, bytes, int]:
     """Run with stdout or stderr on a terminal; return the output of terminal and pipes, and the exit code."""
     terminal, end = pty.openpty()
+    termios.tcsetwinsize(end, (24, width))
     process = subprocess.Popen(
         [sys.executable, "-m", "cloudevents_kafka", *args],
         stdin=subprocess.DEVNULL,
         stdout=end if stdout else subprocess.PIPE,
         stderr=end if stderr else subprocess.PIPE,
-        env={**os.environ, "TERM": "xterm-256color", **env},
+        env={
+            **{name: os.environ[name] for name in os.environ if name != "COLUMNS"},
+            "TERM": "xterm-256color",
+            **env,
+        },
     )
     os.close(end)
     screen = b""
@@ -141,7 +149,7 @@ def test_password_prompt():
 def test_frames_are_trees():
     """On a terminal a frame is a tree in color, of lines that fit; --table and pipes have whole paths."""
     asked = ["protocol", "decode", "--hex", "0000000a00120000000000070000"]
-    screen, _, code = on_terminal(*asked, COLUMNS="50")
+    screen, _, code = on_terminal(*asked, width=50)
     plain = COLOR.sub(b"", screen).decode().splitlines()
     assert code == 0
     assert plain[2:4] == ["        header", "     4    request_api_key  int16    18  ApiVersio…"]

@@ -80,6 +80,8 @@ def read_login(options: LoginOptions, timeout: float) -> Login:
         raise BadUsage(f"security.protocol must be one of {', '.join(_SECURITY)}")
     tls = options.tls or options.cafile is not None or security.endswith("ssl")
     asked = options.user is not None or options.mechanism is not None or security.startswith("sasl_")
+    if options.user is not None and _mechanism(effective) == OAUTH:
+        raise BadUsage(f"--user and {OAUTH} exclude each other: a token names its user")
     return Login(_context(options, effective) if tls else False, _sasl(settings, timeout) if asked else None)
 
 

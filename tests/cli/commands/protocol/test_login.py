@@ -102,6 +102,13 @@ def test_wrong_settings(settings, words):
     assert "hunter22" not in caught.value.message
 
 
+def test_a_user_has_no_token():
+    """--user is refused where the mechanism is OAUTHBEARER, by an option or by a setting."""
+    for options in ({"mechanism": "OAUTHBEARER"}, {}):
+        with pytest.raises(BadUsage, match="--user and OAUTHBEARER exclude each other"):
+            login(*pairs(OIDC), user="ann", **options)
+
+
 def test_a_certificate_authority_is_trusted(tmp_path, monkeypatch):
     """ssl.ca.location and --cafile are the authorities that are trusted."""
     loaded = []
