@@ -1,6 +1,6 @@
 """Pipelines are killed at random under load; afterwards each record is in each kind of table once.
 
-    make soak SOAK_FLAGS="[--kills 50] [--seed N] [--rate 300]"
+    make soak SOAK_FLAGS="[--kills 50] [--seed N] [--rate 60]"
 
 A broker, a thread that sends records all the time, and one program with a pipeline to Parquet, Delta and
 Iceberg each, on a cluster of one executor while one is still to be killed. A kill hits the program, its
@@ -147,6 +147,7 @@ class Soak:
             # Java goes on with the workers of a daemon that is killed alone, where no search finds them.
             kill_all([chosen, *(descendants(chosen, "") if victim == "worker" else [])])
         self.killed[victim] += 1
+        _say(f"kill {self.killed.total()}: {victim}; {self._landed():,} batches have landed")
 
     def _processes(self, victim: str) -> list[int]:
         names = {
@@ -346,7 +347,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--seed", type=int, default=secrets.randbelow(1 << 31), help="of all that is random")
-    parser.add_argument("--rate", type=float, default=300, help="of records sent in a second")
+    parser.add_argument("--rate", type=float, default=60, help="of records sent in a second")
     options = parser.parse_args()
     run(options.kills, options.seed, options.rate)
 
