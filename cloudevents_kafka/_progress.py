@@ -51,14 +51,17 @@ class Progress:
         for table in (self._open, self._ends, self._committed, self._foreign):
             table.pop(name, None)
 
-    def advance(self, *, again: bool = False) -> list[TopicPartition]:
-        """Return the offsets to commit that were not returned before, with ``again`` the others, too."""
+    def done(self, *, again: bool = False) -> list[TopicPartition]:
+        """Return the offsets to commit that are new since `commit`, with ``again`` the others, too."""
         from confluent_kafka import TopicPartition
 
         done = {name: next(iter(self._open.get(name, ())), end) for name, end in self._ends.items()}
         new = {name: offset for name, offset in done.items() if again or offset > self._committed[name]}
-        self._committed |= new
         return [TopicPartition(*name, offset) for name, offset in new.items()]
+
+    def commit(self, places: list[TopicPartition]) -> None:
+        """Note the offsets that are committed."""
+        self._committed |= {(place.topic, place.partition): place.offset for place in places}
 
     def left(self) -> list[TopicPartition]:
         """Return the place of the first record of each partition that is not done."""

@@ -13,7 +13,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from itertools import count
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -230,8 +230,7 @@ def _records(events: Any, work: _Work, idle_timeout: float | None) -> Iterator[I
         now = time.monotonic()
         if now - committed >= _COMMIT_SECONDS:
             work.progress.keep(events.consumer.assignment())
-            _refuse_auto_commit(events, work.progress)
-            _commit(events, work.progress.advance(), asynchronous=True)
+            _commit(events, work.progress, _COMMIT_SECONDS)
             committed = now
         was_full = work.is_full
         item = _wait_for_room(events, work) if was_full else _poll(events, _POLL_SECONDS)
@@ -275,43 +274,47 @@ def _end(events: Any, work: _Work, seconds: float) -> None:
         records = pluralize(hanging, "record was", "records were")
         _log.warning("%s still in work after stop_timeout, and the next process handles them again", records)
     work.progress.keep(events.consumer.assignment())
-    # In a thread: a broker that is away would make the call longer than the bound.
-    last = threading.Thread(target=_commit, args=(events, work.progress.advance(again=True)), daemon=True)
+    # In a thread: a broker that goes away would make the call longer than the bound.
+    left = max(0.0, deadline - time.monotonic())
+    last = threading.Thread(
+        target=_commit, args=(events, work.progress, left / 2), kwargs={"last": True}, daemon=True
+    )
     last.start()
-    last.join(max(0.0, deadline - time.monotonic()))
+    last.join(left)
     events._go_back(work.progress.left())  # noqa: SLF001  # of its own run
 
 
-def _refuse_auto_commit(events: Any, progress: Progress) -> None:
-    """Raise `ConsumeError` if the client commits records in work; it does not say whether it will."""
+def _commit(events: Any, progress: Progress, seconds: float, *, last: bool = False) -> None:
+    """Commit what is done, if the group answers within so many seconds.
+
+    Its offsets are asked for first. They show a client that commits by itself, which does not say so:
+    `ConsumeError` is raised if it has committed records in work. And no commit is begun while the broker is
+    away: a client with one under way is closed 45 seconds later, or never (librdkafka 2.16).
+    """
     from confluent_kafka import KafkaException
 
-    places = progress.left()
-    if not places:
-        return
-    with suppress(KafkaException):  # the broker is away, or moves the group
-        place = progress.find_foreign(events.consumer.committed(places, timeout=_COMMIT_SECONDS))
-        if place is not None:
-            raise ConsumeError(
-                f"enable.auto.commit must be False for run(), but offset {place.offset} was committed while "
-                "a record before it is in work; create the Consumer with enable.auto.commit False",
-                f"{place.topic}[{place.partition}]",
-            )
-
-
-def _commit(events: Any, places: list[TopicPartition], *, asynchronous: bool = False) -> None:
-    if not places:
+    places, left = progress.done(again=last), progress.left()
+    if not (places or left):
         return
     try:
-        failed = [
-            place.error
-            for place in events.consumer.commit(offsets=places, asynchronous=asynchronous) or ()
-            if place.error is not None
-        ]
-    except Exception as error:  # noqa: BLE001  # of any client: the records are handled again at worst
+        foreign = progress.find_foreign(events.consumer.committed(left or places, timeout=seconds))
+        if foreign is not None and not last:
+            raise _refusal(foreign)
+        progress.commit(places)
+        done = events.consumer.commit(offsets=places, asynchronous=not last) if places else ()
+        failed = [place.error for place in done or () if place.error is not None]
+    except KafkaException as error:  # the broker is away, or moves the group
         failed = [error]
     for reason in failed:
         _log.warning("offsets were not committed: %s", reason)
+
+
+def _refusal(place: TopicPartition) -> ConsumeError:
+    return ConsumeError(
+        f"enable.auto.commit must be False for run(), but offset {place.offset} was committed while "
+        "a record before it is in work; create the Consumer with enable.auto.commit False",
+        f"{place.topic}[{place.partition}]",
+    )
 
 
 @contextmanager

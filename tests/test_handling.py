@@ -28,6 +28,7 @@ from cloudevents_kafka import (
     to_record,
 )
 from cloudevents_kafka.testing import FakeConsumer, FakeLog, FakeMessage, FakeProducer
+from cloudevents_kafka.testing.fakes._log import kafka_exception
 
 
 def message(number: int, partition: int = 0, key: str | None = None) -> FakeMessage:
@@ -405,6 +406,37 @@ def test_a_consumer_that_fails_ends_the_run() -> None:
     with pytest.raises(ConsumeError):
         kafka.events.run(handle)
     assert kafka.offsets == {("in", 0): 5}
+
+
+@pytest.mark.parametrize("answers_from", [5, 99])
+def test_nothing_is_committed_while_the_group_does_not_answer(
+    answers_from: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A commit under way would delay the end of the client; it is made as soon as the group answers."""
+    monkeypatch.setattr("cloudevents_kafka.handling._COMMIT_SECONDS", 0.02)
+    kafka = numbered(10)
+    client = kafka.events.consumer
+    commit, committed, during = client.commit, client.committed, list[int]()
+
+    def ask(*arguments: Any, **options: Any) -> Any:
+        if len(kafka.handled) < answers_from:
+            raise kafka_exception("_TIMED_OUT")
+        return committed(*arguments, **options)
+
+    def note(**options: Any) -> Any:
+        during.append(len(kafka.handled))
+        return commit(**options)
+
+    def handle(item: Decoded) -> None:
+        kafka.handle(item)
+        time.sleep(0.05)
+
+    monkeypatch.setattr(client, "committed", ask)
+    monkeypatch.setattr(client, "commit", note)
+    assert kafka.run(handle).handled == 10
+    assert all(number >= answers_from for number in during)
+    assert kafka.offsets == ({("in", 0): 10} if answers_from < 10 else {})
+    assert "offsets were not committed: KafkaError{code=_TIMED_OUT" in caplog.text
 
 
 @pytest.mark.parametrize("auto_commit", [False, True])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import signal
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -203,6 +205,36 @@ def test_a_group_without_rights(broker: LocalBroker, topic: str) -> None:
     with EventConsumer(client, on_error=wait) as waiting:
         assert take_until(waiting, bool) == ["1"]
     assert set(seen) == {KafkaError.GROUP_AUTHORIZATION_FAILED}
+
+
+@pytest.mark.parametrize("silent", [False, pytest.param(True, marks=pytest.mark.release)])
+def test_a_run_ends_in_time_while_the_broker_is_away(
+    broker: LocalBroker, topic: str, monkeypatch: pytest.MonkeyPatch, *, silent: bool
+) -> None:
+    """Its bound is kept, and closing takes short: the client waits for no commit that is under way."""
+    monkeypatch.setattr("cloudevents_kafka.handling._COMMIT_SECONDS", 0.3)
+    broker.create_topic(topic)
+    send(broker, topic, *map(str, range(20)))
+    done: list[str] = []
+
+    def handle(item: Decoded) -> None:
+        if item.event.id == "3":
+            os.kill(broker.pid, signal.SIGSTOP) if silent else broker.kill()
+            took.append(time.monotonic())
+        if item.event.id == "13":
+            events.stop()
+        done.append(item.event.id)
+        time.sleep(0.1)
+
+    took: list[float] = []
+    with reading(broker, topic, **{"session.timeout.ms": 45_000}) as events:
+        events.run(handle, stop_timeout=3)
+        took.append(time.monotonic())
+    took.append(time.monotonic())
+    os.kill(broker.pid, signal.SIGCONT) if silent else broker.start()
+    assert done[:14] == [str(number) for number in range(14)]
+    assert took[1] - took[0] < 7
+    assert took[2] - took[1] < (7 if silent else 2)
 
 
 @pytest.mark.parametrize(
