@@ -35,7 +35,8 @@ _options: Final = option_group(
     click.option(
         "--mechanism",
         type=click.Choice(CHOICES, case_sensitive=False),
-        help="The SASL mechanism; OAUTHBEARER needs sasl.oauthbearer.… settings.  [default: SCRAM-SHA-256]",
+        help="The SASL mechanism; OAUTHBEARER needs the setting sasl.oauthbearer.token.command, or client "
+        "credentials.  [default: SCRAM-SHA-256]",
     ),
     click.option(
         "-X",
