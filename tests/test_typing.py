@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -98,6 +99,8 @@ def programs(page: Path) -> dict[str, str]:
 @pytest.mark.parametrize("spark", [False, pytest.param(True, marks=pytest.mark.spark)])
 def test_the_blocks_of_pages_are_typed(tmp_path: Path, cache: Path, *, spark: bool) -> None:
     """Each block of README and docs passes mypy strict and pyright; names may have other types later."""
+    if version("confluent-kafka") < "2.16":
+        pytest.skip("confluent-kafka 2.13 has narrower types of settings than today's")
     found = {name: code for page in PAGES for name, code in programs(page).items()}
     chosen = {name: code for name, code in found.items() if ("pyspark" in code) == spark}
     assert chosen
