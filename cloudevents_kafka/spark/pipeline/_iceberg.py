@@ -274,7 +274,8 @@ class IcebergTable(Table):
     def _call(self, procedure: str, arguments: str = "") -> None:
         catalog, table = self._catalog
         rest = f", {arguments}" if arguments else ""
-        sql = f"CALL {quote(catalog)}.system.{procedure}(table => {sql_text(table)}{rest})"
+        # In backticks, because it is a reserved word of ANSI SQL.
+        sql = f"CALL {quote(catalog)}.system.{procedure}(`table` => {sql_text(table)}{rest})"
         self._spark.sql(sql).collect()
         self._spark.catalog.refreshTable(self._sql_name)
 
