@@ -21,7 +21,7 @@ INSTALLED := $(VENV)/.installed
 CHECKED := $(if $(wildcard $(INSTALLED))$(filter-out check lint,$(MAKECMDGOALS)),$(INSTALLED),$(VENV)/.light)
 SPARK_CLASSES := $(VENV)/spark-classes.jsa
 # More workers than cores, as many tests wait for sockets and processes.
-WORKERS := 5
+WORKERS := 4
 
 .PHONY: help check test report test-newest test-later release soak peers lint jar demo bench docs docs-serve pictures ready legacy clean
 
@@ -158,7 +158,8 @@ $(VENV)/.light: pyproject.toml Makefile | $(VENV)/.made
 	@$(call install,-e '.[$(LIGHT)]')
 	@touch $@
 
-install = set -o pipefail; $(PY) -m pip install --disable-pip-version-check --progress-bar off $(1) 2>&1 \
+# Modules are compiled when they are first imported, which most never are.
+install = set -o pipefail; $(PY) -m pip install --disable-pip-version-check --progress-bar off --no-compile $(1) 2>&1 \
 	    | { grep --line-buffered -E '^ *(Downloading .*MB|Building wheel|Installing coll|Successfully|ERROR|error)' \
 	        | cut -c1-100 || true; }
 

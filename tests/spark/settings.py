@@ -170,8 +170,6 @@ SETTINGS: dict[str, Settings] = {
 
 SAMPLE = (
     "NTZ, reserved keywords, corrupt id",
-    "not ANSI, NTZ, LEGACY",
-    "interpreted, reserved keywords, case",
     "nulls written, Arrow by one, partial",
     "interpreted, nothing collapsed, regular expressions for names",
 )

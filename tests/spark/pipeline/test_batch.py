@@ -166,6 +166,7 @@ def test_counts_in_the_driver(
     assert results[0][0].routed["avro"] == 2
 
 
+@pytest.mark.release  # test_counts_in_the_driver is its sample
 def test_rows_are_read_in_java_again(session: SparkSession, tmp_path: Path) -> None:
     """Some batches after one that needed Python, Java reads again."""
     writer = BatchWriter(date_of="timestamp", tasks=2)

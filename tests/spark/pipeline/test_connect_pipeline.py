@@ -175,6 +175,7 @@ def test_each_record_lands_once(place: Place) -> None:
     assert place.run()["summary"]["batches"] == 0
 
 
+@pytest.mark.release  # test_example is its sample
 def test_errors_of_the_server(place: Place) -> None:
     """An error that is raised on the server has its class and its words at the client."""
     place.send(1, 0)

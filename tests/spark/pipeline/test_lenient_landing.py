@@ -161,6 +161,7 @@ def test_from_strict_to_lenient_and_back(lake: Lake, table_format: Any) -> None:
     check_rows([{**row, "number": row["number"] - first} for row in found.values()], PRODUCERS)
 
 
+@pytest.mark.release
 @pytest.mark.broker
 def test_begun_leniently_and_finished_strictly(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """A batch that a lenient run has begun is finished leniently, so no record is in both tables."""
