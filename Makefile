@@ -30,7 +30,7 @@ help:
 	@echo "make test         lint, types and all tests but the longest, with a real Kafka and Spark: 12 minutes"
 	@echo "make report       write spec-conformance/report.md and records.json, after make test"
 	@echo "make release      what takes too long for each change: long tests and fuzzing, the newest PySpark,"
-	@echo "                  the peers, the wheel on each Python: an hour; RELEASE_FLAGS=--list prints the steps"
+	@echo "                  the peers, the wheel on each Python: some hours; RELEASE_FLAGS=--list prints the steps"
 	@echo "make test-newest  Spark's functions on the newest PySpark"
 	@echo "make test-later   Spark's tests and the demo on the newest PySpark that has Kafka, Delta and Iceberg"
 	@echo "make soak         200 kills of processors and brokers while events are forwarded exactly once, then 50 of"

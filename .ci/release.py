@@ -85,6 +85,7 @@ def main(arguments: list[str]) -> int:
 def all_steps(minutes: float, examples: float, seed: int) -> Iterator[Step]:
     """Yield all steps, in the order in which they run."""
     yield Step("tests", "the tests marked release: long series of kills, matrices of settings", long_tests)
+    yield Step("check", "make check in a new tree, whose environment has no Spark", light_tests)
     title = f"kills while events are forwarded (200) and pipelines land records (50), --seed {seed}"
     yield Step("soak", title, partial(soak, seed))
     title = f"properties with {examples:g} times as many examples, --seed {seed}"
@@ -152,6 +153,13 @@ def long_tests() -> None:
     """Run the tests marked `release`, with old and new brokers."""
     make("legacy")
     pytest("-m", "release", "--durations", "10")
+
+
+def light_tests() -> None:
+    """Run `make check` as in a new clone: types are checked without PySpark, too."""
+    shutil.rmtree(BUILD / "check", ignore_errors=True)
+    copy(BUILD / "check", tracked())
+    command("make", "--no-print-directory", "check", cwd=BUILD / "check")
 
 
 def soak(seed: int) -> None:
@@ -285,18 +293,22 @@ def wheel(version: str) -> None:
 def run_tests(python: Path, folder: Path) -> None:
     """Run the tests that need neither a broker nor Spark with an installed package, in a copy of the tree."""
     shutil.rmtree(folder / "tree", ignore_errors=True)
-    copy_without_package(folder / "tree")
+    copy(folder / "tree", [name for name in tracked() if not name.startswith("cloudevents_kafka/")])
     options = ["-m", ALONE, "-n", "4", "--dist", "worksteal", f"--junitxml={folder}.xml"]
     command(python, "-m", "pytest", *options, cwd=folder / "tree", PYTHONPATH="", EXAMPLES="0.2")
 
 
-def copy_without_package(tree: Path) -> None:
-    """Copy the files that git tracks, except for the package itself."""
+def tracked() -> list[str]:
+    """Return the names of the files that git tracks."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
-    for name in filter(None, listed.stdout.split("\0")):
-        if not name.startswith("cloudevents_kafka/"):
-            (tree / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, tree / name)
+    return [name for name in listed.stdout.split("\0") if name]
+
+
+def copy(tree: Path, names: list[str]) -> None:
+    """Copy files of the repository."""
+    for name in names:
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, tree / name)
 
 
 def find_python(version: str) -> Path:

@@ -93,6 +93,7 @@ def test_steps_can_be_named() -> None:
     names = [line.split()[0] for line in listed.stdout.splitlines()]
     assert names == [
         "tests",
+        "check",
         "soak",
         "properties",
         "fuzz",

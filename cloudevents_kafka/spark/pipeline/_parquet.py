@@ -64,7 +64,7 @@ class ParquetFiles:
         files = sorted(local.rglob("*.parquet")) if folder.startswith("file:///") else []
         if 0 < len(files) <= _FEW_FILES:
             return sum(read_metadata(file).num_rows for file in files)
-        return self._rows(folder).count()
+        return int(self._rows(folder).count())  # Any, where PySpark is not installed
 
     def _count_tables(self) -> dict[str, int]:
         """Return the numbers of rows by table, in one job."""
