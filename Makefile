@@ -26,7 +26,7 @@ WORKERS := 4
 .PHONY: help check test report test-newest test-later release soak peers lint jar demo bench docs docs-serve pictures ready legacy clean
 
 help:
-	@echo "make check        lint, types, and the tests that need no broker and no Spark: 90 seconds"
+	@echo "make check        lint, types, and the tests that need no broker and no Spark: 2 minutes"
 	@echo "make test         lint, types and all tests but the longest, with a real Kafka and Spark: 12 minutes"
 	@echo "make report       write spec-conformance/report.md and records.json, after make test"
 	@echo "make release      what takes too long for each change: long tests and fuzzing, the newest PySpark,"

@@ -109,5 +109,5 @@ def test_steps_can_be_named() -> None:
     ]
     wrong = subprocess.run([sys.executable, SCRIPT, "test"], capture_output=True, text=True, check=False)
     assert wrong.returncode == 2
-    assert "STEP must be one of tests, soak, properties, fuzz" in wrong.stderr
+    assert "STEP must be one of tests, check, soak, properties" in wrong.stderr
     assert "got test" in wrong.stderr

@@ -102,7 +102,11 @@ def test_the_blocks_of_pages_are_typed(tmp_path: Path, cache: Path, *, spark: bo
     if version("confluent-kafka") < "2.16":
         pytest.skip("confluent-kafka 2.13 has narrower types of settings than today's")
     found = {name: code for page in PAGES for name, code in programs(page).items()}
-    chosen = {name: code for name, code in found.items() if ("pyspark" in code) == spark}
+    chosen = {
+        name: code
+        for name, code in found.items()
+        if any(name in code for name in ("pyspark", "pandas")) == spark
+    }
     assert chosen
     files = [tmp_path / f"{name}.py" for name in chosen]
     for file in files:
