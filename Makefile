@@ -158,8 +158,7 @@ $(VENV)/.light: pyproject.toml Makefile | $(VENV)/.made
 	@$(call install,-e '.[$(LIGHT)]')
 	@touch $@
 
-# Modules are compiled when they are first imported, which most never are.
-install = set -o pipefail; $(PY) -m pip install --disable-pip-version-check --progress-bar off --no-compile $(1) 2>&1 \
+install = set -o pipefail; $(PY) -m pip install --disable-pip-version-check --progress-bar off $(1) 2>&1 \
 	    | { grep --line-buffered -E '^ *(Downloading .*MB|Building wheel|Installing coll|Successfully|ERROR|error)' \
 	        | cut -c1-100 || true; }
 
