@@ -64,8 +64,8 @@ def encode_events(
     Examples:
         >>> from cloudevents_kafka.spark import encode_events
         >>> events = spark.sql("SELECT '1' AS id, '/shop' AS source, 'order.placed' AS type")
-        >>> encode_events(events, mode="structured").select("value").first()
-        Row(value=bytearray(b'{"specversion":"1.0","id":"1","source":"/shop","type":"order.placed"}'))
+        >>> bytes(encode_events(events, mode="structured").first().value)
+        b'{"specversion":"1.0","id":"1","source":"/shop","type":"order.placed"}'
     """
     format_name = _format_name(mode, format)
     df, kept = _event_columns.select(df, key, keep)

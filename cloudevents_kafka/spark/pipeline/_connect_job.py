@@ -162,17 +162,19 @@ class ConnectJob(Job):
     @contextmanager
     def _answering(self) -> Iterator[None]:
         """Raise `PipelineFailed` within seconds if the server does not answer."""
-        from pyspark.errors import RetriesExceeded
+        from pyspark import errors
         from pyspark.errors.exceptions.connect import SparkConnectGrpcException
         from pyspark.sql.connect.client.retries import DefaultPolicy
 
         spark: Any = self._spark  # its types are those of a session in this process
+        # PySpark 4.1 has no such error: it raises that of the last try.
+        retries_exceeded = getattr(errors, "RetriesExceeded", SparkConnectGrpcException)
         client = spark.client
         policies = client.get_retry_policies()
         client.set_retry_policies([DefaultPolicy(**_RETRIES)])
         try:
             yield
-        except (SparkConnectGrpcException, RetriesExceeded) as error:
+        except (SparkConnectGrpcException, retries_exceeded) as error:
             reason = str(error).strip().splitlines()[0]
             raise PipelineFailed(
                 f"the server of Spark Connect does not answer, or has lost the session: {reason}. All landed "
