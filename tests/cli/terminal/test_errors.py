@@ -62,7 +62,9 @@ def test_missing_packages_are_reported_first(tmp_path, packages, words, message,
         pytest.importorskip("pyspark")
     result = without(packages, *words, folder=tmp_path)
     assert (result.returncode, result.stdout) == (2, "")
-    assert result.stderr == f"cloudevents-kafka: {message}: pip install 'cloudevents-kafka[{extra}]'\n"
+    # With an empty cache, jars are fetched, so that the message would have that problem, too.
+    said = [line for line in result.stderr.splitlines() if not line.startswith("jars: ")]
+    assert said == [f"cloudevents-kafka: {message}: pip install 'cloudevents-kafka[{extra}]'"]
     assert list(tmp_path.iterdir()) == []
 
 
