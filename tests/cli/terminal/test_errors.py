@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from cloudevents_kafka.jvm import resolve
+from cloudevents_kafka.spark.connector import connector_jars
 from cloudevents_kafka.testing.local import KAFKA_VERSION, kafka_coordinates
 from cloudevents_kafka.testing.wire_broker import WireBroker
 
@@ -62,8 +63,9 @@ def test_missing_packages_are_reported_first(tmp_path, packages, words, message,
     """One message has the missing packages and the command to install them; nothing is written."""
     if extra == "spark":
         pytest.importorskip("pyspark")
-    if "demo" in words:  # it reports at once what cannot be had, so it fetches jars that are not there
+        # A command reports all that cannot be had at once, so it fetches jars that are not there.
         resolve(kafka_coordinates(KAFKA_VERSION))
+        connector_jars()
     result = without(packages, *words, folder=tmp_path)
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr == f"cloudevents-kafka: {message}: pip install 'cloudevents-kafka[{extra}]'\n"
