@@ -34,6 +34,7 @@ HeadersRead = tuple[dict[str, Any], list[Check] | None]
 """Attributes, and their checks, or None for attributes that may be any texts."""
 
 _MISSPELLED: Final = "?"
+_UNKNOWN: Final = "??"
 _misspelled: Final[set[str]] = set()
 """Headers that have only nearly a name of the binding, which are not in `ExtensionTable.header_names`."""
 
@@ -79,7 +80,9 @@ def _read_uncached(headers: Headers, table: ExtensionTable) -> HeadersRead | Non
     checks: list[Check] = []
     names = table.header_names
     for header, value in headers:
-        name = names[header] if header in names else _add_name(header, table)
+        name = names.get(header, _UNKNOWN)  # in one step, as another thread may empty the cache
+        if name is _UNKNOWN:
+            name = _add_name(header, table)
         if value is None:
             continue
         if name is None and header in table.header_checks:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from cloudevents_kafka.attributes.documented_extensions import DOCUMENTED
-from cloudevents_kafka.attributes.extension_types import current, type_of
+from cloudevents_kafka.attributes.extension_types import ExtensionTable, current, type_of
 from cloudevents_kafka.attributes.fast_validation import accept, join_texts
 from cloudevents_kafka.attributes.types import (
     CORE,
@@ -46,8 +46,11 @@ def correct(
 
     ``joined`` are all texts together, as for `accept`.
     """
+    known, table = corrections.known, current.table
+    if known.table is not table:  # after a registration nothing is known
+        known = corrections.known = _Known(table)
     if not report.refused:
-        attributes = corrections.apply(texts, report, joined, expected=expected)
+        attributes = known.apply(texts, report, joined, expected=expected)
         if attributes is not None:
             return attributes
     unreadable = [attribute_of(str(problem.attribute)) for problem in report.refused]
@@ -60,28 +63,26 @@ def correct(
             continue
         report.tolerated.append(problem if len(attributes) == count else mark_ignored(problem))
         if type(value) is str:
-            corrections.remember(report.tolerated[-1], value, attributes.get(str(problem.attribute)))
+            known.remember(report.tolerated[-1], value, attributes.get(str(problem.attribute)))
     return attributes
 
 
 _Correction = tuple[Problem, AttributeValue | None, AttributeValue | None]
 
 
-class _Corrections:
-    """Corrections of earlier records, and what the last one needed: then it is tried first for the next.
+class _Known:
+    """Corrections of earlier records under the rules of one table of extensions.
 
-    ``names`` is whether headers had other names, ``values`` whether attributes in headers were
-    corrected, and ``members`` whether those in JSON were. A correction has its problem, the
-    value, or None if the attribute is left out, and a valid value in its place for `accept`.
+    A correction has its problem, the value, or None if the attribute is left out, and a valid value
+    in its place for `accept`. Threads may share it: entries are added, and read in one step.
     """
 
-    __slots__ = ("_known", "_names", "_table", "members", "names", "values")
+    __slots__ = ("_corrections", "_names", "table")
 
-    def __init__(self) -> None:
-        self._known: dict[tuple[str, str], _Correction] = {}
+    def __init__(self, table: ExtensionTable) -> None:
+        self._corrections: dict[tuple[str, str], _Correction] = {}
         self._names: set[str] = set()
-        self._table = current.table
-        self.values = self.members = self.names = False
+        self.table = table
 
     def apply(
         self, texts: dict[str, Any], report: Report, joined: str | None, *, expected: bool
@@ -110,22 +111,17 @@ class _Corrections:
     def _find(self, texts: dict[str, Any]) -> dict[str, _Correction]:
         """Return the corrections that are known, in the order of the attributes."""
         known: dict[str, _Correction] = {}
-        if self._table is not current.table:
-            return known  # after a registration nothing is known, but the record may be valid all the same
         for name in self._names.intersection(texts):
             text = texts[name]
-            if type(text) is str and (name, text) in self._known:
-                known[name] = self._known[name, text]
+            if type(text) is str and (correction := self._corrections.get((name, text))) is not None:
+                known[name] = correction
         return known if len(known) < 2 else {name: known[name] for name in texts if name in known}
 
     def remember(self, problem: Problem, text: str, value: AttributeValue | None) -> None:
         """Store the correction of a text if it depends on nothing else and may occur again."""
         name = str(problem.attribute)
-        if self._table is not current.table:
-            self._table = current.table
-            self._known.clear()
-        extension = self._table.extensions.get(name)
-        if name not in _REPEATED or name in self._table.registered or len(text) > MAX_KEY_LENGTH:
+        extension = self.table.extensions.get(name)
+        if name not in _REPEATED or name in self.table.registered or len(text) > MAX_KEY_LENGTH:
             return
         if value is None and (name == "dataschema" or (extension is not None and extension.needs)):
             return  # rules of other attributes depend on whether it is there
@@ -134,7 +130,21 @@ class _Corrections:
         valid = _VALID.get(name) if value == text else value
         if valid is not None or value is None:
             self._names.add(name)
-            remember(self._known, (name, text), (problem, value, valid))
+            remember(self._corrections, (name, text), (problem, value, valid))
+
+
+class _Corrections:
+    """What earlier records needed; what the last one needed is tried first for the next.
+
+    ``names`` is whether headers had other names, ``values`` whether attributes in headers were
+    corrected, and ``members`` whether those in JSON were: they change no outcome.
+    """
+
+    __slots__ = ("known", "members", "names", "values")
+
+    def __init__(self) -> None:
+        self.known = _Known(current.table)
+        self.values = self.members = self.names = False
 
 
 corrections: Final = _Corrections()

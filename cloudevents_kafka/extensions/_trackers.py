@@ -1,7 +1,7 @@
 """Trackers, which observe the events of many sources: duplicates, sequences, severities.
 
-Each keeps the sources or events that it observed last, a bounded number of them. `sequence_numbers`
-and `severity_name` are the producer's side of two of these extensions.
+Each keeps the sources or events that it observed last, a bounded number of them; threads may share it.
+`sequence_numbers` and `severity_name` are the producer's side of two of these extensions.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from hashlib import sha256
 from itertools import count
+from threading import Lock
 from typing import Final, Literal
 
 import msgspec
@@ -62,13 +63,15 @@ class DuplicateTracker:
 
     def __init__(self, events: int = 100_000) -> None:
         self._observed: Window[bytes, None] = Window(events)
+        self._lock = Lock()
 
     def observe(self, event: Event) -> bool:
         """Return whether an event with this source and id was observed before, and remember it."""
         source, id = (sha256(text.encode()).digest() for text in (event.source, event.id))
         digest = sha256(source + id).digest()
-        is_duplicate = digest in self._observed
-        self._observed[digest] = None
+        with self._lock:
+            is_duplicate = digest in self._observed
+            self._observed[digest] = None
         return is_duplicate
 
 
@@ -131,14 +134,16 @@ class SequenceTracker:
     def __init__(self, sources: int = 10_000, *, attribute: str = "sequence") -> None:
         self._attribute = attribute
         self._highest: Window[str, str] = Window(sources)
+        self._lock = Lock()
 
     def observe(self, event: Event) -> Step:
         """Return the position of an event after the highest sequence of its source, and remember it."""
         text = event.text(self._attribute)
         if text is None:
             return Step("unnumbered")
-        highest = self._highest.get(event.source)
-        self._highest[event.source] = text if highest is None else max(highest, text)
+        with self._lock:
+            highest = self._highest.get(event.source)
+            self._highest[event.source] = text if highest is None else max(highest, text)
         return Step("first") if highest is None else _step(highest, text)
 
 
@@ -194,14 +199,19 @@ class SeverityTracker:
     def __init__(self, sources: int = 10_000, pairs: int = 100) -> None:
         self._known: Window[str, tuple[dict[str, int], dict[int, str]]] = Window(sources)
         self._pairs = pairs
+        self._lock = Lock()
 
     def observe(self, event: Event) -> Problem | None:
         """Return the problem of an event that contradicts its source (X-24), or None, and remember it."""
         text, number = event.text("severitytext"), _number(event)
         if text is None or number is None:
             return None
-        numbers, texts = self._known.get(event.source) or ({}, {})
-        self._known[event.source] = (numbers, texts)
+        with self._lock:
+            return self._compare(event.source, text, number)
+
+    def _compare(self, source: str, text: str, number: int) -> Problem | None:
+        numbers, texts = self._known.get(source) or ({}, {})
+        self._known[source] = (numbers, texts)
         if texts.get(number, text) != text:
             return Problem("severitytext", _ONE_NUMBER.format(preview(texts[number])), "X-24", preview(text))
         if numbers.get(text, number) != number:

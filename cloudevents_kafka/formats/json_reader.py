@@ -9,8 +9,8 @@ that it returns no event for.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Any, Final, TypedDict
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple, TypedDict
 
 import msgspec
 
@@ -49,18 +49,35 @@ _TEXTS: Final = (str, msgspec.Raw)
 _MOST_NAMES: Final = 100
 _DEL: Final = 0x7F  # the only control character that JSON does not escape
 
+_Decode = Callable[[bytes], dict[str, Any]]
+
+
+class _Expected(NamedTuple):
+    """What a reader knows of its records: a value that never changes, so that threads may share it.
+
+    ``read`` reads members of the ``types``, and ``read_scalars`` members of the same names and any
+    type; ``typed`` names those that are not always texts.
+    """
+
+    read: _Decode
+    read_scalars: _Decode
+    typed: tuple[str, ...]
+    types: Mapping[str, Any]
+
 
 class JsonReader:
     """A reader that adapts to its records: those of a topic are alike.
 
     It knows the names that earlier events had, and which of these members were not always texts.
+    Threads may share it, and an exception that a signal handler raises leaves it as it was: a call
+    takes `_expected` once, and what it learns replaces that by one assignment.
     """
 
-    __slots__ = ("_calls", "_changes", "_read", "_read_scalars", "_typed", "_types")
+    __slots__ = ("_calls", "_changes", "_expected")
 
     def __init__(self) -> None:
         self._calls = self._changes = 0
-        self._expect(dict.fromkeys(_CORE, str))
+        self._expected = _expect(dict.fromkeys(_CORE, str))
 
     def read(self, value: bytes) -> Event | None:
         """Return the event of a JSON object, or None if it is not valid or needs a slower reader."""
@@ -81,12 +98,13 @@ class JsonReader:
 
         The attributes may break rules. Raises one of `REFUSED` if the form does, or needs a slower reader.
         """
+        read, read_scalars, typed, _ = self._expected
         try:
-            attributes = self._read(value)
-            typed = self._typed
+            attributes = read(value)
         except msgspec.ValidationError:
-            attributes = self._read_typed(value)
-            typed = list(attributes)
+            attributes = read_scalars(value)
+            typed = tuple(attributes)
+            self._know(attributes)
         names = len(attributes)
         data = None
         others = value
@@ -118,12 +136,6 @@ class JsonReader:
             joined = "" if is_plain else _join(attributes, False)
         return attributes, data, encoded, joined
 
-    def _read_typed(self, value: bytes) -> dict[str, Any]:
-        """Return the members of known names if one that was a text is not; remember these."""
-        members = self._read_scalars(value)
-        self._know(members)
-        return members
-
     def _read_unknown(self, value: bytes, data: bytes | None) -> tuple[dict[str, Any], Any]:
         """Return the attributes, which may have unknown names, and data_base64; remember the names."""
         members = value if data is None else _blank_data(value, data)
@@ -147,23 +159,18 @@ class JsonReader:
         if self._calls < self._changes - _MOST_NAMES or len(members) + len(_CORE) > _MOST_NAMES:
             return
         self._calls = 0
+        known = self._expected.types
         types = {  # the parser takes "" for a name that is not ASCII
-            name: str if type(member) in _TEXTS and self._types.get(name, str) is str else _Scalar
+            name: str if type(member) in _TEXTS and known.get(name, str) is str else _Scalar
             for name, member in members.items()
             if name.isascii() and len(name) <= MAX_KEY_LENGTH and name != "data"
         }
-        known = self._types | types
-        if len(known) > _MOST_NAMES:
-            known = dict.fromkeys(_CORE, str) | types
-        if known != self._types:
+        changed = {**known, **types}
+        if len(changed) > _MOST_NAMES:
+            changed = dict.fromkeys(_CORE, str) | types
+        if changed != known:
             self._changes += 1
-            self._expect(known)
-
-    def _expect(self, types: dict[str, Any]) -> None:
-        self._read = _decoder(types)
-        self._read_scalars = _decoder(dict.fromkeys(types, _Scalar))
-        self._typed = [name for name, kind in types.items() if kind is _Scalar]
-        self._types = types
+            self._expected = _expect(changed)
 
 
 def _join(attributes: dict[str, Any], are_texts: bool) -> str:  # noqa: FBT001  # a call by position is faster
@@ -187,11 +194,16 @@ def _remove_nulls(attributes: dict[str, Any]) -> int:
     return texts
 
 
-def _decoder(types: dict[str, Any]) -> Callable[[bytes], dict[str, Any]]:
+def _expect(types: dict[str, Any]) -> _Expected:
+    typed = tuple(name for name, kind in types.items() if kind is _Scalar)
+    return _Expected(_decoder(types), _decoder(dict.fromkeys(types, _Scalar)), typed, types)
+
+
+def _decoder(types: dict[str, Any]) -> _Decode:
     """Return the function that reads members of these names, and the text of data; it skips others."""
     core = dict.fromkeys(_CORE, str)
     members = TypedDict("members", {**core, "data": msgspec.Raw, **types}, total=False)  # type: ignore[misc]  # names known at run time
-    decode: Callable[[bytes], dict[str, Any]] = msgspec.json.Decoder(members).decode  # type: ignore[assignment]  # a TypedDict is a dict
+    decode: _Decode = msgspec.json.Decoder(members).decode  # type: ignore[assignment]  # a TypedDict is a dict
     return decode
 
 

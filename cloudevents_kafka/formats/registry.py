@@ -108,7 +108,7 @@ def writable() -> tuple[str, ...]:
         >>> set(formats.names()) - set(formats.writable())
         {'avrocompact'}
     """
-    return tuple(name for name in _factories if name not in _READ_ONLY or name in _registered)
+    return tuple(name for name in tuple(_factories) if name not in _READ_ONLY or name in _registered)
 
 
 def find(name: str | None) -> Format | None:

@@ -57,7 +57,7 @@ def test_what_is_learned_is_bounded() -> None:
     read([], HEAD + b',"dataschema":"%b","X%b":"v"}' % (long, long))
     read([*CE, ("CE-" + long.decode(), b"v"), ("ce_datacontenttype", b"a/" + long)])
     caches: list[dict[Any, Any]] = [
-        _corrections.corrections._known,
+        _corrections.corrections.known._corrections,
         _lenient_json._kept,
         _lenient_json._without_format,
         _lenient_names._spellings,

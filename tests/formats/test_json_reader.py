@@ -8,6 +8,7 @@ import pytest
 import strategies as make
 from hypothesis import example, given
 from hypothesis import strategies as st
+from interleaving import in_another_thread, instructions, interrupted
 
 from cloudevents_kafka import Event, InvalidEvent
 from cloudevents_kafka.event import raw_parts
@@ -105,6 +106,56 @@ def test_the_names_of_events_are_remembered_within_bounds() -> None:
     reader = JsonReader()
     for number in range(1000):
         assert reader.read(HEAD + b',"n%d":"x"}' % number) is not None
-    assert len(reader._types) <= 100
+    assert len(reader._expected.types) <= 100
     assert reader.read(HEAD + b',"%b":"x"}' % (b"n" * 1000)) is not None
-    assert max(map(len, reader._types)) < 100
+    assert max(map(len, reader._expected.types)) < 100
+
+
+SHARED = [
+    HEAD + b',"tries":"x"}',
+    HEAD + b',"tries":3,"subject":"\xc3\xa9"}',
+    HEAD + b',"tries":3,"tries":4,"subject":"\xc3\xa9"}',
+    HEAD + b',"other":true,"more":"x"}',
+]
+
+
+class Stopped(Exception):
+    """What a signal handler raises."""
+
+
+def stop() -> None:
+    raise Stopped
+
+
+@pytest.mark.parametrize("other", SHARED)
+@pytest.mark.parametrize("value", SHARED)
+def test_another_thread_may_read_at_any_moment(value: bytes, other: bytes) -> None:
+    """A record is read as it is alone, whichever record another thread reads between any two instructions."""
+    expected = decode(value), decode(other)
+    for number in instructions():
+        reader, found = JsonReader(), []
+        reader.read(SHARED[0])
+        read_other = in_another_thread(lambda reader=reader: reader.read(other))
+        reached = interrupted(
+            lambda reader=reader, found=found: found.append(reader.read(value)), number, read_other
+        )
+        found += [reader.read(value), reader.read(other)]
+        parts_of = [event and parts(event) for event in found]
+        assert parts_of == [expected[0], *expected], number
+        if not reached:
+            break
+
+
+@pytest.mark.parametrize("value", SHARED)
+def test_a_signal_handler_may_raise_at_any_moment(value: bytes) -> None:
+    """A reader that an exception has interrupted reads all records as before."""
+    expected = [decode(other) for other in SHARED]
+    for number in instructions():
+        reader = JsonReader()
+        reader.read(SHARED[0])
+        try:
+            interrupted(lambda reader=reader: reader.read(value), number, stop)
+            break
+        except Stopped:
+            found = [reader.read(other) for other in SHARED]
+        assert [event and parts(event) for event in found] == expected, number
