@@ -27,6 +27,7 @@ ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build" / "release"
 CORPUS = ROOT / "tests" / "fuzz" / "corpus"
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
+FREE_THREADED = "3.14t"
 # Where pyenv and uv install Pythons that are not on PATH.
 INSTALLED = (".pyenv/versions/{}.*/bin/python{}", ".local/share/uv/python/cpython-{}.*/bin/python{}")
 # As in the Makefile: all packages but Spark, and the tests that need neither a broker nor Spark.
@@ -105,6 +106,8 @@ def all_steps(minutes: float, examples: float, seed: int) -> Iterator[Step]:
     for version in PYTHONS:
         title = f"the wheel on Python {version}: the tests that need no broker and no Spark"
         yield Step(f"wheel-{version}", title, partial(wheel, version))
+    title = f"threads that share readers and caches on Python {FREE_THREADED}, without the global lock"
+    yield Step("threads", title, threads)
 
 
 def run(steps: list[Step]) -> int:
@@ -290,6 +293,19 @@ def wheel(version: str) -> None:
     run_tests(programs / "python", folder)
 
 
+def threads() -> None:
+    """Run the tests of threads on the wheel in a Python whose threads run at the same time."""
+    wheel, folder = built(), BUILD / "threads"
+    shutil.rmtree(folder, ignore_errors=True)
+    command(find_python(FREE_THREADED), "-m", "venv", folder / "venv")
+    python = folder / "venv" / "bin" / "python"
+    command(python, "-m", "pip", "install", "--quiet", f"{wheel}[protobuf]", "hypothesis", "pytest-timeout")
+    copy(folder / "tree", [name for name in tracked() if not name.startswith("cloudevents_kafka/")])
+    tests = ["tests/test_threads.py", "tests/test_shared_caches.py", "tests/formats/test_json_reader.py"]
+    options = ["--noconftest", "-m", "release or not release"]
+    command(python, "-m", "pytest", *options, *tests, cwd=folder / "tree", PYTHONPATH="")
+
+
 def run_tests(python: Path, folder: Path) -> None:
     """Run the tests that need neither a broker nor Spark with an installed package, in a copy of the tree."""
     shutil.rmtree(folder / "tree", ignore_errors=True)
@@ -313,7 +329,7 @@ def copy(tree: Path, names: list[str]) -> None:
 
 def find_python(version: str) -> Path:
     """Return a Python of a version that can create environments; raise `NotHereError` if none is found."""
-    code = "import ensurepip, sys, venv; print('%d.%d' % sys.version_info[:2])"
+    code = "import ensurepip, sys, venv; print('%d.%d' % sys.version_info[:2] + sys.abiflags)"
     on_path = shutil.which(f"python{version}")
     candidates = [Path(on_path)] if on_path else []
     candidates += [

@@ -393,7 +393,7 @@ PRODUCER_CALLS: Final[dict[str, int]] = {
     "confluent-audit-log": 65,
     "spring-http-prefix": 50,
     "spring-amqp-prefix": 45,
-    "spring-quoted-source": 45,
+    "spring-quoted-source": 46,
     "smallrye-structured": 35,
     "smallrye-propagated": 40,
     "knative-lifted-empty-key": 65,

@@ -106,6 +106,7 @@ def test_steps_can_be_named() -> None:
         "extras",
         "oldest",
         *(f"wheel-3.{n}" for n in (11, 12, 13, 14)),
+        "threads",
     ]
     wrong = subprocess.run([sys.executable, SCRIPT, "test"], capture_output=True, text=True, check=False)
     assert wrong.returncode == 2
