@@ -12,6 +12,7 @@ import base64
 import hashlib
 import hmac
 import json
+import re
 import secrets
 from collections.abc import Callable
 from contextlib import suppress
@@ -37,6 +38,10 @@ SCRAM_HASHES: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 
 _MIN_ITERATIONS: Final = 4096  # RFC 5802 5.1: "at least 4096"
 _MAX_ITERATIONS: Final = 1_000_000  # the count is untrusted input: more would take minutes
+# RFC 5802 7: "printable = %x21-2B / %x2D-7E", "posit-number = %x31-39 *DIGIT", "attr-val = ALPHA "=" value"
+_NONCE: Final = re.compile(r"[!-+\--~]+")
+_COUNT: Final = re.compile(r"[1-9][0-9]{0,6}")
+_EXTENSION: Final = re.compile(r"(?![aceimnprsv])[A-Za-z]=[^\0\ud800-\udfff]+")
 
 _MECHANISMS: Final = {Plain: "PLAIN", OAuthBearer: "OAUTHBEARER"}
 _MAX_REASON: Final = 300  # characters of a broker's answer that an error shows
@@ -90,7 +95,7 @@ def _exchange_request(connection: Connection, deadline: Deadline, message: bytes
     response: SaslAuthenticateResponse = connection.request(request, deadline, secret=True)
     if response.error_code:
         reason = response.error_message or BrokerError(response.error_code).meaning
-        raise AuthenticationFailed(f"{connection.address}: {reason}")
+        raise AuthenticationFailed(f"{connection.address}: {_shown(reason)}")
     connection.session_lifetime = response.session_lifetime_ms / 1000
     return response.auth_bytes
 
@@ -127,6 +132,11 @@ def _refusal(answer: bytes) -> str:
         fields = None
     if isinstance(fields, dict):
         text = ", ".join(f"{name} {value}" for name, value in fields.items())
+    return _shown(text)
+
+
+def _shown(text: str) -> str:
+    """Return the printable characters of a broker's text, cut."""
     return "".join(character for character in text if character.isprintable())[:_MAX_REASON]
 
 
@@ -159,23 +169,22 @@ def exchange_scram(sasl: Scram, nonce: str, exchange: Exchange) -> None:
     user = sasl.user.replace("=", "=3D").replace(",", "=2C")
     first = f"n={user},r={nonce}"
     server_first = exchange(f"n,,{first}".encode())
-    fields = _fields(server_first)
-    full_nonce, salt = fields.get("r", ""), _base64(fields.get("s", ""))
-    if not full_nonce.startswith(nonce) or full_nonce == nonce:
+    full_nonce, salt, iterations = _values(server_first, "rsi")
+    if not _NONCE.fullmatch(full_nonce) or not full_nonce.startswith(nonce) or full_nonce == nonce:
         raise AuthenticationFailed("SCRAM: the broker's nonce must extend the client's nonce")
-    keys = ScramKeys(SCRAM_HASHES[sasl.mechanism], sasl.password, salt, _iterations(fields.get("i", "")))
+    if not salt:
+        raise AuthenticationFailed("SCRAM: the broker's salt is missing")
+    keys = ScramKeys(SCRAM_HASHES[sasl.mechanism], sasl.password, _base64(salt), _iterations(iterations))
     without_proof = f"c=biws,r={full_nonce}"  # biws is base64 of "n,,": no channel binding
     auth_message = b",".join([first.encode(), server_first, without_proof.encode()])
     proof = base64.b64encode(keys.client_proof(auth_message)).decode()
-    fields = _fields(exchange(f"{without_proof},p={proof}".encode()))
-    if "e" in fields:
-        raise AuthenticationFailed(f"SCRAM: the broker refuses: {fields['e']}")
-    if not hmac.compare_digest(_base64(fields.get("v", "")), keys.server_signature(auth_message)):
+    (signature,) = _values(exchange(f"{without_proof},p={proof}".encode()), "v")
+    if not hmac.compare_digest(_base64(signature), keys.server_signature(auth_message)):
         raise AuthenticationFailed("SCRAM: the broker cannot prove that it knows the password")
 
 
 def _iterations(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and len(text) < 8):
+    if not _COUNT.fullmatch(text):
         raise AuthenticationFailed("SCRAM: the broker's iteration count is missing or malformed")
     count = int(text)
     if not _MIN_ITERATIONS <= count <= _MAX_ITERATIONS:
@@ -185,9 +194,28 @@ def _iterations(text: str) -> int:
     return count
 
 
-def _fields(message: bytes) -> dict[str, str]:
-    text = message.decode("utf-8", "replace")
-    return dict(part.split("=", 1) for part in text.split(",") if "=" in part)
+def _values(message: bytes, names: str) -> list[str]:
+    """Return the values of the attributes with which a message begins, in this order; "" for a missing one.
+
+    Raises `AuthenticationFailed` if the broker refuses, or requires an extension. Others are ignored.
+    """
+    parts = message.decode("utf-8", "surrogateescape").split(",")
+    if parts[0].startswith("e="):
+        raise AuthenticationFailed(f"SCRAM: the broker refuses: {_shown(parts[0][2:])}")
+    # RFC 5802 5.1: "Its presence in a client or a server message MUST cause authentication failure"
+    if any(part.startswith("m=") for part in parts):
+        raise AuthenticationFailed(
+            "SCRAM: the client has no mandatory extension (m=), the broker requires one"
+        )
+    heads = [*parts[: len(names)], *[""] * (len(names) - len(parts))]
+    values = [
+        part[2:] if part.startswith(f"{name}=") else "" for name, part in zip(names, heads, strict=True)
+    ]
+    if all(values) and not all(map(_EXTENSION.fullmatch, parts[len(names) :])):
+        raise AuthenticationFailed(
+            "SCRAM: an extension must be name=value with a name that SCRAM does not use"
+        )
+    return values
 
 
 def _base64(text: str) -> bytes:

@@ -87,8 +87,9 @@ def _scram(hash: str, users: Mapping[str, str]) -> _Exchange:
     """Log in by two messages: the user's name, then the proof that the client knows the password."""
     header, _, bare = (yield b"").decode(errors="replace").partition(",,")
     fields = _fields(bare)
-    if header not in {"n", "y"} or "r" not in fields or "n" not in fields:
-        raise LoginFailed("the first message must be SCRAM without channel binding")
+    # RFC 5802 5.1: m= "in a client or a server message MUST cause authentication failure"
+    if header not in {"n", "y"} or "r" not in fields or "n" not in fields or "m" in fields:
+        raise LoginFailed("the first message must be SCRAM without channel binding and without m=")
     # RFC 5802 5.1: "',' or '=' in usernames are sent as '=2C' and '=3D'"
     user = fields["n"].replace("=2C", ",").replace("=3D", "=")
     nonce, salt = fields["r"] + secrets.token_urlsafe(18), secrets.token_bytes(16)

@@ -212,6 +212,96 @@ def test_a_broker_must_prove_itself(answer, text):
         sent_messages(SERVER_FIRST, answer)
 
 
+FIRST = SERVER_FIRST.decode()
+R, S, COUNT = FIRST.split(",")
+FINAL = "v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4="
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        (f"m=x,{FIRST}", "mandatory extension"),
+        (f"{FIRST},m=x", "mandatory extension"),
+        ("m=x", "mandatory extension"),
+        (f"{S},{R},{COUNT}", "nonce"),
+        (f"x=1,{FIRST}", "nonce"),
+        (f"{R},{COUNT},{S}", "salt is missing"),
+        (f"{R},x=1,{S},{COUNT}", "salt is missing"),
+        (f"{R},s=,{COUNT}", "salt is missing"),
+        (f"{R},{COUNT}", "salt is missing"),
+        (f"{R},{S},x=1,{COUNT}", "iteration count is missing"),
+        (f"{R},{S},i=04096", "iteration count is missing"),
+        (f"{R},{S},i=+4096", "iteration count is missing"),
+        (f"{FIRST},{COUNT}", "extension"),
+        (f"{FIRST},r=other", "extension"),
+        (f"{FIRST},x", "extension"),
+        (f"{FIRST},x=", "extension"),
+        (f"{FIRST},xy=1", "extension"),
+        (f"{FIRST},", "extension"),
+        (f"{FIRST},x=\0", "extension"),
+        (f"{FIRST},x=\udcff", "extension"),
+        (f"{R}\x7f,{S},{COUNT}", "nonce"),
+        (f"{R}\u00e4,{S},{COUNT}", "nonce"),
+        ("e=unknown-user", "refuses: unknown-user"),
+    ],
+)
+def test_the_first_answer_has_the_form_of_the_rfc(answer, text):
+    """``m=``, another order, and attributes that are missing, repeated or malformed fail (RFC 5802 7)."""
+    with pytest.raises(AuthenticationFailed, match=text):
+        sent_messages(answer.encode(errors="surrogateescape"), FINAL.encode())
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        (f"m=x,{FINAL}", "mandatory extension"),
+        (f"{FINAL},m=x", "mandatory extension"),
+        (f"x=1,{FINAL}", "cannot prove"),
+        (f"{FINAL},e=other-error", "extension"),
+        (f"{FINAL},{FINAL}", "extension"),
+        (f"{FINAL},x", "extension"),
+        ("e=", "refuses"),
+    ],
+)
+def test_the_last_answer_has_the_form_of_the_rfc(answer, text):
+    """``v=`` or ``e=`` comes first and once, and ``m=`` fails (RFC 5802 5.1, 7)."""
+    with pytest.raises(AuthenticationFailed, match=text):
+        sent_messages(SERVER_FIRST, answer.encode())
+
+
+def test_unknown_extensions_are_ignored():
+    """Optional extensions after the attributes change nothing (RFC 5802 5.1)."""
+    keys = ScramKeys("sha256", "pencil", base64.b64decode(S[2:]), 4096)
+    first = f"{FIRST},x=1,Y=a=b \u00e4"
+    signed = f"n=user,r={NONCE},{first},c=biws,{R}".encode()
+    final = base64.b64encode(keys.server_signature(signed)).decode()
+    assert len(sent_messages(first.encode(), f"v={final},z=1".encode())) == 2
+
+
+def test_a_refusal_is_shown_in_bounds():
+    """The text of a broker's refusal is cut, and has printable characters only."""
+    with pytest.raises(AuthenticationFailed) as caught:
+        sent_messages(SERVER_FIRST, b"e=\x1b[2J" + b"a" * 1_000_000)
+    assert len(str(caught.value)) < 400
+    assert "\x1b" not in str(caught.value)
+
+
+def test_a_long_reason_of_a_broker_is_cut(start, connect):
+    """The error message of SaslAuthenticate is shown in bounds, too."""
+
+    def fault(_call, answer):
+        response = answer()
+        response.error_code, response.error_message = 58, "\x1b" + "a" * 30_000
+        return response
+
+    broker = start(users=USERS)
+    broker.faults.add(fault, api=SASL_AUTHENTICATE)
+    with pytest.raises(AuthenticationFailed) as caught:
+        connect(broker, sasl=Plain("ann", PASSWORD)).metadata()
+    assert len(str(caught.value)) < 400
+    assert "\x1b" not in str(caught.value)
+
+
 @given(st.binary(max_size=60), st.binary(max_size=60))
 def test_random_answers_fail(first, second):
     """Every other answer raises `AuthenticationFailed`."""

@@ -95,6 +95,7 @@ def test_scram_proves_both_sides(wire, hash, user):
         ("PLAIN", [b"\xff"]),
         ("SCRAM-SHA-256", [b"\xff"]),
         ("SCRAM-SHA-256", [b"p=tls-unique,,n=ann,r=x"]),
+        ("SCRAM-SHA-256", [b"n,,m=x,n=ann,r=x"]),
         ("SCRAM-SHA-256", [b"n,,n=ann,r=x", b"c=biws,r=other,p=AAAA"]),
         ("SCRAM-SHA-256", [b"n,,n=ann,r=x", b"\xff"]),
     ],
