@@ -15,12 +15,13 @@ the length. Deltas often have two bytes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 from cloudevents_kafka.primitives import zigzag
 from cloudevents_kafka.primitives.bounded import remember
 from cloudevents_kafka.protocol.errors import Malformed, Truncated, Unencodable
 from cloudevents_kafka.protocol.records._record import Headers, Record, TimestampType
+from cloudevents_kafka.protocol.records._unpacked import LARGE, Data, free, take
 from cloudevents_kafka.protocol.varint import decode_signed, encode_signed
 
 _SMALLEST: Final = 7
@@ -39,9 +40,12 @@ class Base(NamedTuple):
 
 
 def decode_records(  # noqa: C901, PLR0912, PLR0915 - see above
-    data: bytes, at: int, end: int, count: int, base: Base
+    data: Data, at: int, end: int, count: int, base: Base
 ) -> Iterator[Record]:
-    """Yield ``count`` records, which fill the data from ``at`` to ``end``; raise `Malformed`."""
+    """Yield ``count`` records, which fill the data from ``at`` to ``end``; raise `Malformed`.
+
+    A mapping is freed while it is read.
+    """
     if not 0 <= count <= (end - at) // _SMALLEST:
         raise Malformed(
             f"the count must fit the {end - at} bytes of the records, got {count}", at=at, path="records"
@@ -49,6 +53,7 @@ def decode_records(  # noqa: C901, PLR0912, PLR0915 - see above
     base_offset, base_timestamp, append_time = base
     kind = TimestampType.CREATE if append_time is None else TimestampType.LOG_APPEND
     names: dict[bytes, str] = {}
+    freed, full = at, end if isinstance(data, bytes) else at + LARGE
     try:
         for _ in range(count):
             size = data[at]
@@ -86,7 +91,7 @@ def decode_records(  # noqa: C901, PLR0912, PLR0915 - see above
                     size, at = _size(data, at)
                 begin = at
                 at += size >> 1
-                key = data[begin:at]
+                key = data[begin:at] if size < LARGE else take(data, begin, at)
             size = data[at]
             at += 1
             if size != 1:
@@ -94,9 +99,12 @@ def decode_records(  # noqa: C901, PLR0912, PLR0915 - see above
                     size, at = _size(data, at)
                 begin = at
                 at += size >> 1
-                value = data[begin:at]
+                value = data[begin:at] if size < LARGE else take(data, begin, at)
             headers = _headers(data, at, stop, names)
             at = stop
+            if at > full:
+                free(data, freed, at)
+                freed, full = at, at + LARGE
             if append_time is not None:
                 timestamp = append_time
             yield Record(key, value, headers, None if timestamp == -1 else timestamp, offset, kind)
@@ -108,7 +116,7 @@ def decode_records(  # noqa: C901, PLR0912, PLR0915 - see above
         )
 
 
-def _headers(data: bytes, at: int, stop: int, names: dict[bytes, str]) -> Headers:
+def _headers(data: Data, at: int, stop: int, names: dict[bytes, str]) -> Headers:
     """Return the headers at the end of a record; ``names`` is a cache of decoded names."""
     headers: Headers = []
     size = data[at]
@@ -147,20 +155,20 @@ def _headers(data: bytes, at: int, stop: int, names: dict[bytes, str]) -> Header
     return headers
 
 
-def _size(data: bytes, at: int) -> tuple[int, int]:
+def _size(data: Data, at: int) -> tuple[int, int]:
     """Return twice the length whose first byte is before ``at``, and the index after it."""
     first, second = data[at - 1], data[at]
     if first & 1:
         raise Malformed("a length must be at least 0, or -1 for null", at=at - 1, path="records")
     if second < 0x80:
         return first & 0x7F | second << 7, at + 1
-    length, at = decode_signed(data, at - 1)
+    length, at = decode_signed(cast("bytes", data), at - 1)
     return length << 1, at
 
 
-def _delta(data: bytes, at: int, bits: int) -> tuple[int, int]:
+def _delta(data: Data, at: int, bits: int) -> tuple[int, int]:
     """Return the zigzag number whose first byte is before ``at``, and the index after it."""
-    number, at = decode_signed(data, at - 1, bits)
+    number, at = decode_signed(cast("bytes", data), at - 1, bits)
     return zigzag.fold(number), at
 
 

@@ -1,12 +1,12 @@
 """The compression codecs, with a limit on the decompressed size.
 
 gzip is in Python; snappy, lz4 and zstd need cramjam, of the extra ``protocol``. At most ``limit`` bytes are
-decompressed, because compressed data is untrusted input that may expand without bound.
+decompressed, because compressed data is untrusted input that may expand without bound, and the peak of memory
+is at most 1.1 times the decompressed size, and some MiB (see `_unpacked`).
 """
 
 from __future__ import annotations
 
-import mmap
 import struct
 import zlib
 from collections.abc import Callable
@@ -14,6 +14,7 @@ from enum import IntEnum
 from typing import Any, Final
 
 from cloudevents_kafka.protocol.errors import Malformed, Unsupported
+from cloudevents_kafka.protocol.records._unpacked import LARGE, Data, Pieces, finish, new_mapping, take
 
 LIMIT: Final = 128 * 1024 * 1024
 """The default limit of the decompressed size of a batch, in bytes.
@@ -27,6 +28,10 @@ Examples:
 _GZIP: Final = 31  # zlib's wbits for the largest window and a gzip header
 _GZIP_MAGIC: Final = b"\x1f\x8b\x08"  # RFC 1952 2.3.1: ID1, ID2, and the method deflate
 _GZIP_PIECE: Final = 4096
+_GZIP_STEP: Final = (
+    1 << 18
+)  # bytes that one call decompresses at most: zlib joins blocks, which takes twice that
+_BEST_GZIP_RATIO: Final = 1033  # deflate's best is 1032
 _SMALLEST_MEMBER: Final = 19  # java.util.zip.GZIPInputStream skips up to 18 bytes after a member
 _ZSTD_LEVEL: Final = 3  # zstd's and Kafka's own default
 _BEST_ZSTD_RATIO: Final = 32768  # a block of 4 bytes expands to at most 128 KiB
@@ -108,6 +113,12 @@ def decompress(data: bytes, codec: Codec, *, limit: int = LIMIT) -> bytes:
         >>> decompress(compress(b"17", Codec.LZ4), Codec.LZ4, limit=1000)
         b'17'
     """
+    unpacked = unpack(data, codec, limit)
+    return take(unpacked, 0, len(unpacked))
+
+
+def unpack(data: bytes, codec: Codec, limit: int) -> Data:
+    """Return decompressed data that is to be read once, by `take`; raise as `decompress`."""
     if codec == Codec.NONE:
         return data
     if codec == Codec.GZIP:
@@ -120,41 +131,38 @@ def decompress(data: bytes, codec: Codec, *, limit: int = LIMIT) -> bytes:
         raise Malformed(f"{name} must be valid and decompress to at most {limit:,} bytes: {error}") from error
 
 
-def _gunzip(data: bytes, limit: int) -> bytes:
+def _gunzip(data: bytes, limit: int) -> Data:
     """Return the data of gzip members; bytes after a member that start no other are skipped, as in Java."""
-    view, at, parts, left = memoryview(data), 0, list[bytes](), limit
+    view, at, out = memoryview(data), 0, Pieces("gzip", limit, _BEST_GZIP_RATIO * len(data))
     unpacker = zlib.decompressobj(wbits=_GZIP)
     while True:
-        # One member is usual; the pieces of more are small, because zlib copies what follows a member.
+        # One member of some KiB is usual; other pieces are small: zlib copies what it leaves of a piece.
         piece = view[at : at + _GZIP_PIECE] if at else view
         try:
-            parts.append(unpacker.decompress(piece, left + 1))
+            part = unpacker.decompress(piece, min(limit - out.size + 1, _GZIP_STEP))
         except zlib.error as error:
             raise Malformed(f"gzip must be valid: {error}") from error
-        left -= len(parts[-1])
-        if left < 0:
-            raise Malformed(f"gzip must decompress to at most {limit:,} bytes")
-        at += len(piece) - len(unpacker.unused_data)
+        out.add(part)
+        at += len(piece) - len(unpacker.unused_data if unpacker.eof else unpacker.unconsumed_tail)
         if not unpacker.eof:
-            if at == len(data):
+            if at == len(data) and not part:
                 raise Malformed("gzip must end with a complete member")
         elif len(data) - at < _SMALLEST_MEMBER or bytes(view[at : at + 3]) != _GZIP_MAGIC:
-            return b"".join(parts)
+            return out.finish()
         else:
             unpacker = zlib.decompressobj(wbits=_GZIP)
 
 
-def _unzstd(data: bytes, cramjam: Any, limit: int) -> bytes:
+def _unzstd(data: bytes, cramjam: Any, limit: int) -> Data:
     """Return the data of zstd frames, which need not have their decompressed size.
 
-    The buffer has the largest possible size, but is mapped, so that only written pages use memory.
+    The mapping has the largest possible size, of which only the written part uses memory.
     """
-    capacity = min(limit, _BEST_ZSTD_RATIO * len(data))
-    with mmap.mmap(-1, max(1, capacity)) as out:
-        size = cramjam.zstd.decompress_into(data, out)
-        if size > limit:
-            raise Malformed(f"zstd must decompress to at most {limit:,} bytes")
-        return out[:size]
+    out = new_mapping(min(limit, _BEST_ZSTD_RATIO * len(data)))
+    size = cramjam.zstd.decompress_into(data, out)
+    if size > limit:
+        raise Malformed(f"zstd must decompress to at most {limit:,} bytes")
+    return finish(out, size)
 
 
 def _cramjam(codec: Codec) -> Any:
@@ -181,27 +189,42 @@ def _snappy(data: bytes, cramjam: Any) -> bytes:
     return b"".join(parts)
 
 
-def _unsnappy(data: bytes, cramjam: Any, limit: int) -> bytes:
+def _unsnappy(data: bytes, cramjam: Any, limit: int) -> Data:
     """Return the data of framed blocks, or of the one raw block that some clients send and brokers accept."""
-    if not data.startswith(_XERIAL):
-        return _unsnappy_block(data, cramjam, limit)
-    parts, at = [], len(_XERIAL_HEADER)
+    blocks = _xerial_blocks(data) if data.startswith(_XERIAL) else [data]
+    sizes: list[int] = []
+    for block in blocks:
+        sizes.append(_snappy_size(block, cramjam, limit))
+        limit -= sizes[-1]
+    if sum(sizes) <= LARGE:
+        return b"".join(map(cramjam.snappy.decompress_raw, blocks))
+    out, at = new_mapping(sum(sizes)), 0
+    with memoryview(out) as view:
+        for block, size in zip(blocks, sizes, strict=True):
+            with view[at : at + size] as target:
+                cramjam.snappy.decompress_raw_into(block, target)
+            at += size
+    return finish(out, at)
+
+
+def _xerial_blocks(data: bytes) -> list[bytes | memoryview]:
+    view, blocks, at = memoryview(data), list[bytes | memoryview](), len(_XERIAL_HEADER)
     while at < len(data):
         size = _XERIAL_SIZE.unpack_from(data, at)[0] if len(data) - at >= _XERIAL_SIZE.size else -1
         at += _XERIAL_SIZE.size
         if not 0 <= size <= len(data) - at:
             raise Malformed("a snappy block must fit into the remaining bytes", at=at)
-        parts.append(_unsnappy_block(data[at : at + size], cramjam, limit))
-        limit -= len(parts[-1])
+        blocks.append(view[at : at + size])
         at += size
-    return b"".join(parts)
+    return blocks
 
 
-def _unsnappy_block(block: bytes, cramjam: Any, limit: int) -> bytes:
-    size = cramjam.snappy.decompress_raw_len(block)
+def _snappy_size(block: bytes | memoryview, cramjam: Any, limit: int) -> int:
+    """Return the decompressed size that a block states."""
+    size: int = cramjam.snappy.decompress_raw_len(block)
     if size > (most := min(limit, _BEST_SNAPPY_RATIO * len(block))):
         raise Malformed(f"a snappy block must decompress to at most {most:,} bytes, got {size:,}")
-    return bytes(cramjam.snappy.decompress_raw(block))
+    return size
 
 
 def _lz4(data: bytes, cramjam: Any, *, old: bool = False) -> bytes:
@@ -220,13 +243,13 @@ def _lz4(data: bytes, cramjam: Any, *, old: bool = False) -> bytes:
     return b"".join([*parts, _LZ4_SIZE.pack(0)])
 
 
-def _unlz4(data: bytes, cramjam: Any, limit: int) -> bytes:
+def _unlz4(data: bytes, cramjam: Any, limit: int) -> Data:
     """Return the data of a frame, decoded block by block to limit its size.
 
     The checksums of the frame are not checked, because the checksum of the message covers the frame.
     """
     at, block_size, after_block, after_all = _lz4_header(data)
-    parts, decompressed = [], 0
+    out = Pieces("lz4", limit, _BEST_LZ4_RATIO * len(data))
     while True:
         word = _lz4_word(data, at)
         at += _LZ4_SIZE.size
@@ -238,14 +261,11 @@ def _unlz4(data: bytes, cramjam: Any, limit: int) -> bytes:
         block = data[at : at + size]
         if not word & _LZ4_PLAIN:
             block = _unlz4_block(block, cramjam, block_size)
-        parts.append(block)
-        decompressed += len(block)
-        if decompressed > limit:
-            raise Malformed(f"lz4 must decompress to at most {limit:,} bytes", at=at)
+        out.add(block)
         at += size + after_block
     if at + after_all != len(data):
         raise Malformed("an lz4 frame must end with its end mark and checksum", at=at)
-    return b"".join(parts)
+    return out.finish()
 
 
 def _lz4_header(data: bytes) -> tuple[int, int, int, int]:
@@ -264,10 +284,10 @@ def _lz4_header(data: bytes) -> tuple[int, int, int, int]:
     )
 
 
-def _unlz4_block(block: bytes, cramjam: Any, block_size: int) -> bytes:
-    """Return the data of a block; cramjam requires its size, or an upper bound, before it."""
+def _unlz4_block(block: bytes, cramjam: Any, block_size: int) -> Any:
+    """Return a buffer of the data of a block; cramjam requires its size, or an upper bound, before it."""
     most = min(block_size, _BEST_LZ4_RATIO * len(block))
-    return bytes(cramjam.lz4.decompress_block(_LZ4_SIZE.pack(most) + block))
+    return cramjam.lz4.decompress_block(_LZ4_SIZE.pack(most) + block)
 
 
 def _lz4_word(data: bytes, at: int) -> int:
@@ -277,7 +297,7 @@ def _lz4_word(data: bytes, at: int) -> int:
     return word
 
 
-_DECODERS: Final[dict[Codec, Callable[[bytes, Any, int], bytes]]] = {
+_DECODERS: Final[dict[Codec, Callable[[bytes, Any, int], Data]]] = {
     Codec.SNAPPY: _unsnappy,
     Codec.LZ4: _unlz4,
     Codec.ZSTD: _unzstd,

@@ -24,6 +24,7 @@ from cloudevents_kafka.protocol.errors import Corrupt, Malformed, Unencodable
 from cloudevents_kafka.protocol.records._compression import LIMIT, Codec, compress
 from cloudevents_kafka.protocol.records._nesting import Nesting
 from cloudevents_kafka.protocol.records._record import START, Record, TimestampType, find_entries, offsets_of
+from cloudevents_kafka.protocol.records._unpacked import LARGE, Data, free, take
 
 _HEAD: Final = struct.Struct(">qiIBB")
 _CRC: Final = struct.Struct(">I")
@@ -44,7 +45,7 @@ class MessageEntry(msgspec.Struct, frozen=True, gc=False):
         [0]
     """
 
-    data: bytes
+    data: Data
     start: int
     end: int
     last_offset: int
@@ -97,7 +98,7 @@ class MessageEntry(msgspec.Struct, frozen=True, gc=False):
 
 
 def read_message(
-    data: bytes, start: int, end: int, *, check_crc: bool = True, limit: int = LIMIT
+    data: Data, start: int, end: int, *, check_crc: bool = True, limit: int = LIMIT
 ) -> MessageEntry:
     """Return the entry from ``start`` to ``end``, which are boundaries of `find_entries`."""
     offset, _, _, magic, attributes = _HEAD.unpack_from(data, start)
@@ -111,7 +112,7 @@ def _unwrap(wrapper: MessageEntry, nesting: Nesting, depth: int) -> Iterator[Rec
     changes: dict[str, Any] = {}
     if wrapper.timestamp_type == TimestampType.LOG_APPEND and timestamp is not None:
         changes = {"timestamp": timestamp, "timestamp_type": TimestampType.LOG_APPEND}
-    for entry in _inner(wrapper, nesting.decompress(value, wrapper.codec, depth)):
+    for entry in _inner(wrapper, nesting.unpack(value, wrapper.codec, depth)):
         # S0-M6: "we allow messages to recursively contain compressed message sets"
         plain = entry.codec == Codec.NONE
         for record in (_record(entry),) if plain else _unwrap(entry, nesting, depth + 1):
@@ -123,12 +124,15 @@ def _record(entry: MessageEntry) -> Record:
     return Record(key, value, [], timestamp, entry.last_offset, entry.timestamp_type)
 
 
-def _inner(wrapper: MessageEntry, data: bytes) -> Iterator[MessageEntry]:
-    """Yield the entries of a decompressed set, with absolute offsets."""
+def _inner(wrapper: MessageEntry, data: Data) -> Iterator[MessageEntry]:
+    """Yield the entries of a decompressed set, with absolute offsets; a mapping is freed as they are read."""
     # If a producer left the wrapper's offset at 0, keep the inner offsets, as the Java client does.
     shift = max(0, wrapper.last_offset - _last_offset(data)) if wrapper.magic else 0
-    end = 0
+    end = freed = 0
     for start, end in find_entries(data):
+        if start - freed > LARGE:
+            free(data, freed, start)
+            freed = start
         entry = read_message(data, start, end, check_crc=wrapper.check_crc)
         if entry.magic == 2:
             raise Malformed("a compressed message set must have magic 0 or 1, got 2", at=start, path="magic")
@@ -139,7 +143,7 @@ def _inner(wrapper: MessageEntry, data: bytes) -> Iterator[MessageEntry]:
         )
 
 
-def _last_offset(data: bytes) -> int:
+def _last_offset(data: Data) -> int:
     """Return the offset of the last entry, 0 without entries."""
     last = 0
     for start, _ in find_entries(data):
@@ -154,7 +158,9 @@ def _fields(entry: MessageEntry) -> tuple[int | None, bytes | None, bytes | None
     if entry.check_crc:
         (expected,) = _CRC.unpack_from(data, entry.start + START.size)
         # S0-M3: the CRC-32 "of the remainder of the message bytes"
-        if (found := zlib.crc32(data[entry.start + _AFTER_CRC : entry.end])) != expected:
+        begin, end = entry.start + _AFTER_CRC, entry.end
+        found = zlib.crc32(data[begin:end]) if end - begin < LARGE else _crc_of_large(data, begin, end)
+        if found != expected:
             raise Corrupt(f"the CRC-32 must be {expected:08x}, got {found:08x}", at=entry.start)
     timestamp = None
     if entry.magic:
@@ -168,14 +174,20 @@ def _fields(entry: MessageEntry) -> tuple[int | None, bytes | None, bytes | None
     return timestamp, key, value
 
 
-def _bytes(data: bytes, at: int, end: int) -> tuple[bytes | None, int]:
+def _crc_of_large(data: Data, begin: int, end: int) -> int:
+    with memoryview(data) as view, view[begin:end] as part:
+        return zlib.crc32(part)
+
+
+def _bytes(data: Data, at: int, end: int) -> tuple[bytes | None, int]:
     begin = at + _SIZE.size
     size = _SIZE.unpack_from(data, at)[0] if begin <= end else -2
     if size == -1:
         return None, begin
     if not 0 <= size <= end - begin:
         raise Malformed("a key or value must fit into its message", at=at)
-    return data[begin : begin + size], begin + size
+    stop = begin + size
+    return (data[begin:stop] if size < LARGE else take(data, begin, stop)), stop
 
 
 def encode_message_set(

@@ -8,7 +8,9 @@ from __future__ import annotations
 from typing import Final
 
 from cloudevents_kafka.protocol.errors import Malformed
-from cloudevents_kafka.protocol.records._compression import Codec, decompress
+from cloudevents_kafka.protocol.records._compression import Codec
+from cloudevents_kafka.protocol.records._compression import unpack as decompress
+from cloudevents_kafka.protocol.records._unpacked import Data, take
 
 _MAX_DEPTH: Final = 8
 """The deepest accepted nesting. Producers and brokers nest once; the guide has no limit."""
@@ -43,15 +45,20 @@ class Nesting:
 
     def decompress(self, data: bytes, codec: Codec, depth: int) -> bytes:
         """Return the data of a set that is in ``depth`` others; raise as `decompress`."""
+        unpacked = self.unpack(data, codec, depth)
+        return take(unpacked, 0, len(unpacked))
+
+    def unpack(self, data: bytes, codec: Codec, depth: int) -> Data:
+        """Return the same, to be read once, by `take`."""
         if depth == 0:
-            out = decompress(data, codec, limit=self.left)
+            out = decompress(data, codec, self.left)
         elif depth >= _MAX_DEPTH:
             raise Malformed(f"compressed sets must be nested at most {_MAX_DEPTH} deep")
         else:
             self._inner -= _SET
             if (limit := min(self.left, self._inner)) < 0:
                 raise Malformed("the compressed sets in a set must be few and small")
-            out = decompress(data, codec, limit=limit)
+            out = decompress(data, codec, limit)
             self._inner -= len(out)
         self.left -= len(out)
         return out

@@ -20,6 +20,7 @@ from typing import Final
 import msgspec
 
 from cloudevents_kafka.protocol.errors import Malformed
+from cloudevents_kafka.protocol.records._unpacked import Data
 
 Headers = list[tuple[str, bytes | None]]
 """Header names and values in wire order; names may repeat.
@@ -130,7 +131,7 @@ _MAGIC_AT: Final = 16
 _SMALLEST: Final = (26, 34, 61)  # bytes of an entry, by magic
 
 
-def find_entries(data: bytes) -> Iterator[tuple[int, int]]:
+def find_entries(data: Data) -> Iterator[tuple[int, int]]:
     """Yield the start and end of each complete entry; a partial entry may follow the last one.
 
     Raises `Malformed` for an invalid size or magic.

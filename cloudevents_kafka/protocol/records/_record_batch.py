@@ -21,7 +21,7 @@ import msgspec
 from cloudevents_kafka.protocol.errors import Corrupt, Malformed, Unencodable
 from cloudevents_kafka.protocol.records._batch_body import Base, decode_records, encode_records
 from cloudevents_kafka.protocol.records._checksum import crc32c
-from cloudevents_kafka.protocol.records._compression import LIMIT, Codec, compress, decompress
+from cloudevents_kafka.protocol.records._compression import LIMIT, Codec, compress, unpack
 from cloudevents_kafka.protocol.records._record import ControlRecord, Record, TimestampType, offsets_of
 
 _HEADER: Final = struct.Struct(">qiiBIhiqqqhii")
@@ -128,7 +128,7 @@ class RecordBatch(msgspec.Struct, frozen=True, gc=False):
         body = self.start + _HEADER.size
         if self.codec == Codec.NONE:
             return decode_records(self.data, body, self.end, self.count, base)
-        body_data = decompress(self.data[body : self.end], self.codec, limit=self.limit)
+        body_data = unpack(self.data[body : self.end], self.codec, self.limit)
         return decode_records(body_data, 0, len(body_data), self.count, base)
 
     def _check(self) -> None:

@@ -1,0 +1,108 @@
+"""Decompressed data: bytes if there are few, else a mapping whose pages are freed as they are read.
+
+Decompressing and decoding need the memory of one copy of the data, not of two: a part of a mapping is freed
+when its records have been read. So a mapping is read once, from its begin to its end. Where the system cannot
+free a part of a mapping, as on macOS and Windows, it is freed as a whole.
+"""
+
+from __future__ import annotations
+
+import io
+import mmap
+import sys
+from contextlib import suppress
+from typing import Final, TypeAlias
+
+from cloudevents_kafka.protocol.errors import Malformed
+
+LARGE: Final = 1 << 20
+"""The bytes above which data is mapped, and of the parts in which it is freed."""
+
+Data: TypeAlias = bytes | mmap.mmap
+"""Decompressed data; both types have bytes as slices and integers as items."""
+
+
+def new_mapping(capacity: int) -> mmap.mmap:
+    """Return a mapping of zeros; only pages that are written use memory."""
+    if sys.platform != "linux":
+        return mmap.mmap(-1, max(1, capacity))
+    mapping = mmap.mmap(-1, max(1, capacity), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    with suppress(OSError):  # a kernel without huge pages
+        mapping.madvise(mmap.MADV_NOHUGEPAGE)  # the first byte of one would take 2 MiB
+    return mapping
+
+
+def finish(mapping: mmap.mmap, size: int) -> Data:
+    """Return the first bytes of a mapping, which is not used any more if they are few."""
+    if size > LARGE:
+        with suppress(SystemError):  # a system that cannot resize mappings
+            mapping.resize(size)
+            return mapping
+    with mapping:
+        return mapping[:size]
+
+
+class Pieces:
+    """The parts of decompressed data, at most ``limit`` bytes; ``codec`` is its name in errors."""
+
+    def __init__(self, codec: str, limit: int, capacity: int) -> None:
+        """Start with no bytes; ``capacity`` is the largest size that the compressed data can have."""
+        self._codec: Final = codec
+        self._limit: Final = limit
+        self._capacity: Final = min(limit, capacity)
+        self._parts: list[bytes] = []
+        self._mapping: mmap.mmap | None = None
+        self.size = 0
+
+    def add(self, part: bytes) -> None:
+        """Append a part; raise `Malformed` beyond the limit."""
+        begin, self.size = self.size, self.size + len(part)
+        if self.size > self._limit:
+            raise Malformed(f"{self._codec} must decompress to at most {self._limit:,} bytes")
+        if self._mapping is None:
+            self._parts.append(part)
+            if self.size <= LARGE:
+                return
+            begin, part = 0, b"".join(self._parts)
+            self._parts.clear()
+            self._mapping = new_mapping(self._capacity)
+        self._mapping[begin : self.size] = part
+
+    def finish(self) -> Data:
+        """Return the data."""
+        return b"".join(self._parts) if self._mapping is None else finish(self._mapping, self.size)
+
+
+def take(data: Data, begin: int, end: int) -> bytes:
+    """Return the bytes of a range, freeing its pages."""
+    if isinstance(data, bytes) or end - begin < LARGE:
+        return data[begin:end]
+    end = min(end, len(data))
+    # The reader makes the bytes object first, and has it filled part by part.
+    return io.BufferedReader(_Mover(data, begin, end)).read(end - begin)
+
+
+def free(data: Data, begin: int, end: int) -> None:
+    """Free the whole pages of a range, which reads as zeros from then on."""
+    first, last = -(-begin // mmap.PAGESIZE) * mmap.PAGESIZE, end // mmap.PAGESIZE * mmap.PAGESIZE
+    if sys.platform == "linux" and isinstance(data, mmap.mmap) and first < last:
+        data.madvise(mmap.MADV_DONTNEED, first, last - first)
+
+
+class _Mover(io.RawIOBase):
+    """A stream of the bytes of a range, whose pages are freed as they are read."""
+
+    def __init__(self, mapping: mmap.mmap, begin: int, end: int) -> None:
+        self._mapping: Final = mapping
+        self._at = begin
+        self._end: Final = end
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, target: memoryview, /) -> int:  # type: ignore[override]  # what BufferedReader passes
+        size = min(len(target), LARGE, self._end - self._at)
+        target[:size] = self._mapping[self._at : self._at + size]
+        free(self._mapping, self._at, self._at + size)
+        self._at += size
+        return size
