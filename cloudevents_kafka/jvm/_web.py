@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import base64
 import io
 import re
 import socket
 import ssl
-import urllib.error
-import urllib.request
 from collections.abc import Callable
 from http import HTTPStatus
 from http.client import HTTPException, InvalidURL, responses
-from typing import Any, BinaryIO, Final
-from urllib.parse import urlsplit
+from pathlib import Path
+from typing import BinaryIO, Final
+from urllib.error import HTTPError
+from urllib.parse import unquote, urlsplit
 
 import msgspec
 
 from cloudevents_kafka.jvm._cache import CACHE_VARIABLE
+from cloudevents_kafka.primitives.web import Answer, TooLarge, open_url
 from cloudevents_kafka.redaction import mask_url, mask_urls
 
 MIRROR_VARIABLE: Final = "CLOUDEVENTS_KAFKA_MAVEN_MIRROR"
@@ -137,42 +137,26 @@ class Repository(msgspec.Struct, frozen=True):
         more than ``limit`` bytes.
         """
         url, size = f"{self.url}/{path}", 0
-        with _open(url, self.login) as response:
-            while block := _next_block(url, response):
+        with _open(url, self.login, limit) as answer:
+            while block := _next_block(url, answer):
                 size += len(block)
-                if size > limit:
-                    reason = f"{mask_url(url)} must have at most {limit} bytes, got more"
-                    raise FetchFailed(reason, "Look at what the repository sends.")
                 target.write(block)
                 on_block()
-        promised = response.headers.get("Content-Length", "")
-        if promised.isdecimal() and size < int(promised):
-            raise _failure(_CLOSED_EARLY, f"{mask_url(url)}: {size} of {promised} bytes")
+        if answer.promised is not None and size < answer.promised:
+            raise _failure(_CLOSED_EARLY, f"{mask_url(url)}: {size} of {answer.promised} bytes")
 
 
-class _Redirects(urllib.request.HTTPRedirectHandler):
-    """Follow redirects from http to http and https, and from https to https only."""
-
-    def redirect_request(
-        self, req: urllib.request.Request, *args: Any, **kwargs: Any
-    ) -> urllib.request.Request | None:
-        """Return the next request, or None for an `HTTPError` with the status of the redirect."""
-        new = super().redirect_request(req, *args, **kwargs)
-        return new if new and new.type in {"https", req.type} else None
-
-
-def _open(url: str, login: Login | None) -> Any:
-    """Return urllib's response."""
-    if urlsplit(url).scheme not in _SCHEMES:
+def _open(url: str, login: Login | None, limit: int) -> Answer:
+    parts = urlsplit(url)
+    if parts.scheme not in _SCHEMES:
         reason = f"the URL of a Maven repository must start with http:, https: or file:, got {mask_url(url)}"
         raise FetchFailed(reason, "Check the URL of the repository.")
-    request = urllib.request.Request(url, headers={"User-Agent": "cloudevents-kafka"})  # noqa: S310  # checked above
-    if login is not None:
-        value = base64.b64encode(f"{login.user}:{login.password}".encode()).decode()
-        request.add_unredirected_header("Authorization", f"Basic {value}")  # not to another host
     try:
-        return urllib.request.build_opener(_Redirects).open(request, timeout=_TIMEOUT)
-    except urllib.error.HTTPError as error:
+        if parts.scheme == "file":
+            return Answer(Path(unquote(parts.path)).open("rb"), limit)
+        text = None if login is None else f"{login.user}:{login.password}"
+        return open_url(url, timeout=_TIMEOUT, limit=limit, login=text)
+    except HTTPError as error:
         error.close()
         raise status_error(error.code, url) from None
     except (InvalidURL, UnicodeError) as error:
@@ -183,9 +167,12 @@ def _open(url: str, login: Login | None) -> Any:
         raise network_error(cause if isinstance(cause, Exception) else error, url) from None
 
 
-def _next_block(url: str, response: Any) -> bytes:
+def _next_block(url: str, answer: Answer) -> bytes:
     try:
-        return bytes(response.read(_BLOCK))
+        return answer.read(_BLOCK)
+    except TooLarge as error:
+        reason = f"{mask_url(url)}: {error}"
+        raise FetchFailed(reason, "Look at what the repository sends.") from None
     except (OSError, HTTPException) as error:
         raise network_error(error, url) from None
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from http.client import HTTPException
 from urllib.error import HTTPError
-from urllib.parse import unquote, urlsplit, urlunsplit
-from urllib.request import Request, urlopen
+from urllib.parse import urlsplit, urlunsplit
 
 from cloudevents_kafka.cli.kafka.session import BrokerSession, is_transient
 from cloudevents_kafka.cli.kafka.settings import Settings
 from cloudevents_kafka.cli.terminal.errors import BadUsage, BrokerFailure
 from cloudevents_kafka.cli.terminal.signals import Interrupts
 from cloudevents_kafka.primitives.plural import pluralize
+from cloudevents_kafka.primitives.web import open_url
 from cloudevents_kafka.redaction import mask_url
 
 _CALL_SECONDS = 0.5
@@ -50,8 +49,8 @@ def ask_registry(url: str, timeout: float) -> str:
     """
     shown = mask_url(url)
     try:
-        with urlopen(_request(url), timeout=timeout) as response:  # noqa: S310  # _request checks the scheme
-            subjects = json.loads(response.read(_ANSWER_LIMIT))
+        with open_url(_subjects(url), timeout=timeout, limit=_ANSWER_LIMIT) as answer:
+            subjects = json.loads(answer.read())
     except HTTPError as error:
         error.close()
         advice = "check the user and the password" if error.code in (401, 403) else "check --registry"
@@ -66,8 +65,8 @@ def ask_registry(url: str, timeout: float) -> str:
     return f"{shown} answers: {pluralize(len(subjects), 'subject')}"
 
 
-def _request(url: str) -> Request:
-    """Return the request for the subjects; a login in the URL becomes a header."""
+def _subjects(url: str) -> str:
+    """Return the URL of the list of subjects; a login stays in it."""
     try:
         parts = urlsplit(url)
         valid = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
@@ -75,9 +74,4 @@ def _request(url: str) -> Request:
         valid = False
     if not valid or not url.isascii() or not url.isprintable() or " " in url:
         raise BadUsage(f"--registry must be a URL such as http://localhost:8081, got {mask_url(url)}")
-    login, _, host = parts.netloc.rpartition("@")
-    bare = urlunsplit((parts.scheme, host, parts.path.rstrip("/") + "/subjects", "", ""))
-    headers = (
-        {"Authorization": f"Basic {base64.b64encode(unquote(login).encode()).decode()}"} if login else {}
-    )
-    return Request(bare, headers=headers)  # noqa: S310  # checked above
+    return urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/") + "/subjects", "", ""))

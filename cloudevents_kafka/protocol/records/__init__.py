@@ -2,7 +2,8 @@
 
 `Batches` decodes any mix of both; `encode_message_set` and `encode_batch` encode. Read `_record`, then
 `_message_set` or `_record_batch` with `_batch_body`, then `_batches`. `_compression` bounds the size of
-decompressed data, `_unpacked` the memory for it, `_nesting` that of compressed sets in others, `_checksum` is CRC-32C.
+decompressed data, `_unpacked` the memory for it, `_nesting` the size of compressed sets in others;
+`_checksum` is CRC-32C.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ def take(data: Data, begin: int, end: int) -> bytes:
     if isinstance(data, bytes) or end - begin < LARGE:
         return data[begin:end]
     end = min(end, len(data))
-    # The reader makes the bytes object first, and has it filled part by part.
+    # The reader makes the bytes object first, and asks for it part by part.
     return io.BufferedReader(_Mover(data, begin, end)).read(end - begin)
 
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import base64
 import ssl
 from collections.abc import Callable, Mapping
 from http.client import HTTPException
 from typing import Any, Final
 from urllib.error import HTTPError
 from urllib.parse import urlencode, urlsplit
-from urllib.request import Request, urlopen
 
 import msgspec
 
 from cloudevents_kafka.cli.terminal.errors import BadUsage
 from cloudevents_kafka.oauth import TokenError
+from cloudevents_kafka.primitives.web import TooLarge, open_url
 from cloudevents_kafka.redaction import mask_url
 
 _URL: Final = "sasl.oauthbearer.token.endpoint.url"
@@ -24,6 +23,7 @@ SETTINGS: Final = (_URL, _ID, _SECRET, "sasl.oauthbearer.scope", "https.ca.locat
 """The settings that are read."""
 
 _LIMIT: Final = 1 << 20  # bytes of an answer
+_SHOWN: Final = 300  # characters of the error that an endpoint sends
 
 
 def token_fetcher(settings: Mapping[str, str], timeout: float) -> Callable[[], str]:
@@ -33,19 +33,21 @@ def token_fetcher(settings: Mapping[str, str], timeout: float) -> Callable[[], s
     """
     if missing := [name for name in (_URL, _ID, _SECRET) if not settings.get(name)]:
         raise BadUsage(f"client credentials need {', '.join(missing)}")
-    url = settings[_URL]
-    request = _request(settings)
+    url, form = settings[_URL], _form(settings)
+    login = f"{settings[_ID]}:{settings[_SECRET]}"
     trusted = _trusted(settings.get("https.ca.location"))
 
     def fetch() -> str:
         try:
-            with urlopen(request, timeout=timeout, context=trusted) as response:  # noqa: S310  # by _request
-                fields = _fields(response.read(_LIMIT))
+            with open_url(
+                url, timeout=timeout, limit=_LIMIT, login=login, form=form, trusted=trusted
+            ) as answer:
+                fields = _fields(answer.read())
         except HTTPError as error:
             with error:
-                reason = _fields(error.read(_LIMIT)).get("error") or error.reason
+                reason = str(_fields(error.read(_LIMIT)).get("error") or error.reason)[:_SHOWN]
             raise TokenError(f"token endpoint {mask_url(url)} answers {error.code}: {reason}") from None
-        except (OSError, HTTPException) as error:
+        except (OSError, HTTPException, TooLarge) as error:
             reason = getattr(error, "reason", None) or str(error) or type(error).__name__
             raise TokenError(f"token endpoint {mask_url(url)} does not answer: {reason}") from None
         token = fields.get("access_token")
@@ -56,19 +58,17 @@ def token_fetcher(settings: Mapping[str, str], timeout: float) -> Callable[[], s
     return fetch
 
 
-def _request(settings: Mapping[str, str]) -> Request:
+def _form(settings: Mapping[str, str]) -> bytes:
+    """Return the form of a request, after a check of the URL."""
     url, scope = settings[_URL], settings.get("sasl.oauthbearer.scope")
     try:
-        valid = urlsplit(url).scheme in ("http", "https") and urlsplit(url).hostname
+        parts = urlsplit(url)
+        valid = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
     except ValueError:
-        valid = None
+        valid = False
     if not valid or not url.isascii() or not url.isprintable() or " " in url:
         raise BadUsage(f"{_URL} must be a URL of http or https, got {mask_url(url)}")
-    form = {"grant_type": "client_credentials", **({"scope": scope} if scope else {})}
-    request = Request(url, urlencode(form).encode())  # noqa: S310  # checked above
-    login = base64.b64encode(f"{settings[_ID]}:{settings[_SECRET]}".encode()).decode()
-    request.add_unredirected_header("Authorization", f"Basic {login}")  # not to another host
-    return request
+    return urlencode({"grant_type": "client_credentials", **({"scope": scope} if scope else {})}).encode()
 
 
 def _trusted(path: str | None) -> ssl.SSLContext:

@@ -1,0 +1,163 @@
+"""`open_url`: the one function that opens URLs of http and https.
+
+Credentials are for the server of the first URL: a redirect is followed without them, also to the same server.
+Proxies are those of the environment, as urllib reads them.
+"""
+
+from __future__ import annotations
+
+import base64
+import string
+import urllib.request
+from http.client import InvalidURL
+from io import BytesIO
+from ssl import SSLContext
+from typing import Any, Final, Self
+from urllib.error import HTTPError
+from urllib.parse import SplitResult, quote, unquote, urljoin, urlsplit, urlunsplit
+
+_REDIRECTS: Final = 5  # that are followed
+_STATUSES: Final = frozenset({301, 302, 303, 307, 308})
+_REPEATS: Final = frozenset({307, 308})  # RFC 9110 15.4: the body is sent again
+_SCHEMES: Final = ("http", "https")
+_HANDLERS: Final = (
+    urllib.request.ProxyHandler,
+    urllib.request.HTTPHandler,
+    urllib.request.HTTPDefaultErrorHandler,
+    urllib.request.HTTPErrorProcessor,
+)
+
+
+class RefusedRedirect(HTTPError):
+    """A redirect that must not be followed; ``reason`` says why, without a URL."""
+
+
+class TooLarge(ValueError):
+    """An answer has more bytes than the limit."""
+
+
+class Answer:
+    """An open answer or file, a context manager, of which at most ``limit`` bytes are read."""
+
+    def __init__(self, stream: Any, limit: int, length: str = "") -> None:
+        self._stream: Final = stream
+        self._limit: Final = limit
+        self._size = 0
+        self.promised: Final = int(length) if length.isdecimal() and len(length) < 20 else None
+        """The size that the server states, in bytes."""
+
+    def read(self, size: int | None = None) -> bytes:
+        """Return at most ``size`` bytes, all by default; raise `TooLarge`."""
+        left = self._limit - self._size + 1
+        block = bytes(self._stream.read(left if size is None else min(size, left)))
+        self._size += len(block)
+        if self._size > self._limit:
+            raise TooLarge(f"an answer must have at most {self._limit} bytes, got more")
+        return block
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stream.close()
+
+
+def open_url(
+    url: str,
+    *,
+    timeout: float,
+    limit: int,
+    login: str | None = None,
+    form: bytes | None = None,
+    trusted: SSLContext | None = None,
+) -> Answer:
+    """Return the answer to a GET, or to a POST of a ``form``.
+
+    ``login`` is ``user:password``; without it, that of the URL is sent, percent-decoded. ``timeout`` is in
+    seconds, for each wait. Raises `HTTPError` for another status than 2xx, `RefusedRedirect` for a redirect
+    from https to http, to another scheme, without end, or of a form; `InvalidURL`, `OSError` or
+    `HTTPException`.
+    """
+    opener = _opener(trusted)
+    request = _first_request(url, login, form)
+    for _ in range(_REDIRECTS + 1):
+        try:
+            response = opener.open(request, timeout=timeout)
+        except HTTPError as error:
+            target = _target(request, error)
+            if target is None:
+                raise
+            error.close()  # without reading it: it may have any size
+            status, headers = error.code, error.headers
+        else:
+            assert response is not None  # all schemes that _split accepts have a handler
+            return Answer(response, limit, response.headers.get("Content-Length", ""))
+        request = _bare_request(target)
+    raise RefusedRedirect(url, status, f"redirects more than {_REDIRECTS} times", headers, BytesIO())
+
+
+def _opener(trusted: SSLContext | None) -> urllib.request.OpenerDirector:
+    opener = urllib.request.OpenerDirector()
+    for handler in _HANDLERS:
+        opener.add_handler(handler())
+    opener.add_handler(urllib.request.HTTPSHandler(context=trusted))
+    return opener
+
+
+def _first_request(url: str, login: str | None, form: bytes | None) -> urllib.request.Request:
+    parts = _split(url)
+    in_url, has_login, _ = parts.netloc.rpartition("@")
+    request = _bare_request(parts, form)
+    if login is None and has_login:
+        login = unquote(in_url)
+    if login is not None:
+        value = base64.b64encode(login.encode()).decode()
+        request.add_unredirected_header("Authorization", f"Basic {value}")
+    return request
+
+
+def _bare_request(parts: SplitResult, form: bytes | None = None) -> urllib.request.Request:
+    """Return a request with no credentials, also not those of the URL."""
+    bare = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], fragment=""))
+    return urllib.request.Request(bare, form, {"User-Agent": "cloudevents-kafka"})  # noqa: S310  # by _split
+
+
+def _split(url: str) -> SplitResult:
+    """Return the parts of a URL; raise `InvalidURL`, without the URL in it."""
+    try:
+        parts = urlsplit(url)
+        valid = parts.scheme in _SCHEMES and parts.hostname and parts.port != 0
+    except ValueError:
+        valid = None
+    if not valid:
+        raise InvalidURL("a URL must have http or https, a host, and a valid port")
+    return parts
+
+
+def _target(request: urllib.request.Request, error: HTTPError) -> SplitResult | None:
+    """Return the URL of a redirect, None for another answer; raise `RefusedRedirect`."""
+    location = error.headers.get("Location")
+    if error.code not in _STATUSES or location is None:
+        return None
+    refused = _refusal(request, error.code, location)
+    if refused is None:
+        return _split(_absolute(request, location))
+    error.close()
+    raise RefusedRedirect(request.full_url, error.code, refused, error.headers, BytesIO())
+
+
+def _refusal(request: urllib.request.Request, status: int, location: str) -> str | None:
+    """Return why a redirect must not be followed, None if it may be."""
+    if request.data is not None and status in _REPEATS:
+        return "redirects a request with a form, which is not sent to another URL"
+    try:
+        parts = _split(_absolute(request, location))
+    except (InvalidURL, ValueError):
+        return "redirects to a URL that is not one of http or https with a host"
+    if request.type == "https" and parts.scheme == "http":
+        return "redirects from https to http, which is not secure; use a URL that does not"
+    return None
+
+
+def _absolute(request: urllib.request.Request, location: str) -> str:
+    return urljoin(request.full_url, quote(location, encoding="iso-8859-1", safe=string.punctuation))
