@@ -12,6 +12,7 @@ from xml.etree import ElementTree as ET
 import msgspec
 
 from cloudevents_kafka.jvm._web import MIRROR_VARIABLE, FetchFailed, Login, Repository
+from cloudevents_kafka.redaction import mask_url
 
 JGO_HINT: Final = "Do: pip install 'cloudevents-kafka[testing]'"
 _SETTINGS_HINT: Final = f"Correct it, or set {MIRROR_VARIABLE} to the URL of the mirror."
@@ -33,7 +34,7 @@ def _repository(url: str) -> Repository:
     try:
         parts = urlsplit(url)
     except ValueError:
-        reason = f"the Maven repository must have a valid URL, got {url}"
+        reason = f"the Maven repository must have a valid URL, got {mask_url(url)}"
         raise FetchFailed(reason, f"Check the URL in {MIRROR_VARIABLE}.") from None
     login, has_login, host = parts.netloc.rpartition("@")
     user, _, password = login.partition(":")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from cloudevents_kafka.oauth._token import Token, TokenError, read_token
-from cloudevents_kafka.redaction import MASK, mask_assignments, mask_urls
+from cloudevents_kafka.redaction import mask_text
 
 _log: Final = logging.getLogger("cloudevents_kafka.oauth")
 # Of the life of a token: librdkafka and Java ask for the next one after 80 %, and get a new one then.
@@ -126,9 +126,7 @@ class TokenCommand:
     def _reason(self, stderr: bytes) -> str:
         """Return the last line of stderr, without the command's arguments, which may be secret."""
         lines = stderr.decode("utf-8", "replace").strip().splitlines()
-        text = mask_urls(mask_assignments(lines[-1])) if lines else ""
-        for word in sorted(self._words[1:], key=len, reverse=True):
-            if len(word) > 3:
-                text = text.replace(word, MASK)
+        pieces = {piece for word in self._words[1:] for piece in (word, word.partition("=")[2])}
+        text = mask_text(lines[-1], (piece for piece in pieces if len(piece) > 3)) if lines else ""
         text = "".join(character for character in text if character.isprintable())[:_SHOWN]
         return f": {text}" if text else ""

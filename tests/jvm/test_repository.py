@@ -117,3 +117,29 @@ def test_no_jgo(home, monkeypatch, empty_cache):
         resolve(["a:b:1"])
     assert "pip install 'cloudevents-kafka[testing]'" in str(caught.value)
     assert MIRROR_VARIABLE in str(caught.value)
+
+
+PASSWORDS = [
+    "hun[ter2",
+    "hun]ter2",
+    "[hunter2]",
+    "hun[ter'2",
+    'hun]ter"2',
+    "hun[ter 2",
+    "hun[ter<2",
+    "hun[t/er?2#x",
+]
+
+
+@pytest.mark.parametrize("password", PASSWORDS)
+@pytest.mark.parametrize(
+    "form", ["https://me:{}@repo.invalid/x", "https://me:{}@127.0.0.1:1/x", "ftp://me:{}@h/"]
+)
+def test_no_part_of_a_password_is_shown(monkeypatch, password, form):
+    """The password of a mirror is not shown, also if it makes the URL invalid."""
+    url = form.format(password)
+    monkeypatch.setenv(MIRROR_VARIABLE, url)
+    with pytest.raises(FetchFailed) as caught:
+        find_repository().read("a")
+    shown = f"{caught.value} {caught.value!r} {caught.value.reason}"
+    assert not [word for word in ("hun", "ter", "t/er", "2#x", "'2", '"2', "<2") if word in shown]

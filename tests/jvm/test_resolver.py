@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import time
 
 import pytest
 from jvm.repository import NEEDED, THING, pom
@@ -127,3 +128,17 @@ def test_checksum_of_a_pom(mirror):
     mirror.put(THING.pom_path, pom(THING, NEEDED))
     with pytest.raises(FetchFailed, match=r"the SHA-1 of .* must be"):
         resolve(mirror)
+
+
+def test_a_long_version(mirror):
+    """The work for a POM file with a long version grows with its size, and the error is short."""
+    times = []
+    for size in (50_000, 200_000):
+        version = f"<version>{'a' * size}</version>"
+        mirror.put(THING.pom_path, project("<dependencies>", dependency("a", "", version), "</dependencies>"))
+        began = time.process_time()
+        with pytest.raises(FetchFailed) as caught:
+            resolve(mirror)
+        times.append(time.process_time() - began)
+        assert len(caught.value.reason) < 20_000
+    assert times[1] < 6 * times[0] + 0.1

@@ -103,3 +103,45 @@ def test_no_command(words, problem):
     """An empty command and an open quote are errors of the constructor."""
     with pytest.raises(ValueError, match=problem):
         TokenCommand(words)
+
+
+SHOWN = [
+    "password=hun ter2",
+    "error: client_secret=hunter2 rejected",
+    "Authorization: Bearer hunter2",
+    "> authorization: basic hunter2",
+    '{"error": "x", "refresh_token": "hunter2"}',
+    "client_secret%3Dhunter2",
+    "POST https://me:hunter2@idp.example/token: 401",
+    'password="hunter2"',
+    "--client-secret hunter2",
+]
+
+
+@pytest.mark.parametrize("line", SHOWN)
+def test_secrets_in_stderr(line):
+    """A secret in the last line of stderr is not shown, whatever its form is."""
+    with pytest.raises(TokenError, match="exit code 1") as caught:
+        failing("sys.stderr.write(sys.stdin.read() or sys.argv[1][::-1]); sys.exit(1)", line[::-1]).token()
+    assert "hunter2" not in str(caught.value)
+    assert "ter2" not in str(caught.value)
+
+
+def test_the_value_of_an_argument():
+    """The value of an option of the command is masked where it stands alone."""
+    with pytest.raises(TokenError) as caught:
+        failing("sys.stderr.write('bad: ' + 'hunter' + '2'); sys.exit(1)", "--pin=hunter2").token()
+    assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["a", "a.", "://a:", "password "])
+def test_long_stderr(text):
+    """The work for stderr grows with its size, and what is shown is short."""
+    times = []
+    for size in (20_000, 80_000):
+        began = time.process_time()
+        with pytest.raises(TokenError) as caught:
+            failing(f"sys.stderr.write({text!r} * ({size} // {len(text)})); sys.exit(1)").token()
+        times.append(time.process_time() - began)
+        assert len(str(caught.value)) < 500
+    assert times[1] < 6 * times[0] + 0.05

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +17,7 @@ from cloudevents_kafka.redaction import (
     mask_name,
     mask_setting,
     mask_settings,
+    mask_text,
     mask_url,
     mask_urls,
 )
@@ -208,3 +212,89 @@ def test_logins_alone():
         mask_credentials("http://h/?a=b and http://me:hunter2@h/?a")
         == f"http://h/?a=b and http://{MASK}@h/?{MASK}"
     )
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "security.md"
+TABLE = PAGE.read_text(encoding="utf-8").partition("| text | shown |\n")[2].partition("\n\n")[0]
+ROWS = re.findall(r"^\| `(.*)` \| `(.*)` \|$", TABLE, re.MULTILINE)
+# In these a password has no white space and no quotes.
+WORDS = ("refused: Bearer", "cannot resolve", "GET https://host/a?")
+
+
+@pytest.mark.parametrize(("text", "shown"), ROWS)
+@pytest.mark.parametrize("password", ["PW", "P W", "P'W", 'P"W', "P=W:x", "P<W"])
+def test_the_promises_of_the_page(text, shown, password):
+    """Each text of the table in the page about security is shown as it says, with each kind of password."""
+    assert mask_text(text) == shown
+    if text.startswith(WORDS):
+        password = "PW"
+    masked = mask_text(text.replace("PW", password.replace("P", "Qa7").replace("W", "Xv9")))
+    assert "Qa7" not in masked
+    assert "Xv9" not in masked
+
+
+def test_the_page_has_promises():
+    """The table is found."""
+    assert len(ROWS) == 21
+
+
+@pytest.mark.parametrize("text", [shown for _, shown in ROWS])
+def test_masked_text_stays(text):
+    """What is masked is not changed by another turn."""
+    assert mask_text(text) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "wrong password: check --user",
+        "the broker refuses the token: expired",
+        "sasl.mechanism=PLAIN password given",
+        "acks=all, linger.ms=5: ok",
+        "Basic authentication failed",
+        "https://host:8081 did not answer, mail me@example.org",
+        "sasl.oauthbearer.token.command: open quote",
+    ],
+)
+def test_prose_stays(text):
+    """Texts without a secret are shown as they are."""
+    assert mask_text(text) == text
+
+
+def test_a_value_on_the_next_line():
+    """A value may begin in the next line."""
+    assert mask_text("password=\n  hunter2\nnext") == f"password=\n  {MASK}\nnext"
+
+
+JAAS = 'org.example.Module required username="me" password="hun\\\\ter\\"2" x="y";'
+
+
+@pytest.mark.parametrize("text", ['bad: hun\\ter"2!', 'bad: hun\\\\ter\\"2!', 'password="hun\\\\ter\\"2"'])
+def test_a_password_of_jaas_stands_alone(text):
+    """The password in a line of JAAS is masked without the rest of the line, escaped or not."""
+    masked = mask_settings(text, {"sasl.jaas.config": JAAS})
+    assert "hun" not in masked
+    assert "ter" not in masked
+
+
+CUT = [
+    "x http://me:Qa7{}Xv9@host/ y",
+    "x http://me:Qa7 {} Xv9@host/ y",
+    "x password=Qa7{}Xv9 y",
+    'x "password": "Qa7 {} Xv9" y',
+    "x Bearer Qa7{}Xv9 y",
+    "x me:Qa7{}Xv9@host:9092 y",
+    "x -----BEGIN PRIVATE KEY-----\nQa7\n{}\nXv9\n-----END PRIVATE KEY----- y",
+    "x known-secret y",
+]
+
+
+@pytest.mark.parametrize("form", CUT)
+@pytest.mark.parametrize("before", range(1, 90, 3))
+def test_a_secret_at_the_cut(form, before):
+    """No part of a secret is shown where a text is cut."""
+    text = "z " * ((16_384 - before) // 2) + form.format("aB1" * 20)
+    for masked in (mask_text(text, ["known-secret"]), mask_settings(text, {"sasl.password": "known-secret"})):
+        assert len(masked) < 16_500
+        for part in ("Qa7", "aB1", "Xv9", "known", "secret"):
+            assert part not in masked

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import selectors
 import socket
 import ssl
@@ -16,6 +17,7 @@ from cloudevents_kafka.protocol.errors import ClientError, DeadlineExceeded, Dis
 _CHUNK: Final = 1 << 18
 _MIN_TIMEOUT: Final = 1e-4  # seconds; a timeout of 0 would not read data that has arrived
 _DEFAULT_PORT: Final = 9092
+_PLAIN: Final = re.compile(r"[\w.:\[\]/-]{0,300}")
 
 
 class AuthenticationFailed(ClientError):
@@ -46,6 +48,8 @@ class Address(NamedTuple):
 
 def parse_addresses(bootstrap: str | Sequence[str]) -> list[Address]:
     """Return the addresses of ``host:port``, ``[v6]:port`` or ``host``, one or several; raise ValueError."""
+    if any("@" in part for part in ([bootstrap] if isinstance(bootstrap, str) else bootstrap)):
+        raise ValueError("an address must be host:port without user and password; pass these in sasl")
     parts = bootstrap.split(",") if isinstance(bootstrap, str) else bootstrap
     addresses = [_parse_address(part.strip()) for part in parts if part.strip()]
     if not addresses:
@@ -59,7 +63,8 @@ def _parse_address(text: str) -> Address:
         host, port = text, str(_DEFAULT_PORT)
     host = host.removeprefix("[").removesuffix("]")
     if not host or not (port.isascii() and port.isdecimal()) or not 0 < int(port) < 1 << 16:
-        raise ValueError(f"an address must be host:port, got {text!r}")
+        shown = repr(text) if _PLAIN.fullmatch(text) else f"{len(text)} characters"  # others may be a secret
+        raise ValueError(f"an address must be host:port, got {shown}")
     return Address(host, int(port))
 
 

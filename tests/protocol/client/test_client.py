@@ -86,3 +86,21 @@ def test_events_round_trip(start, connect, release, mode):
     with EventConsumer(consumer, lenient=release == "0.10") as events:
         decoded = next(events.items(idle_timeout=5))
     assert (decoded.event.id, decoded.event.data) == ("1", {"a": 1})
+
+
+@pytest.mark.parametrize(
+    "bootstrap",
+    [
+        "u:hunter2@host:9092",
+        "a:1,u:hun,ter2@host:9092",
+        ["a:1", "u:hunter2@host"],
+        "u:hunter2@host",
+        "u:hun ter2",
+    ],
+)
+def test_no_password_of_an_address_is_shown(bootstrap):
+    """An address with user and password is refused without showing it."""
+    with pytest.raises(ValueError, match="an address must be host:port") as caught:
+        Client(bootstrap)
+    assert "hun" not in str(caught.value)
+    assert "ter2" not in str(caught.value)
