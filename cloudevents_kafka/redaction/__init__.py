@@ -23,7 +23,7 @@ _LONGEST: Final = 1 << 14  # characters of a text that are shown
 _CUT: Final = " …"
 # Text between white space and quotes, which end a URL.
 _WORD: Final = re.compile(r"[^\s'\"<>]+")
-# The login of a URL up to the last @ of its line, or to the cut: what follows the colon is no port.
+# The login of a URL up to the last @ of its line, or to the cut; a port does not follow the colon.
 _LOGIN: Final = re.compile(r"(?<=://)[^\s/?#@:\[]{0,64}:(?![0-9]{1,5}(?!\w))(?:(?!://)[^\n])*(?:@|(?= …\Z))")
 _QUERY: Final = re.compile(r"[?#]")
 # A name and what separates it from a value: = or :, a quote before it, the same percent-encoded, the end of a

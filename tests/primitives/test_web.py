@@ -298,7 +298,7 @@ def test_bad_urls(url):
 
 
 def test_a_login_in_the_url(serve):
-    """The login of a URL is sent as a header, percent-decoded; a given one counts more."""
+    """The login of a URL is sent as a header, percent-decoded; a passed one counts more."""
     server = serve()
     url = f"http://me:hunter%32@{server.address}/a"
     for login in (None, "you:x"):

@@ -1,4 +1,4 @@
-"""Masking takes time that is linear in the text, whatever the text is."""
+"""Masking takes time that is linear in the text, for each text."""
 
 from __future__ import annotations
 

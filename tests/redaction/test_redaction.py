@@ -249,7 +249,7 @@ def test_masked_text_stays(text):
     [
         "wrong password: check --user",
         "the broker refuses the token: expired",
-        "sasl.mechanism=PLAIN password given",
+        "sasl.mechanism=PLAIN password passed",
         "acks=all, linger.ms=5: ok",
         "Basic authentication failed",
         "https://host:8081 did not answer, mail me@example.org",

@@ -16,7 +16,7 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 
@@ -45,7 +45,7 @@ class MessageEntry(msgspec.Struct, frozen=True, gc=False):
         [0]
     """
 
-    data: Data
+    data: bytes
     start: int
     end: int
     last_offset: int
@@ -102,7 +102,7 @@ def read_message(
 ) -> MessageEntry:
     """Return the entry from ``start`` to ``end``, which are boundaries of `find_entries`."""
     offset, _, _, magic, attributes = _HEAD.unpack_from(data, start)
-    return MessageEntry(data, start, end, offset, magic, attributes, check_crc, limit)
+    return MessageEntry(cast("bytes", data), start, end, offset, magic, attributes, check_crc, limit)
 
 
 def _unwrap(wrapper: MessageEntry, nesting: Nesting, depth: int) -> Iterator[Record]:
