@@ -63,8 +63,8 @@ _HEADER: Final = re.compile(
     re.IGNORECASE,
 )
 _SEGMENT: Final = r"[A-Za-z0-9]{1,24}"
-_NAME: Final = re.compile(rf"\A{_SEGMENT}([._-]{_SEGMENT})*")
-_PLAIN_NAME: Final = re.compile(r"\A[a-z][a-z_]{0,23}(\.[a-z_]{1,24})+")
+_NAME: Final = re.compile(rf"\A{_SEGMENT}(?:[._-]{_SEGMENT})*+")
+_PLAIN_NAME: Final = re.compile(r"\A[a-z][a-z_]{0,23}(?:\.[a-z_]{1,24})++")
 _FIRST: Final = frozenset({"spark", "kafka", "schema", "basic", "https"})  # in addition to librdkafka's
 _MIN_LENGTH: Final = 2  # characters; to mask a single one would make a text unreadable
 _MIN_LENGTH_OF_SPARK: Final = 8  # for Spark's settings, many of which are short and harmless
