@@ -1,4 +1,8 @@
-"""Closing a consumer whose group is to read some records again, also if the client commits by itself."""
+"""Setting a group back to records that it is to read again, also if the client commits by itself.
+
+With ``enable.auto.commit`` a client commits the offsets after all records that it has returned: each
+some seconds, and when partitions are unassigned, but not those of an assignment before.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +26,7 @@ def close_before(client: Any, unread: Sequence[TopicPartition]) -> None:
 
 
 def _commit_back(client: Any, unread: Sequence[TopicPartition]) -> None:
-    """Commit the places of the first unread records, if the client has committed offsets after them.
-
-    With ``enable.auto.commit`` it commits the offsets after all records that it has returned:
-    here, when the partitions are unassigned, and no more when it is closed.
-    """
+    """Commit the places of the first unread records, if the client has committed offsets after them."""
     from confluent_kafka import KafkaException
 
     with suppress(KafkaException):  # the client is leaving; the broker may be away, the partition revoked
@@ -37,6 +37,27 @@ def _commit_back(client: Any, unread: Sequence[TopicPartition]) -> None:
         after = [each for each in committed if each.offset > places[each.topic, each.partition].offset]
         if after:
             client.commit(offsets=[places[each.topic, each.partition] for each in after], asynchronous=False)
+
+
+def hold_back(client: Any, places: Sequence[TopicPartition]) -> None:
+    """Commit offsets of the client's partitions, and read on from them; it commits nothing after them."""
+    from confluent_kafka import KafkaException
+
+    starts = {(place.topic, place.partition): place for place in places}
+    with suppress(KafkaException):  # the broker may be away, the partition revoked
+        assigned = client.assignment()
+        _unassign(client)
+        client.commit(offsets=list(places), asynchronous=False)
+        _assign(client, [starts.get((place.topic, place.partition), place) for place in assigned])
+
+
+def _assign(client: Any, places: Sequence[TopicPartition]) -> None:
+    from confluent_kafka import KafkaException
+
+    try:
+        client.assign(places)
+    except KafkaException:  # the assignment of the group is cooperative
+        client.incremental_assign(places)
 
 
 def _unassign(client: Any) -> None:

@@ -1,8 +1,8 @@
-"""The offsets that a group may commit while records are handled in any order."""
+"""The offsets that a group may commit while records are handled in any order, and those that it has."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from cloudevents_kafka.binding import Decoded, Undecodable
 
@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
 
 Item = Decoded | Undecodable
+MARK: Final = "cloudevents_kafka.run"
+"""The metadata of each offset that `EventConsumer.run` commits."""
 
 
 class Progress:
@@ -19,17 +21,22 @@ class Progress:
         self._open: dict[tuple[Any, Any], dict[int, Item]] = {}  # by partition, in the order of offsets
         self._ends: dict[tuple[Any, Any], int] = {}  # after the last record of each
         self._committed: dict[tuple[Any, Any], int] = {}
-        self._foreign: dict[tuple[Any, Any], int] = {}
+        self._seen: dict[tuple[Any, Any], tuple[int, Any]] = {}  # the group's last offset and its metadata
 
     def __len__(self) -> int:
         return sum(map(len, self._open.values()))
+
+    def is_known(self, item: Item) -> bool:
+        """Return whether the record's partition has offsets here since it was assigned."""
+        name = item.record.topic, item.record.partition
+        return name in self._seen or name in self._ends
 
     def begin(self, item: Item) -> None:
         """Note a record in work."""
         record = item.record
         name, offset = (record.topic, record.partition), record.next_offset - 1
         if offset < self._ends.get(name, 0):  # the partition moved back: it was sought or assigned again
-            self._drop(name)
+            self._forget_records(name)
         self._open.setdefault(name, {})[offset] = item
         self._ends[name] = offset + 1
         self._committed.setdefault(name, offset)
@@ -44,20 +51,19 @@ class Progress:
     def keep(self, assigned: list[TopicPartition]) -> None:
         """Forget partitions that are not assigned."""
         names = {(place.topic, place.partition) for place in assigned}
-        for name in self._ends.keys() - names:
-            self._drop(name)
+        for name in (self._ends.keys() | self._seen.keys()) - names:
+            self._forget_records(name)
+            self._seen.pop(name, None)
 
-    def _drop(self, name: tuple[Any, Any]) -> None:
-        for table in (self._open, self._ends, self._committed, self._foreign):
+    def _forget_records(self, name: tuple[Any, Any]) -> None:
+        for table in (self._open, self._ends, self._committed):
             table.pop(name, None)
 
     def done(self, *, again: bool = False) -> list[TopicPartition]:
         """Return the offsets to commit that are new since `commit`, with ``again`` the others, too."""
-        from confluent_kafka import TopicPartition
-
         done = {name: next(iter(self._open.get(name, ())), end) for name, end in self._ends.items()}
         new = {name: offset for name, offset in done.items() if again or offset > self._committed[name]}
-        return [TopicPartition(*name, offset) for name, offset in new.items()]
+        return [_place(name, offset) for name, offset in new.items()]
 
     def commit(self, places: list[TopicPartition]) -> None:
         """Note the offsets that are committed."""
@@ -65,18 +71,30 @@ class Progress:
 
     def left(self) -> list[TopicPartition]:
         """Return the place of the first record of each partition that is not done."""
-        from confluent_kafka import TopicPartition
+        return [_place(name, next(iter(open_))) for name, open_ in self._open.items() if open_]
 
-        return [TopicPartition(*name, next(iter(open_))) for name, open_ in self._open.items() if open_]
+    def note(self, committed: list[TopicPartition]) -> None:
+        """Note offsets that the group has, of any member."""
+        self._seen |= {(place.topic, place.partition): (place.offset, place.metadata) for place in committed}
 
     def find_foreign(self, committed: list[TopicPartition]) -> TopicPartition | None:
-        """Return an offset of the group, after records in work, that changes although nobody may commit it.
+        """Return an offset of the group that `EventConsumer.run` has not committed, after a record in work.
 
-        One that stays may be of an earlier process, before a seek back.
+        It has no mark, and the group had another at the last look: one that stays may be of an earlier
+        process, before a seek back. Notes the offsets if there is none.
         """
         for place in committed:
             name = place.topic, place.partition
-            is_foreign = place.offset > self._committed.get(name, place.offset)
-            if is_foreign and self._foreign.setdefault(name, place.offset) != place.offset:
+            first = next(iter(self._open.get(name, ())), None)
+            seen = place.offset, place.metadata
+            is_after = first is not None and place.offset > first
+            if is_after and place.metadata != MARK and self._seen.setdefault(name, seen) != seen:
                 return place
+        self.note(committed)
         return None
+
+
+def _place(name: tuple[Any, Any], offset: int) -> TopicPartition:
+    from confluent_kafka import TopicPartition
+
+    return TopicPartition(*name, offset, MARK)

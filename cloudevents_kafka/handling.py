@@ -16,20 +16,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
-from cloudevents_kafka._client_errors import ConsumeError
 from cloudevents_kafka._clients import check_handler
+from cloudevents_kafka._commits import Commits
 from cloudevents_kafka._progress import Progress
 from cloudevents_kafka.binding import Decoded, Undecodable
 from cloudevents_kafka.dead_letters import DeadLetters
 from cloudevents_kafka.errors import DataError, DecodeError
 from cloudevents_kafka.primitives.plural import pluralize
-
-if TYPE_CHECKING:
-    from confluent_kafka import TopicPartition
 
 Item = Decoded | Undecodable
 Action = Literal["fail", "skip"] | DeadLetters
@@ -160,11 +157,13 @@ class _Work:
     ``ending``: make no further tries. ``cancelled``: begin no record.
     """
 
-    def __init__(self, policy: Policy, concurrency: int) -> None:
+    def __init__(self, client: Any, policy: Policy, concurrency: int) -> None:
         self.done: SimpleQueue[Item] = SimpleQueue()
         self.ending = threading.Event()
         self.cancelled = threading.Event()
         self.progress = Progress()
+        self.commits = Commits(client, self.progress)
+        self._client = client
         self.workers = [_Worker(policy, self) for _ in range(concurrency)]
         for worker in self.workers:
             worker.start()
@@ -174,7 +173,10 @@ class _Work:
         return len(self.progress) >= _QUEUED * len(self.workers)
 
     def begin(self, item: Item) -> None:
+        is_known = self.progress.is_known(item)
         self.progress.begin(item)
+        if not is_known:  # before it is handled: what the group has now is of others
+            self.commits.look(self._client.assignment(), _COMMIT_SECONDS)
         record = item.record
         # Records without a key keep the order of their partition.
         lane = hash((record.topic, record.partition if record.key is None else record.key))
@@ -188,6 +190,11 @@ class _Work:
                 self.progress.end(self.done.get_nowait())
         except Empty:
             return not self.is_full
+
+    def commit(self) -> None:
+        """Commit what is done of the partitions that are assigned. Raises `ConsumeError`."""
+        self.progress.keep(self._client.assignment())
+        self.commits.commit(_COMMIT_SECONDS)
 
     def end(self, deadline: float) -> None:
         """End the workers after the records that they have, or at the deadline after the one in work."""
@@ -208,7 +215,7 @@ def run(
         raise ValueError(
             f"concurrency must be from 1 and stop_timeout from 0, got {concurrency} and {stop_timeout}"
         )
-    work = _Work(policy, concurrency)
+    work = _Work(events.consumer, policy, concurrency)
     with _stop_at_sigterm(events):
         try:
             for item in _records(events, work, idle_timeout):
@@ -224,19 +231,21 @@ def run(
 
 def _records(events: Any, work: _Work, idle_timeout: float | None) -> Iterator[Item]:
     """Yield records while there is room for them, and commit what is done."""
-    idle_since = committed = time.monotonic()
+    idle_since = committed = polled = time.monotonic()
     while not events.stopped and not work.cancelled.is_set():
-        work.collect()
+        has_room = work.collect()
         now = time.monotonic()
         if now - committed >= _COMMIT_SECONDS:
-            work.progress.keep(events.consumer.assignment())
-            _commit(events, work.progress, _COMMIT_SECONDS)
+            work.commit()
             committed = now
-        was_full = work.is_full
-        item = _wait_for_room(events, work) if was_full else _poll(events, _POLL_SECONDS)
+        item = None
+        if has_room:
+            item, polled = _poll(events, _POLL_SECONDS), now
+        elif not work.collect(_POLL_SECONDS) and time.monotonic() - polled >= _PAUSE_AFTER:
+            item, polled = _poll_paused(events), now
         if item is not None:
             yield item
-        if item is not None or work.progress or was_full:
+        if item is not None or work.progress or not has_room:
             idle_since = now
         elif idle_timeout is not None and now - idle_since >= idle_timeout:
             return
@@ -250,12 +259,8 @@ def _poll(events: Any, seconds: float) -> Item | None:
     return item
 
 
-def _wait_for_room(events: Any, work: _Work) -> Item | None:
-    """Wait until a record is done; if that takes long, poll for none, as the group expects calls."""
-    deadline = time.monotonic() + _PAUSE_AFTER
-    while time.monotonic() < deadline:
-        if work.collect(_POLL_SECONDS) or events.stopped or work.cancelled.is_set():
-            return None
+def _poll_paused(events: Any) -> Item | None:
+    """Poll for no record, as the group expects calls."""
     places = events.consumer.assignment()
     events.consumer.pause(places)
     try:
@@ -276,45 +281,10 @@ def _end(events: Any, work: _Work, seconds: float) -> None:
     work.progress.keep(events.consumer.assignment())
     # In a thread: a broker that goes away would make the call longer than the bound.
     left = max(0.0, deadline - time.monotonic())
-    last = threading.Thread(
-        target=_commit, args=(events, work.progress, left / 2), kwargs={"last": True}, daemon=True
-    )
+    last = threading.Thread(target=work.commits.commit, args=(left / 2,), kwargs={"last": True}, daemon=True)
     last.start()
     last.join(left)
     events._go_back(work.progress.left())  # noqa: SLF001  # of its own run
-
-
-def _commit(events: Any, progress: Progress, seconds: float, *, last: bool = False) -> None:
-    """Commit what is done, if the group answers within so many seconds.
-
-    Its offsets are asked for first. They show a client that commits by itself, which does not say so:
-    `ConsumeError` is raised if it has committed records in work. And no commit is begun while the broker is
-    away: a client with one under way is closed 45 seconds later, or never (librdkafka 2.16).
-    """
-    from confluent_kafka import KafkaException
-
-    places, left = progress.done(again=last), progress.left()
-    if not (places or left):
-        return
-    try:
-        foreign = progress.find_foreign(events.consumer.committed(left or places, timeout=seconds))
-        if foreign is not None and not last:
-            raise _refusal(foreign)
-        progress.commit(places)
-        done = events.consumer.commit(offsets=places, asynchronous=not last) if places else ()
-        failed = [place.error for place in done or () if place.error is not None]
-    except KafkaException as error:  # the broker is away, or moves the group
-        failed = [error]
-    for reason in failed:
-        _log.warning("offsets were not committed: %s", reason)
-
-
-def _refusal(place: TopicPartition) -> ConsumeError:
-    return ConsumeError(
-        f"enable.auto.commit must be False for run(), but offset {place.offset} was committed while "
-        "a record before it is in work; create the Consumer with enable.auto.commit False",
-        f"{place.topic}[{place.partition}]",
-    )
 
 
 @contextmanager

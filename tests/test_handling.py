@@ -7,14 +7,17 @@ import signal
 import threading
 import time
 from collections import defaultdict
+from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any
 
 import pytest
+from confluent_kafka import TopicPartition
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cloudevents_kafka import (
+    ConsumeError,
     DeadLetter,
     DeadLetters,
     Decoded,
@@ -27,6 +30,7 @@ from cloudevents_kafka import (
     Record,
     to_record,
 )
+from cloudevents_kafka._progress import MARK
 from cloudevents_kafka.testing import FakeConsumer, FakeLog, FakeMessage, FakeProducer
 from cloudevents_kafka.testing.fakes._log import kafka_exception
 
@@ -45,8 +49,8 @@ class Kafka:
         self.events = self.start()
         self.handled: list[int] = []
 
-    def start(self, *, strict: bool = False) -> EventConsumer[FakeConsumer]:
-        reader = FakeConsumer(self.log, offsets=self.offsets, auto_commit=False)
+    def start(self, *, strict: bool = False, auto_commit: bool = False) -> EventConsumer[FakeConsumer]:
+        reader = FakeConsumer(self.log, offsets=self.offsets, auto_commit=auto_commit)
         reader.subscribe(["in"])
         return EventConsumer(reader, strict=strict)
 
@@ -394,8 +398,6 @@ def test_a_handler_that_would_not_be_awaited_is_refused(handler: Any, got: str) 
 
 def test_a_consumer_that_fails_ends_the_run() -> None:
     """What was done before is committed."""
-    from cloudevents_kafka import ConsumeError
-
     kafka = numbered(5)
 
     def handle(item: Decoded) -> None:
@@ -456,23 +458,97 @@ def test_what_is_not_done_is_read_again(*, auto_commit: bool) -> None:
         assert kafka.handled == list(range(7)) + (list(range(7, 20)) if again else [])
 
 
-def test_a_client_that_commits_by_itself_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error names the setting, as soon as offsets after a record in work show it."""
-    from cloudevents_kafka import ConsumeError
+class Slow:
+    """A handler whose record 2 stays in work until `end`."""
 
+    def __init__(self) -> None:
+        self.begun, self.may_end = threading.Event(), threading.Event()
+
+    def __call__(self, item: Decoded) -> None:
+        if item.event.data == 2:
+            self.begun.set()
+            assert self.may_end.wait(20)
+
+
+@pytest.fixture
+def slow() -> Iterator[Slow]:
+    handler = Slow()
+    yield handler
+    handler.may_end.set()
+
+
+def commit_at_looks(
+    kafka: Kafka, monkeypatch: pytest.MonkeyPatch, handler: Slow, commit: Callable[[], object]
+) -> None:
+    """Commit something at each look of `run` at the group while record 2 is in work."""
     monkeypatch.setattr("cloudevents_kafka.handling._COMMIT_SECONDS", 0.0)
-    kafka, ended = numbered(10), threading.Event()
-    committed = kafka.events.consumer.committed
+    committed, looks = kafka.events.consumer.committed, count()
 
     def commit_and_look(*arguments: Any, **options: Any) -> Any:
-        kafka.offsets["in", 0] = kafka.offsets.get(("in", 0), 4) + 1
+        if handler.begun.is_set():
+            commit()
+            if next(looks) == 20:
+                kafka.events.stop()
         return committed(*arguments, **options)
 
     monkeypatch.setattr(kafka.events.consumer, "committed", commit_and_look)
+
+
+def test_a_client_that_commits_by_itself_is_refused(monkeypatch: pytest.MonkeyPatch, slow: Slow) -> None:
+    """One offset after a record in work is enough, also while no record is read; the group is set back."""
+    kafka = numbered(18)
+    kafka.events = kafka.start(auto_commit=True)
+    commit_at_looks(kafka, monkeypatch, slow, lambda: kafka.offsets.update({("in", 0): 18}))
     with pytest.raises(
         ConsumeError, match=r"in\[0\]: .* enable.auto.commit must be False for run\(\)"
     ) as caught:
-        kafka.events.run(lambda _: ended.wait(20), stop_timeout=0.1)
-    ended.set()
+        kafka.events.run(slow, stop_timeout=0.1)
+    assert "offset 18 was committed, not by run(), while record 2 is in work" in str(caught.value)
     assert caught.value.final
-    assert kafka.offsets == {("in", 0): 0}
+    assert kafka.offsets == {("in", 0): 2}
+    assert next(kafka.events.items()).record.offset == 2
+    kafka.events.seek(TopicPartition("in", 0, 2))
+    kafka.events.close()
+    assert kafka.offsets == {("in", 0): 2}
+
+
+def test_offsets_that_the_group_had_are_not_refused(monkeypatch: pytest.MonkeyPatch, slow: Slow) -> None:
+    """An earlier process committed them, and the program has sought back."""
+    kafka = numbered(18)
+    kafka.offsets["in", 0] = 18
+    kafka.events.consumer.assign([TopicPartition("in", 0, 0)])
+    kafka.events.consumer.subscribe([])
+    commit_at_looks(kafka, monkeypatch, slow, lambda: None)
+    kafka.events.consumer.commit = lambda **_: []  # type: ignore[method-assign]  # nothing arrives
+    assert kafka.events.run(slow, stop_timeout=0.1).handled == 2
+
+
+def test_commits_of_another_member_are_not_refused(monkeypatch: pytest.MonkeyPatch, slow: Slow) -> None:
+    """This process was stopped, and the member that has the partition now runs, too, and is further."""
+    kafka = numbered(18)
+    other = kafka.start().consumer
+    commit_at_looks(
+        kafka, monkeypatch, slow, lambda: other.commit(offsets=[TopicPartition("in", 0, 9, MARK)])
+    )
+    assert kafka.events.run(slow, stop_timeout=0.1).handled == 2
+
+
+@pytest.mark.parametrize("refuses", [True, False])
+def test_a_member_that_the_group_has_expelled_is_not_refused(
+    monkeypatch: pytest.MonkeyPatch, slow: Slow, *, refuses: bool
+) -> None:
+    """Its group refuses commits, or has another id for it already: any other member may have moved on."""
+    kafka = numbered(18)
+    client, ids = kafka.events.consumer, count()
+
+    def refuse(**_: Any) -> Any:
+        raise kafka_exception("UNKNOWN_MEMBER_ID")
+
+    commit_at_looks(kafka, monkeypatch, slow, lambda: kafka.offsets.update({("in", 0): 9}))
+    if refuses:
+        monkeypatch.setattr(client, "commit", refuse)
+    else:
+        monkeypatch.setattr(client, "memberid", lambda: f"member-{next(ids)}", raising=False)
+        monkeypatch.setattr(client, "commit", lambda **_: [])
+    assert kafka.events.run(slow, stop_timeout=0.1).handled == 2
+    assert kafka.offsets == {("in", 0): 9}

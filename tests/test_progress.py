@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from confluent_kafka import TopicPartition
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cloudevents_kafka import Decoded, Event, Record
-from cloudevents_kafka._progress import Progress
+from cloudevents_kafka._progress import MARK, Progress
 
 
 def advance(progress: Progress) -> list[TopicPartition]:
@@ -58,24 +59,56 @@ def test_a_partition_that_moves_back_begins_again() -> None:
     assert progress.done(again=True) == []
 
 
-def test_offsets_that_others_commit_are_found_when_they_change() -> None:
-    """One that stays may be from before a seek; one that changes after records in work is another's."""
-    event = Event(id="1", source="/", type="t")
-    items = [Decoded(event, Record(topic="t", partition=0, offset=5 + n)) for n in range(3)]
+def in_work(*offsets: int) -> Progress:
     progress = Progress()
-    for item in items:
-        progress.begin(item)
+    for offset in offsets:
+        progress.begin(
+            Decoded(Event(id="1", source="/", type="t"), Record(topic="t", partition=0, offset=offset))
+        )
+    return progress
 
-    def look(offset: int) -> bool:
-        return progress.find_foreign([TopicPartition("t", 0, offset), TopicPartition("u", 0, 9)]) is not None
 
-    assert [look(offset) for offset in (-1001, 5, 9, 9, 5, 9, 8)] == [False] * 6 + [True]
-    assert [place.offset for place in progress.left()] == [5]
-    progress.end(items[0])
-    advance(progress)
-    assert not look(6)
+@pytest.mark.parametrize(
+    ("at_assignment", "looks", "found"),
+    [
+        (-1001, [5, 6], 6),  # of the first record in work, not before it
+        (-1001, [18], 18),
+        (18, [18, 18, 17], 17),  # of an earlier process, before a seek back
+        (18, [5, 18], 18),  # it came again
+        (None, [18, 18, 19], 19),  # what the group had then is not known
+    ],
+)
+def test_an_offset_without_a_mark_after_a_record_in_work_is_found(
+    at_assignment: int | None, looks: list[int], found: int
+) -> None:
+    """It is found at the first look that shows another than the look before, also if it stays."""
+    progress = in_work(5, 6, 7)
+    if at_assignment is not None:
+        progress.note([TopicPartition("t", 0, at_assignment)])
+    seen = [progress.find_foreign([TopicPartition("t", 0, at), TopicPartition("u", 0, 9)]) for at in looks]
+    assert seen[:-1] == [None] * (len(looks) - 1)
+    assert seen[-1] == TopicPartition("t", 0, found)
+
+
+def test_marked_offsets_are_of_a_run() -> None:
+    """Another member may be further; a mark that is gone later shows a commit of somebody else."""
+    progress = in_work(5, 6, 7)
+    assert progress.find_foreign([TopicPartition("t", 0, 18, MARK)]) is None
+    assert progress.find_foreign([TopicPartition("t", 0, 18)]) is not None
+    assert {place.metadata for place in progress.left() + progress.done(again=True)} == {MARK}
+
+
+def test_offsets_of_the_group_are_known_until_the_partition_is_revoked() -> None:
+    """A seek back keeps them, and those of a partition that is assigned again are asked for."""
+    progress = in_work(5)
+    progress.note([TopicPartition("t", 0, 9)])
+    again = Decoded(Event(id="1", source="/", type="t"), Record(topic="t", partition=0, offset=3))
+    progress.begin(again)
+    assert progress.find_foreign([TopicPartition("t", 0, 9)]) is None
+    progress.keep([TopicPartition("t", 0)])
+    assert progress.is_known(again)
     progress.keep([])
-    assert progress.left() == []
+    assert not progress.is_known(again)
 
 
 def test_offsets_before_those_that_were_committed_are_committed_after_a_seek_back() -> None:

@@ -8,10 +8,11 @@ import sys
 import time
 import uuid
 from collections import defaultdict
-from typing import Any
+from contextlib import closing
+from typing import Any, Self
 
 import pytest
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 
 from cloudevents_kafka import ConsumeError, Decoded, Event, EventConsumer, EventProducer
 from cloudevents_kafka.testing import LocalBroker
@@ -95,6 +96,118 @@ def test_events_are_handled_in_order_through_signals(kafka_broker: LocalBroker) 
     assert len(set(done)) == first
 
 
+class Member:
+    """A process with a consumer of one partition, whose record 2 is slow; it prints what it handles.
+
+    What is printed last is the class of the error that has ended `run`.
+    """
+
+    CODE = """
+import os, sys, time
+from confluent_kafka import Consumer
+from cloudevents_kafka import EventConsumer
+client = Consumer({
+    "bootstrap.servers": sys.argv[1], "group.id": sys.argv[3],
+    "auto.offset.reset": "earliest", "log_level": 0,
+    **dict(setting.split("=") for setting in sys.argv[5:]),
+})
+client.subscribe([sys.argv[2]])
+def handle(item):
+    if item.event.id == "2":
+        os.write(1, b"begun\\n")
+        time.sleep(float(sys.argv[4]))
+    os.write(1, item.event.id.encode() + b"\\n")
+try:
+    EventConsumer(client).run(handle, stop_timeout=1)
+except Exception as error:
+    os.write(1, type(error).__name__.encode() + b"\\n")
+"""
+
+    def __init__(
+        self, broker: LocalBroker, topic: str, group: str, seconds: float, **settings: object
+    ) -> None:
+        names = [f"{name.replace('_', '.')}={value}" for name, value in settings.items()]
+        servers = broker.bootstrap_servers
+        argv = [sys.executable, "-c", self.CODE, servers, topic, group, str(seconds), *names]
+        self.process = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
+
+    def lines_to(self, last: str) -> list[str]:
+        """Return the lines up to one, or to the end of the process."""
+        assert self.process.stdout is not None
+        lines = list[str]()
+        for line in self.process.stdout:
+            lines.append(line.strip())
+            if lines[-1] == last:
+                break
+        return lines
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+
+def send(broker: LocalBroker, topic: str, count: int) -> None:
+    client = Producer({"bootstrap.servers": broker.bootstrap_servers, "log_level": 0})
+    with EventProducer(client, topic=topic) as producer:
+        for number in range(count):
+            producer.send(Event(id=str(number), source="/s", type="t"), partition=0)
+
+
+def committed(broker: LocalBroker, topic: str, group: str) -> int:
+    """Return the group's offset of partition 0."""
+    client = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": group, "log_level": 0})
+    with closing(client):
+        return int(client.committed([TopicPartition(topic, 0)], timeout=10)[0].offset)
+
+
+@pytest.mark.broker
+@pytest.mark.slow
+def test_automatic_commits_lose_nothing_when_the_process_is_killed(
+    kafka_broker: LocalBroker, kafka_topic: str
+) -> None:
+    """`run` ends before that, or the group's offset is that of the record in work; the queue is full."""
+    send(kafka_broker, kafka_topic, 40)
+    group, one = f"g-{uuid.uuid4()}", {"group_instance_id": "one"}  # it joins again at once
+    with Member(kafka_broker, kafka_topic, group, 60, auto_commit_interval_ms=1000, **one) as member:
+        assert member.lines_to("ConsumeError") == ["0", "1", "begun", "ConsumeError"]
+    assert committed(kafka_broker, kafka_topic, group) == 2
+    with Member(kafka_broker, kafka_topic, group, 0, enable_auto_commit=False, **one) as member:
+        assert member.lines_to("39") == ["begun", *map(str, range(2, 40))]
+
+
+@pytest.mark.broker
+@pytest.mark.release
+@pytest.mark.parametrize("marked", [True, False])
+def test_a_member_that_was_stopped_is_not_accused(
+    kafka_broker: LocalBroker, kafka_topic: str, *, marked: bool
+) -> None:
+    """Its partition moved to a member that runs, or to one that commits otherwise; neither ends."""
+    send(kafka_broker, kafka_topic, 40)
+    group = f"g-{uuid.uuid4()}"
+    settings = {"enable_auto_commit": False, "session_timeout_ms": 6000}
+    with Member(kafka_broker, kafka_topic, group, 15, **settings) as member:
+        assert member.lines_to("begun") == ["0", "1", "begun"]
+        member.process.send_signal(signal.SIGSTOP)
+        if marked:
+            with Member(kafka_broker, kafka_topic, group, 0, **settings) as other:
+                assert other.lines_to("39")[-1] == "39"
+                member.process.send_signal(signal.SIGCONT)
+                assert member.lines_to("2")[-1] == "2"
+                assert (member.process.poll(), other.process.poll()) == (None, None)
+        else:
+            with consumer(kafka_broker, kafka_topic, group, **{"session.timeout.ms": 6000}) as events:
+                for item in events.items():
+                    if item.record.offset == 20:
+                        events.commit(item)
+                        break
+                member.process.send_signal(signal.SIGCONT)
+                assert member.lines_to("2")[-1] == "2"
+                assert member.process.poll() is None
+
+
 def consumer(broker: LocalBroker, topic: str, group: str, **settings: Any) -> EventConsumer[Consumer]:
     """Return a consumer whose client commits by itself, unless settings say otherwise."""
     names = {"bootstrap.servers": broker.bootstrap_servers, "group.id": group}
@@ -109,10 +222,7 @@ def test_a_client_that_commits_by_itself_is_found(
 ) -> None:
     """The error names the setting, and the group reads on from what was not done."""
     monkeypatch.setattr("cloudevents_kafka.handling._COMMIT_SECONDS", 0.1)
-    client = Producer({"bootstrap.servers": kafka_broker.bootstrap_servers, "log_level": 0})
-    with EventProducer(client, topic=kafka_topic) as producer:
-        for number in range(COUNT):
-            producer.send(Event(id=str(number), source="/s", type="t"), partition=0)
+    send(kafka_broker, kafka_topic, COUNT)
     group, done = f"g-{uuid.uuid4()}", []
 
     def handle(item: Decoded) -> None:

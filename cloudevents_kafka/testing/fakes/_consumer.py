@@ -20,6 +20,18 @@ _MAX_MESSAGES = 1_000_000
 RebalanceCallback = Callable[[Any, list["TopicPartition"]], object]
 
 
+class _Offset(int):
+    """A committed offset with its metadata, None if it has none."""
+
+    metadata: str | None
+
+    @classmethod
+    def of(cls, part: TopicPartition) -> _Offset:
+        offset = cls(part.offset)
+        offset.metadata = part.metadata or None
+        return offset
+
+
 class FakeConsumer:
     """A fake of `confluent_kafka.Consumer` that reads a `FakeLog` or some messages.
 
@@ -167,7 +179,7 @@ class FakeConsumer:
         if not chosen and not asynchronous:
             raise kafka_exception("_NO_OFFSET", "Commit failed: Local: No offset stored")
         self.offsets.update(chosen)
-        return None if asynchronous else [_to_topic_partition(tp, at) for tp, at in chosen.items()]
+        return None if asynchronous else _offsets_of(chosen, chosen)
 
     def store_offsets(self, message: Any = None, offsets: Sequence[TopicPartition] | None = None) -> None:
         """Set the offsets of the next `commit`."""
@@ -184,12 +196,12 @@ class FakeConsumer:
     def committed(self, partitions: Sequence[TopicPartition], timeout: float = -1) -> list[TopicPartition]:
         """Return the committed offsets, -1001 for partitions without one."""
         self._check_open()
-        return _offsets_of(self.offsets, partitions)
+        return _offsets_of(self.offsets, map(_to_key, partitions))
 
     def position(self, partitions: Sequence[TopicPartition]) -> list[TopicPartition]:
         """Return the offsets after the last read messages, -1001 for partitions without one since a seek."""
         self._check_open()
-        return _offsets_of(self._returned, partitions)
+        return _offsets_of(self._returned, map(_to_key, partitions))
 
     def consumer_group_metadata(self) -> FakeGroup:
         """Return what a transaction needs to commit offsets of the group, until the next rebalance."""
@@ -275,7 +287,7 @@ class FakeConsumer:
             raise ValueError("message and offsets are mutually exclusive")
         if message is not None:
             return {(message.topic(), message.partition()): message.offset() + 1}
-        return None if offsets is None else {_to_key(part): part.offset for part in offsets}
+        return None if offsets is None else {_to_key(part): _Offset.of(part) for part in offsets}
 
 
 def _to_key(part: TopicPartition) -> PartitionId:
@@ -285,10 +297,9 @@ def _to_key(part: TopicPartition) -> PartitionId:
 def _to_topic_partition(tp: PartitionId, offset: int) -> TopicPartition:
     from confluent_kafka import TopicPartition  # 120 ms, for users who look at partitions
 
-    return TopicPartition(*tp, offset)
+    metadata = getattr(offset, "metadata", None)
+    return TopicPartition(*tp, offset) if metadata is None else TopicPartition(*tp, offset, metadata)
 
 
-def _offsets_of(
-    offsets: dict[PartitionId, int], partitions: Sequence[TopicPartition]
-) -> list[TopicPartition]:
-    return [_to_topic_partition(tp, offsets.get(tp, _INVALID)) for tp in map(_to_key, partitions)]
+def _offsets_of(offsets: dict[PartitionId, int], partitions: Iterable[PartitionId]) -> list[TopicPartition]:
+    return [_to_topic_partition(tp, offsets.get(tp, _INVALID)) for tp in partitions]

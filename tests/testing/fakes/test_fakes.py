@@ -411,7 +411,9 @@ def test_commit(kafka, topic):
     assert [part.offset for part in consumer.commit(asynchronous=False)] == [3]
     assert consumer.position([part])[0].offset == 3
     consumer.commit(offsets=[TopicPartition(topic, 0, 2)], asynchronous=False)
-    assert consumer.committed([part], 10)[0].offset == 2
+    assert [(each.offset, each.metadata) for each in consumer.committed([part], 10)] == [(2, None)]
+    consumer.commit(offsets=[TopicPartition(topic, 0, 2, "by me")], asynchronous=False)
+    assert [(each.offset, each.metadata) for each in consumer.committed([part], 10)] == [(2, "by me")]
     assert consumer.get_watermark_offsets(part) == (0, 3)
     with pytest.raises(ValueError, match="mutually exclusive"):
         consumer.commit(message=messages[0], offsets=[])
