@@ -6,14 +6,60 @@ some seconds, and when partitions are unassigned, but not those of an assignment
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import suppress
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
 
 _COMMITTED_SECONDS: Final = 5.0
+
+
+class LateClose:
+    """Closes a consumer at the end of the run that is under way, which commits what is done before."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()  # a signal handler may close
+        self._threads: frozenset[threading.Thread] = frozenset()
+        self._ended: threading.Event | None = None  # of the run under way
+        self._asked = False
+
+    @contextmanager
+    def during(self, threads: Iterable[threading.Thread], close: Callable[[], object]) -> Iterator[None]:
+        """Return the context manager of a run, whose threads must not wait for its end."""
+        with self._lock:
+            self._threads = frozenset((threading.current_thread(), *threads))
+            self._ended = ended = threading.Event()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._ended = None
+                asked, self._asked = self._asked, False
+            try:
+                if asked:
+                    close()
+            finally:
+                ended.set()
+
+    def is_left_to_run(self) -> bool:
+        """Return whether a run is under way, which closes at its end, and wait for that if it is possible."""
+        with self._lock:
+            ended = self._ended
+            if ended is None:
+                return False
+            self._asked = True
+        if threading.current_thread() not in self._threads:
+            ended.wait()
+        return True
+
+
+def close_unread(client: Any, sought: Sequence[TopicPartition]) -> None:
+    """Close a client, so that the group reads on from these places, unless they were read since a seek."""
+    # After a seek a position is unknown until a record is read.
+    close_before(client, [place for place in sought if client.position([place])[0].offset < 0])
 
 
 def close_before(client: Any, unread: Sequence[TopicPartition]) -> None:

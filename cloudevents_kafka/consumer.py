@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Self, TypeVar, U
 
 from cloudevents_kafka._client_errors import PARTITION_EOF, ConsumeError, OnError, is_record
 from cloudevents_kafka._clients import Consumer, check_client
-from cloudevents_kafka._closing import close_before
+from cloudevents_kafka._closing import LateClose, close_unread
 from cloudevents_kafka._reading import DataReader, ItemT_co, ReadOptions, item_reader
 from cloudevents_kafka.binding import Decoded, ReverseKeyMapper, Undecodable
 from cloudevents_kafka.handling import Handled, OnFailure, Policy, run
@@ -152,6 +152,7 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         self._waiting: list[Any] = []  # gathered: polled by the client, not yet returned
         self._ends: dict[Any, TopicPartition] | None = None  # the positions after them, by partition
         self._left: list[TopicPartition] = []  # where records begin that `run` has not done
+        self._late_close = LateClose()
 
     def poll(self, timeout: float = 1.0) -> ItemT_co | None:
         """Return the next record, or None if none arrives within ``timeout`` seconds.
@@ -373,13 +374,11 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         return self._stopped
 
     def close(self) -> None:
-        """Stop, and close the wrapped consumer, which leaves its group at once."""
+        """Stop, and close the wrapped consumer, which leaves its group: at once, or when `run` has ended."""
         self._stopped = True
-        left, self._left = self._left, []
-        # After a seek a position is unknown until a record is read.
-        client: Any = self.consumer
-        unread = [place for place in left if client.position([place])[0].offset < 0]
-        close_before(client, unread)
+        if not self._late_close.is_left_to_run():
+            left, self._left = self._left, []
+            close_unread(self.consumer, left)
 
     def __enter__(self) -> Self:
         return self

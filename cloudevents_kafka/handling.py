@@ -216,7 +216,7 @@ def run(
             f"concurrency must be from 1 and stop_timeout from 0, got {concurrency} and {stop_timeout}"
         )
     work = _Work(events.consumer, policy, concurrency)
-    with _stop_at_sigterm(events):
+    with events._late_close.during(work.workers, events.close), _stop_at_sigterm(events):  # noqa: SLF001
         try:
             for item in _records(events, work, idle_timeout):
                 work.begin(item)

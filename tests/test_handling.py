@@ -552,3 +552,61 @@ def test_a_member_that_the_group_has_expelled_is_not_refused(
         monkeypatch.setattr(client, "commit", lambda **_: [])
     assert kafka.events.run(slow, stop_timeout=0.1).handled == 2
     assert kafka.offsets == {("in", 0): 9}
+
+
+@pytest.mark.parametrize("concurrency", [1, 4])
+def test_a_handler_may_close_the_consumer(concurrency: int) -> None:
+    """The run ends, what was handled is committed, and the client is closed before it returns."""
+    kafka = numbered(100)
+
+    def handle(item: Decoded) -> None:
+        kafka.handle(item)
+        if item.event.data == 7:
+            kafka.events.close()
+
+    with kafka.events:
+        counts = kafka.events.run(handle, concurrency=concurrency)
+        assert kafka.events.consumer._closed
+    assert counts.handled == len(kafka.handled) >= 8
+    assert kafka.offsets == {("in", 0): counts.handled}
+
+
+def test_close_of_another_thread_waits_for_the_run() -> None:
+    """What is in work is handled and committed before the client is closed."""
+    kafka, begun, committed = numbered(100), threading.Event(), list[Any]()
+
+    def handle(item: Decoded) -> None:
+        begun.set()
+        while item.event.data == 7 and not kafka.events.stopped:
+            time.sleep(0.001)
+        kafka.handle(item)
+
+    def close() -> None:
+        begun.wait(20)
+        kafka.events.close()
+        committed.append((kafka.events.consumer._closed, dict(kafka.offsets)))
+
+    thread = threading.Thread(target=close)
+    thread.start()
+    counts = kafka.events.run(handle)
+    thread.join(20)
+    assert committed == [(True, {("in", 0): counts.handled})]
+    assert counts.handled == len(kafka.handled)
+
+
+def test_a_handler_for_signals_may_close_the_consumer() -> None:
+    """It runs in the thread of the run, and does not wait for itself."""
+    kafka = numbered(100)
+
+    def handle(item: Decoded) -> None:
+        kafka.handle(item)
+        if item.event.data == 7:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    mine = signal.signal(signal.SIGTERM, lambda *_: kafka.events.close())
+    try:
+        counts = kafka.events.run(handle)
+    finally:
+        signal.signal(signal.SIGTERM, mine)
+    assert kafka.events.consumer._closed
+    assert kafka.offsets == {("in", 0): counts.handled}
