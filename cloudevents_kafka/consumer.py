@@ -326,7 +326,7 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         on_error: OnFailure = "fail",
         tries: int = 1,
         backoff: float = 0.5,
-        retry_on: type[Exception] | tuple[type[Exception], ...] = Exception,
+        retry_on: type[Exception] | tuple[type[Exception], ...] | None = None,
         concurrency: int = 1,
         stop_timeout: float = 20.0,
         idle_timeout: float | None = None,
@@ -342,8 +342,9 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         ``on_error`` is what becomes of a record that is not an event, or whose handler raises an error
         ``tries`` times: ``"fail"`` raises it, ``"skip"`` counts and logs it, `DeadLetters` sends the
         record to their topic, and waits for the delivery. A function returns one of these for a record
-        and its error. Before another try, which is made for errors of the types ``retry_on``, it waits
-        ``backoff`` seconds, then twice as long each time, up to 30 s; the group is served meanwhile.
+        and its error. Another try is made for errors of the types ``retry_on``, by default for all but
+        those of data and records, unless a connection, a time-out, or an HTTP answer of 429 or 5xx is the
+        cause. Before it, `run` waits ``backoff`` seconds, then twice as long each time, up to 30 s.
 
         ``handler`` is called in another thread, with ``concurrency`` in several. Records with the same
         key are handled in their order, and without a key those of a partition. The offset of a record
@@ -359,10 +360,10 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
             2
             Handled(handled=2, skipped=0, dead=0, retried=0)
         """
-        policy = Policy(handler=handler, on_error=on_error, tries=tries, backoff=backoff, retry_on=retry_on)
-        return run(
-            self, policy, concurrency=concurrency, stop_timeout=stop_timeout, idle_timeout=idle_timeout
-        )
+        tried: dict[str, Any] = {"tries": tries, "backoff": backoff, "retry_on": retry_on}
+        policy = Policy(handler=handler, read=self._read_item, on_error=on_error, **tried)
+        bounds: dict[str, Any] = {"stop_timeout": stop_timeout, "idle_timeout": idle_timeout}
+        return run(self, policy, concurrency=concurrency, **bounds)
 
     def stop(self) -> None:
         """End all iteration after the current record; may be called by a signal handler or a thread."""

@@ -8,7 +8,7 @@ A dead letter has the key, the value and the headers of its record, then one set
 | ``dlq_timestamp`` | its timestamp there, in milliseconds since the epoch |
 | ``dlq_time`` | when it failed, in RFC 3339 |
 | ``dlq_attempt`` | how often it was tried, in all its failures |
-| ``dlq_error`` | the class and the message of the error |
+| ``dlq_error`` | the class and the message of the error, and of a cause that passes, such as a time-out |
 | ``dlq_clause`` | the clauses that it breaks, as in ``DecodeError.clauses`` |
 
 What is not known has no header. A second failure replaces the set. `DeadLetter.of` reads it.
@@ -22,6 +22,7 @@ from typing import Any, Final
 
 import msgspec
 
+from cloudevents_kafka._passing import describe_cause
 from cloudevents_kafka.binding import Decoded, Undecodable
 from cloudevents_kafka.errors import DecodeError
 from cloudevents_kafka.primitives.epoch import format_milliseconds
@@ -163,8 +164,8 @@ def _describe(error: BaseException | str) -> str:
     if isinstance(error, str):
         return error
     reason = error.reason if isinstance(error, DecodeError) else str(error)  # the place has its own headers
-    name = type(error).__name__
-    return f"{name}: {reason}" if reason else name
+    name, cause = type(error).__name__, describe_cause(error)
+    return (f"{name}: {reason}" if reason else name) + (f"; from {cause}" if cause else "")
 
 
 def _to_headers(letter: DeadLetter) -> Headers:

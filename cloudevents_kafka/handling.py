@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import count
 from queue import Empty, SimpleQueue
 from typing import Any, Final, Literal
@@ -22,11 +23,13 @@ import msgspec
 
 from cloudevents_kafka._clients import check_handler
 from cloudevents_kafka._commits import Commits
+from cloudevents_kafka._passing import find_passing
 from cloudevents_kafka._progress import Progress
 from cloudevents_kafka.binding import Decoded, Undecodable
 from cloudevents_kafka.dead_letters import DeadLetters
 from cloudevents_kafka.errors import DataError, DecodeError
 from cloudevents_kafka.primitives.plural import pluralize
+from cloudevents_kafka.record import Record
 
 Item = Decoded | Undecodable
 Action = Literal["fail", "skip"] | DeadLetters
@@ -39,7 +42,7 @@ _COMMIT_SECONDS: Final = 1.0  # between two commits
 _MAX_BACKOFF: Final = 30.0  # seconds between two tries
 _QUEUED: Final = 16  # records in work or waiting for it, for each thread: so many may be handled again
 _PAUSE_AFTER: Final = 5.0  # seconds without room for a record
-_LASTING: Final = (DecodeError, DataError)  # errors of the record itself, which another try does not change
+_LASTING: Final = (DecodeError, DataError)  # of the record itself, unless they have a cause that passes
 _log: Final = logging.getLogger(__name__)
 
 
@@ -64,10 +67,11 @@ class Policy(msgspec.Struct, kw_only=True):
     """The handler, and what becomes of its failures; see `EventConsumer.run`."""
 
     handler: Callable[[Any], object]
+    read: Callable[[Record], Any]
     on_error: OnFailure
     tries: int
     backoff: float
-    retry_on: type[Exception] | tuple[type[Exception], ...]
+    retry_on: type[Exception] | tuple[type[Exception], ...] | None
 
     def __post_init__(self) -> None:
         """Check the values. Raises `ValueError`, `TypeError`."""
@@ -91,14 +95,25 @@ class Policy(msgspec.Struct, kw_only=True):
             if error is None:
                 counts.handled += 1
                 return True
-            if attempt >= self.tries or isinstance(error, _LASTING) or not isinstance(error, self.retry_on):
+            if attempt >= self.tries or not self._may_pass(error):
                 self._give_up(item, error, attempt, counts)
                 return True
             _log.info("%s: try %d of %d failed: %r", item.record.where, attempt, self.tries, error)
             counts.retried += 1
             if ending.wait(min(self.backoff * 2 ** min(attempt - 1, 30), _MAX_BACKOFF)):
                 return False
+            item = self._read_again(item)
         raise AssertionError
+
+    def _may_pass(self, error: Exception) -> bool:
+        """Return whether another try is made after an error."""
+        if self.retry_on is not None:
+            return isinstance(error, self.retry_on)
+        return not isinstance(error, _LASTING) or find_passing(error) is not None
+
+    def _read_again(self, item: Item) -> Item:
+        """Return the item of a record whose data may be read now."""
+        return _read(partial(self.read, item.record)) or item if isinstance(item, Undecodable) else item
 
     def _try(self, item: Item) -> Exception | None:
         if isinstance(item, Undecodable):
@@ -252,11 +267,14 @@ def _records(events: Any, work: _Work, idle_timeout: float | None) -> Iterator[I
 
 
 def _poll(events: Any, seconds: float) -> Item | None:
+    return _read(partial(events.poll, seconds))
+
+
+def _read(read: Callable[[], Item | None]) -> Item | None:
     try:
-        item: Item | None = events.poll(seconds)
+        return read()
     except DecodeError as error:  # of a consumer with `strict`: what becomes of it is for on_error
         return Undecodable(error, error.record)
-    return item
 
 
 def _poll_paused(events: Any) -> Item | None:

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from cloudevents_kafka import (
     ConsumeError,
+    DataError,
     DeadLetter,
     DeadLetters,
     Decoded,
@@ -31,6 +32,7 @@ from cloudevents_kafka import (
     to_record,
 )
 from cloudevents_kafka._progress import MARK
+from cloudevents_kafka.serdes import serialize_data
 from cloudevents_kafka.testing import FakeConsumer, FakeLog, FakeMessage, FakeProducer
 from cloudevents_kafka.testing.fakes._log import kafka_exception
 
@@ -610,3 +612,81 @@ def test_a_handler_for_signals_may_close_the_consumer() -> None:
         signal.signal(signal.SIGTERM, mine)
     assert kafka.events.consumer._closed
     assert kafka.offsets == {("in", 0): counts.handled}
+
+
+class Registry:
+    """A codec of data whose server is away for the first calls."""
+
+    def __init__(self, away: int, error: Exception | None = None) -> None:
+        self.calls, self.away = 0, away
+        self.error = error or ConnectionRefusedError("refused")
+
+    def __call__(self, data: Any) -> bytes:
+        self.calls += 1
+        if self.calls <= self.away:
+            raise self.error
+        return b"9.50"
+
+
+def with_codec(registry: Registry, **options: Any) -> Kafka:
+    """Return a broker with one event, whose data a registry's codec decodes."""
+    kafka = numbered(1)
+    options.setdefault("data_reader", lambda event, record: registry(event))
+    kafka.events = EventConsumer(kafka.events.consumer, **options)
+    return kafka
+
+
+def read_data(item: Decoded) -> None:
+    assert item.event.data == b"9.50"
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("eager_data", [False, True])
+def test_data_is_read_again_while_its_server_is_away(*, strict: bool, eager_data: bool) -> None:
+    """The handler reads it, or the consumer; the record is handled when the server is back."""
+    registry = Registry(away=3)
+    kafka = with_codec(registry, strict=strict, eager_data=eager_data)
+    assert kafka.run(read_data, tries=10) == Handled(handled=1, retried=3)
+    assert registry.calls == 4
+
+
+def test_data_is_written_again_while_its_server_is_away() -> None:
+    """A serializer in the handler raises a DataError, too."""
+    registry, kafka = Registry(away=3), numbered(1)
+
+    def write(item: Decoded) -> None:
+        serialize_data(item.event, 17, lambda value, _: registry(value), "out")
+
+    assert kafka.run(write, tries=10) == Handled(handled=1, retried=3)
+
+
+@pytest.mark.parametrize("eager_data", [False, True])
+def test_a_dead_letter_has_the_cause_that_passes(*, eager_data: bool) -> None:
+    """Its reader sees that the data was not at fault."""
+    kafka = with_codec(Registry(away=99), eager_data=eager_data)
+    dead = DeadLetters(EventProducer(FakeProducer()), topic="dead")
+    assert kafka.run(read_data, tries=3, on_error=dead) == Handled(dead=1, retried=2)
+    [letter] = map(DeadLetter.of, map(Record.of, dead.producer.producer.log))
+    assert letter is not None
+    assert (letter.error or "").endswith("; from ConnectionRefusedError: refused")
+    assert letter.attempt == 3
+
+
+@pytest.mark.parametrize("eager_data", [False, True])
+@pytest.mark.parametrize(
+    ("away", "retry_on", "calls"),
+    [
+        (ConnectionRefusedError(), TimeoutError, 1),
+        (ConnectionRefusedError(), DataError, 3),
+        (ValueError(), DataError, 3),
+        (ValueError(), None, 1),
+    ],
+)
+def test_retry_on_decides_over_errors_of_data(
+    away: Exception, retry_on: Any, calls: int, *, eager_data: bool
+) -> None:
+    """Without it, those are tried again whose cause passes."""
+    registry = Registry(99, away)
+    kafka = with_codec(registry, eager_data=eager_data)
+    kafka.run(read_data, tries=3, retry_on=retry_on, on_error="skip")
+    assert registry.calls == calls
