@@ -35,7 +35,7 @@ from cloudevents_kafka.binding import (
 )
 from cloudevents_kafka.codecs import Codec
 from cloudevents_kafka.consumer import ConsumeError, EventConsumer
-from cloudevents_kafka.dead_letters import DeadLetter, DeadLetters, dead_letter
+from cloudevents_kafka.dead_letters import DeadLetter, DeadLetterError, DeadLetters, dead_letter
 from cloudevents_kafka.errors import (
     BrokenData,
     BrokenEvent,
@@ -79,6 +79,7 @@ __all__ = [
     "ConsumeError",
     "DataError",
     "DeadLetter",
+    "DeadLetterError",
     "DeadLetters",
     "DecodeError",
     "Decoded",

@@ -72,7 +72,7 @@ def item_reader(
         item = decode(record, lenient=lenient)
         if not isinstance(item, Decoded):
             return item
-        event = item.event if reverse_key_mapper is None else reverse_key_mapper(item.event, record)
+        event = item.event if reverse_key_mapper is None else _map_key(reverse_key_mapper, item.event, record)
         if data_reader is not None:
             event = event.read_with(lambda event: data_reader(event, record))
         if eager:
@@ -85,6 +85,14 @@ def item_reader(
     if reverse_key_mapper is not None or data_reader is not None or eager:
         read = read_data
     return partial(_read_strictly, read) if strict else read
+
+
+def _map_key(mapper: ReverseKeyMapper, event: Event, record: Record) -> Event:
+    try:
+        return mapper(event, record)
+    except Exception as error:  # a user's function may raise any error
+        error.add_note(f"while {record.where or 'a record'} was read")
+        raise
 
 
 def _broken_data(error: DataError, record: Record, event: Event) -> BrokenData:

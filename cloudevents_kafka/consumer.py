@@ -351,7 +351,7 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         is committed when it and all before it are done, so after a crash or a rebalance some are
         handled again.
 
-        Raises the error of a record, `ConsumeError`, and `DeliveryError` of a dead letter.
+        Raises the error of a record, `ConsumeError`, `DeadLetterError`, and `ValueError` for wrong options.
 
         Examples:
             >>> with EventConsumer(consumer) as events:

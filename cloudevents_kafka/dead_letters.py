@@ -17,6 +17,7 @@ What is not known has no header. A second failure replaces the set. `DeadLetter.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from inspect import iscoroutinefunction
 from typing import Any, Final
 
@@ -25,11 +26,17 @@ import msgspec
 from cloudevents_kafka._passing import describe_cause
 from cloudevents_kafka.binding import Decoded, Undecodable
 from cloudevents_kafka.errors import DecodeError
+from cloudevents_kafka.extensions import wire_size
 from cloudevents_kafka.primitives.epoch import format_milliseconds
-from cloudevents_kafka.producer import EventProducer, OnDelivery, RecordDelivery
+from cloudevents_kafka.producer import Delivery, DeliveryError, EventProducer, OnDelivery, RecordDelivery
 from cloudevents_kafka.record import Headers, Record, RecordInput
 
 _PREFIX: Final = "dlq_"
+_MSG_SIZE_TOO_LARGE: Final = 10
+_LIMITS: Final = (
+    "the limits are message.max.bytes of the producer, by default 1,000,000, and max.message.bytes of the "
+    "topic: set both to more, and start again"
+)
 _MAX_ERROR: Final = 1_000  # characters: the headers count towards the largest size of a record
 
 
@@ -158,6 +165,67 @@ def dead_letter(
     )
     kept: Headers = [header for header in record.headers if header[0] not in _NAMES]
     return msgspec.structs.replace(record, headers=kept + _to_headers(letter))
+
+
+def deliver(letters: DeadLetters, item: Decoded | Undecodable, error: Exception, *, attempt: int) -> None:
+    """Send the dead letter of a record that was read, and wait for its delivery.
+
+    Raises `DeadLetterError`, also if the record was read from the topic of the dead letters: the letter
+    would be read, would fail, and would be sent without an end.
+    """
+    if item.record.topic == letters.topic:
+        reason = f"the consumer reads {letters.topic}, too; exclude it from its subscription"
+        raise DeadLetterError(reason, item.record, error)
+    try:
+        letters.send(item, error, attempt=attempt).result()
+    except Exception as failure:
+        failed = failure.failed if isinstance(failure, DeliveryError) else ()
+        reason = f"it was not delivered to {letters.topic}: {_client_error(failure)}"
+        if _code(_client_error(failure)) == _MSG_SIZE_TOO_LARGE:
+            size = wire_size(dead_letter(item, error, topic=letters.topic, attempt=attempt))
+            reason += f"; it has {size:,} bytes, and {_LIMITS}"
+        raise DeadLetterError(reason, item.record, error, failed) from failure
+
+
+def _client_error(failure: Exception) -> object:
+    """Return the error of the client that a failure of sending has, or the failure."""
+    if isinstance(failure, DeliveryError) and failure.failed:
+        return failure.failed[0]._client_error or failure  # noqa: SLF001  # None while it is pending
+    return failure.args[0] if failure.args and _code(failure.args[0]) is not None else failure
+
+
+def _code(error: object) -> object:
+    code = getattr(error, "code", None)
+    return code() if callable(code) else None
+
+
+class DeadLetterError(DeliveryError):
+    """`EventConsumer.run` could not set a record aside, and ends; its offset is not committed.
+
+    ``record`` is the record, ``error`` that of its handler, and the cause is the error of the producer.
+
+    Examples:
+        >>> from cloudevents_kafka import DeadLetterError, DeadLetters, EventConsumer, EventProducer
+        >>> letters = DeadLetters(EventProducer(producer), topic="orders.dead")
+        >>> producer.fail_next("_MSG_TIMED_OUT")
+        >>> try:
+        ...     EventConsumer(consumer).run(lambda item: item.event.data["customer"], on_error=letters)
+        ... except DeadLetterError as error:
+        ...     print(error.record.where, repr(error.error))
+        orders[0]@0 KeyError('customer')
+    """
+
+    def __init__(
+        self, reason: str, record: Record, error: Exception, failed: Sequence[Delivery] = ()
+    ) -> None:
+        super().__init__(reason, failed)
+        self.args = reason, record, error
+        self.record = record
+        self.error = error
+
+    def __str__(self) -> str:
+        failure = _describe(self.error)
+        return f"{self.record.where}: no dead letter: {self.args[0]}; the record failed with {failure}"
 
 
 def _describe(error: BaseException | str) -> str:

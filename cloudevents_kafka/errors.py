@@ -15,11 +15,12 @@
     ├── SigningError                     an event cannot be signed
     ├── VerificationError                an event has no valid signature of a trusted key
     ├── DeliveryError                    an event was not delivered to a broker
+    │   └── DeadLetterError              a record that failed was not set aside
     ├── ConsumeError                     the Kafka client failed while polling
     └── TransactionError                 the Kafka client cannot go on with transactions
 
-The last five are defined in `extensions`, `producer`, `consumer` and `processor`, which raise them. `cli`,
-`conformance`, `demo`, `jvm`, `oauth`, `spark` and `testing` define further exceptions under this root;
+The last six are defined in `extensions`, `producer`, `dead_letters`, `consumer` and `processor`, which
+raise them. `cli`, `conformance`, `demo`, `jvm`, `oauth`, `spark` and `testing` define further ones;
 `binding` and `formats` raise private kinds of `InvalidEvent`, which users see as `BrokenEvent`.
 The exceptions of `protocol` have another root, `ProtocolError`.
 

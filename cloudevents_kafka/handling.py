@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import count
 from queue import Empty, SimpleQueue
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
@@ -26,10 +26,13 @@ from cloudevents_kafka._commits import Commits
 from cloudevents_kafka._passing import find_passing
 from cloudevents_kafka._progress import Progress
 from cloudevents_kafka.binding import Decoded, Undecodable
-from cloudevents_kafka.dead_letters import DeadLetters
+from cloudevents_kafka.dead_letters import DeadLetterError, DeadLetters, deliver
 from cloudevents_kafka.errors import DataError, DecodeError
 from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.record import Record
+
+if TYPE_CHECKING:
+    from confluent_kafka import TopicPartition
 
 Item = Decoded | Undecodable
 Action = Literal["fail", "skip"] | DeadLetters
@@ -91,7 +94,7 @@ class Policy(msgspec.Struct, kw_only=True):
         Raises the error of a record that fails finally.
         """
         for attempt in count(1):
-            error = self._try(item)
+            error = self._try(item, attempt)
             if error is None:
                 counts.handled += 1
                 return True
@@ -115,28 +118,52 @@ class Policy(msgspec.Struct, kw_only=True):
         """Return the item of a record whose data may be read now."""
         return _read(partial(self.read, item.record)) or item if isinstance(item, Undecodable) else item
 
-    def _try(self, item: Item) -> Exception | None:
+    def _try(self, item: Item, attempt: int) -> Exception | None:
         if isinstance(item, Undecodable):
             return item.error
         try:
             self.handler(item)
         except Exception as error:  # noqa: BLE001  # a user's function may raise any error
             return error
+        except BaseException as error:
+            _note_place(error, item, attempt)
+            raise
         return None
 
     def _give_up(self, item: Item, error: Exception, attempt: int, counts: Handled) -> None:
+        try:
+            self._act(item, error, attempt, counts)
+        except BaseException as failure:
+            _note_place(failure, item, attempt)
+            if failure is not error and not isinstance(failure, DeadLetterError):
+                failure.add_note(f"its handler has failed: {error!r}")
+            raise
+        _log.warning("%s failed finally: %r", item.record.where, error)
+
+    def _act(self, item: Item, error: Exception, attempt: int, counts: Handled) -> None:
         action: Any = self.on_error
         if callable(action):
             action = action(item, error)
         if isinstance(action, DeadLetters):
-            action.send(item, error, attempt=attempt).result()
+            deliver(action, item, error, attempt=attempt)
             counts.dead += 1
         elif action == "skip":
             counts.skipped += 1
         else:
-            error.add_note(f"while {item.record.where or 'a record'} was handled, try {attempt}")
             raise error
-        _log.warning("%s failed finally: %r", item.record.where, error)
+
+    def check_topics(self, assigned: list[TopicPartition]) -> None:
+        """Raise `ValueError` if the consumer reads its own dead letters, which would have no end."""
+        topic = self.on_error.topic if isinstance(self.on_error, DeadLetters) else None
+        if any(place.topic == topic for place in assigned):
+            raise ValueError(
+                f"on_error must send to a topic that the consumer does not read, got {topic!r}, which it "
+                "reads; exclude it from the subscription, or send dead letters to another topic"
+            )
+
+
+def _note_place(error: BaseException, item: Item, attempt: int) -> None:
+    error.add_note(f"while {item.record.where or 'a record'} was handled, try {attempt}")
 
 
 class _Worker(threading.Thread):
@@ -179,6 +206,7 @@ class _Work:
         self.progress = Progress()
         self.commits = Commits(client, self.progress)
         self._client = client
+        self._check_topics = policy.check_topics
         self.workers = [_Worker(policy, self) for _ in range(concurrency)]
         for worker in self.workers:
             worker.start()
@@ -191,7 +219,9 @@ class _Work:
         is_known = self.progress.is_known(item)
         self.progress.begin(item)
         if not is_known:  # before it is handled: what the group has now is of others
-            self.commits.look(self._client.assignment(), _COMMIT_SECONDS)
+            assigned = self._client.assignment()
+            self._check_topics(assigned)
+            self.commits.look(assigned, _COMMIT_SECONDS)
         record = item.record
         # Records without a key keep the order of their partition.
         lane = hash((record.topic, record.partition if record.key is None else record.key))
@@ -207,8 +237,10 @@ class _Work:
             return not self.is_full
 
     def commit(self) -> None:
-        """Commit what is done of the partitions that are assigned. Raises `ConsumeError`."""
-        self.progress.keep(self._client.assignment())
+        """Commit what is done of the partitions that are assigned. Raises `ConsumeError`, `ValueError`."""
+        assigned = self._client.assignment()
+        self._check_topics(assigned)
+        self.progress.keep(assigned)
         self.commits.commit(_COMMIT_SECONDS)
 
     def end(self, deadline: float) -> None:
@@ -230,6 +262,7 @@ def run(
         raise ValueError(
             f"concurrency must be from 1 and stop_timeout from 0, got {concurrency} and {stop_timeout}"
         )
+    policy.check_topics(events.consumer.assignment())
     work = _Work(events.consumer, policy, concurrency)
     with events._late_close.during(work.workers, events.close), _stop_at_sigterm(events):  # noqa: SLF001
         try:

@@ -25,7 +25,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any, Final, TypeVar
 
-from cloudevents_kafka._clients import check_handler
+from cloudevents_kafka._clients import check_handler, noting_place
 from cloudevents_kafka.binding import Decoded, Undecodable
 from cloudevents_kafka.consumer import EventConsumer
 from cloudevents_kafka.errors import CloudEventsKafkaError, DecodeError
@@ -83,7 +83,7 @@ class EventProcessor:
         check_handler(handler)
         self.consumer = consumer
         self.producer = producer
-        self._handler: Callable[[Any], object] = handler
+        self._handler: Callable[[Any], object] = noting_place(handler)
         self._max_records = max_records
         self._timeout = timeout
         self._attempts = attempts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 from typing import Any
 
@@ -12,6 +13,7 @@ from strategies import hostile_records
 
 from cloudevents_kafka import (
     DeadLetter,
+    DeadLetterError,
     DeadLetters,
     Event,
     EventProducer,
@@ -152,3 +154,13 @@ def test_wrong_arguments_are_refused(call: Any, error: type[Exception], message:
     """Errors name the argument."""
     with pytest.raises(error, match=message):
         call()
+
+
+def test_the_error_of_a_dead_letter_survives_pickle() -> None:
+    """It has the record and its error then, too."""
+    error = DeadLetterError("why", RECORD, ValueError("no customer"))
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is DeadLetterError
+    assert str(again) == str(error)
+    assert str(error) == "orders[2]@1741: no dead letter: why; the record failed with ValueError: no customer"
+    assert (again.record, str(again.error), again.failed) == (RECORD, "no customer", ())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import threading
 import time
@@ -10,9 +11,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
-from confluent_kafka import TopicPartition
+from confluent_kafka import KafkaException, TopicPartition
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,6 +22,7 @@ from cloudevents_kafka import (
     ConsumeError,
     DataError,
     DeadLetter,
+    DeadLetterError,
     DeadLetters,
     Decoded,
     DeliveryError,
@@ -690,3 +693,104 @@ def test_retry_on_decides_over_errors_of_data(
     kafka = with_codec(registry, eager_data=eager_data)
     kafka.run(read_data, tries=3, retry_on=retry_on, on_error="skip")
     assert registry.calls == calls
+
+
+def sends(kafka: Kafka, topic: str = "dead", **options: Any) -> DeadLetters:
+    """Return a sender of dead letters to the broker that is read."""
+    return DeadLetters(EventProducer(FakeProducer(kafka.log, **options)), topic=topic)
+
+
+@pytest.mark.parametrize("by_broker", [False, True])
+def test_a_dead_letter_that_is_too_large_is_explained(
+    monkeypatch: pytest.MonkeyPatch, *, by_broker: bool
+) -> None:
+    """The client or the broker refuses it: the error has the place, the size, what to do, and both errors."""
+    kafka = numbered(3)
+    dead = sends(kafka)
+    if by_broker:
+        dead.producer.producer.fail_next("MSG_SIZE_TOO_LARGE")
+    else:
+        refused = kafka_exception("MSG_SIZE_TOO_LARGE")
+        monkeypatch.setattr(dead.producer.producer, "produce", Mock(side_effect=refused))
+    with pytest.raises(DeadLetterError) as caught:
+        kafka.run(Flaky(kafka, n1=9), tries=2, on_error=dead)
+    text = str(caught.value)
+    assert re.fullmatch(
+        r"in\[0\]@1: no dead letter: it was not delivered to dead: KafkaError\{code=MSG_SIZE_TOO_LARGE.*\}; "
+        r"it has \d\d\d bytes, and the limits are message.max.bytes of the producer, by default 1,000,000, "
+        r"and max.message.bytes of the topic: set both to more, and start again; the record failed with "
+        r"ValueError: no 1",
+        text,
+    )
+    assert caught.value.record.offset == 1
+    assert str(caught.value.error) == "no 1"
+    assert isinstance(caught.value.__cause__, DeliveryError if by_broker else KafkaException)
+    assert "while in[0]@1 was handled, try 2" in caught.value.__notes__
+    assert kafka.offsets == {("in", 0): 1}
+
+
+def raise_error(error: BaseException) -> Any:
+    raise error
+
+
+@pytest.mark.parametrize(
+    ("handler", "on_error"),
+    [
+        (lambda _: raise_error(ValueError("no")), lambda *_: raise_error(KeyError("choice"))),
+        (lambda _: raise_error(SystemExit(3)), "skip"),
+        (lambda _: raise_error(ValueError("no")), "fail"),
+    ],
+)
+def test_each_failure_has_the_place_of_its_record(handler: Any, on_error: Any) -> None:
+    """Also one of a function that decides, and of a handler that ends the process."""
+    kafka = numbered(1)
+    with pytest.raises(BaseException) as caught:
+        kafka.run(handler, on_error=on_error)
+    notes = ["while in[0]@0 was handled, try 1", "its handler has failed: ValueError('no')"]
+    assert caught.value.__notes__ == notes[: 2 if isinstance(caught.value, KeyError) else 1]
+
+
+def test_a_mapper_that_fails_names_the_record() -> None:
+    """It is called while the record is read."""
+    kafka = numbered(1)
+    kafka.events = EventConsumer(
+        kafka.events.consumer, reverse_key_mapper=lambda *_: raise_error(KeyError("no"))
+    )
+    with pytest.raises(KeyError) as caught:
+        kafka.run()
+    assert caught.value.__notes__ == ["while in[0]@0 was read"]
+
+
+def fail(_: Decoded) -> None:
+    raise ValueError("no")
+
+
+@pytest.mark.parametrize("is_assigned", [False, True])
+def test_a_consumer_of_its_own_dead_letters_is_refused(*, is_assigned: bool) -> None:
+    """Before a record is handled, if the topic is there: by a pattern, or as it was assigned before."""
+    kafka = numbered(3)
+    letters = sends(kafka, "in.dead")
+    letters.send(Record(value=b"17"), "failed before").result()
+    kafka.events.consumer.subscribe(["^in"])
+    if is_assigned:
+        kafka.events.consumer.consume(0)
+        kafka.events.poll()
+        kafka.events.discard()
+    with pytest.raises(ValueError, match=r"topic that the consumer does not read, got 'in.dead'"):
+        kafka.run(fail, on_error=letters)
+    assert len([message for message in kafka.log if message.topic() == "in.dead"]) == 1
+    assert not any(kafka.offsets.values())
+
+
+@pytest.mark.parametrize("by_function", [False, True])
+def test_a_dead_letter_that_comes_back_ends_the_run(*, by_function: bool) -> None:
+    """The topic appears with the first letter, and the subscription has it: each record has one letter."""
+    kafka = numbered(1)
+    letters = sends(kafka, "in.dead")
+    kafka.events.consumer.subscribe(["^in"])
+    on_error: Any = (lambda *_: letters) if by_function else letters
+    with pytest.raises(DeadLetterError if by_function else ValueError, match=r"in\.dead"):
+        kafka.events.run(fail, on_error=on_error)
+    assert len([message for message in kafka.log if message.topic() == "in.dead"]) == 1
+    assert kafka.offsets == {("in", 0): 1, ("in.dead", 0): 0}
+    assert next(kafka.events.items()).record.where == "in.dead[0]@0"

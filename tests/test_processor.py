@@ -158,8 +158,9 @@ def test_an_error_of_the_handler_aborts_and_ends() -> None:
         raise ZeroDivisionError
 
     kafka.before[6] = fail
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(ZeroDivisionError) as caught:
         kafka.run()
+    assert caught.value.__notes__ == ["while in[0]@6 was handled"]
     assert kafka.written == [0, 1, 2, 3]
     assert kafka.offsets == {("in", 0): 4}
     assert kafka.run() == 6

@@ -12,10 +12,19 @@ from contextlib import closing
 from typing import Any, Self
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
-from cloudevents_kafka import ConsumeError, Decoded, Event, EventConsumer, EventProducer
-from cloudevents_kafka.testing import LocalBroker
+from cloudevents_kafka import (
+    ConsumeError,
+    DeadLetterError,
+    DeadLetters,
+    Decoded,
+    Event,
+    EventConsumer,
+    EventProducer,
+    NotAnEvent,
+)
+from cloudevents_kafka.testing import FakeConsumer, FakeMessage, LocalBroker
 
 COUNT = 400
 SERVICE = """
@@ -238,3 +247,45 @@ def test_a_client_that_commits_by_itself_is_found(
         item = next(events.items(idle_timeout=20))
         assert isinstance(item, Decoded)
         assert int(item.event.id) in (len(done) - 1, len(done))  # one more may end after the bound
+
+
+def test_a_dead_letter_larger_than_the_client_sends_is_explained() -> None:
+    """The client refuses it without a broker: the error has the record, the size, and what failed."""
+    client = Producer({"bootstrap.servers": "127.0.0.1:1", "message.max.bytes": 2000, "log_level": 0})
+    reader = FakeConsumer([FakeMessage("orders", value=bytes(1950))])
+    reader.subscribe(["orders"])
+    letters = DeadLetters(EventProducer(client), topic="orders.dead")
+    expected = r"^orders\[0\]@0: no dead letter: .*code=MSG_SIZE_TOO_LARGE.*; it has 2,\d\d\d bytes, and the "
+    with pytest.raises(DeadLetterError, match=expected) as caught:
+        EventConsumer(reader).run(print, on_error=letters, idle_timeout=0)
+    assert isinstance(caught.value.error, NotAnEvent)
+    assert isinstance(caught.value.__cause__, KafkaException)
+
+
+@pytest.mark.broker
+@pytest.mark.parametrize("appears", [False, True])
+def test_a_pattern_that_matches_the_dead_letters_ends_the_run(
+    kafka_broker: LocalBroker, *, appears: bool
+) -> None:
+    """A record that fails has one dead letter at most, also if its topic appears while it is in work."""
+    name = f"orders-{uuid.uuid4()}"
+    topic, dead = kafka_broker.create_topic(f"{name}.new"), f"{name}.dead"
+    send(kafka_broker, topic, 1)
+    if not appears:
+        kafka_broker.create_topic(dead)
+
+    def fail(_: Decoded) -> None:
+        if appears:
+            kafka_broker.create_topic(dead)
+        raise ValueError("no")
+
+    settings = {"topic.metadata.refresh.interval.ms": 200, "enable.auto.commit": False}
+    writer = Producer({"bootstrap.servers": kafka_broker.bootstrap_servers, "log_level": 0})
+    with (
+        EventProducer(writer) as producer,
+        consumer(kafka_broker, f"^{name}[.].*", f"g-{name}", **settings) as events,
+        pytest.raises(ValueError, match="on_error must send to a topic that the consumer does not read"),
+    ):
+        events.run(fail, on_error=DeadLetters(producer, topic=dead), idle_timeout=30)
+    with consumer(kafka_broker, dead, f"look-{name}") as events:
+        assert len(list(events.items(idle_timeout=2))) <= appears
