@@ -87,7 +87,7 @@ def test_each_record_is_read_as_it_is_alone(name: str, *, lenient: bool) -> None
 @pytest.mark.usefixtures("small_caches")
 @pytest.mark.parametrize("mode", ["binary", "structured"])
 def test_an_event_is_written_as_it_is_alone(mode: Any) -> None:
-    """An event, also one of the official SDK, is written alike whatever is read meanwhile."""
+    """An event, also one of the official SDK, is written alike if others are read meanwhile."""
     event = CloudEvent({"id": "1", "source": "/shop", "type": "t", "region": "eu", "tries": 3}, b"x")
     time = event["time"]
 
