@@ -221,7 +221,9 @@ class EventProducer(Generic[ProducerT]):
         self._format = format
         self._key_mapper = key_mapper
         self._close_timeout = close_timeout
-        self._failed: dict[Delivery, None] = {}  # an ordered set
+        self._failed: dict[
+            Delivery, None
+        ] = {}  # an ordered set; not replaced, as a thread may be adding to it
         # The reports that the client still has to call, in order, with their deliveries. It frees each one
         # after the call, or without it (``delivery.report.only.error``), which removes its reference here.
         self._reports: dict[ReferenceType[_DeliveryReport], ReferenceType[Delivery]] = {}
@@ -323,10 +325,10 @@ class EventProducer(Generic[ProducerT]):
 
         Raises `DeliveryError` if deliveries are still pending, or if some without an ``on_delivery``
         have failed since the last flush. Its ``failed`` has both; the pending ones are not ``done``,
-        and may still arrive.
+        and may still arrive. If several threads flush, each failure is raised in one of them.
         """
         pending = self._drain(timeout)
-        failed, self._failed = list(self._failed), {}
+        failed = [each for each in list(self._failed) if self._failed.pop(each, False) is None]
         if pending:
             failed += self._pending()
             messages = pluralize(pending, "message is", "messages are")
