@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sized
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, Final, NoReturn, Protocol
+from weakref import ReferenceType
 
 _WOKEN: Final = 100  # in one callback of the loop, so that it ends within a millisecond
 _ROOM: Final = 250  # which a waiting task is woken for
@@ -17,6 +19,10 @@ _RETRY_SECONDS: Final = 0.02  # a queue that others have filled is reported to t
 
 class Awaited(Protocol):
     """A delivery that tasks await."""
+
+    @property
+    def awaited(self) -> bool:
+        """Whether a task awaits it."""
 
     def wake(self) -> None:
         """Wake the tasks."""
@@ -30,7 +36,8 @@ class Sender:
     """
 
     produce: Callable[..., Any]  # raises BufferError if the client has no room
-    reports: Sized = ()  # which the client still has to call: `EventProducer` sets it
+    # Those that the client still has to call, with their deliveries: `EventProducer` sets it.
+    reports: Mapping[Any, ReferenceType[Any]] = MappingProxyType({})
 
     def __init__(self, max_in_flight: int) -> None:
         if max_in_flight < 1:
@@ -68,6 +75,9 @@ class Sender:
     def flush(self, timeout: float = 0) -> int:  # noqa: ARG002  # of a client
         """Return the number of records in flight."""
         return len(self.reports)
+
+    def resume(self) -> None:
+        """Send on, if that was cancelled; called before each wait."""
 
     def running_loop(self) -> asyncio.AbstractEventLoop:
         """Return the running event loop; raise `RuntimeError` if it is not the one of the first call."""
@@ -135,6 +145,7 @@ class Sender:
     async def _wait(self, waiting: deque[asyncio.Future[None]]) -> None:
         waiter = self.running_loop().create_future()
         waiting.append(waiter)
+        self.resume()
         self._schedule()  # a thread may have called the last report since, and seen nobody wait
         await waiter
 

@@ -75,9 +75,16 @@ class AsyncDelivery(Delivery):
         """Return a new future of the report, or None if it has arrived."""
         if self.done:
             return None
+        if self._producer is not None:
+            self._producer.producer.resume()
         waiter = asyncio.get_running_loop().create_future()
         self._waiters = (*self._waiters, waiter)
         return None if self.done else waiter  # another thread may have reported it, and seen no waiter
+
+    @property
+    def awaited(self) -> bool:
+        """Whether a task awaits it."""
+        return any(not waiter.done() for waiter in self._waiters)
 
     def wake(self) -> None:
         """Wake the tasks that await it; called on their event loop after the report."""
@@ -258,6 +265,7 @@ class AsyncEventProducer(Generic[ProducerT]):
             ...             events.send_nowait(Event(id=str(number), source="/shop", type="order.placed"))
             >>> asyncio.run(main())
         """
+        self._sender.resume()
         if self._sender.full:
             await self._sender.wait_for_room()
         elif self._turn.is_over():
