@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import sys
 import time
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from cloudevents_kafka.aio._source import FETCH_SECONDS, Source
 from cloudevents_kafka.record import Headers, to_headers
@@ -14,8 +17,15 @@ if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
 
 
+_log: Final = logging.getLogger(__name__)
+
+
 class AiokafkaSource(Source):
-    """Fetches by ``getmany``, and stops the client at the end."""
+    """Fetches by ``getmany``, and stops the client at the end.
+
+    The client joins its group again in the background, so at each ``await`` partitions may go, or come
+    back at another offset. What was gathered from those is dropped, and so are their offsets.
+    """
 
     def __init__(self, client: Any, max_records: int) -> None:
         super().__init__(max_records)
@@ -24,7 +34,10 @@ class AiokafkaSource(Source):
 
         self._client = client
         self._client_error: type[Exception] = aiokafka.errors.KafkaError
+        self._moved_error: type[Exception] = aiokafka.errors.CommitFailedError
         self.client = self._commits = _Commits()
+        self._fetched_now: list[Any] = []  # by the fetch under way, or the last
+        self._assigned: Any = None  # when that was returned by the client
 
     def fetch(self, count: int, seconds: float) -> asyncio.Future[Sequence[Any]]:
         """Return the task that waits for records."""
@@ -32,6 +45,7 @@ class AiokafkaSource(Source):
 
     async def _get_many(self, count: int, seconds: float) -> Sequence[Any]:
         messages: list[Any] = []
+        self._fetched_now = messages
         deadline, wait = time.monotonic() + seconds, seconds or FETCH_SECONDS
         while wait > 0 and len(messages) < count:
             try:
@@ -40,22 +54,75 @@ class AiokafkaSource(Source):
                 )
             except self._client_error as error:
                 await asyncio.sleep(FETCH_SECONDS)  # some come at once, until a user has changed something
-                return [*messages, _Failure(error)]
+                messages.append(_Failure(error))
+                break
+            self._drop_moved(messages, {place: each[0].offset for place, each in found.items() if each})
+            self._assigned = self._client.assignment()
             messages += [_Message(record) for records in found.values() for record in records]
             wait = deadline - time.monotonic()
         return messages
 
+    def drop_moved(self) -> None:
+        """Drop the records of partitions that were revoked, or assigned again at another offset."""
+        self._drop_moved(self.waiting, {})
+
+    def _drop_moved(self, messages: list[Any], starts: Mapping[Any, int]) -> None:
+        """Drop messages whose partitions are not read on after them: ``starts`` says where, or the client."""
+        assigned = self._client.assignment()
+        if not messages or not self._is_new(assigned):
+            return
+        self._assigned = assigned
+        records = [message for message in messages if message.error() is None]
+        ends = {_partition_of(message): message.offset() + 1 for message in records}
+        positions = {place: starts.get(place, self._position(place)) for place in ends}
+        # What the client commits by itself is committed already, and nobody would read it again.
+        commits = getattr(self._client, "_enable_auto_commit", False)
+        left = {place for place, at in positions.items() if (commits if at is None else at >= ends[place])}
+        messages[:] = [each for each in messages if each.error() is not None or _partition_of(each) in left]
+
+    def _is_new(self, assigned: Any) -> bool:
+        """Return whether an assignment is not that of the records; aiokafka has a new object for each."""
+        if assigned is self._assigned:
+            return False
+        return bool(assigned != self._assigned) or assigned is self._client.assignment()
+
+    def _position(self, place: Any) -> int | None:
+        """Return the position of a partition; None if it is not assigned, or has none yet."""
+        if place not in self._client.assignment():
+            return None
+        position = getattr(self._client, "position", None)
+        if position is None:  # another client than aiokafka's
+            return sys.maxsize
+        with suppress(self._client_error):
+            return _result_now(position(place))
+        return None
+
     async def commit(self, commit: Callable[[], None]) -> None:
-        """Commit by the client. A commit goes on if its task is cancelled."""
+        """Commit by the client, for partitions that it has. A commit goes on if its task is cancelled."""
         commit()
-        offsets = {_partition(place): place.offset for place in self._commits.taken()}
+        assigned = self._client.assignment()
+        places = {_partition(place): place.offset for place in self._commits.taken()}
+        offsets = {place: offset for place, offset in places.items() if place in assigned}
+        if gone := sorted(places.keys() - offsets.keys()):
+            _log.info("not committed, as these partitions were revoked: %s", gone)
         if offsets:
-            await asyncio.shield(asyncio.ensure_future(self._client.commit(offsets)))
+            await asyncio.shield(asyncio.ensure_future(self._commit(offsets)))
+
+    async def _commit(self, offsets: dict[Any, int]) -> None:
+        try:
+            await self._client.commit(offsets)
+        except self._moved_error as error:
+            reason = type(error.__cause__ or error).__name__
+            _log.warning("offsets were not committed, and their records are read again: %s", reason)
 
     async def seek(self, place: TopicPartition) -> None:
         """Seek at once: the client drops what it has fetched from elsewhere."""
-        await self.idle()
         self._client.seek(_partition(place), place.offset)
+        self._fetched_now[:] = [
+            each
+            for each in self._fetched_now
+            if each.error() is not None or _partition_of(each) != _partition(place)
+        ]
 
     async def close(self, unread: Sequence[TopicPartition]) -> None:
         """Seek back, so that ``enable_auto_commit`` commits no unread record, and stop the client."""
@@ -71,6 +138,23 @@ def _partition(place: TopicPartition) -> Any:
     from aiokafka import TopicPartition as Partition  # installed, as the client is aiokafka's
 
     return Partition(place.topic, place.partition)
+
+
+def _partition_of(message: Any) -> Any:
+    from aiokafka import TopicPartition as Partition
+
+    return Partition(message.topic(), message.partition())
+
+
+def _result_now(coroutine: Coroutine[Any, Any, int]) -> int | None:
+    """Return what a coroutine returns at once; None if it would wait."""
+    try:
+        coroutine.send(None)
+    except StopIteration as returned:
+        result: int = returned.value
+        return result
+    coroutine.close()
+    return None
 
 
 class _Commits:

@@ -32,6 +32,9 @@ class PolledSource(Source):
         loop = asyncio.get_running_loop()
         return loop.run_in_executor(self._polling, _fetch, self.client, count, seconds)
 
+    def drop_moved(self) -> None:
+        """Do nothing: this client moves partitions only in a fetch, and nothing waits then."""
+
     async def commit(self, commit: Callable[[], None]) -> None:
         """Commit in the thread for that. A commit goes on if its task is cancelled."""
         await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._committing, commit))

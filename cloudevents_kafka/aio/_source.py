@@ -71,6 +71,10 @@ class Source(ABC):
         """
 
     @abstractmethod
+    def drop_moved(self) -> None:
+        """Drop those of ``waiting`` whose partitions have moved since they were fetched."""
+
+    @abstractmethod
     async def commit(self, commit: Callable[[], None]) -> None:
         """Call a function that commits by `client`."""
 

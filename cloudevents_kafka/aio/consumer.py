@@ -45,11 +45,13 @@ class _Events(EventConsumer[Any, ItemT_co]):
 
     def __init__(self, source: Source, **options: Any) -> None:
         super().__init__(source.client, **options)
+        self._source = source
         self._waiting = source.waiting
 
     def take(self) -> ItemT_co | None:
         """Return the next record that was gathered, or None if there is none left."""
         waiting = self._waiting
+        self._source.drop_moved()
         while waiting:
             message = waiting.pop(0)
             if message.error() is None or is_record(message, self._on_error):
@@ -61,6 +63,7 @@ class _Events(EventConsumer[Any, ItemT_co]):
 
         Raises the error if it is the first.
         """
+        self._source.drop_moved()
         later = self._waiting[max_records:]
         del self._waiting[max_records:]
         try:
@@ -278,7 +281,8 @@ class AsyncEventConsumer(Generic[ConsumerT, ItemT_co]):
         """Commit the offset after a record, or after the last record of each partition of a batch.
 
         Commits run one after the other, also those whose task is cancelled. Raises as
-        `EventConsumer.commit`.
+        `EventConsumer.commit`. With aiokafka, offsets of partitions that were revoked are not committed,
+        nor any while the group is rebalanced, which is logged: the group reads their records again.
         """
         await self._source.commit(partial(self._events.commit, done))
 

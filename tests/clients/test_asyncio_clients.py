@@ -315,3 +315,38 @@ def test_successes_that_are_not_reported_are_awaited(servers: str, kafka_topic: 
             assert sorted(numbers(await take(events, 50))) == list(range(50))
 
     run(work)
+
+
+@pytest.mark.parametrize(
+    ("members", "count"), [(3, 300), pytest.param(7, 20_000, marks=[pytest.mark.release, pytest.mark.slow])]
+)
+def test_members_survive_those_that_join_and_leave(
+    members: int, count: int, servers: str, kafka_broker: LocalBroker
+) -> None:
+    """No commit and no read of a member fails because others join and leave, and no event is passed over."""
+    topic, group, chosen = (
+        kafka_broker.create_topic(f"moved-{uuid.uuid4()}", partitions=8),
+        new_group(),
+        Random(17),
+    )
+    found: list[int] = []
+
+    async def read(batches: float) -> None:
+        async with Aiokafka().consumer(servers, topic, group) as events:
+            while batches > 0 and len(set(found)) < count:
+                batch = await anext(events.batches(30, 0.1, idle_timeout=1), [])
+                found.extend(numbers(batch))
+                await asyncio.sleep(chosen.random() / 10)
+                await events.commit(batch)
+                batches -= 1
+
+    async def work() -> None:
+        async with Confluent().producer(servers, topic=topic) as producer:
+            await asyncio.gather(*(producer.send(order(n), key=str(n)) for n in range(count)))
+        async with asyncio.TaskGroup() as tasks:
+            for number in range(members):
+                tasks.create_task(read(chosen.randrange(20, 90) if number else float("inf")))
+                await asyncio.sleep(1)
+        assert set(found) == set(range(count))
+
+    run(work)

@@ -1,0 +1,263 @@
+"""Rebalances under aiokafka's consumer, by a client of the same shape; tests/clients has real ones."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from aiokafka import TopicPartition
+from aiokafka.errors import CommitFailedError, IllegalStateError, RebalanceInProgressError
+from confluent_kafka import TopicPartition as Place
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cloudevents_kafka import AsyncEventConsumer, Decoded, Event, Undecodable, to_record
+
+Item = Decoded | Undecodable
+PARTITIONS = [TopicPartition("orders", number) for number in range(3)]
+COUNT = 12  # records in each partition
+
+
+class Reader:
+    """A member of a group that is assigned partitions, each from the offset that the group has committed."""
+
+    def __init__(self, committed: dict[TopicPartition, int], *, auto_commit: bool = False) -> None:
+        self.committed = committed
+        self.refusal: Exception | None = None
+        self._enable_auto_commit = auto_commit
+        self._assigned: frozenset[TopicPartition] = frozenset()
+        self._positions: dict[TopicPartition, int | None] = {}
+        self.assign(PARTITIONS)
+
+    async def start(self) -> None: ...
+
+    async def stop(self) -> None: ...
+
+    def assign(self, partitions: list[TopicPartition], *, known: bool = True) -> None:
+        """Take part in a rebalance; the positions may be ``known`` later."""
+        if self._enable_auto_commit:
+            self.committed |= {place: at for place, at in self._positions.items() if at is not None}
+        self._assigned = frozenset(partitions)
+        self._positions = {place: self._committed(place) if known else None for place in partitions}
+
+    def _committed(self, place: TopicPartition) -> int:
+        return self.committed.get(place, 0)
+
+    def assignment(self) -> frozenset[TopicPartition]:
+        return self._assigned
+
+    async def position(self, place: TopicPartition) -> int:
+        if place not in self._assigned:
+            raise IllegalStateError(f"Partition {place} is not assigned")
+        if self._positions[place] is None:
+            await asyncio.sleep(0)
+            self._positions[place] = self._committed(place)
+        return self._positions[place] or 0
+
+    async def getmany(self, *, timeout_ms: int, max_records: int) -> dict[TopicPartition, list[Any]]:
+        await asyncio.sleep(0)
+        found: dict[TopicPartition, list[Any]] = {}
+        for place in sorted(self._assigned):
+            at = await self.position(place)
+            end = min(COUNT, at + max_records - sum(map(len, found.values())))
+            found[place] = [record(place, offset) for offset in range(at, end)]
+            self._positions[place] = end
+        if not any(found.values()):
+            await asyncio.sleep(min(timeout_ms / 1000, 0.002))
+        return found
+
+    async def commit(self, offsets: dict[TopicPartition, int]) -> None:
+        await asyncio.sleep(0)
+        for place in offsets:
+            if place not in self._assigned:
+                raise IllegalStateError(f"Partition {place} is not assigned")
+        if self.refusal is not None:
+            raise self.refusal
+        self.committed |= offsets
+
+    def seek(self, place: TopicPartition, offset: int) -> None:
+        if place not in self._assigned:
+            raise IllegalStateError(f"No current assignment for partition {place}")
+        self._positions[place] = offset
+
+
+def record(place: TopicPartition, offset: int) -> Any:
+    written = to_record(Event(id=f"{place.partition}-{offset}", source="/shop", type="order.placed"))
+    return SimpleNamespace(
+        topic=place.topic,
+        partition=place.partition,
+        offset=offset,
+        key=None,
+        value=written.value,
+        headers=tuple(written.headers),
+        timestamp=7,
+    )
+
+
+def ids(items: list[Item]) -> list[str]:
+    return [item.event.id for item in items if isinstance(item, Decoded)]
+
+
+def run(work: Coroutine[Any, Any, None]) -> None:
+    async def bounded() -> None:
+        async with asyncio.timeout(20):
+            await work
+
+    asyncio.run(bounded())
+
+
+async def read(events: AsyncEventConsumer[Any], count: int) -> list[Item]:
+    return [item for _ in range(count) if (item := await events.poll(0.005)) is not None]
+
+
+def test_offsets_of_revoked_partitions_are_not_committed(caplog: pytest.LogCaptureFixture) -> None:
+    """A commit of a batch commits the partitions that are left, and raises nothing for the others."""
+
+    async def work() -> None:
+        client = Reader({})
+        async with AsyncEventConsumer(client) as events:
+            items = await read(events, 3 * COUNT)
+            client.assign(PARTITIONS[1:])
+            with caplog.at_level(logging.INFO):
+                await events.commit(items)
+            assert client.committed == dict.fromkeys(PARTITIONS[1:], COUNT)
+            assert (
+                "these partitions were revoked: [TopicPartition(topic='orders', partition=0)]" in caplog.text
+            )
+            client.assign([])
+            await events.commit(items)
+
+    run(work())
+
+
+def test_a_commit_during_a_rebalance_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """The group refuses it and reads the records again, so the member goes on; other errors are raised."""
+
+    async def work() -> None:
+        client = Reader({})
+        async with AsyncEventConsumer(client) as events:
+            items = await read(events, 1)
+            client.refusal = CommitFailedError()
+            client.refusal.__cause__ = RebalanceInProgressError()
+            await events.commit(items)
+            assert "records are read again: RebalanceInProgressError" in caplog.text
+            client.refusal = IllegalStateError("away")
+            with pytest.raises(IllegalStateError):
+                await events.commit(items)
+
+    run(work())
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_gathered_records_of_moved_partitions_are_dropped(*, known: bool) -> None:
+    """Nothing is returned of those that are gone; the others are read from the committed offset."""
+
+    async def work() -> None:
+        client = Reader({})
+        async with AsyncEventConsumer(client) as events:
+            items = await read(events, 2)
+            await events.commit(items)
+            client.assign(PARTITIONS[:2], known=known)
+            rest = ids(await read(events, 3 * COUNT))
+            assert rest[:10] == [f"0-{offset}" for offset in range(2, COUNT)]
+            assert rest[10:] == [f"1-{offset}" for offset in range(COUNT)]
+            async for batch in events.batches(5, idle_timeout=0):
+                raise AssertionError(batch)
+
+    run(work())
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_a_client_that_commits_by_itself_loses_no_gathered_record(*, known: bool) -> None:
+    """It has committed the gathered records at the rebalance, so nobody would read them again."""
+
+    async def work() -> None:
+        client = Reader({}, auto_commit=True)
+        async with AsyncEventConsumer(client) as events:
+            items = await read(events, 2)
+            client.assign(PARTITIONS[:1], known=known)
+            items += await read(events, 3 * COUNT)
+        assert sorted(ids(items)) == sorted(f"{n}-{offset}" for n in range(3) for offset in range(COUNT))
+
+    run(work())
+
+
+def test_a_rebalance_while_a_batch_is_gathered_drops_its_first_part() -> None:
+    """A batch has no record twice, and none of a partition that went while it waited for more."""
+
+    class Slow(Reader):
+        calls = 0
+
+        async def getmany(self, *, timeout_ms: int, max_records: int) -> dict[TopicPartition, list[Any]]:
+            self.calls += 1
+            if self.calls == 2:
+                self.assign(PARTITIONS[1:])
+            return await super().getmany(timeout_ms=timeout_ms, max_records=min(max_records, 2 * COUNT))
+
+    async def work() -> None:
+        async with AsyncEventConsumer(Slow({})) as events:
+            items = [item async for batch in events.batches(100, 0.1, idle_timeout=0) for item in batch]
+            assert sorted(ids(items)) == sorted(f"{n}-{offset}" for n in (1, 2) for offset in range(COUNT))
+
+    run(work())
+
+
+def test_a_seek_drops_what_a_fetch_has_gathered_so_far() -> None:
+    """A batch that another task waits for has no record from before the place sought."""
+
+    async def work() -> None:
+        client = Reader({})
+        client.assign(PARTITIONS[:1])
+        async with AsyncEventConsumer(client) as events:
+            batches = events.batches(100, 0.2)
+            waiting = asyncio.ensure_future(anext(batches))
+            await asyncio.sleep(0.05)
+            await events.seek(Place("orders", 0, 10))
+            assert ids(await waiting) == ["0-10", "0-11"]
+
+    run(work())
+
+
+moves = st.tuples(st.sampled_from(["read", "batch", "commit", "assign", "refuse"]), st.integers(0, 7))
+
+
+@given(st.lists(moves, max_size=30), st.integers(1, 7))
+def test_a_group_loses_no_record_in_any_rebalances(steps: list[tuple[str, int]], size: int) -> None:
+    """Each record of a partition is returned in order from the committed offset on, whatever moves."""
+
+    async def work() -> None:
+        client, expected = Reader({}), dict.fromkeys(PARTITIONS, 0)
+        items: list[Item] = []
+        async with AsyncEventConsumer(client, max_records=size) as events:
+
+            def check(found: list[Item]) -> None:
+                for item in found:
+                    place = TopicPartition(item.record.topic, item.record.partition)
+                    assert place in client.assignment()
+                    assert item.record.offset == expected[place]
+                    expected[place] += 1
+                items.extend(found)
+
+            for step, number in steps:
+                client.refusal = CommitFailedError() if step == "refuse" else None
+                if step == "read":
+                    check(await read(events, number))
+                elif step == "batch" and number:
+                    check(await anext(events.batches(number, 0.001, idle_timeout=0), []))
+                elif step == "assign":
+                    client.assign([PARTITIONS[n] for n in range(3) if number >> n & 1], known=number > 3)
+                    expected = {place: client.committed.get(place, 0) for place in PARTITIONS}
+                    items.clear()
+                else:
+                    await events.commit(items)
+            client.refusal = None
+            client.assign(PARTITIONS)
+            expected = {place: client.committed.get(place, 0) for place in PARTITIONS}
+            while set(expected.values()) != {COUNT}:
+                check(await read(events, 1))
+
+    run(work())
