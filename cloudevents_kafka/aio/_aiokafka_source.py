@@ -100,17 +100,18 @@ class AiokafkaSource(Source):
     async def commit(self, commit: Callable[[], None]) -> None:
         """Commit by the client, for partitions that it has. A commit goes on if its task is cancelled."""
         commit()
-        assigned = self._client.assignment()
-        places = {_partition(place): place.offset for place in self._commits.taken()}
-        offsets = {place: offset for place, offset in places.items() if place in assigned}
-        if gone := sorted(places.keys() - offsets.keys()):
-            _log.info("not committed, as these partitions were revoked: %s", gone)
-        if offsets:
-            await asyncio.shield(asyncio.ensure_future(self._commit(offsets)))
+        if places := self._commits.taken():
+            await asyncio.shield(asyncio.ensure_future(self._commit(places)))
 
-    async def _commit(self, offsets: dict[Any, int]) -> None:
+    async def _commit(self, places: list[TopicPartition]) -> None:
+        offsets = {_partition(place): place.offset for place in places}
+        gone = offsets.keys() - self._client.assignment()  # without an await before the client's commit
+        if gone:
+            _log.info("not committed, as these partitions were revoked: %s", sorted(gone))
+        left = {place: offset for place, offset in offsets.items() if place not in gone}
         try:
-            await self._client.commit(offsets)
+            if left:
+                await self._client.commit(left)
         except self._moved_error as error:
             reason = type(error.__cause__ or error).__name__
             _log.warning("offsets were not committed, and their records are read again: %s", reason)
