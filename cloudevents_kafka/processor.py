@@ -26,6 +26,7 @@ from concurrent.futures import Future
 from typing import Any, Final, TypeVar
 
 from cloudevents_kafka._clients import check_handler, noting_place
+from cloudevents_kafka._transaction_time import TransactionTime
 from cloudevents_kafka.binding import Decoded, Undecodable
 from cloudevents_kafka.consumer import EventConsumer
 from cloudevents_kafka.errors import CloudEventsKafkaError, DecodeError
@@ -37,6 +38,13 @@ _POLL_SECONDS: Final = 0.2  # the longest time to gather a batch
 _CALL_SECONDS: Final = 10.0  # in one call of the client, which is repeated if it may be
 _MAX_PAUSE: Final = 5.0  # seconds between two transactions of the same records
 _FENCED: Final = ("_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH")
+_ENDED: Final = (
+    *_FENCED,
+    "INVALID_TXN_STATE",
+    "_FATAL",
+)  # what a client says of a transaction that timed out
+_CANNOT_GO_ON: Final = "the transactional producer cannot go on"
+_MAY_HAVE_TIMED_OUT: Final = ", or pass max_seconds well below transaction.timeout.ms if that is short"
 _log: Final = logging.getLogger(__name__)
 
 Item = Decoded | Undecodable
@@ -51,12 +59,20 @@ class EventProcessor:
     producer. It is called again for records whose transaction was aborted, so it should have no
     effects but what it sends. An error that it raises aborts the transaction and ends `run`.
 
-    A batch has up to ``max_records``; more make transactions larger and rarer. ``timeout`` is the
-    longest time, in seconds, of one step of a transaction while brokers are away: by default that
-    after which a broker aborts a transaction (``transaction.timeout.ms``). ``attempts`` is the number
-    of transactions for the same records before `run` raises an error.
+    A batch has up to ``max_records``; more make transactions larger and rarer. It ends before, too: no
+    record begins ``max_seconds`` after its transaction, or after `stop`. What was handled by then is
+    committed, and the others are read again, by the next batch, in their order. So a transaction is
+    open for ``max_seconds``, one record and the commit, however many records there are.
 
-    Raises `TypeError` if the clients have no transactions, or the handler is a coroutine function.
+    A broker aborts a transaction after ``transaction.timeout.ms``, and the process must end then. The
+    client does not show that setting: pass it as ``transaction_timeout``, in seconds, unless it has
+    Kafka's default, 60 s. ``max_seconds`` is by default a tenth of it.
+
+    ``timeout`` is the longest time, in seconds, of one step of a transaction while brokers are away.
+    ``attempts`` is the number of transactions for the same records before `run` raises an error.
+
+    Raises `TypeError` if the clients have no transactions, or the handler is a coroutine function, and
+    `ValueError` for times that are not above 0.
 
     Examples:
         >>> from cloudevents_kafka import Decoded, EventConsumer, EventProcessor, EventProducer
@@ -75,6 +91,8 @@ class EventProcessor:
         handler: Callable[[ItemT], object],
         *,
         max_records: int = 500,
+        max_seconds: float | None = None,
+        transaction_timeout: float | None = None,
         timeout: float = 60.0,
         attempts: int = 10,
     ) -> None:
@@ -84,13 +102,17 @@ class EventProcessor:
         self.consumer = consumer
         self.producer = producer
         self._handler: Callable[[Any], object] = noting_place(handler)
-        self._max_records = max_records
+        self._max_records = self._next_records = max_records
+        self._time = TransactionTime(transaction_timeout, max_seconds)
         self._timeout = timeout
         self._attempts = attempts
         self._stopped = False
 
     def stop(self) -> None:
-        """End `run` after the current batch; may be called by a signal handler or a thread."""
+        """End `run` after the current record; may be called by a signal handler or a thread.
+
+        The records of the batch that were handled are committed, and the others are read again.
+        """
         self._stopped = True
 
     def run(self, *, idle_timeout: float | None = None) -> int:
@@ -114,32 +136,39 @@ class EventProcessor:
             if batch is None:
                 if self.consumer.stopped or self._is_idle(idle_since, idle_timeout):
                     break
-            elif member != self._member_id():
+            elif member != self._member_id() or self._is_ending:
                 # It has joined the group since. Brokers refuse no offsets of who was not a member yet.
                 self._seek_back(batch)
-            elif (error := self._process(batch, group)) is None:
-                done += len(batch)
+            elif isinstance(outcome := self._process(batch, group), int):
+                done += outcome
                 failures = 0
                 idle_since = time.monotonic()
             else:
                 failures += 1
-                self._report(batch, error, failures)
+                self._report(batch, outcome, failures)
         return done
+
+    @property
+    def _is_ending(self) -> bool:
+        return self._stopped or self.consumer.stopped
 
     def _read_batch(self) -> Sequence[Item] | None:
         try:
-            return next(self.consumer.batches(self._max_records, _POLL_SECONDS, idle_timeout=0), None)
+            return next(self.consumer.batches(self._next_records, _POLL_SECONDS, idle_timeout=0), None)
         except DecodeError as error:  # of a consumer with `strict`: the next run must not begin after it
             self.consumer.seek(error.record)
             raise
 
-    def _process(self, batch: Sequence[Item], group: Any) -> Exception | None:
-        """Handle a batch in a transaction; return the error if it was aborted and may be repeated."""
-        last = _last_records(batch)
+    def _process(self, batch: Sequence[Item], group: Any) -> int | Exception:
+        """Handle a batch in a transaction, and return the number of records that are committed.
+
+        Returns the error if the transaction was aborted and may be repeated.
+        """
+        self._time.begin()
         self._call("begin_transaction", timed=False)
         try:
-            for item in batch:
-                self._handler(item)
+            number = self._handle(batch)
+            last = _last_records(batch[:number])
             self._send_offsets([record.position for record in last.values()], group)
             self._call("commit_transaction")
         except TransactionError:
@@ -149,8 +178,28 @@ class EventProcessor:
             self._seek_back(batch)
             if not isinstance(error, Exception) or not _is_abortable(error):
                 raise
-            return reason
-        return None
+            return reason or error
+        self._leave(batch, number)
+        return number
+
+    def _handle(self, batch: Sequence[Item]) -> int:
+        """Handle records while there is time, at least one, and return their number."""
+        for number, item in enumerate(batch):
+            if number and (self._is_ending or self._time.is_over):
+                return number
+            with self._time.measured(item.record):
+                self._handler(item)
+        return len(batch)
+
+    def _leave(self, batch: Sequence[Item], number: int) -> None:
+        """Leave all but so many records of a batch to the next, which reads fewer if there are any."""
+        if (slow := self._time.find_slow_record()) is not None:
+            _log.warning("%s", slow)
+        if number == len(batch):
+            self._next_records = min(2 * self._next_records, self._max_records)
+        else:
+            self._next_records = min(2 * number, self._max_records)
+            self._seek_back(batch[number:])
 
     def _abort(self, error: BaseException) -> Exception | None:
         """Abort the transaction, and return the reason: the error, or the delivery that failed before it.
@@ -159,7 +208,7 @@ class EventProcessor:
         from which a client does not recover. What is still in the client need not.
         """
         if (client_error := _client_error(error)) is not None and client_error.fatal():
-            raise TransactionError(client_error) from error
+            raise self._failure(client_error) from error
         reason = error if isinstance(error, Exception) else None
         try:
             self._drain()
@@ -169,7 +218,7 @@ class EventProcessor:
         except Exception as failed:
             if (client_error := _client_error(failed)) is None:
                 raise
-            raise TransactionError(client_error) from failed
+            raise self._failure(client_error) from failed
         self._call("abort_transaction")
         return reason
 
@@ -204,8 +253,10 @@ class EventProcessor:
     def _report(self, batch: Sequence[Item], error: Exception, failures: int) -> None:
         records = pluralize(len(batch), "record")
         if failures == self._attempts:
-            raise TransactionError(error, f"{failures} transactions for {records} were aborted") from error
-        _log.warning("a transaction for %s was aborted, and they are read again: %s", records, error)
+            raise self._failure(error, f"{failures} transactions for {records} were aborted") from error
+        slow = self._time.find_slow_record()
+        reason = error if slow is None else f"{error}; {slow}"
+        _log.warning("a transaction for %s was aborted, and they are read again: %s", records, reason)
         time.sleep(min(0.05 * 2**failures, _MAX_PAUSE))
 
     def _call(self, method: str, *arguments: Any, timed: bool = True) -> None:
@@ -224,7 +275,7 @@ class EventProcessor:
                 if method == "init_transactions" and reason.name() == "_STATE":
                     return  # it was called before
                 if reason.fatal() or not reason.retriable():
-                    raise TransactionError(reason) from error
+                    raise self._failure(reason) from error
                 if time.monotonic() > deadline:
                     raise TransactionError(
                         reason, f"{method} did not succeed in {self._timeout:g} s"
@@ -232,6 +283,15 @@ class EventProcessor:
                 time.sleep(0.1)
             else:
                 return
+
+    def _failure(self, error: Any, what: str = "") -> TransactionError:
+        """Return the error of a producer that cannot go on, which says so if its transaction timed out."""
+        name = _name_of(error)
+        if name not in _ENDED or (explained := self._time.explain_end()) is None:
+            advice = _MAY_HAVE_TIMED_OUT if name in _FENCED and self._time.may_have_timed_out else ""
+            return TransactionError(error, what or _CANNOT_GO_ON, _advice_for(name) + advice)
+        reason, advice = explained
+        return TransactionError(error, f"{what}, and {reason}" if what else reason, advice)
 
     def _send_offsets(self, offsets: list[Any], group: Any) -> None:
         """Add the offsets to the transaction, in a thread.
@@ -306,17 +366,24 @@ class TransactionError(CloudEventsKafkaError):
         _FENCED
     """
 
-    def __init__(self, error: Any, what: str = "the transactional producer cannot go on") -> None:
-        super().__init__(error, what)
+    def __init__(self, error: Any, what: str = _CANNOT_GO_ON, advice: str = "") -> None:
+        super().__init__(error, what, advice)
         self.error = error
         self.what = what
+        self._advice = advice or _advice_for(_name_of(error))
 
     def __str__(self) -> str:
-        name = self.error.name() if callable(getattr(self.error, "name", None)) else ""
-        if name in _FENCED:
-            advice = "another process has the same transactional.id: start each with its own"
-        elif name == "_NOT_CONFIGURED":
-            advice = "create the Producer with a transactional.id"
-        else:
-            advice = "end the process and start it again, which ends what is open"
-        return f"{self.what}: {self.error}; {advice}"
+        return f"{self.what}: {self.error}; {self._advice}"
+
+
+def _name_of(error: Any) -> str:
+    """Return the name of a client's error; empty for other errors."""
+    return str(error.name()) if callable(getattr(error, "name", None)) else ""
+
+
+def _advice_for(name: str) -> str:
+    if name in _FENCED:
+        return "another process has the same transactional.id: start each with its own"
+    if name == "_NOT_CONFIGURED":
+        return "create the Producer with a transactional.id"
+    return "end the process and start it again, which ends what is open"

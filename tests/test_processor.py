@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from threading import Timer
 from typing import Any
 
 import pytest
@@ -236,19 +235,6 @@ def test_failures_are_counted_from_zero_after_a_success() -> None:
     kafka.before = {at: lambda: kafka.writer.fail_next("MSG_SIZE_TOO_LARGE") for at in (0, 4, 12, 16)}
     assert kafka.run() == 10
     assert kafka.written == list(range(10))
-
-
-@pytest.mark.parametrize("which", ["processor", "events"])
-def test_stop_ends_after_the_batch(which: str) -> None:
-    """The batch in progress is committed, and no other begins, also without an idle time."""
-    kafka = Kafka()
-    kafka.before[5] = getattr(kafka, which).stop
-    too_late = Timer(10, kafka.processor.stop)
-    too_late.start()
-    assert kafka.processor.run() == 8
-    assert too_late.is_alive()
-    too_late.cancel()
-    assert kafka.offsets == {("in", 0): 8}
 
 
 def test_a_record_that_a_strict_consumer_refuses_is_not_passed_over() -> None:

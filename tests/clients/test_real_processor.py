@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections import Counter
 from typing import Any
@@ -111,6 +112,59 @@ def test_another_process_with_the_same_id_ends_this_one(topics: Topics) -> None:
     ):
         EventProcessor(events, producer, copy).run(idle_timeout=20)
     assert topics.copies() == {}
+
+
+@pytest.mark.broker
+def test_a_batch_that_takes_longer_than_a_transaction_may_is_several(topics: Topics) -> None:
+    """Slow records are committed in transactions that end in time, by default a tenth of the time-out."""
+    client = topics.writer(**{"transactional.id": topics.name, "transaction.timeout.ms": 1000})
+    producer, ends = EventProducer(client, topic=topics.target), set[float]()
+
+    def copy(item: Decoded | Undecodable) -> None:
+        time.sleep(0.03)  # the handler is slow: 40 records take longer than the time-out
+        ends.add(processor._time._began or 0)
+        producer.send_record(item.record)
+
+    with topics.reader(topics.source, "copy") as events:
+        processor = EventProcessor(events, producer, copy, transaction_timeout=1)
+        done = 0
+        while done < COUNT:  # the first run may end before the group has begun
+            done += processor.run(idle_timeout=1)
+    assert len(ends) >= COUNT / 5
+    assert topics.copies() == {str(number): 1 for number in range(COUNT)}
+
+
+@pytest.mark.broker
+@pytest.mark.release
+@pytest.mark.slow
+def test_a_transaction_that_the_broker_timed_out_is_reported_as_that(topics: Topics) -> None:
+    """The error names the slow record, its seconds and the setting, and the next process goes on."""
+    settings = {"transactional.id": topics.name, "transaction.timeout.ms": 1000}
+    producer, slow = EventProducer(topics.writer(**settings), topic=topics.target), list[str]()
+
+    def copy(item: Decoded | Undecodable) -> None:
+        producer.send_record(item.record, partition=0)
+        if not slow:
+            slow.append(item.record.where)
+            wait_until_aborted()
+
+    def wait_until_aborted() -> None:
+        """Wait for a record behind the transaction, which can be read when the broker has ended that."""
+        producer.producer.flush()
+        with EventProducer(topics.writer(), topic=topics.target) as later:
+            later.send(Event(id="later", source="/s", type="t"), partition=0)
+        with topics.reader(topics.target, "later") as behind:
+            next(behind.items())
+
+    with topics.reader(topics.source, "copy") as events, pytest.raises(TransactionError) as caught:
+        EventProcessor(events, producer, copy).run(idle_timeout=20)
+    assert "timed the transaction out: it was open for" in str(caught.value)
+    assert f"s of them for {slow[0]}, and transaction.timeout.ms is 60 s by default" in str(caught.value)
+    assert "another process" not in str(caught.value)
+    producer = EventProducer(topics.writer(**settings), topic=topics.target)
+    with topics.reader(topics.source, "copy") as events:
+        assert EventProcessor(events, producer, copy, transaction_timeout=1).run(idle_timeout=10) == COUNT
+    assert topics.copies() == {str(number): 1 for number in range(COUNT)} | {"later": 1}
 
 
 @pytest.mark.broker

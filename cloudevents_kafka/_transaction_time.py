@@ -1,0 +1,108 @@
+"""How long a transaction is open: when its batch ends, and whether the broker has timed it out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from cloudevents_kafka.record import Record
+
+DEFAULT_TIMEOUT: Final = 60.0
+"""Kafka's default of ``transaction.timeout.ms``, in seconds."""
+
+_SHORTEST_TIMEOUT: Final = 1.0  # which a client accepts
+_SHARE: Final = (
+    0.1  # of the time-out, for the handler: the rest is for deliveries, the commit, and a slow record
+)
+
+
+class TransactionTime:
+    """The time since a transaction was begun, and the record that took most of it.
+
+    ``timeout`` is ``transaction.timeout.ms`` in seconds, None if it is not known: the client does not
+    show it. ``max_seconds`` is the time for records, by default a tenth of that.
+    """
+
+    def __init__(self, timeout: float | None, max_seconds: float | None) -> None:
+        for name, value in (("transaction_timeout", timeout), ("max_seconds", max_seconds)):
+            if value is not None and not value > 0:
+                raise ValueError(f"{name} must be seconds above 0, or None, got {value!r}")
+        self._timeout = timeout
+        self._limit = DEFAULT_TIMEOUT if timeout is None else timeout
+        self._max_seconds = self._limit * _SHARE if max_seconds is None else max_seconds
+        self._began: float | None = None
+        self._slowest: tuple[float, Record | None] = (0.0, None)
+
+    def begin(self) -> None:
+        """Note that a transaction begins."""
+        self._began = time.monotonic()
+        self._slowest = (0.0, None)
+
+    @contextmanager
+    def measured(self, record: Record) -> Iterator[None]:
+        """Measure how long a record takes."""
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            seconds = time.monotonic() - began
+            if seconds > self._slowest[0]:
+                self._slowest = (seconds, record)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no other record should begin."""
+        return self._seconds >= self._max_seconds
+
+    @property
+    def _seconds(self) -> float:
+        return 0.0 if self._began is None else time.monotonic() - self._began
+
+    def find_slow_record(self) -> str | None:
+        """Return what to do about a record that alone took as long as a transaction may, or None."""
+        seconds, record = self._slowest
+        if record is None or seconds < self._limit:
+            return None
+        return f"{record.where} alone took {seconds:.1f} s, but {self._setting}: {_SLOW_ADVICE}"
+
+    def explain_end(self) -> tuple[str, str] | None:
+        """Return what to say of a transaction that the broker has ended, and what to do.
+
+        None if it cannot have timed out, so another process has ended it.
+        """
+        seconds = self._seconds
+        if seconds >= self._limit:
+            return f"the broker timed the transaction out: {self._describe(seconds)}", self._advice
+        if self._timeout is None and seconds > max(self._max_seconds, _SHORTEST_TIMEOUT):
+            what = f"the broker has probably timed the transaction out: {self._describe(seconds)}"
+            return what, f"{self._advice}; if it is longer, start each process with its own transactional.id"
+        return None
+
+    @property
+    def may_have_timed_out(self) -> bool:
+        """Whether a short ``transaction.timeout.ms`` that is not known may be the reason of an end."""
+        return self._timeout is None and self._seconds >= _SHORTEST_TIMEOUT
+
+    @property
+    def _setting(self) -> str:
+        known = f"{self._limit:g} s" if self._timeout is not None else f"{self._limit:g} s by default"
+        return f"transaction.timeout.ms is {known}"
+
+    def _describe(self, seconds: float) -> str:
+        longest, record = self._slowest
+        of_which = "" if record is None else f", {longest:.1f} s of them for {record.where}"
+        return f"it was open for {seconds:.1f} s{of_which}, and {self._setting}"
+
+    @property
+    def _advice(self) -> str:
+        bound = self._limit if self._timeout is not None else self._max_seconds
+        return _SLOW_ADVICE if self._slowest[0] >= bound else _BATCH_ADVICE
+
+
+_SLOW_ADVICE: Final = (
+    "set transaction.timeout.ms of the Producer above the time of its slowest record, and pass it as "
+    "transaction_timeout, or make the handler faster"
+)
+_BATCH_ADVICE: Final = "pass max_seconds well below transaction.timeout.ms"
