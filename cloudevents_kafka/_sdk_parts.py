@@ -11,6 +11,8 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Protocol
 
+from cloudevents_kafka.primitives.plural import with_article
+
 
 def parts_of(source: Any) -> tuple[dict[str, Any], Any]:
     """Return the attributes of an SDK's event as a new dictionary, and its data, as it returns them.
@@ -36,7 +38,7 @@ def _check_methods(source: object) -> None:
     """Raise `TypeError` if an object has not the methods of an SDK's event."""
     if not all(callable(getattr(source, name, None)) for name in ("get_attributes", "get_data")):
         raise TypeError(
-            f"an event must have get_attributes() and get_data(), got a {type(source).__name__}"
+            f"an event must have get_attributes() and get_data(), got {with_article(type(source).__name__)}"
         ) from None
 
 

@@ -37,6 +37,7 @@ from typing import Any, ClassVar, Final
 import msgspec
 
 from cloudevents_kafka.clauses import SECTIONS
+from cloudevents_kafka.primitives.plural import with_article
 from cloudevents_kafka.record import Record
 
 _MAX_PROBLEMS: Final = 20  # in a message; ``problems`` has all of them
@@ -79,7 +80,7 @@ def preview(value: object, limit: int = 60) -> str:
         ("'abca…", 'a list of 17')
     """
     if isinstance(value, dict | list):
-        return f"a {type(value).__name__} of {len(value)}"
+        return f"{with_article(type(value).__name__)} of {len(value)}"
     if isinstance(value, int) and value.bit_length() > 64:
         return f"a number of {value.bit_length()} bits"
     text = repr(value[: limit + 1] if isinstance(value, str | bytes) else value)

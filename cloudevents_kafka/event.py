@@ -27,6 +27,7 @@ from cloudevents_kafka.attributes.types import (
 from cloudevents_kafka.codecs.payload import DataKind, from_payload, to_payload
 from cloudevents_kafka.codecs.registry import call_decode
 from cloudevents_kafka.errors import DataError, InvalidEvent, Problem
+from cloudevents_kafka.primitives.plural import pluralize
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as TypeVarWithDefault  # of checkers, which need no package for it
@@ -315,7 +316,7 @@ class Event(SdkMethods, Generic[DataT_co]):
     def __repr__(self) -> str:
         names = [name for name in self if name not in ("specversion", "id", "source", "type")]
         attributes = "".join(f", {name}={self.text(name)!r}" for name in names)
-        size = "" if self._payload is None else f", data=<{len(self._payload)} bytes>"
+        size = "" if self._payload is None else f", data=<{pluralize(len(self._payload), 'byte')}>"
         return f"Event(id={self.id!r}, source={self.source!r}, type={self.type!r}{attributes}{size})"
 
     def __reduce__(self) -> tuple[Any, ...]:

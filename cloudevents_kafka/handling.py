@@ -101,7 +101,7 @@ class Policy(msgspec.Struct, kw_only=True):
             if attempt >= self.tries or not self._may_pass(error):
                 self._give_up(item, error, attempt, counts)
                 return True
-            _log.info("%s: try %d of %d failed: %r", item.record.where, attempt, self.tries, error)
+            _log.info("%s: try %d of %d failed: %s", item.record.where, attempt, self.tries, _reason(error))
             counts.retried += 1
             if ending.wait(min(self.backoff * 2 ** min(attempt - 1, 30), _MAX_BACKOFF)):
                 return False
@@ -147,10 +147,14 @@ class Policy(msgspec.Struct, kw_only=True):
         if isinstance(action, DeadLetters):
             deliver(action, item, error, attempt=attempt)
             counts.dead += 1
+            outcome = "is a dead letter"
         elif action == "skip":
             counts.skipped += 1
+            outcome = "is skipped"
         else:
             raise error
+        tries = pluralize(attempt, "try", "tries")
+        _log.warning("%s %s after %s: %s", item.record.where or "a record", outcome, tries, _reason(error))
 
     def check_topics(self, assigned: list[TopicPartition]) -> None:
         """Raise `ValueError` if the consumer reads its own dead letters, which would have no end."""
@@ -164,6 +168,11 @@ class Policy(msgspec.Struct, kw_only=True):
 
 def _note_place(error: BaseException, item: Item, attempt: int) -> None:
     error.add_note(f"while {item.record.where or 'a record'} was handled, try {attempt}")
+
+
+def _reason(error: Exception) -> str:
+    """Return an error as its `repr`, without the place of the record."""
+    return f"{type(error).__name__}({error.reason!r})" if isinstance(error, DecodeError) else repr(error)
 
 
 class _Worker(threading.Thread):

@@ -22,6 +22,7 @@ from cloudevents_kafka.codecs.payload import DataKind, from_payload, implied_typ
 from cloudevents_kafka.codecs.registry import find
 from cloudevents_kafka.errors import DataError, message_without_data, preview
 from cloudevents_kafka.event import Event, binary_parts
+from cloudevents_kafka.primitives.plural import with_article
 
 T = TypeVar("T")
 
@@ -140,14 +141,14 @@ def read_as(data_type: type[T]) -> DataHook[T]:
     def read(event: Event) -> T:
         payload = event.payload
         if payload is None and not is_optional:
-            raise DataError(f"the data must be a {name}, but the event has no data")
+            raise DataError(f"the data must be {with_article(name)}, but the event has no data")
         try:
             if payload is not None and _is_utf8_json(event):
                 return cast("T", from_json(payload))
             data = _untyped(event)
             return cast("T", data if type(data) is data_type else from_value(data))
         except errors as problem:
-            raise DataError(f"the data must be a {name}: {_explain(problem)}") from problem
+            raise DataError(f"the data must be {with_article(name)}: {_explain(problem)}") from problem
 
     return read
 

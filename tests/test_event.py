@@ -247,6 +247,7 @@ def test_repr_has_attributes_and_no_data() -> None:
         repr(least(data="secret", x=True)) == "Event(id='1', source='/', type='t', x='true', data=<8 bytes>)"
     )
     assert "data" not in repr(least())
+    assert repr(least(data=b"x")).endswith("data=<1 byte>)")
 
 
 def test_replace() -> None:

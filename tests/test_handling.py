@@ -154,6 +154,20 @@ def test_dead_letters_are_delivered_before_the_commit() -> None:
     assert kafka.offsets == {("in", 0): 4}
 
 
+@pytest.mark.parametrize(("on_error", "outcome"), [("skip", "is skipped"), (None, "is a dead letter")])
+def test_a_failure_is_logged_with_its_place_once(
+    on_error: Any, outcome: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The message says what became of the record, after how many tries, and why."""
+    kafka = Kafka(FakeMessage("in", b"foreign"), message(1))
+    dead = DeadLetters(EventProducer(FakeProducer()), topic="dead")
+    kafka.run(Flaky(kafka, n1=9), tries=2, on_error=on_error or dead)
+    first, second = (record.getMessage() for record in caplog.records)
+    assert first.startswith(f"in[0]@0 {outcome} after 1 try: NotAnEvent('not a CloudEvent: ")
+    assert second.startswith(f"in[0]@1 {outcome} after 2 tries: ")
+    assert first.count("in[0]@0") == 1
+
+
 def test_a_dead_letter_that_is_not_delivered_ends_the_run() -> None:
     """Its record is not committed."""
     kafka = numbered(3)

@@ -154,6 +154,12 @@ def test_containers_and_unions_are_types(data_type: Any) -> None:
     assert found in (3, [Model(number=1)], [Struct(1)], {"a": Plain(1)}, Model(number=1))
 
 
+def test_a_type_has_its_article() -> None:
+    """The message has the article of the type's first sound."""
+    (item,) = read(order(b"[]", datacontenttype=JSON), data_type=int)
+    assert "broken data: the data must be an int: " in str(item.error)
+
+
 @pytest.mark.parametrize("data_type", [Model, Struct, Plain, Typed])
 @pytest.mark.parametrize(
     ("payload", "expected"),

@@ -13,6 +13,7 @@ from cloudevents_kafka.attributes.media_type import MediaType
 from cloudevents_kafka.binding._headers import CONTENT_TYPE, decode_text
 from cloudevents_kafka.errors import EncodeError, InvalidEvent, Problem, preview
 from cloudevents_kafka.event import Event
+from cloudevents_kafka.primitives.plural import with_article
 from cloudevents_kafka.record import Headers, Record
 
 
@@ -38,7 +39,9 @@ def decode_structured(value: bytes | None, media: MediaType) -> Event | None:
     except Exception as error:  # so may a user's format
         raise InvalidEvent([_unreadable(_raised_by(media.format, "decode", error))]) from error
     if type(event) is not Event and not isinstance(event, Event):
-        raise InvalidEvent([_unreadable(f"its decode returned a {type(event).__name__}, not an Event")])
+        raise InvalidEvent(
+            [_unreadable(f"its decode returned {with_article(type(event).__name__)}, not an Event")]
+        )
     return event
 
 
@@ -108,7 +111,7 @@ def encode_structured(event: Event, name: str) -> tuple[Headers, bytes]:
         raise _unwritable(name, _raised_by(name, "encode", error)) from error
     if type(value) is not bytes:
         if not isinstance(value, bytes | bytearray | memoryview):
-            raise _unwritable(name, f"its encode returned a {type(value).__name__}, not bytes")
+            raise _unwritable(name, f"its encode returned {with_article(type(value).__name__)}, not bytes")
         value = bytes(value)
     # K-15: "MUST be set to the media type of an event format"
     return [(CONTENT_TYPE, formats.content_type_of(name))], value

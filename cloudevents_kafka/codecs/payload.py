@@ -16,6 +16,7 @@ from cloudevents_kafka.attributes.media_type import media_type, python_codec
 from cloudevents_kafka.codecs.json import decode_json, encode_json, is_json
 from cloudevents_kafka.codecs.registry import by_key, call_decode, call_encode, find
 from cloudevents_kafka.errors import DataError, message_without_data, preview_name
+from cloudevents_kafka.primitives.plural import with_article
 
 
 class DataKind(Enum):
@@ -90,8 +91,9 @@ def to_payload(
         return data.encode() if media.charset is None and data.isascii() else encode_text(
             data, content_type
         ), _TEXT
+    got = with_article(type(data).__name__)
     raise DataError(
-        f"data of type {preview_name(content_type)} must be text or bytes, got a {type(data).__name__}; "
+        f"data of type {preview_name(content_type)} must be text or bytes, got {got}; "
         "set a JSON content type, or register a codec for this one"
     )
 
@@ -109,7 +111,7 @@ def _serialized_any(data: Any) -> bytes | None:
         packed = AnyMessage()
         packed.Pack(data, deterministic=True)
     except messages.EncodeError as error:  # a required field is not set
-        raise DataError(f"a {type(data).__name__} cannot be serialized: {error}") from None
+        raise DataError(f"{with_article(type(data).__name__)} cannot be serialized: {error}") from None
     return bytes(packed.SerializeToString(deterministic=True))
 
 

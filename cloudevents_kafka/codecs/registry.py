@@ -19,6 +19,7 @@ import msgspec
 from cloudevents_kafka.attributes.media_type import media_type as parsed
 from cloudevents_kafka.errors import DataError, preview_name
 from cloudevents_kafka.primitives.locks import registration_lock
+from cloudevents_kafka.primitives.plural import with_article
 
 
 class Codec(msgspec.Struct, frozen=True):
@@ -64,13 +65,13 @@ def register_codec(
         17
     """
     if not isinstance(codec, Codec):
-        raise TypeError(f"codec must be a Codec(decode, encode), got a {_type_name(codec)}")
+        raise TypeError(f"codec must be a Codec(decode, encode), got {_kind_of(codec)}")
     for function in (codec.decode, codec.encode):
         if not (function is None or callable(function)):
-            raise TypeError(f"decode and encode of a Codec must be functions, got a {_type_name(function)}")
+            raise TypeError(f"decode and encode of a Codec must be functions, got {_kind_of(function)}")
     for name, text in (("media_type", media_type), ("type", type), ("dataschema", dataschema)):
         if not (isinstance(text, str) or (text is None and name != "media_type")):
-            raise TypeError(f"{name} must be a str, got a {_type_name(text)}")
+            raise TypeError(f"{name} must be a str, got {_kind_of(text)}")
     essence = f"any/any{media_type}" if media_type.startswith("+") else media_type
     media = parsed(essence)
     odd = essence.endswith("+") or "++" in essence or "*" in essence
@@ -132,11 +133,9 @@ def call_decode(decode: Callable[[Any], Any], source: Any, content_type: str | N
 
 def call_encode(encode: Callable[[Any], bytes], value: Any, content_type: str | None) -> bytes:
     """Return the bytes of a user's function. Raises `DataError` if it raises or does not return them."""
-    payload = _call(encode, value, f"a {_type_name(value)} cannot be written as {{}}", content_type)
+    payload = _call(encode, value, f"{_kind_of(value)} cannot be written as {{}}", content_type)
     if not isinstance(payload, bytes | bytearray | memoryview):
-        raise DataError(
-            f"the codec for {_describe(content_type)} must return bytes, got a {_type_name(payload)}"
-        )
+        raise DataError(f"the codec for {_describe(content_type)} must return bytes, got {_kind_of(payload)}")
     return bytes(payload)
 
 
@@ -147,12 +146,12 @@ def _call(function: Callable[[Any], Any], argument: Any, failure: str, content_t
         raise DataError(f"{failure.format(_describe(content_type))}: {error}") from error
     except Exception as error:  # the function may be of any library
         what = failure.format(_describe(content_type))
-        raise DataError(f"{what}: its codec raised {_type_name(error)}") from error
+        raise DataError(f"{what}: its codec raised {type(error).__name__}") from error
 
 
 def _describe(content_type: str | None) -> str:
     return preview_name(content_type) if content_type else "data without a content type"
 
 
-def _type_name(thing: object) -> str:
-    return type(thing).__name__  # the text of an error may contain data
+def _kind_of(thing: object) -> str:
+    return with_article(type(thing).__name__)  # the text of an error may contain data

@@ -34,6 +34,7 @@ from cloudevents_kafka.codecs.payload import DataKind, encode_text, from_utf8, i
 from cloudevents_kafka.errors import DataError, EncodeError, Problem, preview_name
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.formats._base import BaseFormat, build_event, malformed
+from cloudevents_kafka.primitives.plural import with_article
 
 _NAME: Final = "AvroCloudEventData"
 _MAP: Final = {"type": "map", "values": _NAME}
@@ -132,7 +133,7 @@ def _to_union(event: Event) -> Any:
 
 def _record(value: Any, depth: int) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise _unsupported(f"a {type(value).__name__} where the schema has only objects")
+        raise _unsupported(f"{with_article(type(value).__name__)} where the schema has only objects")
     if depth > MAX_DEPTH:
         raise _unsupported(f"data nested deeper than {MAX_DEPTH} objects")
     return {"value": {name: _record_value(entry, depth + 1) for name, entry in value.items()}}

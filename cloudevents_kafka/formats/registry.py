@@ -10,6 +10,7 @@ from typing import Final, Protocol, runtime_checkable
 
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.primitives.locks import registration_lock
+from cloudevents_kafka.primitives.plural import with_article
 
 
 @runtime_checkable
@@ -134,7 +135,7 @@ def _create(name: str) -> Format | None:
             if not isinstance(created, Format):
                 raise TypeError(
                     f"the factory of event format {name!r} must return an object with name, encode and "
-                    f"decode, got a {type(created).__name__}"
+                    f"decode, got {with_article(type(created).__name__)}"
                 )
             _formats[name] = created
         return _formats.get(name)
@@ -157,7 +158,7 @@ def register_format(name: str, make: Callable[[], Format]) -> None:
     """
     if not callable(make):
         raise TypeError(
-            f"make must be callable, such as the class of the format, got a {type(make).__name__}"
+            f"make must be callable, such as the class of the format, got {with_article(type(make).__name__)}"
         )
     if not (isinstance(name, str) and _SUFFIX.fullmatch(name)):
         raise ValueError(

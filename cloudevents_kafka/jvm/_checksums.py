@@ -10,6 +10,7 @@ from typing import Final
 
 from cloudevents_kafka.jvm._coordinates import Coordinate, pinned_checksums
 from cloudevents_kafka.jvm._web import MIRROR_VARIABLE, FetchFailed, FileMissing, Repository
+from cloudevents_kafka.primitives.plural import pluralize
 
 # The algorithms that repositories publish, the strongest first. MD5 is too weak.
 ALGORITHMS: Final = ("sha512", "sha256", "sha1")
@@ -73,15 +74,15 @@ def _find_checksum(coordinate: Coordinate, repository: Repository) -> tuple[str,
 
 
 def _check_zip(path: Path) -> None:
-    size = path.stat().st_size
+    size = pluralize(path.stat().st_size, "byte")
     with path.open("rb") as file:
         start = file.read(_START).lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if start.startswith(_HTML):
-        raise BadJar(f"it is an HTML page ({size} bytes): a proxy or a login page answered instead")
+        raise BadJar(f"it is an HTML page ({size}): a proxy or a login page answered instead")
     try:
         with zipfile.ZipFile(path) as archive:
             entries = archive.infolist()
     except (zipfile.BadZipFile, ValueError, NotImplementedError, OSError) as error:
-        raise BadJar(f"it is not a complete zip archive ({size} bytes; {error})") from None
+        raise BadJar(f"it is not a complete zip archive ({size}; {error})") from None
     if not entries:
-        raise BadJar(f"it is a zip archive without entries ({size} bytes)")
+        raise BadJar(f"it is a zip archive without entries ({size})")

@@ -18,6 +18,7 @@ from urllib.parse import parse_qs, urlsplit
 import msgspec
 
 from cloudevents_kafka.errors import CloudEventsKafkaError
+from cloudevents_kafka.primitives.plural import pluralize
 
 _BEARER: Final = re.compile(r"[A-Za-z0-9._~+/-]+=*")  # RFC 6750 2.1: b64token
 _JWT: Final = re.compile(r"[\w-]+\.([\w-]+)\.[\w-]*")
@@ -73,7 +74,7 @@ def read_token(output: bytes) -> Token:
     fields = _json_object(text)
     value = next((fields[name] for name in _NAMES if name in fields), None) if fields else text
     if not isinstance(value, str) or not _BEARER.fullmatch(value):
-        raise TokenError(f"it printed {len(output)} bytes that have no token in them; {_FORMS}")
+        raise TokenError(f"it printed {pluralize(len(output), 'byte')} that have no token in them; {_FORMS}")
     claims = _claims(value)
     expires = _expiry(fields) or _number(claims.get("exp")) or _signed_until(value)
     if expires is None:

@@ -1,6 +1,13 @@
-"""Numbers with their nouns, for messages."""
+"""Numbers with their nouns, and names with their articles, for messages."""
 
 from __future__ import annotations
+
+import re
+from typing import Final
+
+# The first sound is a vowel: that of a letter that is spelled (SSL), or one that is not "you" (UUID, User).
+_SPELLED: Final = "[AEFHILMNORSX](?![a-z])"
+_VOWEL_SOUND: Final = re.compile(f"_*(?:{_SPELLED}|(?!U(?![a-z])|[Uu](?:ni|s[aeiou]))[AEIOUaeiou])")
 
 
 def pluralize(number: int, singular: str, plural: str = "") -> str:
@@ -9,3 +16,8 @@ def pluralize(number: int, singular: str, plural: str = "") -> str:
     The default plural ends in s; pass ``"batches"``, or ``"events were"`` for ``"event was"``.
     """
     return f"{number:,} {singular if number == 1 else plural or f'{singular}s'}"
+
+
+def with_article(name: str) -> str:
+    """Return a name, such as that of a type, with its article: ``a dict``, ``an int``, ``a UUID``."""
+    return f"{'an' if _VOWEL_SOUND.match(name) else 'a'} {name}"

@@ -249,7 +249,7 @@ def test_other_objects_are_not_codecs(codec: Any) -> None:
     ("media_type", "about", "said"),
     [
         (None, {}, "media_type must be a str, got a NoneType"),
-        ("a/b", {"type": 5}, "type must be a str, got a int"),
+        ("a/b", {"type": 5}, "type must be a str, got an int"),
         ("a/b", {"type": b"t"}, "type must be a str, got a bytes"),
         ("a/b", {"dataschema": ["urn:s"]}, "dataschema must be a str, got a list"),
     ],

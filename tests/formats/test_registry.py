@@ -148,7 +148,7 @@ def lookup() -> JsonFormat:
         (
             lambda: 5,
             "its make raised TypeError",
-            "must return an object with name, encode and decode, got a int",
+            "must return an object with name, encode and decode, got an int",
         ),
     ],
 )

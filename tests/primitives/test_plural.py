@@ -1,10 +1,10 @@
-"""Numbers with their nouns."""
+"""Numbers with their nouns, and names with their articles."""
 
 from __future__ import annotations
 
 import pytest
 
-from cloudevents_kafka.primitives.plural import pluralize
+from cloudevents_kafka.primitives.plural import pluralize, with_article
 
 
 @pytest.mark.parametrize(
@@ -22,3 +22,16 @@ from cloudevents_kafka.primitives.plural import pluralize
 def test_pluralize(number: int, nouns: tuple[str, ...], text: str) -> None:
     """A noun is singular for 1 only; large numbers have separators."""
     assert pluralize(number, *nouns) == text
+
+
+@pytest.mark.parametrize(
+    ("article", "names"),
+    [
+        ("a", "dict bytes Trade _Trade NoneType TypeError User UserString UUID Union D"),
+        ("an", "int Order _Order Event Upload Undecodable HTTPError SSLError OSError F"),
+    ],
+)
+def test_with_article(article: str, names: str) -> None:
+    """A name has the article of its first sound."""
+    for name in names.split():
+        assert with_article(name) == f"{article} {name}"

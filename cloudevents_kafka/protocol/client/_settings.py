@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final, Literal, NamedTuple, TypeAlias
 
+from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.protocol.client._capture import Trace
 from cloudevents_kafka.protocol.client._partitioners import Partitioner
 from cloudevents_kafka.protocol.records import Codec
@@ -90,7 +91,9 @@ def check_credentials(sasl: Sasl) -> None:
 def check_token(token: str) -> None:
     """Raise ValueError, without the token in it, if it is not a bearer token (RFC 6750 2.1)."""
     if not _BEARER.fullmatch(token):
-        raise ValueError(f"the token must have letters, digits and ._~+/-= only, got {len(token)} characters")
+        raise ValueError(
+            f"the token must have letters, digits and ._~+/-= only, got {pluralize(len(token), 'character')}"
+        )
 
 
 def _is_text(text: str) -> bool:
