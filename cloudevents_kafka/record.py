@@ -16,10 +16,13 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import msgspec
 from msgspec.structs import force_setattr
 
+from cloudevents_kafka.primitives.plural import pluralize, with_article
+
 if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
 
 _HEADER_TYPES: Final = frozenset((bytes, NoneType))
+_PAIRS: Final = "headers must be a list of pairs of a name and a value"
 _value_of: Final[Callable[[tuple[str, Any]], Any]] = itemgetter(1)
 
 Headers = list[tuple[str, bytes | None]]
@@ -50,9 +53,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     ``timestamp`` is in milliseconds since the epoch. A record is always true: compare
     ``record.value is None`` to find a tombstone. A bytes-like key or value, such as PySpark's
-    bytearray, is copied as bytes, and text is encoded as UTF-8; other types raise `TypeError`.
-    Values of headers are converted when they are read, since a check of each would take
-    longer than the rest of the constructor.
+    bytearray, is copied as bytes, and text is encoded as UTF-8; other types raise `TypeError`,
+    and so do headers that are not pairs, such as a mapping. The values of headers are converted
+    when they are read.
 
     Examples:
         >>> from cloudevents_kafka import Record
@@ -70,15 +73,27 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     timestamp: int | None = None
 
     def __post_init__(self) -> None:
-        """Convert the key and the value to bytes."""
+        """Convert the key and the value to bytes, and check that headers are pairs."""
         if type(self.value) is not bytes and self.value is not None:
             force_setattr(self, "value", to_bytes(self.value))
         if type(self.key) is not bytes and self.key is not None:
             force_setattr(self, "key", to_bytes(self.key))
+        headers = self.headers
+        if type(headers) is not list:
+            headers = _as_pairs(headers)
+            force_setattr(self, "headers", headers)
+        try:
+            for _, value in headers:  # pairs of a client need no call
+                if type(value) is not bytes and value is not None:  # as of a text of two letters
+                    _as_pairs(headers)
+                    break
+        except (TypeError, ValueError):
+            _as_pairs(headers)
+            raise
 
     def __repr__(self) -> str:
         """Return all fields without the bytes of the value, which may be confidential."""
-        size = "None" if self.value is None else f"<{len(self.value)} bytes>"
+        size = "None" if self.value is None else f"<{pluralize(len(self.value), 'byte')}>"
         where = f", where={self.where!r}" if self.where else ""
         return f"Record(key={self.key!r}, value={size}, headers={self.headers!r}{where})"
 
@@ -133,8 +148,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             return _of_message(source)
         get = _getter_of(source)
         return cls(
-            key=to_bytes(get("key")),
-            value=to_bytes(get("value")),
+            key=get("key"),
+            value=get("value"),
             headers=to_headers(get("headers")),
             topic=get("topic"),
             partition=get("partition"),
@@ -149,8 +164,8 @@ def _of_message(message: Any) -> Record:
         raise ValueError(f"a message must be a record, got an error: {error}; check message.error() first")
     kind, timestamp = message.timestamp()
     return Record(
-        key=to_bytes(message.key()),
-        value=to_bytes(message.value()),
+        key=message.key(),
+        value=message.value(),
         headers=to_headers(message.headers()),
         topic=message.topic(),
         partition=message.partition(),
@@ -177,8 +192,32 @@ def to_headers(headers: HeaderInput) -> Headers:
     """Return a new list of (name, bytes or None) pairs from the headers of any client."""
     if not headers:
         return []
-    pairs = headers.items() if isinstance(headers, Mapping) else headers
-    return [(name, to_bytes(value)) for name, value in pairs]
+    pairs: Any = headers
+    try:
+        pairs = list(headers.items() if isinstance(headers, Mapping) else headers)
+        return [(name, value if type(value) is bytes else to_bytes(value)) for name, value in pairs]
+    except (TypeError, ValueError):
+        _as_pairs(pairs)  # raises an error that names the one that is not a pair
+        raise
+
+
+def _as_pairs(headers: Any) -> list[Any]:
+    """Return headers as a list. Raise `TypeError` unless they are pairs, each a tuple or a list."""
+    if isinstance(headers, Mapping | str | bytes) or not isinstance(headers, Iterable):
+        got = "None" if headers is None else with_article(type(headers).__name__)
+        advice = "list(headers.items())" if isinstance(headers, Mapping) else "[] if there are none"
+        raise TypeError(f"{_PAIRS}, got {got}; pass {advice}")
+    pairs = list(headers)
+    for number, pair in enumerate(pairs):
+        if not isinstance(pair, tuple | list):
+            raise _not_a_pair(number, with_article(type(pair).__name__))
+        if len(pair) != 2:
+            raise _not_a_pair(number, f"{with_article(type(pair).__name__)} of {len(pair)}")
+    return pairs
+
+
+def _not_a_pair(number: int, got: str) -> TypeError:
+    return TypeError(f"{_PAIRS}, got {got} at index {number}; pass it as (name, value)")
 
 
 def with_bytes_headers(record: Record) -> Record:

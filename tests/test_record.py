@@ -195,6 +195,7 @@ def test_repr_has_no_byte_of_the_value() -> None:
     )
     assert "value=None" in repr(Record())
     assert "value=<0 bytes>" in repr(Record(value=b""))
+    assert "value=<1 byte>" in repr(Record(value=b"x"))
 
 
 def test_records_are_immutable_values() -> None:
@@ -225,3 +226,43 @@ def test_a_record_that_was_not_read_has_no_position() -> None:
         _ = Record(topic="t", partition=0).position
     with pytest.raises(ValueError, match="must have a topic and a partition to be committed, got Record"):
         _ = Record(offset=3).position
+
+
+@pytest.mark.parametrize(
+    ("headers", "problem"),
+    [
+        ({"ce_id": b"1"}, "got a dict; pass list(headers.items())"),
+        ({}, "got a dict; pass list(headers.items())"),
+        (None, "got None; pass [] if there are none"),
+        ("ab", "got a str; pass [] if there are none"),
+        (5, "got an int; pass [] if there are none"),
+        ([("a", b"1"), ("a",)], "got a tuple of 1 at index 1; pass it as (name, value)"),
+        ([("a", b"1", b"2")], "got a tuple of 3 at index 0; pass it as (name, value)"),
+        (["ab"], "got a str at index 0; pass it as (name, value)"),
+        ([b"ab"], "got a bytes at index 0; pass it as (name, value)"),
+        ([("a", b"1"), 5], "got an int at index 1; pass it as (name, value)"),
+        ([{"key": "a", "value": b"1"}], "got a dict at index 0; pass it as (name, value)"),
+        ((("a", b"1"), None), "got a NoneType at index 1; pass it as (name, value)"),
+    ],
+)
+def test_headers_must_be_pairs(headers: Any, problem: str) -> None:
+    """A record refuses headers that are not pairs when it is made, with what came and what to do."""
+    with pytest.raises(TypeError) as caught:
+        Record(headers=headers)
+    assert str(caught.value) == f"headers must be a list of pairs of a name and a value, {problem}"
+
+
+@pytest.mark.parametrize("headers", [[("a",)], [("a", b"1", b"2")], [5], iter([("a", b"1"), ("b",)]), 5])
+def test_headers_of_a_client_must_be_pairs(headers: Any) -> None:
+    """A client's record with headers that are not pairs raises the same error."""
+    with pytest.raises(TypeError, match=r"^headers must be a list of pairs of a name and a value, got "):
+        Record.of({"value": b"", "headers": headers})
+
+
+@pytest.mark.parametrize("value", [b"1", None, "1", bytearray(b"1")])
+def test_other_sequences_of_pairs_become_a_list(value: Any) -> None:
+    """Pairs may be tuples or lists, in any iterable; their values stay as they are until they are read."""
+    for headers in ((("a", value),), iter([["a", value]]), [("a", value)]):
+        record = Record(headers=headers)
+        assert type(record.headers) is list
+        assert [tuple(pair) for pair in record.headers] == [("a", value)]
