@@ -25,12 +25,20 @@ _PARAMETERS: Final = re.compile(rf"(?>(?:[ \t]*+;[ \t]*+{_WORD}={_VALUE})*)[ \t]
 _PARAMETER: Final = re.compile(rf"[ \t]*+;[ \t]*+({_WORD})=({_VALUE})")
 _ESSENCE: Final = re.compile(rf"({_WORD})/({_WORD})")
 _FORMAT: Final = re.compile(r"application/cloudevents\+([a-z0-9.-]+)")
-_UTF8: Final = ("utf-8", "utf8", "us-ascii")
+_ASCII: Final = "us-ascii"
+_UTF8: Final = ("utf-8", "utf8", _ASCII)
+_WITHOUT_ALIAS: Final = (
+    "cp720 cp737 cp856 cp875 cp1006 koi8_t koi8_u mac_arabic mac_croatian mac_farsi mac_romanian palmos"
+)
 # The codecs of charsets by name. codecs.lookup() would search for a module of another name and keep
 # the name. Other codecs of Python are not charsets: idna and punycode (of quadratic cost), unicode_escape.
 _CHARSETS: Final = {
-    name: codec
-    for alias, codec in [*aliases.items(), ("koi8_u", "koi8_u"), ("windows_874", "cp874")]
+    name.lower(): codec
+    for alias, codec in [
+        *aliases.items(),
+        ("windows_874", "cp874"),
+        *((codec, codec) for codec in _WITHOUT_ALIAS.split()),
+    ]
     for name in (alias, codec)
     if not codec.endswith("_codec") and codec not in ("mbcs", "rot_13")
 }
@@ -41,15 +49,16 @@ class MediaType(msgspec.Struct, frozen=True):
     """A parsed media type; ``essence`` is ``type/subtype`` in lower case.
 
     ``charset`` is the value of the parameter or None, ``utf8`` is whether text of this type
-    is UTF-8. ``format`` is the suffix of an event format, such as ``"json"`` in
-    ``application/cloudevents+json``, or None. ``cloudevents`` and ``batch`` are whether the
-    text starts like the media type of an event or a batch (Kafka binding 3).
+    is UTF-8, and ``ascii`` whether it must be ASCII. ``format`` is the suffix of an event format,
+    such as ``"json"`` in ``application/cloudevents+json``, or None. ``cloudevents`` and ``batch``
+    are whether the text starts like the media type of an event or a batch (Kafka binding 3).
     """
 
     essence: str
     valid: bool
     charset: str | None
     utf8: bool
+    ascii: bool
     is_json: bool
     is_utf8_json: bool
     is_text: bool
@@ -86,6 +95,7 @@ def _parse(text: str) -> MediaType:
         valid=valid,
         charset=charset,
         utf8=utf8,
+        ascii=utf8 and charset is not None and charset.lower() == _ASCII,
         is_json=is_json,
         is_utf8_json=is_json and utf8,
         is_text=essence.startswith("text/"),

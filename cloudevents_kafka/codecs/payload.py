@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import codecs
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, Final
 
 from cloudevents_kafka.attributes.media_type import media_type, python_codec
 from cloudevents_kafka.codecs.json import decode_json, encode_json, is_json
+from cloudevents_kafka.codecs.json_charset import encode_json_text
 from cloudevents_kafka.codecs.registry import by_key, call_decode, call_encode, find
 from cloudevents_kafka.errors import DataError, message_without_data, preview_name
 from cloudevents_kafka.primitives.plural import with_article
@@ -85,8 +86,7 @@ def to_payload(
         return message, DataKind.PROTO
     media = None if content_type is None else media_type(content_type)
     if media is None or media.is_json:  # J-09: without a content type, a value is JSON
-        text = encode_json(data)
-        return text if media is None or media.utf8 else from_utf8(text, content_type), _JSON
+        return encode_json(data) if media is None else json_payload(data, content_type), _JSON
     if isinstance(data, str):
         return data.encode() if media.charset is None and data.isascii() else encode_text(
             data, content_type
@@ -96,6 +96,17 @@ def to_payload(
         f"data of type {preview_name(content_type)} must be text or bytes, got {got}; "
         "set a JSON content type, or register a codec for this one"
     )
+
+
+def json_payload(data: Any, content_type: str | None) -> bytes:
+    """Return a value as JSON in the charset of a content type. Raises `DataError` if it cannot be encoded."""
+    text = encode_json(data)
+    if content_type is None:
+        return text
+    media = media_type(content_type)
+    if media.utf8 and (text.isascii() or not media.ascii):
+        return text
+    return _encode(text.decode(), content_type, encode_json_text)
 
 
 def _serialized_any(data: Any) -> bytes | None:
@@ -150,10 +161,13 @@ def to_utf8(payload: bytes, content_type: str | None) -> bytes:
 
 
 def from_utf8(text: bytes, content_type: str | None) -> bytes:
-    """Return UTF-8 in the charset of a content type. Raises `DataError` if that cannot encode it."""
+    """Return JSON in UTF-8 as JSON in the charset of a content type, which escapes what that does not have.
+
+    Raises `DataError` if the charset is unknown.
+    """
     if content_type is None or media_type(content_type).utf8:
         return text
-    return encode_text(text.decode(), content_type)
+    return _encode(text.decode(), content_type, encode_json_text)
 
 
 def encode_text(text: str, content_type: str | None) -> bytes:
@@ -161,9 +175,12 @@ def encode_text(text: str, content_type: str | None) -> bytes:
 
     Raises `DataError` if the charset cannot encode it.
     """
+    return _encode(text, content_type, str.encode)
+
+
+def _encode(text: str, content_type: str | None, encode: Callable[[str, str], bytes]) -> bytes:
     try:
-        media = None if content_type is None else media_type(content_type)
-        return text.encode() if media is None or media.charset is None else text.encode(python_codec(media))
+        return encode(text, "utf-8" if content_type is None else python_codec(media_type(content_type)))
     except (LookupError, ValueError) as error:
         raise DataError(
             f"data cannot be written as {preview_name(content_type)}: {message_without_data(error)}"

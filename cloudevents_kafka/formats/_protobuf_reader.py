@@ -127,5 +127,5 @@ def _read_text(raw: bytes, content_type: str | None) -> tuple[bytes, DataKind]:
     if media is None:  # text, not JSON: it becomes a JSON string
         return encode_json(text), DataKind.JSON
     if media.is_json:
-        return from_utf8(raw, content_type), DataKind.BYTES
+        return raw if media.utf8 else encode_text(text, content_type), DataKind.BYTES
     return encode_text(text, content_type), DataKind.TEXT

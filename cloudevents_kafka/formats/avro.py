@@ -29,8 +29,8 @@ from cloudevents_kafka.codecs.avro_binary import (
     read_text,
     union_reader,
 )
-from cloudevents_kafka.codecs.json import decode_json, encode_json
-from cloudevents_kafka.codecs.payload import DataKind, encode_text, from_utf8, implies_json
+from cloudevents_kafka.codecs.json import decode_json
+from cloudevents_kafka.codecs.payload import DataKind, encode_text, implies_json, json_payload
 from cloudevents_kafka.errors import DataError, EncodeError, Problem, preview_name
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.formats._base import BaseFormat, build_event, malformed
@@ -171,7 +171,7 @@ def _from_union(data: Any, content_type: Any) -> tuple[bytes | None, DataKind]:
     if not isinstance(content_type, str):
         content_type = None
     if implies_json(content_type):
-        return from_utf8(encode_json(data), content_type), DataKind.JSON
+        return json_payload(data, content_type), DataKind.JSON
     if isinstance(data, str):
         return encode_text(data, content_type), DataKind.TEXT
     raise DataError(f"must be bytes or a string if datacontenttype is {preview_name(content_type)}")

@@ -221,8 +221,7 @@ def read_payload(
     media = media_type(content_type)
     if media.is_utf8_json:
         return data, _JSON
-    is_unicode = media.utf8 and (media.charset is None or media.charset.lower() != "us-ascii")
-    is_plain = _BACKSLASH not in data and (is_unicode or (media.utf8 and data.isascii()))
+    is_plain = _BACKSLASH not in data and media.utf8 and (data.isascii() or not media.ascii)
     if is_plain and not media.is_json and data.startswith(_QUOTE):
         return data[1:-1], _TEXT  # J-15: a string
     return read_data(data, None, content_type)

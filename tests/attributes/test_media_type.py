@@ -133,6 +133,8 @@ def test_codecs_that_are_not_charsets(charset: str) -> None:
         ("Shift_JIS", "shift_jis"),
         ("KOI8-U", "koi8_u"),
         ("gb18030", "gb18030"),
+        ("csHPRoman8", "hp_roman8"),
+        ("cp1006", "cp1006"),
     ],
 )
 def test_names_of_charsets(charset: str, codec: str) -> None:
