@@ -14,7 +14,7 @@ from cloudevents_kafka.cli.needs import connector, java, packages, require, tabl
 from cloudevents_kafka.cli.terminal.errors import BadData, BadUsage, BrokerFailure
 from cloudevents_kafka.cli.terminal.parameters import FILE, SecondsType
 from cloudevents_kafka.cli.terminal.signals import Interrupts
-from cloudevents_kafka.cli.terminal.text import escape_lines
+from cloudevents_kafka.cli.terminal.text import escape_json, escape_lines
 from cloudevents_kafka.spark import pipeline
 
 # Settings that are passed to Spark's Kafka source, in addition to kafka.… and spark.….
@@ -234,7 +234,7 @@ def _run(
 
 def _print_summary(summary: pipeline.Summary, summary_json: str | None) -> None:
     if summary_json == "-":
-        print(summary.to_json())
+        print(escape_json(summary.to_json()))
         return
     print(summary.to_text())
     if summary_json is not None:

@@ -120,6 +120,7 @@ class Output:
     def __init__(self, format: str | None) -> None:
         self._terminal = sys.stdout.isatty()
         self._format = format or ("text" if self._terminal else "json")
+        self._is_text = self._format == "text" or (self._format == "raw" and self._terminal)
         self._buffer: list[Any] = []
 
     def write(self, item: Decoded | Undecodable) -> None:
@@ -130,14 +131,13 @@ class Output:
             self._buffer += item_lines(item)
         else:
             value = item.record.value or b""
-            if self._terminal:
-                value = escape_lines(value.decode("utf-8", "backslashreplace")).encode()
-            self._buffer.append(value + b"\n")
+            text = escape_lines(value.decode("utf-8", "backslashreplace")) if self._terminal else None
+            self._buffer.append(value + b"\n" if text is None else text)
 
     def flush(self) -> None:
         """Write the added records to stdout."""
         buffer, self._buffer = self._buffer, []
-        if self._format == "text":
+        if self._is_text:
             print_lines(buffer)
         else:
             sys.stdout.buffer.write(b"".join(buffer))

@@ -1,4 +1,6 @@
-"""Replacements for closed standard streams, errors of writing to stdout, and a running count on stderr.
+r"""Standard streams that take any text, errors of writing to stdout, and a running count on stderr.
+
+A character that the encoding of stdout or stderr does not have is escaped, as ``\u2026``.
 
 Python sets a standard stream to None if its file descriptor is closed at the start, and the next
 file or socket that is opened gets that descriptor. `standard_streams` opens such a stream on the
@@ -8,6 +10,8 @@ system, and stderr discards its output.
 
 from __future__ import annotations
 
+import codecs
+import io
 import os
 import sys
 import time
@@ -22,10 +26,14 @@ _INTERVAL: Final = 0.2  # seconds between updates of the count
 
 @contextmanager
 def standard_streams() -> Iterator[None]:
-    """Return a context manager that opens closed streams, and exits if stdout cannot be written."""
+    """Return a context manager for streams that are open and take any text.
+
+    It exits if stdout cannot be written.
+    """
     sys.stdin = sys.stdin or _open_null(os.O_WRONLY, "r")
     sys.stdout = sys.stdout or _open_null(os.O_RDONLY, "w")
     sys.stderr = sys.stderr or _open_null(os.O_WRONLY, "w")
+    sys.stdout, sys.stderr = _escaping(sys.stdout), _escaping(sys.stderr)
     try:
         try:
             yield
@@ -45,6 +53,31 @@ def standard_streams() -> Iterator[None]:
             sys.stderr.flush()
         except OSError:
             _discard(sys.stderr)
+
+
+class _AsciiText(io.TextIOWrapper):
+    """A text stream that escapes all but ASCII; click replaces a stream whose encoding has that name."""
+
+    def __init__(self, stream: io.TextIOWrapper) -> None:
+        modes = {name: getattr(stream, name) for name in ("line_buffering", "write_through")}
+        super().__init__(stream.buffer, "latin-1", **modes)
+        self._stream = stream  # closes the buffer when nothing refers to it
+
+    def write(self, text: str) -> int:
+        """Write text, and return its length."""
+        super().write(text.encode("ascii", "backslashreplace").decode())
+        return len(text)
+
+
+def _escaping(stream: TextIO) -> TextIO:
+    """Return a stream that writes what its encoding does not have as an escape."""
+    if not isinstance(stream, io.TextIOWrapper):  # one of a program that calls the command line
+        return stream
+    if codecs.lookup(stream.encoding).name == "ascii":
+        stream.flush()
+        return _AsciiText(stream)
+    stream.reconfigure(errors="backslashreplace")
+    return stream
 
 
 def _open_null(flags: int, mode: str) -> TextIO:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import io
+import codecs
 import os
 import re
 import sys
@@ -18,6 +18,7 @@ _UNSAFE: Final = re.compile(
     "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb"
     "\U000e0000-\U000e0fff]"
 )
+_NOT_ASCII: Final = re.compile("[^\n -~]")
 Style = Literal["heading", "name", "type", "value", "good", "header", "dim", "error", "warning"]
 _STYLES: Final[dict[Style, dict[str, Any]]] = {
     "heading": {"bold": True},
@@ -43,8 +44,13 @@ def escape_lines(text: str) -> str:
 
 
 def escape_json(text: str) -> str:
-    """Return a JSON text with the same characters escaped as in JSON; its value stays the same."""
-    return _UNSAFE.sub(_json_escape, text)
+    """Return a JSON text for stdout with the same characters escaped as in JSON; its value stays the same.
+
+    If the encoding of stdout is not UTF-8, which JSON has, all characters but ASCII are escaped.
+    """
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    unsafe = _UNSAFE if codecs.lookup(encoding).name == "utf-8" else _NOT_ASCII
+    return unsafe.sub(_json_escape, text)
 
 
 def _python_escape(match: re.Match[str]) -> str:
@@ -91,8 +97,6 @@ def styled(text: str, style: Style) -> str:
 
 def print_lines(lines: Iterable[str]) -> None:
     """Print lines of styled text on stdout, in color on a terminal with colors."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # the encoding may not be UTF-8
     # The variable NO_COLOR turns colors off with any text but "".
     color = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     click.echo("".join(f"{line}\n" for line in lines), file=sys.stdout, nl=False, color=color)
