@@ -26,6 +26,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+pytest_plugins = ["time_limits"]
+
 # Modules that import PySpark are not collected where it is not installed.
 collect_ignore = [] if find_spec("pyspark") else ["demo", "spark"]
 share_classes()

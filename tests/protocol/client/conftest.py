@@ -1,4 +1,4 @@
-"""Brokers and clients for the tests of the client; each test ends soon, and all its threads end."""
+"""Brokers and clients for the tests of the client; all threads of a test end."""
 
 from __future__ import annotations
 
@@ -12,13 +12,6 @@ from cloudevents_kafka.protocol.client._client import Client
 from cloudevents_kafka.testing.wire_broker import Settings, WireBroker
 
 OURS = ("kafka-producer", "kafka-group", "WireBroker")
-
-
-def pytest_collection_modifyitems(items):
-    """Set a timeout for each test."""
-    for item in items:
-        if "/protocol/client/" in str(item.path) and not item.get_closest_marker("timeout"):
-            item.add_marker(pytest.mark.timeout(20))
 
 
 @pytest.fixture(autouse=True)

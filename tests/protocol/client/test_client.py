@@ -56,7 +56,7 @@ def test_old_brokers_cannot_create_topics(start, connect, release):
     began = time.monotonic()
     with pytest.raises(Unsupported, match="CreateTopics"):
         client.create_topic("t")
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 4.5
 
 
 def test_offsets_are_found(broker, client):

@@ -83,11 +83,11 @@ def test_protocol_violations_close_the_connection(broker, connection, fault, err
 
 def test_a_timeout_closes_the_connection(broker, connection):
     """`request` closes it, so that a late response is not taken for another one."""
-    broker.faults.add(faults.delay(0.3), api=METADATA)
+    broker.faults.add(faults.delay(10), api=METADATA)
     began = time.monotonic()
     with pytest.raises(DeadlineExceeded, match="no response within"):
         connection.request(metadata("a"), Deadline(0.05))
-    assert time.monotonic() - began < 0.25
+    assert time.monotonic() - began < 8
     assert connection.closed
 
 

@@ -244,7 +244,7 @@ def test_closing_while_joining(start, connect, join):
     two.poll(0.3)
     began = time.monotonic()
     two.close()
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 20
     assert poll_until(one, until=lambda: len(owned(one)) == 2)
 
 
@@ -257,7 +257,7 @@ def test_closing_while_a_coordinator_is_silent(broker, client, join, api):
     consumer.poll(0.4)
     began = time.monotonic()
     consumer.close()
-    assert time.monotonic() - began < 3.5
+    assert time.monotonic() - began < 12
 
 
 @pytest.mark.parametrize("joined", [True, False])
@@ -272,7 +272,7 @@ def test_closing_without_a_broker(start, connect, join, joined):
     broker.stop()
     began = time.monotonic()
     consumer.close()
-    assert time.monotonic() - began < 4
+    assert time.monotonic() - began < 12
 
 
 def test_closing_right_after_subscribing(broker, join):

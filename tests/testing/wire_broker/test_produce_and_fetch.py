@@ -269,7 +269,7 @@ def test_a_fetch_waits_for_bytes_an_error_or_its_timeout(new):
     with Wire(new.nodes[0]) as wire, Wire(new.nodes[0]) as other:
         began = time.monotonic()
         wire.ask(fetch(wait_ms=5000, min_bytes=0), 4)
-        assert time.monotonic() - began < 1
+        assert time.monotonic() - began < 4
         wire.ask(fetch(wait_ms=80, min_bytes=1), 4)
         assert time.monotonic() - began >= 0.08
         with meanwhile(lambda: wire.ask(fetch(wait_ms=5000, min_bytes=100), 4)) as got:
