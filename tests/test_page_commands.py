@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -110,9 +111,11 @@ def test_commands_run(page: str, kafka_broker: LocalBroker, tmp_path: Path) -> N
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("page", SPARK_PAGES)
 def test_commands_of_spark_run(page: str, kafka_broker: LocalBroker, tmp_path: Path) -> None:
-    """Each block runs without an error on three events; a cluster is this machine."""
+    """Each block runs without an error on three events and a bad record; a cluster is this machine."""
     shell = Shell(kafka_broker, page, tmp_path, seconds=400)
     shell.run(f"python {ROOT}/examples/emit.py localhost:9092 orders")
+    bad = json.dumps({"value": "not an event"})
+    shell.run(f"cloudevents-kafka produce -b localhost:9092 -t orders <<< '{bad}'")
     for name, code in _FILE.findall((DOCS / f"{page}.md").read_text("utf-8")):
         (tmp_path / name).write_text(code, "utf-8")
     for commands, _ in steps(page, " spark"):

@@ -8,6 +8,7 @@ in the table's history as long as Delta keeps it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -218,13 +219,19 @@ class DeltaTable(Table):
     def _location(self) -> str:
         return self._url or str(self._detail()["location"])
 
+    def columns(self) -> Sequence[str]:
+        """Return the names of the columns."""
+        return self._frame().columns
+
     def optimize(self, sort_by: tuple[str, ...] = ()) -> Maintenance:
         """Return what OPTIMIZE did; see `Table.optimize`."""
-        before = int(self._detail()["numFiles"])
-        order = f" ZORDER BY ({', '.join(map(quote, sort_by))})" if sort_by else ""
+        detail = self._detail()
+        # Delta refuses the columns of partitions, by which rows are in files of their own.
+        names = [quote(name) for name in sort_by if name not in detail["partitionColumns"]]
+        order = f" ZORDER BY ({', '.join(names)})" if names else ""
         with write_settings(self._spark):
             self._spark.sql(f"OPTIMIZE {self._sql_name}{order}").collect()
-        return Maintenance(self.name, before, int(self._detail()["numFiles"]))
+        return Maintenance(self.name, int(detail["numFiles"]), int(self._detail()["numFiles"]))
 
     def vacuum(self, keep_hours: float = KEEP_HOURS) -> Maintenance:
         """Return what VACUUM did; see `Table.vacuum`."""

@@ -13,7 +13,7 @@ the branch appends nothing.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
@@ -241,6 +241,10 @@ class IcebergTable(Table):
         for name, value in _TABLE_PROPERTIES.items():
             writer = writer.tableProperty(name, value)
         writer.create()
+
+    def columns(self) -> Sequence[str]:
+        """Return the names of the columns."""
+        return self._frame().columns
 
     def optimize(self, sort_by: tuple[str, ...] = ()) -> Maintenance:
         """Return what rewrite_data_files and rewrite_manifests did; see `Table.optimize`."""

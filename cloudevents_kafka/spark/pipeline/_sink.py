@@ -7,7 +7,7 @@ of its writer, its number and its offsets in the commit's own metadata.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -57,6 +57,7 @@ class Maintenance(msgspec.Struct, frozen=True):
     """What `Table.optimize` or `Table.vacuum` did: the number of files before and after.
 
     `Table.optimize` counts the data files of the current version, `Table.vacuum` all files in storage.
+    ``left_out`` are the columns to sort by that the table does not have.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline.maintenance import Maintenance
@@ -68,10 +69,15 @@ class Maintenance(msgspec.Struct, frozen=True):
     table: str
     files_before: int
     files_after: int
+    left_out: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """Return one line."""
-        return f"{self.table}: {pluralize(self.files_before, 'file')} before, {self.files_after:,} after"
+        files = f"{pluralize(self.files_before, 'file')} before, {self.files_after:,} after"
+        names = ", ".join(self.left_out)
+        return f"{self.table}: {files}" + (
+            f"; not sorted by {names}, which it does not have" if names else ""
+        )
 
 
 class Table(Protocol):
@@ -104,10 +110,13 @@ class Table(Protocol):
     def check_schema(self, schema: StructType) -> None:
         """Raise `WrongTable` if the table exists and cannot take rows of a schema."""
 
+    def columns(self) -> Sequence[str]:
+        """Return the names of the columns."""
+
     def optimize(self, sort_by: tuple[str, ...] = ()) -> Maintenance:
         """Return what joining small files into larger ones did, by the format's own procedure.
 
-        With ``sort_by`` the rows are clustered by these columns.
+        With ``sort_by`` the rows are clustered by these columns, which the table must have.
         """
 
     def vacuum(self, keep_hours: float = KEEP_HOURS) -> Maintenance:

@@ -11,6 +11,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from cloudevents_kafka.spark.pipeline._errors import PipelineFailed, explain_failure
 from cloudevents_kafka.spark.pipeline._session import local_session
 from cloudevents_kafka.spark.pipeline._sink import KEEP_HOURS, Maintenance, Table, WrongTable, quote
@@ -43,8 +45,10 @@ def optimize_tables(
     """Return an iterator that joins the small files of each table into larger ones and yields what it did.
 
     The tables are those in ``folder``, or that the folder itself is, and those of catalogs with
-    ``names``. With ``sort_by`` the rows are clustered by these columns, which rewrites all files.
-    ``conf`` has settings of Spark, such as those of a catalog. Raises `WrongTable` if it finds no table,
+    ``names``. With ``sort_by`` the rows of each are clustered by those of these columns that it has,
+    which rewrites all files; a quarantine has other columns than events. ``conf`` has settings of Spark,
+    such as those of a catalog. Raises `WrongTable` if it finds no table, or before it changes one if a
+    column is in none of them,
     `InUse` if a pipeline writes to the folder, `ValueError` for a name that cannot be one,
     `PipelineFailed` if Spark fails, and the errors of `local_session`.
 
@@ -54,8 +58,8 @@ def optimize_tables(
         ...     print(done.files_before, done.files_after)
         2 1
     """
-    columns = tuple(sort_by)
-    return _maintain(lambda table: table.optimize(columns), folder, names, master, conf)
+    columns = tuple(dict.fromkeys(sort_by))
+    return _maintain(lambda tables: _optimize(tables, columns), folder, names, master, conf)
 
 
 def vacuum_tables(
@@ -79,11 +83,32 @@ def vacuum_tables(
     """
     if not keep_hours >= 0:
         raise ValueError(f"keep_hours must be a number of hours from 0, got {keep_hours}")
-    return _maintain(lambda table: table.vacuum(keep_hours), folder, names, master, conf)
+    return _maintain(
+        lambda tables: (table.vacuum(keep_hours) for table in tables), folder, names, master, conf
+    )
+
+
+def _optimize(tables: Sequence[Table], sort_by: tuple[str, ...]) -> Iterator[Maintenance]:
+    found = [_columns(table, sort_by) for table in tables]
+    missing = [name for name in sort_by if not any(name in columns for columns in found)]
+    if missing:
+        known = ", ".join(dict.fromkeys(name for table in tables for name in table.columns()))
+        raise WrongTable(f"a column to sort by must be one of {known}, got {', '.join(missing)}")
+    for table, columns in zip(tables, found, strict=True):
+        left_out = tuple(name for name in sort_by if name not in columns)
+        yield msgspec.structs.replace(table.optimize(tuple(columns.values())), left_out=left_out)
+
+
+def _columns(table: Table, sort_by: tuple[str, ...]) -> dict[str, str]:
+    """Return those of the columns that a table has, with their names in it; by default Spark ignores case."""
+    names = table.columns()
+    own = {name.lower(): name for name in names} | {name: name for name in names}
+    found = {name: own.get(name) or own.get(name.lower()) for name in sort_by}
+    return {name: column for name, column in found.items() if column is not None}
 
 
 def _maintain(
-    act: Callable[[Table], Maintenance],
+    act: Callable[[Sequence[Table]], Iterator[Maintenance]],
     folder: str | None,
     names: Sequence[str],
     master: str | None,
@@ -99,8 +124,7 @@ def _maintain(
             stack.enter_context(folder_lock(_pipeline_folder(folder)))
         spark = stack.enter_context(local_session(master=master, conf=conf, formats=formats, kafka=False))
         try:
-            for table in _tables(spark, folder, names):
-                yield act(table)
+            yield from act(list(_tables(spark, folder, names)))
         except PySparkException as error:
             raise PipelineFailed(explain_failure(str(error))) from error
 

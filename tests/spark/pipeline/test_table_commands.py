@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from cloudevents_kafka.spark.pipeline._sink import Table
 from cloudevents_kafka.spark.pipeline._table_names import table_by_name, table_in_folder
+from cloudevents_kafka.spark.pipeline.maintenance import WrongTable, _optimize
+from cloudevents_kafka.spark.table_formats import TableFormat
 
 from .batches import KEY, offsets, ranges, rows
 from .conftest import QUICK
@@ -17,6 +20,7 @@ from .conftest import QUICK
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+NAMES = ("events", "payments", "quarantine")
 pytestmark = [
     pytest.mark.spark,
     pytest.mark.timeout(300),
@@ -71,3 +75,64 @@ def test_commands(session: SparkSession, tmp_path: Path, command: str) -> None:
         assert table.has_batch(KEY, 0, ranges(0, 2))
         assert offsets(session.table(table._sql_name)) == list(range(4))
     assert not list(tmp_path.rglob("artifacts"))
+
+
+def lake(session: SparkSession, table_format: TableFormat, folder: Path) -> list[Table]:
+    """Return tables of events by type and their quarantine, which has fewer columns, each of four files."""
+    tables = [table_in_folder(session, table_format, f"file://{folder}/{name}") for name in NAMES]
+    for table in tables:
+        for number in range(2):
+            start = 2 * number
+            frame = rows(session, start, start + 2)
+            if "quarantine" in table.name:
+                frame = frame.drop("id", "type", "time", "extensions", "data")
+            table.append(frame, KEY, number, ranges(start, start + 2))
+    return tables
+
+
+@pytest.mark.parametrize("table_format", ["delta", "iceberg"])
+def test_each_table_is_sorted_by_what_it_has(
+    session: SparkSession, tmp_path: Path, table_format: TableFormat
+) -> None:
+    """Columns that a table does not have are left out and named; the rows stay."""
+    tables = lake(session, table_format, tmp_path)
+    events, payments, quarantine = _optimize(tables, ("Type", "time", "record_date", "offset"))
+    assert (events.left_out, payments.left_out) == ((), ())
+    assert str(quarantine).endswith(
+        "/quarantine: 4 files before, 2 after; not sorted by Type, time, which it does not have"
+    )
+    assert (events.files_after, payments.files_after) == (2, 2)
+    for table in tables:
+        assert offsets(session.table(table._sql_name)) == list(range(4))
+    assert [done.left_out for done in _optimize(tables, ("type", "time"))] == [(), (), ("type", "time")]
+
+
+@pytest.mark.parametrize("table_format", [pytest.param("delta", marks=pytest.mark.release), "iceberg"])
+def test_a_column_of_no_table_is_refused(
+    session: SparkSession, tmp_path: Path, table_format: TableFormat
+) -> None:
+    """It is refused before any table is changed."""
+    tables = lake(session, table_format, tmp_path)
+    with pytest.raises(WrongTable, match=r"must be one of id, type, .*, got none, such$"):
+        list(_optimize(tables, ("type", "none", "such")))
+    assert [done.files_before for done in _optimize(tables, ())] == [4, 4, 4]
+
+
+@pytest.mark.release
+@pytest.mark.parametrize("table_format", ["delta", "iceberg"])
+def test_sorting_a_lake(session: SparkSession, tmp_path: Path, table_format: TableFormat) -> None:
+    """The command sorts a lake that has a quarantine, each day again; a wrong column is bad usage."""
+    lake(session, table_format, tmp_path / "out")
+    for before in (4, 2):
+        events, payments, quarantine = run(
+            "optimize", tmp_path, "--out=out", "--sort-by=type,time"
+        ).splitlines()
+        assert events.endswith(f"/events: {before} files before, 2 after")
+        assert payments.endswith(f"/payments: {before} files before, 2 after")
+        assert quarantine.endswith(" 2 after; not sorted by type, time, which it does not have")
+    argv = [sys.executable, "-m", "cloudevents_kafka", "table", "optimize", *QUICK]
+    done = subprocess.run(
+        [*argv, "--out=out", "--sort-by=such"], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "a column to sort by must be one of" in done.stderr
