@@ -91,11 +91,10 @@ class Report(msgspec.Struct):
 def read_nearly_exact(headers: Headers) -> tuple[dict[str, Any], list[Problem]] | None:
     """Return the texts of attributes in headers with exact or nearly exact names, and the problems of these.
 
-    Those with exact names are first. Return None if `normalize_headers` decides: headers occur
+    They are in the order of the record. Return None if `normalize_headers` decides: headers occur
     more than once, are not UTF-8, or name the content type twice.
     """
     attributes: dict[str, Any] = {}
-    others: dict[str, Any] = {}
     problems: list[Problem] = []
     foreign = 0
     try:
@@ -105,14 +104,11 @@ def read_nearly_exact(headers: Headers) -> tuple[dict[str, Any], list[Problem]] 
                 foreign += 1
                 continue
             name, problem = found
-            if problem is None:
-                attributes[name] = value.decode()
-            else:
-                others[name] = value.decode()
+            attributes[name] = value.decode()
+            if problem is not None:
                 problems.append(problem)
     except (AttributeError, UnicodeDecodeError):
         return None
-    attributes.update(others)
     if len(attributes) + foreign != len(headers):
         return None
     if CONTENT_TYPE_COPY in attributes:
@@ -128,25 +124,26 @@ def read_nearly_exact(headers: Headers) -> tuple[dict[str, Any], list[Problem]] 
 def normalize_headers(headers: Headers) -> tuple[dict[str, bytes], Report]:
     """Return the headers of an event by their exact names, without null values, and the deviations.
 
-    Of headers with the same exact name, and of ambiguous ones, which are refused, it is the last.
+    They are in the order of the record. Of headers with the same exact name, and of ambiguous ones,
+    which are refused, it is the last.
     """
     report = Report()
     values: dict[str, bytes] = {}
-    others: dict[str, bytes] = {}
+    others: set[str] = set()
     for name, value in headers:
         found = _names[name]
         if found is None or value is None:
             continue
         exact, problem = found
+        if exact in values:
+            return _normalize_repeated(headers)
+        values[exact] = value
         if problem is not None:
             report.tolerated.append(problem)
-        if exact in values or exact in others:
-            return _normalize_repeated(headers)
-        (values if problem is None else others)[exact] = value
-    if CONTENT_TYPE in others and _changes_mode(others[CONTENT_TYPE], values.keys()):
+            others.add(exact)
+    if CONTENT_TYPE in others and _changes_mode(values[CONTENT_TYPE], values.keys() - others):
         return _normalize_repeated(headers)
     if others:
-        values |= others
         report.exact = False
         report.may_be_valid = _REQUIRED_HEADERS.isdisjoint(others)
     if CONTENT_TYPE_COPY in values:
@@ -171,6 +168,8 @@ def _normalize_repeated(headers: Headers) -> tuple[dict[str, bytes], Report]:
             if len(contents) > 1:
                 problems, rule = report.refused, f"is one of several headers for {name} that differ"
         problems += [Problem(variant, rule, "K-05") for variant, _ in variants]
+    order = dict.fromkeys(exact_name(name) for name, value in headers if value is not None)
+    values = {name: values[name] for name in order if name in values}
     _use_copy(values, report.tolerated)
     return values, report
 
@@ -268,7 +267,10 @@ def add_headers(event: Event, record: Record, values: dict[str, bytes], report: 
     texts = decode_texts(missing, unreadable)
     report.tolerated += map(mark_ignored, unreadable)
     if more := _select_valid(attributes, texts, report.tolerated):
-        event = unchecked_event(parse_values({**attributes, **more}), event.payload, event.kind)
+        found = {**attributes, **more}
+        order = dict.fromkeys(map(name_in, values))
+        found = {name: found[name] for name in [*order, *found] if name in found}
+        event = unchecked_event(parse_values(found), event.payload, event.kind)
     return event
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import strategies as make
 
+from cloudevents_kafka import Record, from_record
 from cloudevents_kafka.binding._lenient_headers import normalize_headers
 
 CE = make.required_headers
@@ -56,3 +57,27 @@ def test_of_a_structured_record_only_the_content_type_is_reported() -> None:
     assert reported == ["y", "ce-x", "CE_DATACONTENTTYPE", "datacontenttype"]
     found = report.of_content_type().tolerated
     assert [(problem.attribute, problem.clause) for problem in found] == [("content-type", "K-04")]
+
+
+@pytest.mark.parametrize(
+    ("headers", "names"),
+    [
+        ("ce_id ce-b ce_source ce_a ce_specversion ce-type ce_c", "b a c"),
+        ("ce_id ce-b ce_source ce_a ce_specversion ce_type ce_c", "b a c"),
+        ("ce_id ce-b ce_source ce_a ce_specversion ce_type ce_c ce_B", "b a c"),
+        ("ce_id ce-b ce_source ce_a ce_specversion ce_type ce_c ce_a CE_d CE_d", "b a c d"),
+    ],
+)
+def test_attributes_have_the_order_of_the_record(headers: str, names: str) -> None:
+    """Headers with exact and with nearly exact names are read in the order of the record."""
+    record = Record(headers=[(name, b"1.0") for name in headers.split()], value=b"")
+    event = from_record(record, lenient=True)
+    assert [name for name in event if len(name) == 1] == names.split()
+
+
+def test_members_have_the_order_of_the_record() -> None:
+    """So are members of JSON."""
+    value = b'{"B":"1","specversion":"1.0","a":"1","id":"1","TYPE":"t","C":"1","source":"/","d":"1"}'
+    record = Record(headers=[("content-type", b"application/cloudevents+json")], value=value)
+    event = from_record(record, lenient=True)
+    assert [name for name in event if len(name) == 1] == ["b", "a", "c", "d"]

@@ -25,6 +25,14 @@ KAFKA_SCHEMA = (
 )
 
 
+MAPS = ("extensions", "extension_types")
+
+
+def in_order(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a row with the entries of maps as lists, so that their order counts."""
+    return {name: [*value.items()] if name in MAPS else value for name, value in fields.items()}
+
+
 def rows_of(spark: SparkSession, records: Iterable[Record]) -> DataFrame:
     """Return records as Spark's Kafka source does; offsets count from 0."""
     now = datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)
@@ -39,6 +47,9 @@ def row_fields(row: Row) -> dict[str, Any]:
     fields = {name: value for name, value in row.asDict(recursive=True).items() if value is not None}
     if "data" in fields:
         fields["data"] = bytes(fields["data"])
+    for name in MAPS:
+        if isinstance(fields.get(name), list):
+            fields[name] = {entry["key"]: entry["value"] for entry in fields[name]}
     if "error" in fields:
         fields["error"] = {name: text for name, text in fields["error"].items() if text is not None}
     return fields
@@ -48,7 +59,10 @@ def read_back(decoded: DataFrame) -> dict[int, dict[str, Any]]:
     """Return the fields of decoded rows by offset; times are in microseconds since the epoch."""
     from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
 
-    rows = decoded.withColumn("time", F.unix_micros("time")).collect()
+    decoded = decoded.withColumn("time", F.unix_micros("time"))
+    for name in set(MAPS) & set(decoded.columns):  # PySpark reads the entries of a map in any order
+        decoded = decoded.withColumn(name, F.map_entries(name))
+    rows = decoded.collect()
     return {(fields := row_fields(row)).pop("offset"): fields for row in rows}
 
 

@@ -53,6 +53,7 @@ final class Attributes {
     private byte[][] otherNames = null, otherTexts = null; // members whose names are not those of attributes
     private UTF8String[] otherTypes = null;
     private boolean[] nested = null; // whether such a member was an object or a list
+    private int[] places = null; // how many extensions were before such a member
     private int others = 0;
     MediaType contentType = null; // that of datacontenttype
     final Deviations found; // null if reading is strict
@@ -241,10 +242,12 @@ final class Attributes {
             otherTexts = new byte[MAX_OTHERS][];
             otherTypes = new UTF8String[MAX_OTHERS];
             nested = new boolean[MAX_OTHERS];
+            places = new int[MAX_OTHERS];
         }
         otherNames[others] = name;
         otherTexts[others] = text;
         otherTypes[others] = type;
+        places[others] = extensions;
         nested[others++] = isNested;
         return true;
     }
@@ -256,7 +259,7 @@ final class Attributes {
      */
     boolean addOthers() {
         if (others > 0 && unmarked && !hasRequired()) return false; // these need their exact names
-        int valued = found.valued, nests = found.nests, ignored = 0;
+        int valued = found.valued, nests = found.nests, ignored = 0, first = extensions;
         byte[][] taken = new byte[others][];
         for (int n = 0; n < others; n++) {
             UTF8String name = UTF8String.fromBytes(otherNames[n]);
@@ -270,15 +273,35 @@ final class Attributes {
                 continue;
             }
             taken[n] = lower;
+            int before = extensions;
             found.addMember(name, lower);
             byte[] text = otherTexts[n];
             boolean added = nested[n] ? addNested(lower, 0, lower.length, text)
                 : otherTypes[n] == null ? add(lower, 0, lower.length, text, 0, text.length)
                 : addTyped(lower, 0, lower.length, text, 0, text.length, otherTypes[n]);
             if (!added) return false;
+            if (extensions > before) places[before - first] = places[n]; // not one that is still needed
         }
+        if (extensions > first) restoreOrder(first);
         if (ignored > 0) return found.valued == ignored && found.nests == 0;
         return (valued == 0 || found.valued == valued) && (nests == 0 || found.nests == nests);
+    }
+
+    /** Put the extensions from {@code first} on, which were the other members, where they were in the record. */
+    private void restoreOrder(int first) {
+        UTF8String[][] from = {names, texts, types}, ordered = new UTF8String[3][];
+        for (int n = 0; n < from.length; n++) {
+            if (from[n] == null) continue;
+            ordered[n] = new UTF8String[from[n].length];
+            int to = 0, other = first;
+            for (int k = 0; k <= first; k++) {
+                while (other < extensions && places[other - first] == k) ordered[n][to++] = from[n][other++];
+                if (k < first) ordered[n][to++] = from[n][k];
+            }
+        }
+        names = ordered[0];
+        texts = ordered[1];
+        types = ordered[2];
     }
 
     private static boolean isIn(byte[][] names, byte[] name, int count) {
