@@ -138,7 +138,6 @@ class Policy(msgspec.Struct, kw_only=True):
             if failure is not error and not isinstance(failure, DeadLetterError):
                 failure.add_note(f"its handler has failed: {error!r}")
             raise
-        _log.warning("%s failed finally: %r", item.record.where, error)
 
     def _act(self, item: Item, error: Exception, attempt: int, counts: Handled) -> None:
         action: Any = self.on_error
