@@ -69,14 +69,14 @@ FORMS = {
 SIZES = [0, 1, LARGE - 1, LARGE, LARGE + 1, 3 * LARGE + 5]
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(
+    ("form", "size"),
+    [(form, size) for form in FORMS for size in SIZES if size or form != "gzip of members"],
+)
 def test_data_of_any_size_is_the_same(form, size):
     """Data around the size from which it is mapped round-trips, and the limit is exact."""
     codec, pack = FORMS[form]
     data = (b"%07d " * 1000 % tuple(range(1000)) * (size // 8000 + 1))[:size]
-    if form == "gzip of members" and not size:
-        pytest.skip("no data has no member")
     assert decompress(pack(data), codec, limit=size) == data
     if size:
         with pytest.raises(Malformed):
