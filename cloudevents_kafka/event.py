@@ -350,13 +350,6 @@ def unchecked_event(
     return event
 
 
-def event_of(attributes: dict[str, Any], data: Any) -> Event:
-    """Return the event of attributes and data as `parts_of` returns them; raise `InvalidEvent`."""
-    event = _new(Event)
-    event._set(attributes, data)
-    return event
-
-
 def select_attributes(event: Event, names: Container[str]) -> Event:
     """Return an event with some of the attributes of another, and its data; they are not checked again."""
     attributes = {name: value for name, value in event._attributes.items() if name in names}

@@ -10,9 +10,6 @@ import pytest
 from hypothesis import settings
 from spark_classes import share_classes
 
-from cloudevents_kafka.binding import _lenient_json
-from cloudevents_kafka.formats import registry as formats_registry
-from cloudevents_kafka.formats.json import JsonFormat
 from cloudevents_kafka.registry import temporarily
 
 # On two shared cores a slow example is not a failure; each run tries the same examples.
@@ -59,16 +56,6 @@ def group(item: pytest.Item) -> str:
     if item.get_closest_marker("legacy"):
         return "old brokers"
     return "broker" if "kafka_broker" in fixtures or item.get_closest_marker("broker") else ""
-
-
-@pytest.fixture
-def new_readers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forget the names that readers of JSON have met in other tests.
-
-    A reader that has met more names than it keeps learns rarely, so it may learn while calls are counted.
-    """
-    monkeypatch.setitem(formats_registry._formats, "json", JsonFormat())
-    monkeypatch.setattr(_lenient_json, "_json", _lenient_json._Reader())
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from cloudevents_kafka.formats.json import JsonFormat
 SLOW: Final[dict[CodeType, str]] = {
     function.__code__: function.__qualname__
     for function in (
-        _decode._read_slow,
+        _decode._read,
         JsonFormat._decode,
         validation.validate,
         validation.find_problems,

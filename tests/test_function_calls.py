@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections import defaultdict
+from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,7 @@ SHAPES = {f"{shape.group}, {shape.name}": shape for shape in shapes()}
 
 
 @pytest.fixture(autouse=True)
-def new_process(registry, new_readers):
+def new_process(registry):
     """Forget the extensions that other modules registered: the vectors register some names of shapes."""
     extension_types.restore({})
 
@@ -52,6 +53,17 @@ def test_calls_of_what_peers_wrote():
         counts = sorted(count_in_order(works))
         assert counts[len(counts) // 2] <= PEER_CALLS[kind][0], kind
         assert counts[-1] <= PEER_CALLS[kind][1], kind
+
+
+READ = [name for name in SHAPES if name.startswith(("json", "binary", "lenient", "producers"))]
+
+
+def test_calls_do_not_depend_on_neighbours():
+    """A record needs as many function calls after one of another kind as after one of its own."""
+    alone = {name: count_calls(SHAPES[name].ours) for name in READ[::3]}
+    for first, second in permutations(alone, 2):
+        _, calls = count_in_order([SHAPES[first].ours, SHAPES[second].ours])
+        assert calls == alone[second], (first, second)
 
 
 def test_shapes_are_many():

@@ -287,7 +287,6 @@ def count_calls(action: Callable[[], object]) -> int:
     return events.count("call") + events.count("c_call")
 
 
-@pytest.mark.usefixtures("new_readers")
 @pytest.mark.parametrize("name", VALID)
 def test_calls_are_linear(name: str) -> None:
     """From 1 to 1,000 parts of a valid event, each more needs as many calls: few, and none for data."""

@@ -38,8 +38,8 @@ class ExtensionTable(msgspec.Struct, frozen=True):
     ``constrained`` names the extensions that need more than any text; these have ``checks``.
     The table also caches names, which are checked again under the next table.
     ``header_names`` has the names in headers that may be any text, and None for the other
-    headers; ``header_checks`` has the name and the check of those that need one. ``writers``
-    has functions that write events whose attributes have these names, or None.
+    headers; ``header_checks`` has the name and the check of those that need one.
+    ``corrections`` has what lenient reading found out about invalid texts, by the attribute's name.
     """
 
     extensions: Mapping[str, Extension]
@@ -49,7 +49,7 @@ class ExtensionTable(msgspec.Struct, frozen=True):
     text_names: set[str]
     header_names: dict[str, str | None]
     header_checks: dict[str, tuple[str, Check]]
-    writers: dict[tuple[str, ...], Any] = {}
+    corrections: dict[str, dict[str, Any]] = {}
 
 
 class _Current:

@@ -5,10 +5,10 @@ Read the modules in this order:
 * `_headers`: the headers that carry attributes;
 * `_sniffer`: the kind of a record, by its headers;
 * `_binary` and `_structured`: the two content modes;
+* `_valid`: the reader of valid records;
 * `_decode` and `_encode`: `from_record`, `decode` and `to_record`;
-* `_sdk_events`: events of the official SDK, written in one pass;
 * `_keys`: key mappers;
-* `_lenient`, `_lenient_headers`, `_lenient_json` and `_corrections`: lenient reading of known deviations.
+* `lenient`: lenient reading of known deviations.
 """
 
 from cloudevents_kafka.binding._decode import Decoded, Undecodable, decode, from_record
@@ -22,8 +22,8 @@ from cloudevents_kafka.binding._keys import (
     key_to_attribute,
     partition_key,
 )
-from cloudevents_kafka.binding._lenient import lenient_mode
 from cloudevents_kafka.binding._sniffer import Mode, Verdict, sniff
+from cloudevents_kafka.binding.lenient import lenient_mode
 
 __all__ = [
     "ContentMode",

@@ -1,45 +1,27 @@
 """Read a record as an event.
 
 `from_record` raises an error for a record that is not a valid event; `decode` returns `Decoded`
-or `Undecodable`, so that one bad record does not stop a loop.
+or `Undecodable`, so that one bad record does not stop a loop. A record that `_valid` does not read
+takes four steps once: its headers show the mode; its bytes become attributes and data; only
+`lenient` reading then accepts deviations; the rules decide.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, Generic, NoReturn
+from typing import Final, Generic, NoReturn
 
 import msgspec
 
-from cloudevents_kafka.attributes.extension_checks import Check
-from cloudevents_kafka.attributes.extension_types import current
-from cloudevents_kafka.attributes.fast_validation import are_valid_texts
-from cloudevents_kafka.attributes.media_type import MediaType, media_type
-from cloudevents_kafka.attributes.types import REQUIRED
-from cloudevents_kafka.binding._binary import decode_binary, is_misspelled, read_headers
-from cloudevents_kafka.binding._corrections import corrections
-from cloudevents_kafka.binding._headers import CONTENT_TYPE
-from cloudevents_kafka.binding._lenient import read_lenient, read_misspelled, read_texts
-from cloudevents_kafka.binding._lenient_json import Found, read_marked_json, read_unmarked_json
+from cloudevents_kafka.attributes.media_type import media_type
+from cloudevents_kafka.binding._binary import decode_binary
 from cloudevents_kafka.binding._sniffer import Mode, Verdict, decode_error, sniff
 from cloudevents_kafka.binding._structured import check_content_type, decode_structured
+from cloudevents_kafka.binding._valid import read_valid
+from cloudevents_kafka.binding.lenient import Found, read_leniently
 from cloudevents_kafka.errors import BrokenEvent, DecodeError, InvalidEvent, Problem
-from cloudevents_kafka.event import DataT_co, Event, unchecked_event
-from cloudevents_kafka.primitives.bounded import MAX_KEY_LENGTH, remember
-from cloudevents_kafka.record import Headers, Record, RecordInput, with_bytes_headers
-
-_FEWEST: Final = len(REQUIRED)  # the number of attributes that an event in binary mode has at least
-
-
-class _EventTypes(dict[bytes, MediaType | None]):
-    """The media types in content-type headers, and None unless they start like that of CloudEvents."""
-
-    def __missing__(self, value: bytes) -> MediaType | None:
-        media = _structured_type([(CONTENT_TYPE, value)])
-        return remember(self, value, media) if len(value) <= MAX_KEY_LENGTH else media
-
-
-_event_types: Final = _EventTypes()
+from cloudevents_kafka.event import DataT_co, Event
+from cloudevents_kafka.record import Record, RecordInput, with_bytes_headers
 
 
 class Decoded(msgspec.Struct, Generic[DataT_co], frozen=True):
@@ -89,16 +71,11 @@ def from_record(record: RecordInput, *, lenient: bool = False) -> Event:
     """
     if type(record) is not Record:
         record = Record.of(record)
-    if lenient:
-        return _read_lenient(record)[0]
     try:
-        return _read_valid(record) or _read_slow(record)
+        event, refused = read_valid(record, lenient), None
     except InvalidEvent as error:
-        raise _broken(error, record) from error.__cause__
-
-
-def _broken(error: InvalidEvent, record: Record) -> BrokenEvent:
-    return BrokenEvent(error.problems, with_bytes_headers(record))
+        event, refused = None, error
+    return event or _read(record, refused, lenient=lenient)[0]
 
 
 def decode(record: RecordInput, *, lenient: bool = False) -> Decoded | Undecodable:
@@ -117,71 +94,33 @@ def decode(record: RecordInput, *, lenient: bool = False) -> Decoded | Undecodab
     if type(record) is not Record:
         record = Record.of(record)
     try:
-        if lenient:
-            event, tolerated = _read_lenient(record)
-            return Decoded(event, record, tolerated)
-        return Decoded(_read_valid(record) or _read_slow(record), record)
+        event, refused = read_valid(record, lenient), None
+    except InvalidEvent as error:
+        event, refused = None, error
+    if event is not None:
+        return Decoded(event, record)
+    try:
+        event, tolerated = _read(record, refused, lenient=lenient)
     except DecodeError as error:
         return Undecodable(error, record)
-    except InvalidEvent as error:
-        broken = _broken(error, record)
-        broken.__cause__ = error.__cause__
-        return Undecodable(broken, record)
+    return Decoded(event, record, tolerated)
 
 
-def _read_valid(record: Record) -> Event | None:
-    """Return the event of a record, or None if it is not an event or `_read_slow` finds its problems.
+def _read(record: Record, refused: InvalidEvent | None, *, lenient: bool) -> Found:
+    """Return the event of any record and what was accepted; raise a `DecodeError` if it has none.
 
-    Raises `InvalidEvent` for a structured event that breaks rules. One pass over the headers
-    finds the attributes, and these show the mode.
+    ``refused`` is the error of its format if `read_valid` has decoded the value.
     """
-    headers = record.headers
-    match headers:  # faster than len()
-        case [header]:  # as most records of structured mode have
-            name, text = header
-            if name == CONTENT_TYPE and type(text) is bytes and (media := _event_types[text]) is not None:
-                return decode_structured(record.value, media)
-    found = read_headers(headers, current.table)
-    if found is None:
-        media = _structured_type(headers)  # whose other headers do not affect the event (K-17)
-        return None if media is None else decode_structured(record.value, media)
-    attributes, checks = found
-    valid_type = False
-    if "datacontenttype" in attributes:
-        media = media_type(attributes["datacontenttype"])
-        if media.cloudevents:  # K-09: "prefixed with the CloudEvents media type"
-            return decode_structured(record.value, media)
-        valid_type = media.valid
-    if not are_valid_texts(attributes, "".join(attributes.values()), False, valid_type):
-        return None
-    if checks is not None and not _keep_rules(attributes, checks):
-        return None
-    return unchecked_event(attributes, record.value)
-
-
-def _keep_rules(attributes: dict[str, Any], checks: list[Check]) -> bool:
-    """Return whether the attributes that have checks keep their rules; texts of known types become values."""
-    for check in checks:  # noqa: SIM110  # a generator would take longer
-        if not check(attributes):
-            return False
-    return True
-
-
-def _structured_type(headers: Headers) -> MediaType | None:
-    """Return the media type in the only content-type header if it is prefixed with that of CloudEvents."""
-    values = [value for name, value in headers if name == CONTENT_TYPE and value is not None]
+    with_bytes = with_bytes_headers(record)
     try:
-        media = media_type(values[0].decode()) if len(values) == 1 else None
-    except (AttributeError, UnicodeDecodeError):  # the value is not bytes, or not UTF-8
-        return None
-    return media if media is not None and media.cloudevents else None
-
-
-def _read_slow(record: Record) -> Event:
-    """Return the event of any record; raise `InvalidEvent` or a `DecodeError` if it has none."""
-    record = with_bytes_headers(record)
-    sniffed = sniff(record.headers)
-    return _READERS[sniffed.mode](record, sniffed)
+        if lenient:
+            return read_leniently(with_bytes, refused)
+        if refused is not None:
+            raise refused
+        sniffed = sniff(with_bytes.headers)
+        return _READERS[sniffed.mode](with_bytes, sniffed), ()
+    except InvalidEvent as error:
+        raise BrokenEvent(error.problems, with_bytes) from error.__cause__
 
 
 def _read_structured(record: Record, sniffed: Verdict) -> Event:
@@ -204,61 +143,3 @@ _READERS: Final[dict[Mode, Callable[[Record, Verdict], Event]]] = {
     "batch": _refuse,
     "not-an-event": _refuse,
 }
-
-
-def _read_lenient(record: Record) -> Found:
-    """Return the event of a record and the problems that lenient reading accepts.
-
-    A valid event is read as by `_read_valid`.
-    """
-    attributes = media = None
-    if not corrections.names:
-        headers = record.headers
-        match headers:  # as in `_read_valid`
-            case [header]:
-                name, text = header
-                if name == CONTENT_TYPE and type(text) is bytes and (media := _event_types[text]) is not None:
-                    read = read_marked_json(record.value, media)
-                    return read or _read_deviating(record, {"datacontenttype": text.decode()}, media)
-        found = read_headers(headers, current.table)
-        if found is not None and (found[1] is None or is_misspelled not in found[1]):
-            attributes, checks = found
-            valid_type = False
-            if "datacontenttype" in attributes:
-                media = media_type(attributes["datacontenttype"])
-                valid_type = media.valid
-            if len(attributes) < _FEWEST or (media is not None and media.cloudevents):
-                read = _read_json(record, attributes, media)
-                if read is not None:
-                    return read
-            elif (
-                not corrections.values
-                and are_valid_texts(attributes, "".join(attributes.values()), False, valid_type)
-                and (checks is None or _keep_rules(attributes, checks))
-            ):
-                return unchecked_event(attributes, record.value), ()
-    return _read_deviating(record, attributes, media)
-
-
-def _read_json(record: Record, attributes: dict[str, Any], media: MediaType | None) -> Found | None:
-    """Return the event in JSON, also without its content-type, and the accepted problems, or None."""
-    if media is not None and media.cloudevents:
-        return read_marked_json(record.value, media)
-    found = read_unmarked_json(record.value, attributes.get("datacontenttype"))
-    if found is not None and len(attributes) != len(record.headers):
-        with_bytes_headers(record)  # raises an error for a header of another type
-    return found
-
-
-def _read_deviating(record: Record, attributes: dict[str, Any] | None, media: MediaType | None) -> Found:
-    """Return the same for a record that is not valid, with the attributes in its headers if these are."""
-    try:
-        found = read_misspelled(record) if attributes is None else read_texts(record.value, attributes, media)
-        if found is not None:
-            if attributes is None or len(attributes) != len(record.headers):
-                with_bytes_headers(record)  # raises an error for a header of another type
-            return found
-        record = with_bytes_headers(record)
-        return read_lenient(record, _read_valid)
-    except InvalidEvent as error:
-        raise _broken(error, record) from error.__cause__

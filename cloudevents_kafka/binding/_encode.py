@@ -9,7 +9,6 @@ from cloudevents_kafka.attributes.types import AttributeType
 from cloudevents_kafka.binding._binary import encode_binary
 from cloudevents_kafka.binding._headers import CONTENT_TYPE, CONTENT_TYPE_COPY, PREFIX, attribute_of
 from cloudevents_kafka.binding._keys import KeyMapper
-from cloudevents_kafka.binding._sdk_events import Written, take_event
 from cloudevents_kafka.binding._sniffer import sniff
 from cloudevents_kafka.binding._structured import encode_structured
 from cloudevents_kafka.errors import EncodeError
@@ -75,15 +74,14 @@ def encode(  # noqa: PLR0917  # keywords would take a tenth of the time of Event
 ) -> tuple[Event, bytes | None, bytes | None, Headers]:
     """Return the event, and the key, the value and the headers of the record that `to_record` returns."""
     is_binary = format is None and (mode is None or mode == "binary") and like is None
-    taken: Written | None = None
     if type(event) is not Event:
-        event, taken = take_event(event) if is_binary else (Event.of(event), None)
+        event = Event.of(event)
     if key is None and key_mapper is not None:
         key = key_mapper(event)
     if key is not None and type(key) is not bytes:
         key = key.encode() if type(key) is str and key.isascii() else _key_bytes(key)
     if is_binary:
-        written, value = taken or encode_binary(event)
+        written, value = encode_binary(event)
     elif like is not None:
         like = _record_like(like)
         written, value = _encode_like(event, like, mode, format)

@@ -13,8 +13,19 @@ from cloudevents_kafka.attributes.media_type import MediaType
 from cloudevents_kafka.binding._headers import CONTENT_TYPE, decode_text
 from cloudevents_kafka.errors import EncodeError, InvalidEvent, Problem, preview
 from cloudevents_kafka.event import Event
+from cloudevents_kafka.formats.json import JsonFormat
+from cloudevents_kafka.formats.json_reader import NAME
 from cloudevents_kafka.primitives.plural import with_article
 from cloudevents_kafka.record import Headers, Record
+
+
+def json_format() -> JsonFormat | None:
+    """Return the JSON format, or None if it is a user's."""
+    try:
+        form = formats.find(NAME)
+    except Exception:  # noqa: BLE001  # of a user's factory; `decode_structured` reports it
+        return None
+    return form if type(form) is JsonFormat else None
 
 
 def decode_structured(value: bytes | None, media: MediaType) -> Event | None:

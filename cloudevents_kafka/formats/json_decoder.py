@@ -81,9 +81,11 @@ def _split_members(value: bytes) -> Envelope:
         values = [_value(bytes(text)) for text in members.values()]
     repeats = _find_repeats(value, texts + data + encoded, count)
     # J-04: null is an absent attribute
-    attributes = {name: value for name, value in zip(members, values, strict=True) if value is not None}
-    texts_of = {name: members[name] for name in attributes}
-    return Envelope(attributes, texts_of, data or None, None if encoded in (b"", _NULL) else encoded, repeats)
+    attributes = dict(zip(members, values, strict=True))
+    if None in values:
+        attributes = {name: value for name, value in attributes.items() if value is not None}
+        members = {name: members[name] for name in attributes}
+    return Envelope(attributes, members, data or None, None if encoded in (b"", _NULL) else encoded, repeats)
 
 
 def _value(text: bytes) -> Any:

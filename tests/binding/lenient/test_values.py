@@ -8,7 +8,8 @@ import pytest
 import strategies as make
 
 from cloudevents_kafka import AttributeType, Decoded, Record, decode, register_extension
-from cloudevents_kafka.binding import _corrections, _lenient_headers, _lenient_json, _lenient_names
+from cloudevents_kafka.attributes.extension_types import current
+from cloudevents_kafka.binding.lenient import _headers, _json, _names
 from cloudevents_kafka.conformance import Dataset
 from cloudevents_kafka.conformance._dataset import KINDS
 from cloudevents_kafka.conformance.notation import as_record
@@ -57,19 +58,15 @@ def test_what_is_learned_is_bounded() -> None:
     read([], HEAD + b',"dataschema":"%b","X%b":"v"}' % (long, long))
     read([*CE, ("CE-" + long.decode(), b"v"), ("ce_datacontenttype", b"a/" + long)])
     caches: list[dict[Any, Any]] = [
-        _corrections.corrections.known._corrections,
-        _lenient_json._kept,
-        _lenient_json._without_format,
-        _lenient_names._spellings,
-        _lenient_headers._names,
-        _lenient_headers._attributes_in,
-        _lenient_headers._copies,
-        _lenient_headers._attributes,
+        *current.table.corrections.values(),
+        _json.without_format,
+        _headers._names,
+        _headers._attributes,
     ]
     for cache in caches:
         assert 1 < len(cache) <= 4096
-        assert max(len(key[1] if isinstance(key, tuple) else key or "") for key in cache) <= 256
-    renamings = _lenient_names._renamings
+        assert max(len(key or "") for key in cache) <= 256
+    renamings = _names._renamings
     assert 1 < len(renamings) <= 64
     assert max(map(len, renamings)) <= 64
     assert max(len(name) for names in renamings for name in names) <= 64

@@ -1,7 +1,4 @@
-"""Corrections of attributes in lenient reading.
-
-The records of a producer deviate alike, so the corrections of earlier records are applied first.
-"""
+"""Lenient reading of attributes that break rules: they are corrected, kept or left out."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ from cloudevents_kafka.attributes.types import (
 )
 from cloudevents_kafka.attributes.validation import find_correction, validate
 from cloudevents_kafka.binding._headers import attribute_of
-from cloudevents_kafka.binding._lenient_headers import Report, mark_ignored
+from cloudevents_kafka.binding.lenient._headers import Report, mark_ignored
 from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.errors import InvalidEvent, Problem
 from cloudevents_kafka.event import Event, unchecked_event
@@ -37,20 +34,19 @@ _VALID: Final = {  # values in place of invalid ones that are kept
 }
 _REPEATED: Final = frozenset({*CORE, *DOCUMENTED} - {"time", "expirytime", "recordedtime"})
 """Attributes with the same value in many records of a producer."""
+_MOST_TEXTS: Final = 256  # of an attribute whose corrections are cached
 
 
-def correct(
-    texts: dict[str, Any], report: Report, *, expected: bool = False, joined: str | None = None
-) -> dict[str, AttributeValue]:
-    """Return attributes with corrected values; ``expected`` is whether they may be valid.
+def is_right(texts: dict[str, Any], report: Report) -> bool:
+    """Return whether nothing is to be corrected; texts of known types become their values."""
+    return not report.refused and current.table.corrections.keys().isdisjoint(texts) and accept(texts)
 
-    ``joined`` are all texts together, as for `accept`.
-    """
-    known, table = corrections.known, current.table
-    if known.table is not table:  # after a registration nothing is known
-        known = corrections.known = _Known(table)
+
+def correct(texts: dict[str, Any], report: Report) -> dict[str, AttributeValue]:
+    """Return attributes with corrected values; what was corrected or refused is added to the report."""
+    table = current.table
     if not report.refused:
-        attributes = known.apply(texts, report, joined, expected=expected)
+        attributes = _correct_known(texts, report, table)
         if attributes is not None:
             return attributes
     unreadable = [attribute_of(str(problem.attribute)) for problem in report.refused]
@@ -63,91 +59,55 @@ def correct(
             continue
         report.tolerated.append(problem if len(attributes) == count else mark_ignored(problem))
         if type(value) is str:
-            known.remember(report.tolerated[-1], value, attributes.get(str(problem.attribute)))
+            _remember(report.tolerated[-1], value, attributes.get(str(problem.attribute)), table)
     return attributes
 
 
-_Correction = tuple[Problem, AttributeValue | None, AttributeValue | None]
+def _correct_known(
+    texts: dict[str, Any], report: Report, table: ExtensionTable
+) -> dict[str, AttributeValue] | None:
+    """Return attributes if they have no problem but those whose corrections are cached."""
+    attributes = texts.copy()
+    corrections = table.corrections
+    problems: list[Problem] = []
+    kept: dict[str, AttributeValue] = {}
+    for name in [name for name in texts if name in corrections]:
+        correction = corrections[name].get(texts[name]) if type(texts[name]) is str else None
+        if correction is None:
+            continue
+        problem, value, valid = correction
+        problems.append(problem)
+        if valid is None:
+            del attributes[name]
+            continue
+        attributes[name] = valid
+        if value is not None and valid is not value:
+            kept[name] = value
+    joined = join_texts(texts)  # a text that has a correction is a String (T-06)
+    if joined is None or not accept(attributes, joined):
+        return None
+    attributes.update(kept)
+    report.tolerated += problems
+    return attributes
 
 
-class _Known:
-    """Corrections of earlier records under the rules of one table of extensions.
+def _remember(problem: Problem, text: str, value: AttributeValue | None, table: ExtensionTable) -> None:
+    """Cache the correction of a text if it depends on nothing else and may occur again.
 
     A correction has its problem, the value, or None if the attribute is left out, and a valid value
-    in its place for `accept`. Threads may share it: entries are added, and read in one step.
+    in its place for `accept`.
     """
-
-    __slots__ = ("_corrections", "_names", "table")
-
-    def __init__(self, table: ExtensionTable) -> None:
-        self._corrections: dict[tuple[str, str], _Correction] = {}
-        self._names: set[str] = set()
-        self.table = table
-
-    def apply(
-        self, texts: dict[str, Any], report: Report, joined: str | None, *, expected: bool
-    ) -> dict[str, AttributeValue] | None:
-        """Return attributes if all their deviations are known, which are added to the report."""
-        known = self._find(texts)
-        if not (known or expected):
-            return None
-        attributes = texts.copy()
-        kept: dict[str, AttributeValue] = {}
-        for name, (_, value, valid) in known.items():
-            if valid is None:
-                del attributes[name]
-                continue
-            attributes[name] = valid
-            if value is not None and valid is not value:
-                kept[name] = value
-        if joined is None:
-            joined = join_texts(texts)  # a text that has a correction is a String (T-06)
-        if joined is None or not accept(attributes, joined):
-            return None
-        attributes.update(kept)
-        report.tolerated += [problem for problem, _, _ in known.values()]
-        return attributes
-
-    def _find(self, texts: dict[str, Any]) -> dict[str, _Correction]:
-        """Return the corrections that are known, in the order of the attributes."""
-        known: dict[str, _Correction] = {}
-        for name in self._names.intersection(texts):
-            text = texts[name]
-            if type(text) is str and (correction := self._corrections.get((name, text))) is not None:
-                known[name] = correction
-        return known if len(known) < 2 else {name: known[name] for name in texts if name in known}
-
-    def remember(self, problem: Problem, text: str, value: AttributeValue | None) -> None:
-        """Store the correction of a text if it depends on nothing else and may occur again."""
-        name = str(problem.attribute)
-        extension = self.table.extensions.get(name)
-        if name not in _REPEATED or name in self.table.registered or len(text) > MAX_KEY_LENGTH:
-            return
-        if value is None and (name == "dataschema" or (extension is not None and extension.needs)):
-            return  # rules of other attributes depend on whether it is there
-        if value is not None and problem.clause.startswith(_EXTENSION_CLAUSES):
-            return
-        valid = _VALID.get(name) if value == text else value
-        if valid is not None or value is None:
-            self._names.add(name)
-            remember(self._corrections, (name, text), (problem, value, valid))
-
-
-class _Corrections:
-    """What earlier records needed; what the last one needed is tried first for the next.
-
-    ``names`` is whether headers had other names, ``values`` whether attributes in headers were
-    corrected, and ``members`` whether those in JSON were: they change no outcome.
-    """
-
-    __slots__ = ("known", "members", "names", "values")
-
-    def __init__(self) -> None:
-        self.known = _Known(current.table)
-        self.values = self.members = self.names = False
-
-
-corrections: Final = _Corrections()
+    name = str(problem.attribute)
+    extension = table.extensions.get(name)
+    if name not in _REPEATED or name in table.registered or len(text) > MAX_KEY_LENGTH:
+        return
+    if value is None and (name == "dataschema" or (extension is not None and extension.needs)):
+        return  # rules of other attributes depend on whether it is there
+    if value is not None and problem.clause.startswith(_EXTENSION_CLAUSES):
+        return
+    valid = _VALID.get(name) if value == text else value
+    if valid is not None or value is None:
+        remember(table.corrections.setdefault(name, {}), text, (problem, value, valid), _MOST_TEXTS)
 
 
 def make_event(

@@ -2,30 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Final
 
 from cloudevents_kafka.attributes.extension_types import current
 from cloudevents_kafka.attributes.types import is_name
 from cloudevents_kafka.attributes.validation import name_problem
-from cloudevents_kafka.binding._lenient_headers import Report, mark_ignored
+from cloudevents_kafka.binding.lenient._headers import Report, mark_ignored
 from cloudevents_kafka.errors import Problem
 from cloudevents_kafka.primitives.bounded import remember
-
-
-class _Spellings(dict[str, tuple[str, Problem, Problem]]):
-    """By an invalid name, the name in lower case or "", and the problems if that is read, or left out."""
-
-    def __missing__(self, name: str) -> tuple[str, Problem, Problem]:
-        lower = lower_name(name)
-        read_as = Problem(name, f"was read as {lower}", "N-01")
-        return remember(
-            self, name, (lower if is_name(lower) else "", read_as, mark_ignored(name_problem(name)))
-        )
-
-
-_spellings: Final = _Spellings()
-
 
 _Renaming = tuple[tuple[str, ...], tuple[Problem, ...], tuple[Problem, ...]]
 
@@ -56,43 +40,37 @@ def _renaming_of(names: tuple[str, ...]) -> _Renaming | None:
         renamed.append(name)
         if is_name(name):
             continue
-        lower, read_as, left_out = _spellings[name]
-        if lower == "" or lower in given:
-            ignored.append(left_out)
+        lower = lower_name(name)
+        if not is_name(lower) or lower in given:
+            ignored.append(mark_ignored(name_problem(name)))
         elif lower in taken:
             return None  # they may be ambiguous
         else:
             taken.add(lower)
             renamed[-1] = lower
-            misspelled.append(read_as)
+            misspelled.append(Problem(name, f"was read as {lower}", "N-01"))
     return tuple(renamed), tuple(misspelled), tuple(ignored)
 
 
-def correct_names(
-    attributes: dict[str, Any],
-) -> tuple[dict[str, Any], Sequence[Problem], Sequence[Problem]]:
-    """Return attributes with valid names only, the problems of names in other letters, and of those left out.
+def correct_names(members: dict[str, Any]) -> tuple[dict[str, Any], list[Problem]] | None:
+    """Return members with valid names only, and what was accepted: first other letters.
 
-    Raises `ValueError` if two of them differ only in case.
+    Return None if two names differ only in case.
     """
-    renaming = _renamings[tuple(attributes)]
+    renaming = _renamings[tuple(members)]
     if renaming is None:
-        raise ValueError
+        return None
     names, misspelled, ignored = renaming
     if not (misspelled or ignored):
-        return attributes, (), ()
-    named = dict(zip(names, attributes.values()))  # noqa: B905  # as many as there are attributes
+        return members, []
+    named = dict(zip(names, members.values(), strict=True))
     for problem in ignored:
         del named[str(problem.attribute)]
-    return named, misspelled, ignored
+    return named, [*misspelled, *ignored]
 
 
 def lower_case_names(members: dict[str, Any], report: Report) -> dict[str, Any]:
     """Return members with their names in lower case if that makes these valid and unique."""
-    renaming = _renamings[tuple(members)]
-    if renaming is not None and not renaming[2]:
-        report.tolerated += renaming[1]
-        return dict(zip(renaming[0], members.values(), strict=True))
     text_names = current.table.text_names
     named: dict[str, Any] = {}
     for name, value in members.items():

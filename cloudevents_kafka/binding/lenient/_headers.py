@@ -13,6 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from cloudevents_kafka.attributes.extension_types import find_extension, parse_values
+from cloudevents_kafka.attributes.fast_validation import accept
 from cloudevents_kafka.attributes.media_type import media_type
 from cloudevents_kafka.attributes.types import REQUIRED, AttributeValue
 from cloudevents_kafka.attributes.validation import validate
@@ -26,7 +27,7 @@ from cloudevents_kafka.binding._headers import (
 )
 from cloudevents_kafka.errors import Problem, preview
 from cloudevents_kafka.event import Event, raw_parts, unchecked_event
-from cloudevents_kafka.primitives.bounded import MAX_KEY_LENGTH, remember
+from cloudevents_kafka.primitives.bounded import remember
 from cloudevents_kafka.record import Headers, Record
 
 _IS_COPY: Final = f"is in {CONTENT_TYPE_COPY}"
@@ -53,32 +54,19 @@ class _Attributes(dict[str, str]):
         return remember(self, header, name_in(header))
 
 
-class _AttributesIn(dict[str, tuple[str, Problem | None] | None]):
-    """The same with the names of attributes; that of ``ce_datacontenttype`` is its header's."""
-
-    def __missing__(self, name: str) -> tuple[str, Problem | None] | None:
-        found = _names[name]
-        if found is not None:
-            header, problem = found
-            found = (header if header == CONTENT_TYPE_COPY else name_in(header)), problem
-        return remember(self, name, found)
-
-
 _names: Final = _Names()
 _attributes: Final = _Attributes()
-_attributes_in: Final = _AttributesIn()
 
 
 class Report(msgspec.Struct):
     """The deviations that lenient reading accepts, and the problems for which it refuses a record.
 
-    ``exact`` is whether no name of a header was corrected or occurs more than once. If one was,
-    ``may_be_valid`` is whether the others may be those of a valid event in binary mode.
+    If a name of a header was corrected or occurs more than once, ``may_be_valid`` is whether the
+    others may be those of a valid event in binary mode.
     """
 
     tolerated: list[Problem] = []
     refused: list[Problem] = []
-    exact: bool = True
     may_be_valid: bool = False
 
     def of_content_type(self) -> Report:
@@ -86,39 +74,6 @@ class Report(msgspec.Struct):
         if not (self.tolerated or self.refused):
             return self
         return Report(_content_type_problems(self.tolerated), _content_type_problems(self.refused))
-
-
-def read_nearly_exact(headers: Headers) -> tuple[dict[str, Any], list[Problem]] | None:
-    """Return the texts of attributes in headers with exact or nearly exact names, and the problems of these.
-
-    They are in the order of the record. Return None if `normalize_headers` decides: headers occur
-    more than once, are not UTF-8, or name the content type twice.
-    """
-    attributes: dict[str, Any] = {}
-    problems: list[Problem] = []
-    foreign = 0
-    try:
-        for header, value in headers:
-            found = _attributes_in[header]
-            if found is None or value is None:
-                foreign += 1
-                continue
-            name, problem = found
-            attributes[name] = value.decode()
-            if problem is not None:
-                problems.append(problem)
-    except (AttributeError, UnicodeDecodeError):
-        return None
-    if len(attributes) + foreign != len(headers):
-        return None
-    if CONTENT_TYPE_COPY in attributes:
-        copy = attributes.pop(CONTENT_TYPE_COPY)
-        if "datacontenttype" not in attributes:
-            attributes["datacontenttype"] = copy
-            problems.append(_copies[copy.encode()])
-        elif copy != attributes["datacontenttype"]:
-            return None
-    return attributes, problems
 
 
 def normalize_headers(headers: Headers) -> tuple[dict[str, bytes], Report]:
@@ -144,7 +99,6 @@ def normalize_headers(headers: Headers) -> tuple[dict[str, bytes], Report]:
     if CONTENT_TYPE in others and _changes_mode(values[CONTENT_TYPE], values.keys() - others):
         return _normalize_repeated(headers)
     if others:
-        report.exact = False
         report.may_be_valid = _REQUIRED_HEADERS.isdisjoint(others)
     if CONTENT_TYPE_COPY in values:
         _use_copy(values, report.tolerated)
@@ -153,7 +107,7 @@ def normalize_headers(headers: Headers) -> tuple[dict[str, bytes], Report]:
 
 def _normalize_repeated(headers: Headers) -> tuple[dict[str, bytes], Report]:
     """Do the same for any headers."""
-    report = Report(exact=False, may_be_valid=True)
+    report = Report(may_be_valid=True)
     values, misspelled = _split_exact(headers, report.tolerated)
     exact = frozenset(values)
     for name, variants in misspelled.items():
@@ -200,17 +154,6 @@ def _changes_mode(content_type: bytes, names: Collection[str]) -> bool:
     return media.cloudevents and _REQUIRED_HEADERS.issubset(names)
 
 
-class _Copies(dict[bytes, Problem]):
-    """The problems of contents of ``ce_datacontenttype`` that were read."""
-
-    def __missing__(self, copy: bytes) -> Problem:
-        problem = Problem("datacontenttype", _IS_COPY, "K-04", preview(copy))
-        return remember(self, copy, problem) if len(copy) <= MAX_KEY_LENGTH else problem
-
-
-_copies: Final = _Copies()
-
-
 def _use_copy(values: dict[str, bytes], tolerated: list[Problem]) -> None:
     """Replace a missing content-type header by ``ce_datacontenttype``."""
     copy = values.pop(CONTENT_TYPE_COPY, None)
@@ -222,7 +165,7 @@ def _use_copy(values: dict[str, bytes], tolerated: list[Problem]) -> None:
         rule = _IGNORED_MODE
     else:
         values[CONTENT_TYPE] = copy
-        tolerated.append(_copies[copy])
+        tolerated.append(Problem("datacontenttype", _IS_COPY, "K-04", preview(copy)))
         return
     tolerated.append(Problem("datacontenttype", rule, "K-04", preview(copy)))
 
@@ -266,8 +209,10 @@ def add_headers(event: Event, record: Record, values: dict[str, bytes], report: 
     missing = {name: text for name, text in values.items() if name_in(name) not in attributes}
     texts = decode_texts(missing, unreadable)
     report.tolerated += map(mark_ignored, unreadable)
-    if more := _select_valid(attributes, texts, report.tolerated):
-        found = {**attributes, **more}
+    if not accept({**attributes, **texts}):
+        texts = _select_valid(attributes, texts, report.tolerated)
+    if texts:
+        found = {**attributes, **texts}
         order = dict.fromkeys(map(name_in, values))
         found = {name: found[name] for name in [*order, *found] if name in found}
         event = unchecked_event(parse_values(found), event.payload, event.kind)

@@ -8,7 +8,7 @@ import pytest
 import strategies as make
 
 from cloudevents_kafka import Record, from_record
-from cloudevents_kafka.binding._lenient_headers import normalize_headers
+from cloudevents_kafka.binding.lenient._headers import normalize_headers
 
 CE = make.required_headers
 EVENTS = b"application/cloudevents+json"

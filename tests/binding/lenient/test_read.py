@@ -26,7 +26,8 @@ from cloudevents_kafka import (
     sniff,
     to_record,
 )
-from cloudevents_kafka.binding import _decode, _lenient
+from cloudevents_kafka.binding import _decode
+from cloudevents_kafka.binding.lenient import _read
 from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.event import raw_parts, unchecked_event
 from cloudevents_kafka.formats import InvalidAttributes, json_decoder
@@ -624,7 +625,7 @@ def test_unchanged_headers_are_sniffed_once(monkeypatch: pytest.MonkeyPatch) -> 
         calls.append(headers)
         return sniff(headers)
 
-    for module in (_decode, _lenient):
+    for module in (_decode, _read):
         monkeypatch.setattr(module, "sniff", count)
     for headers in (CE, [*CE, ("ce_time", b"noon")], [JSON], [JSON, JSON], CE[:3]):
         calls.clear()

@@ -1,0 +1,101 @@
+"""The reader of valid records: one pass over the headers, one over the value.
+
+It decides only that a record is right, and is the same for strict and lenient reading. Every other
+record takes the steps of `_decode`, which find out what is wrong with it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from cloudevents_kafka.attributes.extension_checks import Check
+from cloudevents_kafka.attributes.extension_types import current
+from cloudevents_kafka.attributes.fast_validation import are_valid_texts
+from cloudevents_kafka.attributes.media_type import MediaType, media_type
+from cloudevents_kafka.binding._binary import is_misspelled, read_headers
+from cloudevents_kafka.binding._headers import CONTENT_TYPE, CONTENT_TYPE_COPY, exact_name
+from cloudevents_kafka.binding._structured import decode_structured, json_format
+from cloudevents_kafka.event import Event, unchecked_event
+from cloudevents_kafka.formats.json_reader import NAME
+from cloudevents_kafka.primitives.bounded import MAX_KEY_LENGTH, remember
+from cloudevents_kafka.record import Headers, Record
+
+
+class _EventTypes(dict[bytes, MediaType | None]):
+    """The media types in content-type headers, and None unless they start like that of CloudEvents."""
+
+    def __missing__(self, value: bytes) -> MediaType | None:
+        media = _structured_type([(CONTENT_TYPE, value)])
+        return remember(self, value, media) if len(value) <= MAX_KEY_LENGTH else media
+
+
+_event_types: Final = _EventTypes()
+
+
+def read_valid(record: Record, lenient: bool) -> Event | None:  # noqa: FBT001  # a call by position is faster
+    """Return the event of a record without problems, or None.
+
+    ``lenient`` is whether a header of binary mode with only nearly its name is a problem, too: it
+    is foreign to strict reading, and an attribute to lenient reading. Raises `InvalidEvent` if a
+    format other than JSON refuses the value, so that a value is decoded once.
+    """
+    headers = record.headers
+    match headers:  # faster than len()
+        case [header]:  # as most records of structured mode have
+            name, text = header
+            if name == CONTENT_TYPE and type(text) is bytes and (media := _event_types[text]) is not None:
+                return _read_structured(record.value, media)
+    found = read_headers(headers, current.table)
+    if found is None or (lenient and found[1] is not None and is_misspelled in found[1]):
+        media = _structured_type(headers)  # whose other headers do not affect the event (K-17)
+        if media is None or (lenient and _has_other_content_type(headers)):
+            return None
+        return _read_structured(record.value, media)
+    attributes, checks = found
+    valid_type = False
+    if "datacontenttype" in attributes:
+        media = media_type(attributes["datacontenttype"])
+        if media.cloudevents:  # K-09: "prefixed with the CloudEvents media type"
+            return _read_structured(record.value, media)
+        valid_type = media.valid
+    if (
+        "source" in attributes  # else the record is not in binary mode
+        and are_valid_texts(attributes, "".join(attributes.values()), False, valid_type)
+        and (checks is None or _keep_rules(attributes, checks))
+    ):
+        return unchecked_event(attributes, record.value)
+    return None
+
+
+def _read_structured(value: bytes | None, media: MediaType) -> Event | None:
+    """Return the event in a value of this media type, or None; raise `InvalidEvent` as its format does."""
+    if type(value) is not bytes or not media.utf8:
+        return None
+    form = json_format() if media.format == NAME else None
+    return decode_structured(value, media) if form is None else form.read(value)
+
+
+def _keep_rules(attributes: dict[str, Any], checks: list[Check]) -> bool:
+    """Return whether the attributes that have checks keep their rules; texts of known types become values."""
+    for check in checks:  # noqa: SIM110  # a generator would take longer
+        if not check(attributes):
+            return False
+    return True
+
+
+def _has_other_content_type(headers: Headers) -> bool:
+    """Return whether a header has nearly the name of content-type, or several have a copy of it."""
+    names = [name for name, _ in headers]
+    return names.count(CONTENT_TYPE_COPY) > 1 or any(
+        name != CONTENT_TYPE and exact_name(name) == CONTENT_TYPE for name in names
+    )
+
+
+def _structured_type(headers: Headers) -> MediaType | None:
+    """Return the media type in the only content-type header if it is prefixed with that of CloudEvents."""
+    values = [value for name, value in headers if name == CONTENT_TYPE and value is not None]
+    try:
+        media = media_type(values[0].decode()) if len(values) == 1 else None
+    except (AttributeError, UnicodeDecodeError):  # the value is not bytes, or not UTF-8
+        return None
+    return media if media is not None and media.cloudevents else None

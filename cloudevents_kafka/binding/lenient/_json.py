@@ -1,0 +1,138 @@
+"""Lenient reading of JSON: without a content-type, with names in other letters or members of other types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from cloudevents_kafka.attributes.media_type import CLOUDEVENTS, media_type
+from cloudevents_kafka.attributes.types import CORE, SPECVERSION, AttributeValue, is_name
+from cloudevents_kafka.binding._headers import CONTENT_TYPE
+from cloudevents_kafka.binding._structured import null_value
+from cloudevents_kafka.binding.lenient._headers import Report
+from cloudevents_kafka.binding.lenient._names import correct_names, lower_case_names, lower_name
+from cloudevents_kafka.binding.lenient._values import correct, is_right, make_event
+from cloudevents_kafka.codecs.payload import DataKind, implies_json
+from cloudevents_kafka.errors import InvalidEvent, Problem, preview
+from cloudevents_kafka.event import Event, raw_parts, unchecked_event
+from cloudevents_kafka.formats.json_decoder import Envelope, read_data, split_envelope
+from cloudevents_kafka.formats.json_reader import NAME
+from cloudevents_kafka.primitives.bounded import MAX_KEY_LENGTH, remember
+
+_BOM: Final = b"\xef\xbb\xbf"
+_NO_CONTENT_TYPE: Final = Problem(
+    CONTENT_TYPE, "header is missing: the value was read as a JSON event", "K-09"
+)
+_QUOTE: Final = b'"'
+_NESTED: Final = frozenset((dict, list))
+
+
+class _WithoutFormat(dict[bytes | None, tuple[Problem, str | None]]):
+    """By a content-type that does not name an event format, its problem, and the type of data without one."""
+
+    def __missing__(self, content_type: bytes | None) -> tuple[Problem, str | None]:
+        if content_type is None:
+            return remember(self, content_type, (_NO_CONTENT_TYPE, None))
+        text = content_type.decode("utf-8", "replace")
+        media = media_type(text)
+        clause = "K-10" if media.essence == CLOUDEVENTS else "K-15"
+        rule = "does not name an event format: the value was read as a JSON event"
+        of_data = None if media.cloudevents or implies_json(text) else text or None
+        found = Problem(CONTENT_TYPE, rule, clause, preview(text)), of_data
+        return remember(self, content_type, found) if len(content_type) <= MAX_KEY_LENGTH else found
+
+
+without_format: Final = _WithoutFormat()
+
+
+def complete_envelope(value: bytes | None) -> Envelope | None:
+    """Return the members of a JSON object that has all required attributes, or None."""
+    try:
+        envelope = split_envelope((value or b"").removeprefix(_BOM))
+    except InvalidEvent:
+        return None
+    find = envelope.attributes.get
+    are_texts = type(find("id")) is type(find("source")) is type(find("type")) is str
+    is_complete = are_texts and find("specversion") == SPECVERSION
+    return envelope if is_complete and not envelope.problems else None
+
+
+def read_marked_json(value: bytes, report: Report) -> Event:
+    """Return the event of JSON with the content-type of an event."""
+    count = len(report.tolerated)
+    event = read_json(value, None, report)
+    if len(report.tolerated) > count:
+        return event
+    return unchecked_event(raw_parts(event)[0], event.payload, event.kind, (NAME, value))
+
+
+def read_json(
+    value: bytes | None, envelope: Envelope | None, report: Report, content_type: str | None = None
+) -> Event:
+    """Return the event in a JSON value; ``envelope`` are its members if they were split already.
+
+    ``content_type`` is that of data without one.
+    """
+    if value is None:
+        raise InvalidEvent([null_value()])
+    if value.startswith(_BOM):
+        report.tolerated.append(Problem(None, "the value starts with a byte order mark", "J-01"))
+    if envelope is None:
+        envelope = split_envelope(value.removeprefix(_BOM))
+    if content_type is not None:
+        envelope.attributes.setdefault("datacontenttype", content_type)
+    return correct_envelope(envelope, report)
+
+
+def correct_envelope(envelope: Envelope, report: Report) -> Event:
+    """Return the event of members; raise `InvalidEvent` with all problems if it is refused."""
+    report.refused += envelope.problems
+    found = correct_names(envelope.attributes)
+    if found is not None and (found[1] or report.tolerated) and is_right(found[0], report):
+        attributes = found[0]
+        report.tolerated += found[1]
+    else:
+        members = lower_case_names(envelope.attributes, report)
+        attributes = correct(_keep_json_texts(members, envelope.texts, report.tolerated), report)
+    try:
+        payload, kind = _read_data(envelope, attributes.get("datacontenttype"), report.tolerated)
+    except InvalidEvent as error:
+        raise InvalidEvent([*report.refused, *error.problems]) from None
+    return make_event(attributes, payload, kind, report)
+
+
+def _keep_json_texts(
+    members: dict[str, Any], texts: Mapping[str, msgspec.Raw], tolerated: list[Problem]
+) -> dict[str, Any]:
+    """Return members with the objects and lists of extensions as JSON text, without white space."""
+    if _NESTED.isdisjoint(map(type, members.values())):
+        return members
+    kept = dict(members)
+    for name, value in members.items():
+        if isinstance(value, dict | list) and is_name(name) and name not in CORE:
+            source = name if name in texts else next(member for member in texts if lower_name(member) == name)
+            kept[name] = _to_dense(texts[source])
+            tolerated.append(Problem(name, "is an object or a list: kept as its JSON text", "J-03"))
+    return kept
+
+
+def _read_data(
+    envelope: Envelope, content_type: AttributeValue | None, tolerated: list[Problem]
+) -> tuple[bytes | None, DataKind]:
+    """Return the data of an event; keep a value that must be a string as JSON."""
+    data = envelope.data
+    try:
+        return read_data(data, envelope.encoded, content_type)
+    except InvalidEvent as error:
+        if data is None or envelope.encoded is not None or data.startswith(_QUOTE):
+            raise
+        tolerated += error.problems
+    return (None, DataKind.BYTES) if data == b"null" else (data, DataKind.JSON)
+
+
+def _to_dense(text: msgspec.Raw) -> str:
+    """Return JSON without white space."""
+    given = bytes(text)
+    return (given if len(given.split(None, 1)) == 1 else msgspec.json.format(given, indent=-1)).decode()
