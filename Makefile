@@ -109,7 +109,7 @@ soak: ready
 peers: ready
 	@$(PY) spec-conformance/peers $(PEERS_FLAGS)
 
-# After a change of cloudevents_kafka/spark/fast/java.
+# After a change of cloudevents_kafka/spark/java/src.
 jar: $(INSTALLED)
 	@$(PY) .ci/jar.py
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from cloudevents_kafka.spark.fast.jar import packaged_jar, write_jar
+from cloudevents_kafka.spark.java.jar import packaged_jar, write_jar
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""The cost of a record beside records of another kind: each two shapes of reading, alone and by turns.
+"""The cost of a record next to records of another kind: each two shapes of reading, alone and by turns.
 
 The ratio is the processor time of both by turns divided by that of each alone, best of 12. The 20
 highest pairs are measured again seven times; the median counts.

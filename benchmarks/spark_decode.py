@@ -28,7 +28,7 @@ from cloudevents_kafka import Decoded, Event, Record, decode, to_record
 from cloudevents_kafka.binding import lenient_mode
 from cloudevents_kafka.conformance.notation import RecordNotation, as_record, convert
 from cloudevents_kafka.spark import decode_events
-from cloudevents_kafka.spark.fast.java_reader import reader_sql
+from cloudevents_kafka.spark.java.reader import reader_sql
 from cloudevents_kafka.spark.pipeline import local_session
 
 if TYPE_CHECKING:

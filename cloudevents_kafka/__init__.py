@@ -6,13 +6,11 @@ more. Importing it imports neither a Kafka client, nor asyncio, nor Spark. Read 
 * `record`, `clauses` and `errors`: the input, the requirements, and what breaks them;
 * `attributes`, `codecs`, `event` and `formats`: an event and its parts, and one as a value;
 * `binding`: a record to an event, and back;
-* `producer`, `consumer`, `dead_letters`, `processor`, `_clients` and `serdes`: wrappers of Kafka clients;
-* `aio`: the same for asyncio;
-* `registry`, `typed_data` and `extensions`: what users add, and what documented extensions ask for;
+* `registry` and `extensions`: what users add, and what documented extensions ask for;
+* `clients`: wrappers of Kafka clients for producers, consumers and services, also for asyncio;
 * `protocol`: Kafka's protocol and a client; `testing`: brokers and fakes for tests;
-* `spark`: DataFrames and a pipeline; `cli`, `demo` and `conformance`: programs;
-* `primitives`, `redaction`, `oauth` and `jvm`: small parts, masking of secrets, tokens of a command, and
-  Java with its jars.
+* `spark`: DataFrames and a pipeline; `cli` and `conformance`: programs;
+* `primitives` and `jvm`: small parts, such as masking of secrets, and Java with its jars.
 """
 
 from __future__ import annotations
@@ -33,9 +31,11 @@ from cloudevents_kafka.binding import (
     sniff,
     to_record,
 )
+from cloudevents_kafka.clients.consumer import ConsumeError, EventConsumer, Handled
+from cloudevents_kafka.clients.dead_letters import DeadLetter, DeadLetterError, DeadLetters, dead_letter
+from cloudevents_kafka.clients.processor import EventProcessor, TransactionError
+from cloudevents_kafka.clients.producer import Delivery, DeliveryError, EventProducer, RecordDelivery
 from cloudevents_kafka.codecs import Codec
-from cloudevents_kafka.consumer import ConsumeError, EventConsumer
-from cloudevents_kafka.dead_letters import DeadLetter, DeadLetterError, DeadLetters, dead_letter
 from cloudevents_kafka.errors import (
     BrokenData,
     BrokenEvent,
@@ -50,14 +50,11 @@ from cloudevents_kafka.errors import (
     UnsupportedFormat,
 )
 from cloudevents_kafka.event import Event
-from cloudevents_kafka.handling import Handled
-from cloudevents_kafka.processor import EventProcessor, TransactionError
-from cloudevents_kafka.producer import Delivery, DeliveryError, EventProducer, RecordDelivery
 from cloudevents_kafka.record import Record
 from cloudevents_kafka.registry import register_codec, register_extension, register_format
 
 if TYPE_CHECKING:
-    from cloudevents_kafka.aio import (
+    from cloudevents_kafka.clients.aio import (
         AsyncDelivery,
         AsyncEventConsumer,
         AsyncEventProducer,
@@ -121,7 +118,7 @@ _ASYNCIO = ("AsyncDelivery", "AsyncEventConsumer", "AsyncEventProducer", "AsyncR
 def __getattr__(name: str) -> Any:
     """Return a class for asyncio, whose import would take most of the time of importing this module."""
     if name in _ASYNCIO:
-        from cloudevents_kafka import aio
+        from cloudevents_kafka.clients import aio
 
         return getattr(aio, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

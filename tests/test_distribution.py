@@ -52,18 +52,18 @@ def test_problems_are_found(distribution, built):
     """A missing file, a file of a machine, a stray one and other content are each reported."""
     sdist, wheel = distribution.sdist_files(built[0]), distribution.wheel_files(built[1])
     del sdist["CHANGELOG.md"]
-    wheel["tests/test_event.py"] = b""
+    wheel["tests/event/test_event.py"] = b""
     wheel["cloudevents_kafka/settings.key"] = b"in /home/me/keys"
-    wheel["cloudevents_kafka/event.py"] += b"\n"
+    wheel["cloudevents_kafka/event/_event.py"] += b"\n"
     metadata = next(name for name in wheel if name.endswith("METADATA"))
     wheel[metadata] = wheel[metadata].replace(b"Project-URL: Changelog", b"X: ")
     wheel[metadata] += b'\n[design](docs/design.md) <img src="docs/assets/flow.svg"> [here](#install)\n'
     assert list(distribution.problems(sdist, wheel)) == [
         "sdist: CHANGELOG.md is missing",
         "wheel: cloudevents_kafka/settings.key must not be published",
-        "wheel: tests/test_event.py is outside of the package",
+        "wheel: tests/event/test_event.py is outside of the package",
         "wheel: cloudevents_kafka/settings.key has the path of a machine, /home/me/",
-        "wheel: cloudevents_kafka/event.py is not as in the sdist",
+        "wheel: cloudevents_kafka/event/_event.py is not as in the sdist",
         "metadata: the project URL Changelog is missing",
         "metadata: the description's link docs/design.md must be absolute",
         "metadata: the description's link docs/assets/flow.svg must be absolute",

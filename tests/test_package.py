@@ -21,7 +21,8 @@ import msgspec
 import pytest
 
 import cloudevents_kafka
-from cloudevents_kafka import Record, aio
+from cloudevents_kafka import Record
+from cloudevents_kafka.clients import aio
 
 PACKAGE = Path(cloudevents_kafka.__file__).parent
 
@@ -79,7 +80,7 @@ def test_asyncio_is_imported_when_it_is_used() -> None:
     """Importing asyncio takes half as long as the package, so only its classes import it."""
     assert "asyncio" not in modules_after("import cloudevents_kafka")
     assert "asyncio" in modules_after("from cloudevents_kafka import AsyncEventConsumer")
-    assert "aiokafka" not in modules_after("import cloudevents_kafka.aio")
+    assert "aiokafka" not in modules_after("import cloudevents_kafka.clients.aio")
     with pytest.raises(AttributeError, match="has no attribute 'AsyncEvents'"):
         _ = cloudevents_kafka.AsyncEvents
 
@@ -141,7 +142,7 @@ def test_private_modules_are_imported_in_their_folder_only() -> None:
 
 def structs() -> list[type[msgspec.Struct]]:
     """Return all structures of the package, also those of the protocol's messages."""
-    missing = () if find_spec("pyspark") else ("cloudevents_kafka.spark", "cloudevents_kafka.demo")
+    missing = () if find_spec("pyspark") else ("cloudevents_kafka.spark", "cloudevents_kafka.cli.demo")
     for module in pkgutil.walk_packages(cloudevents_kafka.__path__, "cloudevents_kafka."):
         if not module.name.endswith("__main__") and not module.name.startswith(missing):
             importlib.import_module(module.name)
@@ -178,9 +179,9 @@ def test_structures_without_gc_have_no_cycles() -> None:
 
 def test_the_jar_is_of_the_current_java_sources() -> None:
     """The package has one jar of the Java function, and its name has the hash of its sources."""
-    from cloudevents_kafka.spark.fast.jar import packaged_jar
+    from cloudevents_kafka.spark.java.jar import packaged_jar
 
-    jars = [path.name for path in (PACKAGE / "spark" / "fast" / "jars").iterdir()]
+    jars = [path.name for path in (PACKAGE / "spark" / "java" / "jars").iterdir()]
     assert jars == [packaged_jar().name], "the Java sources have changed; do: make jar"
 
 

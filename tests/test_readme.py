@@ -135,7 +135,7 @@ def test_examples_run(kafka_broker: LocalBroker) -> None:
         "own_format",
         "extensions",
         "typed_orders",
-        "web_orders",  # by tests/aio/test_web_example.py
+        "web_orders",  # by tests/clients/aio/test_web_example.py
     }, "an example that no test runs"
     assert run(sys.executable, example["emit"], servers, source) == "sent 3 events\n"
     assert run(sys.executable, example["relay"], servers, source, target) == "passed 3 records\n"

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from _drawing import WIDTH, Drawing
 
-from cloudevents_kafka.spark.pipeline._landing import CHECKPOINT
-from cloudevents_kafka.spark.pipeline._manifests import BATCHES
-from cloudevents_kafka.spark.pipeline._parquet_landing import STAGING
-from cloudevents_kafka.spark.pipeline._routes import EVENTS, QUARANTINE
+from cloudevents_kafka.spark.pipeline.landing._landing import CHECKPOINT
+from cloudevents_kafka.spark.pipeline.landing._parquet_landing import STAGING
+from cloudevents_kafka.spark.pipeline.notes._manifests import BATCHES
+from cloudevents_kafka.spark.pipeline.notes._routes import EVENTS, QUARANTINE
 
 _RECORDS = "eeqeeeqe"  # events, and records for the quarantine
 _KINDS = {"e": ("fine", "good"), "q": ("poor", "bad")}

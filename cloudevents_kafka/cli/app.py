@@ -88,8 +88,8 @@ class LazyGroup(click.Group):
 
 
 def _command_error(error: CloudEventsKafkaError) -> CommandError:
-    from cloudevents_kafka.consumer import ConsumeError
-    from cloudevents_kafka.producer import DeliveryError
+    from cloudevents_kafka.clients.consumer import ConsumeError
+    from cloudevents_kafka.clients.producer import DeliveryError
 
     # Errors of the packages that run a broker are recognized by name: importing them is slow.
     of_broker = isinstance(error, ConsumeError | DeliveryError) or type(error).__module__.startswith(

@@ -14,6 +14,7 @@ from cloudevents_kafka.binding import (
     partition_key,
     to_record,
 )
+from cloudevents_kafka.clients.producer import EventProducer
 from cloudevents_kafka.conformance._case import (
     MODES,
     MODES_AND_FORMATS,
@@ -37,7 +38,6 @@ from cloudevents_kafka.conformance.notation import (
 )
 from cloudevents_kafka.errors import EncodeError, InvalidEvent
 from cloudevents_kafka.event import Event
-from cloudevents_kafka.producer import EventProducer
 from cloudevents_kafka.record import Record
 from cloudevents_kafka.testing import FakeProducer
 

@@ -19,7 +19,7 @@ from cloudevents_kafka.jvm._progress import Progress
 from cloudevents_kafka.jvm._repository import JGO_HINT, find_repository
 from cloudevents_kafka.jvm._web import MIRROR_VARIABLE, REJECTED_HINT, FetchFailed, Repository
 from cloudevents_kafka.primitives.plural import pluralize
-from cloudevents_kafka.redaction import mask_url
+from cloudevents_kafka.primitives.redaction import mask_url
 
 MANIFEST: Final = "manifest.json"  # the SHA-256 of each jar in a folder, by coordinate
 JAR_LIMIT: Final = 1 << 29  # bytes of a jar

@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 import msgspec
 
 from cloudevents_kafka.jvm._web import MIRROR_VARIABLE, FetchFailed, Login, Repository
-from cloudevents_kafka.redaction import mask_url
+from cloudevents_kafka.primitives.redaction import mask_url
 
 JGO_HINT: Final = "Do: pip install 'cloudevents-kafka[testing]'"
 _SETTINGS_HINT: Final = f"Correct it, or set {MIRROR_VARIABLE} to the URL of the mirror."

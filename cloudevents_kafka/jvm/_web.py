@@ -17,8 +17,8 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 
 from cloudevents_kafka.jvm._cache import CACHE_VARIABLE
+from cloudevents_kafka.primitives.redaction import mask_url, mask_urls
 from cloudevents_kafka.primitives.web import Answer, TooLarge, open_url
-from cloudevents_kafka.redaction import mask_url, mask_urls
 
 MIRROR_VARIABLE: Final = "CLOUDEVENTS_KAFKA_MAVEN_MIRROR"
 TEXT_LIMIT: Final = 1 << 22  # bytes of a POM file or a checksum file

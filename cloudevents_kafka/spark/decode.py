@@ -19,7 +19,7 @@ from cloudevents_kafka.spark._columns import (
     quote_name,
 )
 from cloudevents_kafka.spark._workers import with_registry
-from cloudevents_kafka.spark.fast.java_reader import coalesce_sql, reader_sql
+from cloudevents_kafka.spark.java.reader import coalesce_sql, reader_sql
 from cloudevents_kafka.spark.schema import FROM_JSON, HEADERS, KEPT_COLUMNS, event_schema, wire_schema
 from cloudevents_kafka.spark.udf import decode_batch, decode_batch_leniently
 

@@ -15,9 +15,9 @@ from cloudevents_kafka.cli.commands.protocol import COMMANDS as PROTOCOL_COMMAND
 from cloudevents_kafka.cli.commands.table import COMMANDS as TABLE_COMMANDS
 from cloudevents_kafka.cli.terminal.errors import BadUsage
 from cloudevents_kafka.cli.terminal.signals import Interrupted
+from cloudevents_kafka.clients.producer import DeliveryError
 from cloudevents_kafka.errors import EncodeError
 from cloudevents_kafka.jvm import NoJars
-from cloudevents_kafka.producer import DeliveryError
 from cloudevents_kafka.testing import BrokerFailed
 
 HEAVY = ("confluent_kafka", "pyspark", "fastavro", "pandas", "pyarrow", "cloudevents")

@@ -88,7 +88,7 @@ def take_until(events: EventConsumer[Any], done: Callable[[list[str]], bool]) ->
 
 def logged(caplog: pytest.LogCaptureFixture, code: str) -> bool:
     """Return whether the consumer has logged an error of the client, and no other."""
-    found = [record for record in caplog.records if record.name == "cloudevents_kafka.consumer"]
+    found = [record for record in caplog.records if record.name == "cloudevents_kafka.clients.consumer"]
     assert all(record.levelno == logging.WARNING and code in record.getMessage() for record in found)
     return bool(found)
 
@@ -212,7 +212,7 @@ def test_a_run_ends_in_time_while_the_broker_is_away(
     broker: LocalBroker, topic: str, monkeypatch: pytest.MonkeyPatch, *, silent: bool
 ) -> None:
     """Its bound is kept, and closing takes short: the client waits for no commit that is under way."""
-    monkeypatch.setattr("cloudevents_kafka.handling._COMMIT_SECONDS", 0.3)
+    monkeypatch.setattr("cloudevents_kafka.clients._run._COMMIT_SECONDS", 0.3)
     broker.create_topic(topic)
     send(broker, topic, *map(str, range(20)))
     done: list[str] = []

@@ -231,7 +231,7 @@ def test_a_client_that_commits_by_itself_is_found(
     kafka_broker: LocalBroker, kafka_topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The error names the setting, and the group reads on from what was not done."""
-    monkeypatch.setattr("cloudevents_kafka.handling._COMMIT_SECONDS", 0.1)
+    monkeypatch.setattr("cloudevents_kafka.clients._run._COMMIT_SECONDS", 0.1)
     send(kafka_broker, kafka_topic, COUNT)
     group, done = f"g-{uuid.uuid4()}", []
 

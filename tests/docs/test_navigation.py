@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import cloudevents_kafka
-from cloudevents_kafka import aio
+from cloudevents_kafka.clients import aio
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -36,7 +36,7 @@ def test_the_reference_has_each_name_of_the_package_once() -> None:
     elsewhere = {name for module in modules for name in vars(module)} | set(aio.__all__)
     direct = {name.removeprefix("cloudevents_kafka.") for name in names}
     assert set(cloudevents_kafka.__all__) <= direct | elsewhere
-    assert "cloudevents_kafka.aio" in names
+    assert "cloudevents_kafka.clients.aio" in names
 
 
 def shown() -> list[str]:

@@ -24,7 +24,7 @@ def site(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 def page(name: str) -> SimpleNamespace:
-    return SimpleNamespace(file=SimpleNamespace(src_uri=name), markdown="::: cloudevents_kafka.aio")
+    return SimpleNamespace(file=SimpleNamespace(src_uri=name), markdown="::: cloudevents_kafka.clients.aio")
 
 
 @pytest.mark.parametrize(

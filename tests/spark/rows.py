@@ -70,7 +70,7 @@ def read_by_java(df: DataFrame, *, lenient: bool = False) -> dict[int, dict[str,
     """Return the events that the Java function reads, without the records that it leaves to `decode`."""
     from cloudevents_kafka.spark import decode as spark_decode
     from cloudevents_kafka.spark._columns import PREFIX
-    from cloudevents_kafka.spark.fast.java_reader import reader_sql
+    from cloudevents_kafka.spark.java.reader import reader_sql
 
     sql = reader_sql(df, lenient=lenient)
     assert sql is not None

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from cloudevents_kafka.cli.app import app
-from cloudevents_kafka.spark.fast.jar import packaged_jar
+from cloudevents_kafka.spark.java.jar import packaged_jar
 from cloudevents_kafka.spark.package_zip import write_zip
 
 
@@ -22,9 +22,9 @@ def test_the_command_writes_a_package(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     assert done.output == f"spark.submit.pyFiles {file}\n"
     names = zipfile.ZipFile(file).namelist()
-    assert f"cloudevents_kafka/spark/fast/jars/{packaged_jar().name}" in names
+    assert f"cloudevents_kafka/spark/java/jars/{packaged_jar().name}" in names
     assert not [name for name in names if "__pycache__" in name]
-    code = "import cloudevents_kafka.spark.udf, cloudevents_kafka.spark.fast.jar as jar; "
+    code = "import cloudevents_kafka.spark.udf, cloudevents_kafka.spark.java.jar as jar; "
     code += "print(cloudevents_kafka.__file__, jar.packaged_jar().is_file())"
     argv = [sys.executable, "-c", f"import sys; sys.path.insert(0, sys.argv[1]); {code}", str(file)]
     run = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60)

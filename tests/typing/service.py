@@ -28,9 +28,9 @@ from cloudevents_kafka import (
     register_extension,
     register_format,
 )
+from cloudevents_kafka.clients.typed_data import by_dataschema
 from cloudevents_kafka.formats.json import JsonFormat
 from cloudevents_kafka.testing import FakeConsumer
-from cloudevents_kafka.typed_data import by_dataschema
 
 
 class Order(pydantic.BaseModel):

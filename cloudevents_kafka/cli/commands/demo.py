@@ -52,7 +52,7 @@ def command(count: int, seed: int, events: Path | None, out: Path | None) -> Non
     fails.
     """
     require("demo", packages("spark"), java, kafka_jars, connector)
-    from cloudevents_kafka.demo.run import format_report, run_demo
+    from cloudevents_kafka.cli.demo.run import format_report, run_demo
 
     if out is not None and out.exists() and any(out.iterdir()):
         raise click.BadParameter(f"{out} must be empty", param_hint="--out")

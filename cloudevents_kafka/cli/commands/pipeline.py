@@ -161,7 +161,7 @@ def _with_tokens(settings: Settings, master: str | None, stack: ExitStack) -> Se
             f"{TOKEN_COMMAND} needs a Spark on this machine, as executors of a cluster cannot run it; use "
             "sasl.oauthbearer.method=oidc, or the service's login class for Java in kafka.sasl.jaas.config"
         )
-    from cloudevents_kafka.oauth import TokenEndpoint, TokenError
+    from cloudevents_kafka.clients.oauth import TokenEndpoint, TokenError
 
     try:
         command.token()

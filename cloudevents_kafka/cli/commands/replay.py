@@ -20,7 +20,7 @@ from cloudevents_kafka.cli.records.selection import Filter, filter_options
 from cloudevents_kafka.cli.terminal.errors import BadData, BrokerFailure
 from cloudevents_kafka.cli.terminal.signals import Interrupts
 from cloudevents_kafka.cli.terminal.text import escape
-from cloudevents_kafka.dead_letters import DeadLetter
+from cloudevents_kafka.clients.dead_letters import DeadLetter
 from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.primitives.text_table import format_table
 from cloudevents_kafka.record import Record

@@ -28,8 +28,8 @@ def command(file: str) -> None:
     """
     require("spark-jar", packages("spark"))
     from cloudevents_kafka.jvm import NoJava
-    from cloudevents_kafka.spark.fast.jar import NoReaderJar, write_jar
-    from cloudevents_kafka.spark.fast.java_reader import catalog_settings
+    from cloudevents_kafka.spark.java.jar import NoReaderJar, write_jar
+    from cloudevents_kafka.spark.java.reader import catalog_settings
 
     try:
         write_jar(Path(file))

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cloudevents_kafka.cli.kafka.settings import Settings
 from cloudevents_kafka.cli.terminal.errors import BadUsage
-from cloudevents_kafka.redaction import mask_url
+from cloudevents_kafka.primitives.redaction import mask_url
 
 if TYPE_CHECKING:
-    from cloudevents_kafka.oauth import TokenCommand
+    from cloudevents_kafka.clients.oauth import TokenCommand
 
 TOKEN_COMMAND: Final = "sasl.oauthbearer.token.command"  # noqa: S105  # the name of a setting
 """A setting of the command line: the command that prints a token."""
@@ -44,7 +44,7 @@ def token_command(settings: Settings) -> TokenCommand | None:
         raise BadUsage(f"{TOKEN_COMMAND} needs sasl.mechanism={OAUTH}; leave out one of them")
     if effective.get("sasl.oauthbearer.method", "default") != "default":
         raise BadUsage(f"{TOKEN_COMMAND} and sasl.oauthbearer.method exclude each other; leave out one")
-    from cloudevents_kafka.oauth import TokenCommand
+    from cloudevents_kafka.clients.oauth import TokenCommand
 
     try:
         return TokenCommand(effective[TOKEN_COMMAND], extensions=extensions(effective))

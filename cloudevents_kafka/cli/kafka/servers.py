@@ -12,8 +12,8 @@ from cloudevents_kafka.cli.kafka.settings import Settings
 from cloudevents_kafka.cli.terminal.errors import BadUsage, BrokerFailure
 from cloudevents_kafka.cli.terminal.signals import Interrupts
 from cloudevents_kafka.primitives.plural import pluralize
+from cloudevents_kafka.primitives.redaction import mask_url
 from cloudevents_kafka.primitives.web import open_url
-from cloudevents_kafka.redaction import mask_url
 
 _CALL_SECONDS = 0.5
 _ANSWER_LIMIT = 1 << 24  # bytes of the list of subjects

@@ -90,7 +90,7 @@ class BrokerSession:
         """Run the command for the first token: the client would wait ten seconds, and not say why."""
         if self._tokens is None:
             return
-        from cloudevents_kafka.oauth import TokenError
+        from cloudevents_kafka.clients.oauth import TokenError
 
         try:
             self._tokens.token()

@@ -29,7 +29,7 @@ import msgspec
 
 from cloudevents_kafka.cli.terminal.errors import BadUsage
 from cloudevents_kafka.cli.terminal.parameters import FILE, SecondsType, is_utf8, option_group
-from cloudevents_kafka.redaction import mask_name, mask_setting, mask_settings
+from cloudevents_kafka.primitives.redaction import mask_name, mask_setting, mask_settings
 
 _PREFIX: Final = "CE_KAFKA_"
 _CONFIG_VARIABLE: Final = "CE_KAFKA_CONFIG"

@@ -39,7 +39,7 @@ class _RedactedError(CommandError):
 
     def format_message(self) -> str:
         """Return the message with these masked."""
-        from cloudevents_kafka.redaction import mask_assignments, mask_credentials
+        from cloudevents_kafka.primitives.redaction import mask_assignments, mask_credentials
 
         return mask_credentials(mask_assignments(self.message))
 
@@ -65,7 +65,7 @@ def redact_usage_error(error: click.UsageError) -> click.UsageError:
 
     One of them may be a secret: in ``-X sasl.password hunter2`` the last word is an unexpected argument.
     """
-    from cloudevents_kafka.redaction import mask_assignments
+    from cloudevents_kafka.primitives.redaction import mask_assignments
 
     message = _EXTRA_ARGUMENTS.sub(r"\1 (not shown: it may be a secret)", error.message)
     vars(error)["message"] = mask_assignments(message)

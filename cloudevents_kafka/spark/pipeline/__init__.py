@@ -20,19 +20,21 @@ translates those of librdkafka.
 
 from __future__ import annotations
 
-from cloudevents_kafka.spark.pipeline._checkpoint import WrongCheckpoint
-from cloudevents_kafka.spark.pipeline._counts import BatchCounts, CountMismatch, PartitionCounts
 from cloudevents_kafka.spark.pipeline._errors import NotOnConnect, PipelineFailed
 from cloudevents_kafka.spark.pipeline._event_pipeline import EventPipeline
-from cloudevents_kafka.spark.pipeline._function_landing import EventBatch
-from cloudevents_kafka.spark.pipeline._java_settings import to_java_settings
 from cloudevents_kafka.spark.pipeline._options import PipelineOptions
-from cloudevents_kafka.spark.pipeline._renames import WrongStore
 from cloudevents_kafka.spark.pipeline._reports import BatchProgress, Summary
-from cloudevents_kafka.spark.pipeline._session import SparkFailed, local_session
-from cloudevents_kafka.spark.pipeline._sink import WrongTable
-from cloudevents_kafka.spark.pipeline._store import FolderFailed, InUse
-from cloudevents_kafka.spark.pipeline._topics import TopicChanged
+from cloudevents_kafka.spark.pipeline.landing import EventBatch, WrongStore
+from cloudevents_kafka.spark.pipeline.notes import (
+    BatchCounts,
+    CountMismatch,
+    PartitionCounts,
+    WrongCheckpoint,
+)
+from cloudevents_kafka.spark.pipeline.session import SparkFailed, local_session, to_java_settings
+from cloudevents_kafka.spark.pipeline.stores import FolderFailed, InUse
+from cloudevents_kafka.spark.pipeline.tables import WrongTable
+from cloudevents_kafka.spark.pipeline.topics import TopicChanged
 
 __all__ = [
     "BatchCounts",

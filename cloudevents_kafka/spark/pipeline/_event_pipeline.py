@@ -9,17 +9,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from cloudevents_kafka.spark.pipeline._bootstrap import check_reachable
-from cloudevents_kafka.spark.pipeline._connect_store import is_connect
-from cloudevents_kafka.spark.pipeline._function_landing import EachBatch
-from cloudevents_kafka.spark.pipeline._java_settings import allow_token_endpoint
 from cloudevents_kafka.spark.pipeline._job import Job, Report, Warn
 from cloudevents_kafka.spark.pipeline._options import PipelineOptions
-from cloudevents_kafka.spark.pipeline._renames import check_renames
 from cloudevents_kafka.spark.pipeline._reports import Summary
-from cloudevents_kafka.spark.pipeline._session import local_session
-from cloudevents_kafka.spark.pipeline._store import folder_lock
-from cloudevents_kafka.spark.pipeline._targets import check_catalog, open_landing
+from cloudevents_kafka.spark.pipeline.landing import EachBatch, check_catalog, check_renames, open_landing
+from cloudevents_kafka.spark.pipeline.session import allow_token_endpoint, check_reachable, local_session
+from cloudevents_kafka.spark.pipeline.stores import folder_lock, is_connect
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -134,7 +129,7 @@ class EventPipeline:
         return self
 
     def _connect_job(self, spark: SparkSession) -> Job:
-        from cloudevents_kafka.spark.pipeline._connect_job import ConnectJob, check_connect
+        from cloudevents_kafka.spark.pipeline.connect import ConnectJob, check_connect
 
         check_connect(self.options, has_function=self._each_batch is not None)
         return ConnectJob(spark, self.options, open_landing(self.options, spark), self._report, self._warn)

@@ -9,17 +9,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from cloudevents_kafka.errors import CloudEventsKafkaError
-from cloudevents_kafka.spark.pipeline._checkpoint import Checkpoint, WrongCheckpoint
-from cloudevents_kafka.spark.pipeline._counts import BatchCounts
 from cloudevents_kafka.spark.pipeline._errors import (
     PipelineFailed,
     ends_after_repeated_batch,
     explain_failure,
     failures_in_words,
 )
-from cloudevents_kafka.spark.pipeline._lander import BatchLander
-from cloudevents_kafka.spark.pipeline._landing import Landing
-from cloudevents_kafka.spark.pipeline._manifests import BatchManifest
 from cloudevents_kafka.spark.pipeline._options import PipelineOptions
 from cloudevents_kafka.spark.pipeline._reports import (
     BatchProgress,
@@ -27,8 +22,10 @@ from cloudevents_kafka.spark.pipeline._reports import (
     batch_progress,
     recent_progress,
 )
-from cloudevents_kafka.spark.pipeline._stores import open_store
-from cloudevents_kafka.spark.pipeline._topics import KafkaAdmin, TopicAdmin, TopicChanged, TopicMonitor
+from cloudevents_kafka.spark.pipeline.landing import BatchLander, Landing
+from cloudevents_kafka.spark.pipeline.notes import BatchCounts, BatchManifest, Checkpoint, WrongCheckpoint
+from cloudevents_kafka.spark.pipeline.stores import open_store
+from cloudevents_kafka.spark.pipeline.topics import KafkaAdmin, TopicAdmin, TopicChanged, TopicMonitor
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -89,7 +86,7 @@ class Job:
         return KafkaAdmin(spark, self._options.source_options())
 
     def _batch_lander(self, spark: SparkSession) -> BatchLander:
-        from cloudevents_kafka.spark.pipeline._batch import BatchWriter
+        from cloudevents_kafka.spark.pipeline.batches import BatchWriter
 
         options, landing = self._options, self._landing
         topics = TopicMonitor(options.topic_names, self._admin, landing.store.url(""), self._warnings.append)

@@ -8,15 +8,20 @@ from typing import Final, Literal
 
 import msgspec
 
-from cloudevents_kafka.redaction import (
+from cloudevents_kafka.primitives.redaction import (
     is_secret_name,
     mask_credentials,
     mask_settings,
     mask_urls,
 )
-from cloudevents_kafka.spark.pipeline._landing import CHECKPOINT
-from cloudevents_kafka.spark.pipeline._offsets import OffsetRanges
-from cloudevents_kafka.spark.pipeline._routes import Target, check_routes, check_topic, topic_names
+from cloudevents_kafka.spark.pipeline.notes import (
+    CHECKPOINT,
+    OffsetRanges,
+    Target,
+    check_routes,
+    check_topic,
+    topic_names,
+)
 
 TARGETS: Final = ("parquet", "delta", "iceberg", "kafka")
 # Settings that Spark needs when its Java process starts; all others can follow.

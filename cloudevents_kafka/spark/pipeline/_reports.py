@@ -10,7 +10,7 @@ import msgspec
 from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.primitives.text_table import format_table
 from cloudevents_kafka.spark._java import recent_reports
-from cloudevents_kafka.spark.pipeline._counts import BatchCounts
+from cloudevents_kafka.spark.pipeline.notes import BatchCounts
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery

@@ -14,13 +14,16 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from cloudevents_kafka.spark.pipeline._errors import PipelineFailed, explain_failure
-from cloudevents_kafka.spark.pipeline._session import local_session
-from cloudevents_kafka.spark.pipeline._sink import KEEP_HOURS, Maintenance, Table, WrongTable, quote
-from cloudevents_kafka.spark.pipeline._store import LocalStore, folder_lock, local_path
-from cloudevents_kafka.spark.pipeline._stores import open_store
-from cloudevents_kafka.spark.pipeline._table_names import (
+from cloudevents_kafka.spark.pipeline.session import local_session
+from cloudevents_kafka.spark.pipeline.stores import LocalStore, folder_lock, local_path, open_store
+from cloudevents_kafka.spark.pipeline.tables import (
+    KEEP_HOURS,
+    Maintenance,
+    Table,
+    WrongTable,
     find_tables,
     name_parts,
+    quote,
     table_by_name,
     table_in_folder,
 )

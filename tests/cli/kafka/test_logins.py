@@ -15,7 +15,7 @@ from cloudevents_kafka.cli.kafka.logins import (
 )
 from cloudevents_kafka.cli.kafka.settings import Settings
 from cloudevents_kafka.cli.terminal.errors import BadUsage
-from cloudevents_kafka.oauth import TokenError
+from cloudevents_kafka.clients.oauth import TokenError
 
 NO_TOKEN = "Failed to acquire SASL OAUTHBEARER token: why"
 

@@ -6,7 +6,7 @@ import pytest
 
 from cloudevents_kafka.cli.kafka.settings import Settings, load_settings
 from cloudevents_kafka.cli.terminal.errors import BadUsage
-from cloudevents_kafka.redaction import MASK
+from cloudevents_kafka.primitives.redaction import MASK
 
 
 def settings_of(

@@ -7,8 +7,8 @@ import time
 import pytest
 
 from cloudevents_kafka import EventConsumer, EventProducer
+from cloudevents_kafka.clients.producer import DeliveryError
 from cloudevents_kafka.event import Event
-from cloudevents_kafka.producer import DeliveryError
 from cloudevents_kafka.protocol.client import EARLIEST, LATEST
 from cloudevents_kafka.protocol.client._client import Client
 from cloudevents_kafka.protocol.client._socket import Address, parse_addresses

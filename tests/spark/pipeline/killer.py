@@ -11,7 +11,7 @@ from typing import Any
 from py4j.clientserver import ClientServerConnection
 
 from cloudevents_kafka.cli import main
-from cloudevents_kafka.spark.pipeline import _session
+from cloudevents_kafka.spark.pipeline.session import _session
 
 
 class Killer:

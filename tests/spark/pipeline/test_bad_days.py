@@ -16,8 +16,8 @@ import pyarrow.dataset as ds
 import pytest
 
 from cloudevents_kafka.spark.pipeline import FolderFailed, PipelineFailed, WrongCheckpoint
-from cloudevents_kafka.spark.pipeline._store import LocalStore
-from cloudevents_kafka.spark.pipeline._table_names import table_in_folder
+from cloudevents_kafka.spark.pipeline.stores._store import LocalStore
+from cloudevents_kafka.spark.pipeline.tables._table_names import table_in_folder
 
 from .lake import Lake, produce
 

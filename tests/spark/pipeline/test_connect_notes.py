@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cloudevents_kafka.spark.pipeline._connect_manifests import ConnectManifests
-from cloudevents_kafka.spark.pipeline._counts import BatchCounts
-from cloudevents_kafka.spark.pipeline._file_manifests import FileManifests
-from cloudevents_kafka.spark.pipeline._manifests import BatchManifest, BegunBatch
-from cloudevents_kafka.spark.pipeline._store import LocalStore
+from cloudevents_kafka.spark.pipeline.notes._connect_manifests import ConnectManifests
+from cloudevents_kafka.spark.pipeline.notes._counts import BatchCounts
+from cloudevents_kafka.spark.pipeline.notes._file_manifests import FileManifests
+from cloudevents_kafka.spark.pipeline.notes._manifests import BatchManifest, BegunBatch
+from cloudevents_kafka.spark.pipeline.stores._store import LocalStore
 
 
 class FolderStore(LocalStore):

@@ -8,12 +8,12 @@ import pytest
 
 from cloudevents_kafka.spark.pipeline import EventPipeline, NotOnConnect, PipelineOptions, to_java_settings
 from cloudevents_kafka.spark.pipeline._errors import explain_failure
-from cloudevents_kafka.spark.pipeline._librdkafka_admin import (
+from cloudevents_kafka.spark.pipeline.topics._librdkafka_admin import (
     LibrdkafkaAdmin,
     NoCounterpart,
     librdkafka_settings,
 )
-from cloudevents_kafka.spark.pipeline._topics import TopicState
+from cloudevents_kafka.spark.pipeline.topics._topics import TopicState
 
 
 class ConnectSession:
@@ -85,7 +85,7 @@ def test_no_counterpart(setting: str) -> None:
 
 def test_no_way_to_the_brokers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where this process does not reach the brokers, topics have no id, and it is asked once only."""
-    monkeypatch.setattr("cloudevents_kafka.spark.pipeline._librdkafka_admin._FIRST_SECONDS", 0.3)
+    monkeypatch.setattr("cloudevents_kafka.spark.pipeline.topics._librdkafka_admin._FIRST_SECONDS", 0.3)
     admin = LibrdkafkaAdmin({"kafka.bootstrap.servers": "127.0.0.1:1"})
     for _ in range(2):
         state = admin.describe(["t"], {}, 60.0)["t"]

@@ -25,12 +25,12 @@ from cloudevents_kafka.spark.pipeline import (
     Summary,
     WrongCheckpoint,
     WrongTable,
-    _table_landing,
 )
-from cloudevents_kafka.spark.pipeline._file_manifests import FileManifests
-from cloudevents_kafka.spark.pipeline._table_landing import TableBatch
-from cloudevents_kafka.spark.pipeline._table_names import table_in_folder
-from cloudevents_kafka.spark.pipeline._targets import check_catalog
+from cloudevents_kafka.spark.pipeline.landing import _table_landing
+from cloudevents_kafka.spark.pipeline.landing._table_landing import TableBatch
+from cloudevents_kafka.spark.pipeline.landing._targets import check_catalog
+from cloudevents_kafka.spark.pipeline.notes._file_manifests import FileManifests
+from cloudevents_kafka.spark.pipeline.tables._table_names import table_in_folder
 
 from .conftest import Run
 from .lake import Lake, produce
@@ -198,7 +198,7 @@ def test_killed_before_the_first_commit(lake: Lake, monkeypatch: pytest.MonkeyPa
 def test_python_reads_all(lake: Lake, monkeypatch: pytest.MonkeyPatch, to: str) -> None:
     """The tables are the same if Python reads a whole batch."""
     monkeypatch.setattr(
-        "cloudevents_kafka.spark.pipeline._batch.BatchWriter.starts_in_java", lambda *_: False
+        "cloudevents_kafka.spark.pipeline.batches._batch.BatchWriter.starts_in_java", lambda *_: False
     )
     records = send(lake, 2)
     check(lake, to, lake.run(to=to, tables=ROUTES), records)

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cloudevents_kafka.spark.pipeline import WrongTable, _iceberg
-from cloudevents_kafka.spark.pipeline._iceberg import IcebergTable
+from cloudevents_kafka.spark.pipeline import WrongTable
+from cloudevents_kafka.spark.pipeline.tables import _iceberg
+from cloudevents_kafka.spark.pipeline.tables._iceberg import IcebergTable
 
 from .batches import KEY, offsets, ranges, rows
 

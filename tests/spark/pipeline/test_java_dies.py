@@ -16,11 +16,12 @@ from click.testing import CliRunner
 from py4j.protocol import Py4JError, Py4JNetworkError
 
 from cloudevents_kafka.cli.app import app
-from cloudevents_kafka.spark.pipeline import EventPipeline, _event_pipeline, _job, _session
+from cloudevents_kafka.spark.pipeline import EventPipeline, _event_pipeline, _job
 from cloudevents_kafka.spark.pipeline._errors import PipelineFailed
 from cloudevents_kafka.spark.pipeline._options import PipelineOptions
-from cloudevents_kafka.spark.pipeline._session import SparkFailed
-from cloudevents_kafka.spark.pipeline._topics import TopicState
+from cloudevents_kafka.spark.pipeline.session import _session
+from cloudevents_kafka.spark.pipeline.session._session import SparkFailed
+from cloudevents_kafka.spark.pipeline.topics._topics import TopicState
 from cloudevents_kafka.testing import LocalBroker
 
 from .conftest import QUICK, hidden_spark

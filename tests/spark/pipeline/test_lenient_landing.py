@@ -14,12 +14,12 @@ from spark.rows import expected, row_fields
 
 from cloudevents_kafka import Decoded, Record, decode
 from cloudevents_kafka.spark.pipeline import BatchCounts, PipelineFailed
-from cloudevents_kafka.spark.pipeline._batch import BatchWriter
-from cloudevents_kafka.spark.pipeline._counts import OTHERS
-from cloudevents_kafka.spark.pipeline._observed import rule_counts
-from cloudevents_kafka.spark.pipeline._parquet import ParquetFiles
-from cloudevents_kafka.spark.pipeline._table_landing import TableBatch
-from cloudevents_kafka.spark.pipeline._table_names import table_in_folder
+from cloudevents_kafka.spark.pipeline.batches._batch import BatchWriter
+from cloudevents_kafka.spark.pipeline.batches._observed import rule_counts
+from cloudevents_kafka.spark.pipeline.landing._table_landing import TableBatch
+from cloudevents_kafka.spark.pipeline.notes._counts import OTHERS
+from cloudevents_kafka.spark.pipeline.tables._parquet import ParquetFiles
+from cloudevents_kafka.spark.pipeline.tables._table_names import table_in_folder
 
 from .batches import batch_of
 from .lake import Lake

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from cloudevents_kafka import Event, EventProducer
 from cloudevents_kafka.cli.app import app
-from cloudevents_kafka.oauth import TokenCommand, TokenEndpoint
+from cloudevents_kafka.clients.oauth import TokenCommand, TokenEndpoint
 from cloudevents_kafka.spark.pipeline import EventPipeline, PipelineFailed, PipelineOptions, to_java_settings
 
 pytestmark = [pytest.mark.spark, pytest.mark.broker]

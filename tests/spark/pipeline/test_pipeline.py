@@ -15,8 +15,8 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from cloudevents_kafka import Decoded, Event, Record, decode, to_record
-from cloudevents_kafka.consumer import EventConsumer
-from cloudevents_kafka.demo.traffic import send_traffic, shop_traffic
+from cloudevents_kafka.cli.demo.traffic import send_traffic, shop_traffic
+from cloudevents_kafka.clients.consumer import EventConsumer
 from cloudevents_kafka.testing import LocalBroker
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(400)]

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cloudevents_kafka.spark.pipeline._sink import write_settings
-from cloudevents_kafka.spark.pipeline._table_names import table_in_folder
+from cloudevents_kafka.spark.pipeline.tables._sink import write_settings
+from cloudevents_kafka.spark.pipeline.tables._table_names import table_in_folder
 
 from .batches import KEY, ranges
 

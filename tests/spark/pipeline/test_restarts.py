@@ -9,7 +9,7 @@ import pytest
 
 from cloudevents_kafka.spark.pipeline import PipelineFailed
 from cloudevents_kafka.spark.pipeline._job import Job
-from cloudevents_kafka.spark.pipeline._lander import BatchLander
+from cloudevents_kafka.spark.pipeline.landing._lander import BatchLander
 
 from .lake import Lake, produce
 from .test_bad_days import _read_only as read_only

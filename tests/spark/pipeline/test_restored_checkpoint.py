@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cloudevents_kafka.spark.pipeline._checkpoint import WrongCheckpoint
-from cloudevents_kafka.spark.pipeline._parquet_landing import ParquetLanding
-from cloudevents_kafka.spark.pipeline._store import HadoopStore
+from cloudevents_kafka.spark.pipeline.landing._parquet_landing import ParquetLanding
+from cloudevents_kafka.spark.pipeline.notes._checkpoint import WrongCheckpoint
+from cloudevents_kafka.spark.pipeline.stores._store import HadoopStore
 from cloudevents_kafka.testing import LocalBroker
 
 from .lake import Lake, produce

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from cloudevents_kafka.spark.pipeline._scratch import delete_abandoned, scratch_folder
+from cloudevents_kafka.spark.pipeline.session._scratch import delete_abandoned, scratch_folder
 
 _OWNER = """
 import subprocess, sys, time
-from cloudevents_kafka.spark.pipeline._scratch import scratch_folder
+from cloudevents_kafka.spark.pipeline.session._scratch import scratch_folder
 
 with scratch_folder() as (folder, lock):
     (folder / "blockmgr").mkdir()

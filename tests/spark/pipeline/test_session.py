@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from cloudevents_kafka.spark.pipeline import _session
+from cloudevents_kafka.spark.pipeline.session import _session
 
 
 def test_pyspark_does_not_handle_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:

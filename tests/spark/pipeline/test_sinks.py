@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cloudevents_kafka.spark.pipeline._offsets import OffsetRange
-from cloudevents_kafka.spark.pipeline._sink import Table, WrongTable, offsets_text
-from cloudevents_kafka.spark.pipeline._store import LocalStore
-from cloudevents_kafka.spark.pipeline._table_names import (
+from cloudevents_kafka.spark.pipeline.notes._offsets import OffsetRange
+from cloudevents_kafka.spark.pipeline.stores._store import LocalStore
+from cloudevents_kafka.spark.pipeline.tables._sink import Table, WrongTable, offsets_text
+from cloudevents_kafka.spark.pipeline.tables._table_names import (
     find_tables,
     name_parts,
     sibling_name,

@@ -10,8 +10,8 @@ import pytest
 from py4j.protocol import Py4JJavaError
 
 from cloudevents_kafka.spark.pipeline._errors import PipelineFailed
-from cloudevents_kafka.spark.pipeline._offsets import OffsetRange, OffsetRanges
-from cloudevents_kafka.spark.pipeline._topics import (
+from cloudevents_kafka.spark.pipeline.notes._offsets import OffsetRange, OffsetRanges
+from cloudevents_kafka.spark.pipeline.topics._topics import (
     KafkaAdmin,
     TopicChanged,
     TopicMonitor,
@@ -107,7 +107,7 @@ def check(
 
 @pytest.fixture(autouse=True)
 def no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cloudevents_kafka.spark.pipeline._topics._RECREATION_SECONDS", 0.01)
+    monkeypatch.setattr("cloudevents_kafka.spark.pipeline.topics._topics._RECREATION_SECONDS", 0.01)
 
 
 LANDED = {"t": {"0": OffsetRange(0, 10), "1": OffsetRange(5, 7)}}

@@ -12,9 +12,9 @@ from urllib.parse import urlencode, urlsplit
 import msgspec
 
 from cloudevents_kafka.cli.terminal.errors import BadUsage
-from cloudevents_kafka.oauth import TokenError
+from cloudevents_kafka.clients.oauth import TokenError
+from cloudevents_kafka.primitives.redaction import mask_url
 from cloudevents_kafka.primitives.web import TooLarge, open_url
-from cloudevents_kafka.redaction import mask_url
 
 _URL: Final = "sasl.oauthbearer.token.endpoint.url"
 _ID: Final = "sasl.oauthbearer.client.id"

@@ -28,7 +28,7 @@ from cloudevents_kafka.cli.kafka.logins import (
 )
 from cloudevents_kafka.cli.kafka.settings import Settings, load_settings
 from cloudevents_kafka.cli.terminal.errors import BadUsage
-from cloudevents_kafka.redaction import mask_name
+from cloudevents_kafka.primitives.redaction import mask_name
 
 CHOICES: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", OAUTH)
 """The mechanisms of our client."""

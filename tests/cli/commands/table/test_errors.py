@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cloudevents_kafka.spark.pipeline import _session
-from cloudevents_kafka.spark.pipeline._store import LocalStore
+from cloudevents_kafka.spark.pipeline.session import _session
+from cloudevents_kafka.spark.pipeline.stores._store import LocalStore
 
 pytest.importorskip("pyspark")
 

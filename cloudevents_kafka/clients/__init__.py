@@ -1,0 +1,12 @@
+"""The clients of a service: wrappers of the Kafka clients that users have.
+
+Read the modules in this order:
+
+* `_protocols` and `_errors`: the clients that are wrapped, and which of their errors are final;
+* `producer`; `_reading` and `consumer`; `typed_data` and `serdes`: data of your types;
+* `_run`: `EventConsumer.run`, with `_offsets`, `_commits`, `_closing` and `_passing`; `dead_letters`;
+* `processor` and `_transaction_time`: records that are read and written exactly once;
+* `aio`: the same for asyncio; `oauth`: tokens of a command or an endpoint.
+
+Importing this folder imports none of them.
+"""

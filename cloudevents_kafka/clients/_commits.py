@@ -1,0 +1,111 @@
+"""The commits of `EventConsumer.run`, and how it finds those of a client that commits by itself.
+
+While a record is in work, the group's offset of its partition is not after it, or else a crash loses the
+record. So each second, also while no record is read, the offsets of the group are compared with the
+records in work. One that is after a record in work is an error, except in three cases:
+
+* It has the mark that `EventConsumer.run` puts in the metadata of its commits, which automatic commits do
+  not have: it is of this run, or of another member, which has the partition now.
+* It has not changed since the last look, or since the partition was assigned, which is before its first
+  record is handled: an earlier process committed it, before a seek back.
+* The group does not accept the offset before the record from this client, or the client has another id in
+  the group since the last look: the process was stopped, the group has expelled it, and any other member
+  may have moved on.
+
+Before the error is raised, the group is set back to the records in work, and the client is assigned its
+partitions again, which makes it forget what it would commit next: a crash from then on loses nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from cloudevents_kafka.clients._closing import hold_back
+from cloudevents_kafka.clients._errors import ConsumeError
+from cloudevents_kafka.clients._offsets import Progress
+
+if TYPE_CHECKING:
+    from confluent_kafka import TopicPartition
+
+_log = logging.getLogger("cloudevents_kafka.clients._run")
+
+
+class Commits:
+    """Commits the progress of a run by its client."""
+
+    def __init__(self, client: Any, progress: Progress) -> None:
+        self._client = client
+        self._progress = progress
+        self._member: object = None  # the id of the client in its group, at the last look
+
+    def look(self, assigned: list[TopicPartition], seconds: float) -> None:
+        """Note the group's offsets of partitions, if it answers within so many seconds."""
+        from confluent_kafka import KafkaException
+
+        self._member = self._member_id()
+        with suppress(KafkaException):  # what the group answers later is compared from then on
+            self._progress.note(self._client.committed(assigned, timeout=seconds))
+
+    def commit(self, seconds: float, *, last: bool = False) -> None:
+        """Commit what is done, if the group answers within so many seconds.
+
+        Its offsets are asked for first. They show a client that commits by itself: `ConsumeError` is raised.
+        And no commit is begun while the broker is away: a client with one under way is closed 45 seconds
+        later, or never (librdkafka 2.16). With ``last`` all offsets are committed again, without an error.
+        """
+        from confluent_kafka import KafkaException
+
+        places, left = self._progress.done(again=last), self._progress.left()
+        if not (places or left):
+            return
+        try:
+            committed = self._client.committed(left or places, timeout=seconds)
+            if not last:
+                self._check(committed)
+            self._progress.commit(places)
+            done = self._client.commit(offsets=places, asynchronous=not last) if places else ()
+            failed = [place.error for place in done or () if place.error is not None]
+        except KafkaException as error:  # the broker is away, or moves the group
+            failed = [error]
+        for reason in failed:
+            _log.warning("offsets were not committed: %s", reason)
+
+    def _check(self, committed: list[TopicPartition]) -> None:
+        """Raise `ConsumeError` if somebody else has committed a record in work, while it is this member's."""
+        foreign = self._progress.find_foreign(committed)
+        member, self._member = self._member, self._member_id()
+        if foreign is None:
+            return
+        places = self._progress.done(again=True)
+        if member != self._member or not self._set_back(places, foreign):
+            self._progress.note(committed)
+            return
+        hold_back(self._client, places)
+        raise _refusal(foreign, next(place for place in places if _name(place) == _name(foreign)))
+
+    def _set_back(self, places: list[TopicPartition], foreign: TopicPartition) -> bool:
+        """Commit offsets, and return whether the group accepts that for a partition of this member."""
+        done = self._client.commit(offsets=places, asynchronous=False) or ()
+        failed = any(place.error is not None for place in done if _name(place) == _name(foreign))
+        assigned = map(_name, self._client.assignment())
+        return not failed and self._member == self._member_id() and _name(foreign) in assigned
+
+    def _member_id(self) -> object:
+        """Return the client's id in the group: None or empty before it has joined, and with ``assign``."""
+        member_id = getattr(self._client, "memberid", None)
+        return None if member_id is None else member_id()
+
+
+def _name(place: TopicPartition) -> tuple[str, int]:
+    return place.topic, place.partition
+
+
+def _refusal(foreign: TopicPartition, in_work: TopicPartition) -> ConsumeError:
+    return ConsumeError(
+        f"enable.auto.commit must be False for run(), but offset {foreign.offset} was committed, not by "
+        f"run(), while record {in_work.offset} is in work; create the Consumer with enable.auto.commit "
+        "False, and do not commit in the handler",
+        f"{foreign.topic}[{foreign.partition}]",
+    )

@@ -1,0 +1,178 @@
+"""The errors of a Kafka consumer: those that the client mends by itself, and those that are final.
+
+librdkafka returns errors among the records of a poll. Some say only what it does already: it looks
+for a topic that is missing, connects to a broker again, joins its group again. Reading on returns the
+records. For others somebody must do something: grant a right, change a setting, or seek.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable
+from enum import IntEnum
+from typing import Any, Final
+
+from cloudevents_kafka.errors import CloudEventsKafkaError
+
+_log: Final = logging.getLogger("cloudevents_kafka.clients.consumer")
+
+
+class Mended(IntEnum):
+    """The errors that librdkafka mends by itself, by their names in ``KafkaError``."""
+
+    # The topic or partition may appear, or appear again.
+    UNKNOWN_TOPIC_OR_PART = 3
+    UNKNOWN_TOPIC_ID = 100
+    _UNKNOWN_TOPIC = -188
+    _UNKNOWN_PARTITION = -190
+    # The program polled late, or the group has moved on: the member joins again.
+    _MAX_POLL_EXCEEDED = -147
+    _ASSIGNMENT_LOST = -142
+    ILLEGAL_GENERATION = 22
+    UNKNOWN_MEMBER_ID = 25
+    REBALANCE_IN_PROGRESS = 27
+    MEMBER_ID_REQUIRED = 79
+    FENCED_MEMBER_EPOCH = 110
+    STALE_MEMBER_EPOCH = 113
+    # A broker, a leader or a coordinator is away: the client connects again, or finds another.
+    _TRANSPORT = -195
+    _RESOLVE = -193
+    _ALL_BROKERS_DOWN = -187
+    _TIMED_OUT = -185
+    _WAIT_COORD = -180
+    _TIMED_OUT_QUEUE = -166
+    LEADER_NOT_AVAILABLE = 5
+    NOT_LEADER_FOR_PARTITION = 6
+    REQUEST_TIMED_OUT = 7
+    BROKER_NOT_AVAILABLE = 8
+    REPLICA_NOT_AVAILABLE = 9
+    NETWORK_EXCEPTION = 13
+    COORDINATOR_LOAD_IN_PROGRESS = 14
+    COORDINATOR_NOT_AVAILABLE = 15
+    NOT_COORDINATOR = 16
+    KAFKA_STORAGE_ERROR = 56
+    FENCED_LEADER_EPOCH = 74
+    UNKNOWN_LEADER_EPOCH = 75
+    OFFSET_NOT_AVAILABLE = 78
+    UNSTABLE_OFFSET_COMMIT = 88
+    THROTTLING_QUOTA_EXCEEDED = 89
+
+
+_MENDED: Final = frozenset(Mended)
+PARTITION_EOF: Final = -191
+"""The end of a partition was read: no error, but a message that users may ask librdkafka for."""
+
+_FATAL: Final = -150
+# librdkafka says in words only which error was fatal: FENCED_INSTANCE_ID, UNRELEASED_INSTANCE_ID.
+_SAME_INSTANCE: Final = re.compile(r"group\.instance\.id|instance ID is still used")
+_HINTS: Final = {
+    _FATAL: "close the consumer and create another",
+    -140: "seek to an offset of the partition, or set auto.offset.reset",  # _AUTO_OFFSET_RESET
+    10: "set fetch.message.max.bytes and receive.message.max.bytes to more",  # MSG_SIZE_TOO_LARGE
+    29: "grant the client READ and DESCRIBE on the topic",  # TOPIC_AUTHORIZATION_FAILED
+    30: "grant the client READ on the group",  # GROUP_AUTHORIZATION_FAILED
+}
+
+
+class ConsumeError(CloudEventsKafkaError):
+    """The Kafka client failed while polling or committing.
+
+    ``error`` is the client's error, and ``where`` the topic, the partition and the offset, as far as
+    the client names them. ``final`` is whether the client does not mend it by itself.
+
+    The client mends, and a consumer without ``on_error`` logs and reads on after
+
+    * a topic or partition that does not exist yet, or no more: UNKNOWN_TOPIC_OR_PART, UNKNOWN_TOPIC_ID,
+      _UNKNOWN_TOPIC, _UNKNOWN_PARTITION;
+    * a member that polled late, or whose group has moved on: _MAX_POLL_EXCEEDED, _ASSIGNMENT_LOST,
+      ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, REBALANCE_IN_PROGRESS, MEMBER_ID_REQUIRED,
+      FENCED_MEMBER_EPOCH, STALE_MEMBER_EPOCH;
+    * a broker, a leader or a coordinator that is away or busy: _TRANSPORT, _RESOLVE, _ALL_BROKERS_DOWN,
+      _TIMED_OUT, _TIMED_OUT_QUEUE, _WAIT_COORD, LEADER_NOT_AVAILABLE, NOT_LEADER_FOR_PARTITION,
+      REQUEST_TIMED_OUT, BROKER_NOT_AVAILABLE, REPLICA_NOT_AVAILABLE, NETWORK_EXCEPTION,
+      COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR, KAFKA_STORAGE_ERROR,
+      FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, OFFSET_NOT_AVAILABLE, UNSTABLE_OFFSET_COMMIT,
+      THROTTLING_QUOTA_EXCEEDED;
+    * others that the client calls retriable.
+
+    Final are rights that are missing (TOPIC_AUTHORIZATION_FAILED, GROUP_AUTHORIZATION_FAILED), an offset
+    that does not exist where ``auto.offset.reset`` is ``error`` (_AUTO_OFFSET_RESET), a record that is too
+    large or corrupt (MSG_SIZE_TOO_LARGE, _BAD_MSG), a group with other settings
+    (INCONSISTENT_GROUP_PROTOCOL), fatal errors (_FATAL), such as that another member has the same
+    ``group.instance.id``, and all others. Reading can continue after each except the fatal ones.
+
+    Examples:
+        >>> from cloudevents_kafka import ConsumeError, EventConsumer
+        >>> consumer.fail_next("TOPIC_AUTHORIZATION_FAILED")
+        >>> try:
+        ...     EventConsumer(consumer).poll()
+        ... except ConsumeError as error:
+        ...     print(error.final, error.error.name())
+        True TOPIC_AUTHORIZATION_FAILED
+    """
+
+    def __init__(self, error: object, where: str = "") -> None:
+        super().__init__(error, where)
+        self.error = error
+        self.where = where
+
+    @property
+    def final(self) -> bool:
+        """Whether the client does not mend it by itself."""
+        error: Any = self.error
+        code = getattr(error, "code", None)
+        return not callable(code) or is_fatal(error) or not (code() in _MENDED or error.retriable())
+
+    def __str__(self) -> str:
+        code = getattr(self.error, "code", None)
+        hint = _HINTS.get(code()) if callable(code) else None
+        if is_fatal(self.error) and _SAME_INSTANCE.search(str(self.error)):
+            hint = "another member of the group has the same group.instance.id: start each with its own"
+        where = f"{self.where}: " if self.where else ""
+        return f"{where}the consumer failed: {self.error}{f'; {hint}' if hint else ''}"
+
+
+OnError = Callable[[ConsumeError], bool | None]
+"""Return whether to read on after an error; None leaves the decision to the consumer.
+
+Examples:
+    >>> from cloudevents_kafka import ConsumeError, EventConsumer
+    >>> def read_on(error: ConsumeError) -> bool:
+    ...     print(error)
+    ...     return not error.final
+    >>> events = EventConsumer(consumer, on_error=read_on)
+"""
+
+
+def is_fatal(error: Any) -> bool:
+    """Return whether a client's error ends the client; as a message it has only the code for that."""
+    code = getattr(error, "code", None)
+    return callable(code) and (error.fatal() or code() == _FATAL)
+
+
+def is_record(message: Any, on_error: OnError | None = None) -> bool:
+    """Return whether a message is a record, and not an error that reading goes on after.
+
+    Raises `ConsumeError` if the error is final. ``on_error`` decides otherwise, except for fatal errors.
+    """
+    error = message.error()
+    if error is None:
+        return True
+    if error.code() == PARTITION_EOF:
+        return False
+    failure = ConsumeError(error, _place_of(message))
+    decision = None if on_error is None else on_error(failure)
+    if is_fatal(error) or (failure.final if decision is None else not decision):
+        raise failure
+    if decision is None:
+        _log.warning("%s; reading goes on", failure)
+    return False
+
+
+def _place_of(message: Any) -> str:
+    """Return the topic of an error, and its partition and offset if it is about a record."""
+    topic, offset = message.topic(), message.offset()
+    if topic is None or offset is None or offset < 0:  # the client names partition 0 for a topic
+        return topic or ""
+    return f"{topic}[{message.partition()}]@{offset}"

@@ -1,0 +1,75 @@
+"""Errors that pass by themselves: a connection that fails, a time-out, an answer that says "later".
+
+Data may need another server to be read or written, such as a schema registry. While that is away, a codec
+raises an error of its HTTP client, and the library a `DataError` from it, as it does for data that is
+broken. The errors that an error was raised from, or while handling, say which of the two it is. Errors of
+HTTP clients are known by the names of their classes, since no client is imported for that.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from typing import Any, Final
+
+from cloudevents_kafka.primitives.redaction import mask_urls
+
+_TOO_MANY_REQUESTS: Final = 429
+_SERVER_ERRORS: Final = range(500, 600)
+_MAX_READ, _MAX_TEXT = 1_000, 300  # characters of a message
+# Of Python, httpx, httpcore, requests, urllib3, aiohttp and botocore, with their subclasses.
+_NAMES: Final = frozenset(
+    (
+        *("ConnectionError", "TimeoutError", "gaierror", "URLError", "IncompleteRead"),
+        *("SSLEOFError", "SSLZeroReturnError"),
+        *("TransportError", "NetworkError", "TimeoutException", "Timeout", "ProxyError"),
+        *("ChunkedEncodingError", "ProtocolError", "MaxRetryError", "HTTPClientError"),
+        *("ClientConnectionError", "ClientPayloadError", "ServerTimeoutError"),
+    )
+)
+_NUMBERS: Final = frozenset((errno.EHOSTUNREACH, errno.ENETUNREACH, errno.ENETDOWN, errno.EHOSTDOWN))
+_STATUSES: Final = ("http_status_code", "status_code", "status", "code")
+
+
+def find_passing(error: BaseException) -> BaseException | None:
+    """Return the error that passes by itself among an error and those before it, or None."""
+    return next(filter(_is_passing, _chain(error)), None)
+
+
+def describe_cause(error: BaseException) -> str:
+    """Return the class and the message of the cause that passes by itself, without secrets of its URLs.
+
+    Empty if the error has no such cause.
+    """
+    cause = find_passing(error)
+    if cause is None or cause is error:
+        return ""
+    text = mask_urls(str(cause)[:_MAX_READ])[:_MAX_TEXT]
+    return f"{type(cause).__name__}: {text}" if text else type(cause).__name__
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    waiting, seen = [error], set[int]()
+    while waiting:
+        each = waiting.pop()
+        if id(each) not in seen:
+            seen.add(id(each))
+            yield each
+            before = (each.__context__, each.__cause__, getattr(each, "reason", None))
+            waiting += [one for one in before if isinstance(one, BaseException)]
+
+
+def _is_passing(error: BaseException) -> bool:
+    status = _status(error)
+    if status is not None:
+        return status == _TOO_MANY_REQUESTS or status in _SERVER_ERRORS
+    if isinstance(error, OSError) and error.errno in _NUMBERS:
+        return True
+    return any(kind.__name__ in _NAMES for kind in type(error).__mro__)
+
+
+def _status(error: BaseException) -> int | None:
+    """Return the status of the HTTP answer that an error is about, or None."""
+    sources: tuple[Any, ...] = (error, getattr(error, "response", None))
+    values = (getattr(source, name, None) for source in sources for name in _STATUSES)
+    return next((value for value in values if type(value) is int and 100 <= value < 600), None)

@@ -1,0 +1,108 @@
+"""What the consumers do with each record: decode it, map its key, read its data.
+
+`item_reader` returns one function of a record for the options of an `EventConsumer`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
+
+from cloudevents_kafka.binding import Decoded, ReverseKeyMapper, Undecodable, decode
+from cloudevents_kafka.clients._errors import OnError
+from cloudevents_kafka.clients.typed_data import hook_of, read_eagerly
+from cloudevents_kafka.errors import BrokenData, DataError
+from cloudevents_kafka.event import Event
+from cloudevents_kafka.record import Record
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as TypeVarWithDefault
+
+    ItemT_co = TypeVarWithDefault(
+        "ItemT_co", bound=Decoded | Undecodable, covariant=True, default=Decoded | Undecodable
+    )
+else:
+    ItemT_co = TypeVar("ItemT_co", covariant=True)
+
+DataReader = Callable[[Event, Record], Any]
+"""Return the data of an event as a Python value; the record has its headers and topic.
+
+Examples:
+    >>> import json
+    >>> from cloudevents_kafka import Event, EventConsumer, Record
+    >>> def read(event: Event, record: Record) -> object:
+    ...     return record.topic, json.loads(event.payload or b"null")
+    >>> item = EventConsumer(consumer, strict=True, data_reader=read).poll()
+    >>> item and item.event.data
+    ('orders', {'total': '9.50'})
+"""
+
+
+class ReadOptions(TypedDict, total=False):
+    """The options of a consumer that do not change the types of its items."""
+
+    lenient: bool
+    reverse_key_mapper: ReverseKeyMapper | None
+    eager_data: bool
+    on_error: OnError | None
+
+
+def item_reader(
+    *,
+    strict: bool,
+    lenient: bool,
+    reverse_key_mapper: ReverseKeyMapper | None,
+    data_reader: DataReader | None,
+    eager_data: bool,
+    data_type: Any,
+) -> Callable[[Record], Any]:
+    """Return a function that returns the item of a record, or with ``strict`` raises its error.
+
+    Raises `TypeError` for a ``data_type`` that cannot be read, or one together with a ``data_reader``.
+    """
+    if data_type is not None and data_reader is not None:
+        raise TypeError("data_type and data_reader must not be passed together; both return event.data")
+    hook = None if data_type is None else hook_of(data_type)
+    eager = eager_data or hook is not None
+    # A partial takes a twentieth of the time of reading.
+    read: Callable[[Record], Decoded | Undecodable] = partial(decode, lenient=True) if lenient else decode
+
+    def read_data(record: Record) -> Decoded | Undecodable:
+        item = decode(record, lenient=lenient)
+        if not isinstance(item, Decoded):
+            return item
+        event = item.event if reverse_key_mapper is None else _map_key(reverse_key_mapper, item.event, record)
+        if data_reader is not None:
+            event = event.read_with(lambda event: data_reader(event, record))
+        if eager:
+            try:
+                event = read_eagerly(event, hook)
+            except DataError as error:
+                return Undecodable(_broken_data(error, record, event), record)
+        return Decoded(event, record, item.tolerated)
+
+    if reverse_key_mapper is not None or data_reader is not None or eager:
+        read = read_data
+    return partial(_read_strictly, read) if strict else read
+
+
+def _map_key(mapper: ReverseKeyMapper, event: Event, record: Record) -> Event:
+    try:
+        return mapper(event, record)
+    except Exception as error:  # a user's function may raise any error
+        error.add_note(f"while {record.where or 'a record'} was read")
+        raise
+
+
+def _broken_data(error: DataError, record: Record, event: Event) -> BrokenData:
+    broken = BrokenData(f"broken data: {error}", record, event)
+    broken.__cause__ = error
+    return broken
+
+
+def _read_strictly(read: Callable[[Record], Decoded | Undecodable], record: Record) -> Decoded:
+    item = read(record)
+    if isinstance(item, Undecodable):
+        raise item.error
+    return item

@@ -1,0 +1,113 @@
+"""`AiokafkaSender`: sends through aiokafka's producer, whose ``send`` one task awaits."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from cloudevents_kafka.clients.aio._sender import Sender
+from cloudevents_kafka.errors import EncodeError
+
+Report = Callable[[Any, Any], Any]
+
+
+class AiokafkaSender(Sender):
+    """Sends through a client whose ``send`` is a coroutine that returns the future of a delivery.
+
+    That coroutine waits for metadata and for room in a batch, so a task awaits it, in the order of the
+    records. The task ends when there is none left. If it is cancelled, as all tasks are when a loop ends,
+    nothing is lost: the record in hand stays the first in the queue, because aiokafka does not send what
+    was cancelled. Another task begins with the next record, or as soon as anybody waits.
+    """
+
+    def __init__(self, client: Any, max_in_flight: int) -> None:
+        super().__init__(max_in_flight)
+        self._client = client
+        self.produce = self._enqueue
+        self._queue: deque[tuple[Report, dict[str, Any]]] = deque()
+        self._task: asyncio.Task[None] | None = None
+
+    def _enqueue(self, topic: str, *, on_delivery: Report, **record: Any) -> None:
+        if record["value"] is None and record["key"] is None:
+            raise EncodeError(
+                "a record must have a key or a value to be sent by aiokafka, and this event has no data; "
+                "pass a key, or mode='structured'"
+            )
+        if "timestamp" in record:
+            record["timestamp_ms"] = record.pop("timestamp")
+        self._queue.append((on_delivery, {"topic": topic, **record}))
+        self.resume()
+
+    def resume(self) -> None:
+        """Begin to send what is queued, unless a task does."""
+        if self._queue and (self._task is None or self._task.done()):
+            self._task = asyncio.get_running_loop().create_task(self._send_queued())
+            self._task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        # If nobody waits, the loop may be ending, and another task would never be done.
+        if task.cancelled() and self._is_awaited():
+            self.resume()
+
+    def _is_awaited(self) -> bool:
+        deliveries = [reference() for reference in self.reports.values()]
+        waiters = (*self._for_room, *self._for_none)
+        return any(not waiter.done() for waiter in waiters) or any(
+            delivery is not None and delivery.awaited for delivery in deliveries
+        )
+
+    async def _send_queued(self) -> None:
+        while self._queue:
+            report, record = self._queue[0]
+            try:
+                future = await self._client.send(**record)
+            except (Exception, asyncio.CancelledError) as error:
+                if _is_cancelled():
+                    raise
+                self._queue.popleft()
+                self._call(report, _describe(error), None)  # the delivery has it
+            else:
+                self._queue.popleft()
+                future.add_done_callback(partial(self._delivered, report))
+            del report  # which is in flight until it is freed: the traceback of an error has this frame
+
+    def _delivered(self, report: Report, future: asyncio.Future[Any]) -> None:
+        if future.cancelled():
+            self._call(report, _describe(asyncio.CancelledError()), None)
+        elif (error := future.exception()) is not None:
+            self._call(report, error, None)
+        else:
+            self._call(report, None, None if future.result() is None else _Place(future.result()))
+
+    def _call(self, report: Report, error: BaseException | None, place: _Place | None) -> None:
+        report(error, place)
+        self.report_called()
+
+
+def _is_cancelled() -> bool:
+    """Return whether the current task was cancelled, and not a future that it awaits."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+def _describe(error: BaseException) -> BaseException:
+    cancelled = isinstance(error, asyncio.CancelledError)
+    return asyncio.CancelledError("aiokafka cancelled the delivery") if cancelled else error
+
+
+class _Place:
+    """Where aiokafka has written a record, as confluent-kafka's message says it."""
+
+    def __init__(self, metadata: Any) -> None:
+        self._metadata = metadata
+
+    def partition(self) -> int:
+        """Return the partition."""
+        return int(self._metadata.partition)
+
+    def offset(self) -> int:
+        """Return the offset."""
+        return int(self._metadata.offset)

@@ -1,0 +1,256 @@
+"""`AiokafkaSource`: gathers the records of aiokafka's consumer, whose ``getmany`` one task awaits."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+import time
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from cloudevents_kafka.clients.aio._source import FETCH_SECONDS, Source
+from cloudevents_kafka.record import Headers, to_headers
+
+if TYPE_CHECKING:
+    from confluent_kafka import TopicPartition
+
+
+_log: Final = logging.getLogger(__name__)
+
+
+class AiokafkaSource(Source):
+    """Fetches by ``getmany``, and stops the client at the end.
+
+    The client joins its group again in the background, so at each ``await`` partitions may go, or come
+    back at another offset. What was gathered from those is dropped, and so are their offsets.
+    """
+
+    def __init__(self, client: Any, max_records: int) -> None:
+        super().__init__(max_records)
+        import aiokafka.errors
+        import confluent_kafka  # noqa: F401  # now, as it takes 100 ms and the first commit needs it
+
+        self._client = client
+        self._client_error: type[Exception] = aiokafka.errors.KafkaError
+        self._moved_error: type[Exception] = aiokafka.errors.CommitFailedError
+        self.client = self._commits = _Commits()
+        self._fetched_now: list[Any] = []  # by the fetch under way, or the last
+        self._assigned: Any = None  # when that was returned by the client
+
+    def fetch(self, count: int, seconds: float) -> asyncio.Future[Sequence[Any]]:
+        """Return the task that waits for records."""
+        return asyncio.ensure_future(self._get_many(count, seconds))
+
+    async def _get_many(self, count: int, seconds: float) -> Sequence[Any]:
+        messages: list[Any] = []
+        self._fetched_now = messages
+        deadline, wait = time.monotonic() + seconds, seconds or FETCH_SECONDS
+        while wait > 0 and len(messages) < count:
+            try:
+                found = await self._client.getmany(
+                    timeout_ms=int(wait * 1000), max_records=count - len(messages)
+                )
+            except self._client_error as error:
+                await asyncio.sleep(FETCH_SECONDS)  # some come at once, until a user has changed something
+                messages.append(_Failure(error))
+                break
+            self._drop_moved(messages, {place: each[0].offset for place, each in found.items() if each})
+            self._assigned = self._client.assignment()
+            messages += [_Message(record) for records in found.values() for record in records]
+            wait = deadline - time.monotonic()
+        return messages
+
+    def drop_moved(self) -> None:
+        """Drop the records of partitions that were revoked, or assigned again at another offset."""
+        self._drop_moved(self.waiting, {})
+
+    def _drop_moved(self, messages: list[Any], starts: Mapping[Any, int]) -> None:
+        """Drop messages whose partitions are not read on after them: ``starts`` says where, or the client."""
+        assigned = self._client.assignment()
+        if not messages or not self._is_new(assigned):
+            return
+        self._assigned = assigned
+        records = [message for message in messages if message.error() is None]
+        ends = {_partition_of(message): message.offset() + 1 for message in records}
+        positions = {place: starts.get(place, self._position(place)) for place in ends}
+        # What the client commits by itself is committed already, and nobody would read it again.
+        commits = getattr(self._client, "_enable_auto_commit", False)
+        left = {place for place, at in positions.items() if (commits if at is None else at >= ends[place])}
+        messages[:] = [each for each in messages if each.error() is not None or _partition_of(each) in left]
+
+    def _is_new(self, assigned: Any) -> bool:
+        """Return whether an assignment is not that of the records; aiokafka has a new object for each."""
+        if assigned is self._assigned:
+            return False
+        return bool(assigned != self._assigned) or assigned is self._client.assignment()
+
+    def _position(self, place: Any) -> int | None:
+        """Return the position of a partition; None if it is not assigned, or has none yet."""
+        if place not in self._client.assignment():
+            return None
+        position = getattr(self._client, "position", None)
+        if position is None:  # another client than aiokafka's
+            return sys.maxsize
+        with suppress(self._client_error):
+            return _result_now(position(place))
+        return None
+
+    async def commit(self, commit: Callable[[], None]) -> None:
+        """Commit by the client, for partitions that it has. A commit goes on if its task is cancelled."""
+        commit()
+        if places := self._commits.taken():
+            await asyncio.shield(asyncio.ensure_future(self._commit(places)))
+
+    async def _commit(self, places: list[TopicPartition]) -> None:
+        offsets = {_partition(place): place.offset for place in places}
+        gone = offsets.keys() - self._client.assignment()  # without an await before the client's commit
+        if gone:
+            _log.info("not committed, as these partitions were revoked: %s", sorted(gone))
+        left = {place: offset for place, offset in offsets.items() if place not in gone}
+        try:
+            if left:
+                await self._client.commit(left)
+        except self._moved_error as error:
+            reason = type(error.__cause__ or error).__name__
+            _log.warning("offsets were not committed, and their records are read again: %s", reason)
+
+    async def seek(self, place: TopicPartition) -> None:
+        """Seek at once: the client drops what it has fetched from elsewhere."""
+        self._client.seek(_partition(place), place.offset)
+        self._fetched_now[:] = [
+            each
+            for each in self._fetched_now
+            if each.error() is not None or _partition_of(each) != _partition(place)
+        ]
+
+    async def close(self, unread: Sequence[TopicPartition]) -> None:
+        """Seek back, so that ``enable_auto_commit`` commits no unread record, and stop the client."""
+        await self.idle()
+        assigned = self._client.assignment()
+        for place in unread:
+            if _partition(place) in assigned:
+                self._client.seek(_partition(place), place.offset)
+        await self._client.stop()
+
+
+def _partition(place: TopicPartition) -> Any:
+    from aiokafka import TopicPartition as Partition  # installed, as the client is aiokafka's
+
+    return Partition(place.topic, place.partition)
+
+
+def _partition_of(message: Any) -> Any:
+    from aiokafka import TopicPartition as Partition
+
+    return Partition(message.topic(), message.partition())
+
+
+def _result_now(coroutine: Coroutine[Any, Any, int]) -> int | None:
+    """Return what a coroutine returns at once; None if it would wait."""
+    try:
+        coroutine.send(None)
+    except StopIteration as returned:
+        result: int = returned.value
+        return result
+    coroutine.close()
+    return None
+
+
+class _Commits:
+    """The client of an `EventConsumer` whose commits are awaited elsewhere, and which polls nothing."""
+
+    def __init__(self) -> None:
+        self._offsets: list[TopicPartition] = []
+
+    def commit(self, *, offsets: list[TopicPartition], asynchronous: bool) -> None:  # noqa: ARG002
+        """Keep the offsets of one commit."""
+        self._offsets = offsets
+
+    def taken(self) -> list[TopicPartition]:
+        """Return the offsets, once."""
+        offsets, self._offsets = self._offsets, []
+        return offsets
+
+    def poll(self, timeout: float = 0) -> None:
+        """Return None."""
+
+    def consume(self, num_messages: int = 0, timeout: float = 0) -> list[Any]:  # noqa: ARG002
+        """Return no message."""
+        return []
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+class _Failure:
+    """An error of aiokafka with the methods of a message of confluent-kafka that is an error."""
+
+    def __init__(self, error: Any) -> None:
+        self._error = error
+
+    def error(self) -> Self:
+        """Return the error."""
+        return self
+
+    def topic(self) -> None:
+        """Return None: the text of the error names the topic."""
+
+    partition = offset = topic
+
+    def code(self) -> int | None:
+        """Return the code of the protocol, None for an error of the client."""
+        return getattr(self._error, "errno", None)
+
+    def retriable(self) -> bool:
+        """Return whether trying again may help."""
+        return bool(self._error.retriable)
+
+    def fatal(self) -> bool:
+        """Return False: none ends the client."""
+        return False
+
+    def __str__(self) -> str:
+        return repr(self._error)
+
+
+class _Message:
+    """A record of aiokafka with the methods of confluent-kafka's ``Message``."""
+
+    __slots__ = ("_record",)
+
+    def __init__(self, record: Any) -> None:
+        self._record = record
+
+    def error(self) -> None:
+        """Return None: aiokafka raises its errors."""
+
+    def topic(self) -> str:
+        """Return the topic."""
+        return str(self._record.topic)
+
+    def partition(self) -> int:
+        """Return the partition."""
+        return int(self._record.partition)
+
+    def offset(self) -> int:
+        """Return the offset."""
+        return int(self._record.offset)
+
+    def key(self) -> Any:
+        """Return the key, as the client's deserializer returns it."""
+        return self._record.key
+
+    def value(self) -> Any:
+        """Return the value, as the client's deserializer returns it."""
+        return self._record.value
+
+    def headers(self) -> Headers:
+        """Return the headers."""
+        return to_headers(self._record.headers)
+
+    def timestamp(self) -> tuple[int, int]:
+        """Return 1, for any type of timestamp, and the ms since the epoch; 0 if it has none."""
+        milliseconds = int(self._record.timestamp)
+        return (1 if milliseconds >= 0 else 0), milliseconds

@@ -1,0 +1,310 @@
+"""`AsyncEventConsumer`: reads events through a user's Kafka consumer, for asyncio.
+
+An `EventConsumer` reads the messages, as it does in synchronous programs; a `Source` gathers them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterable, Mapping
+from functools import partial
+from types import TracebackType, UnionType
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Self, TypeVar, Unpack, overload
+
+from cloudevents_kafka.binding import Decoded, Undecodable
+from cloudevents_kafka.clients._errors import is_record
+from cloudevents_kafka.clients._protocols import Consumer
+from cloudevents_kafka.clients._reading import DataReader, ItemT_co, ReadOptions
+from cloudevents_kafka.clients.aio._aiokafka_source import AiokafkaSource
+from cloudevents_kafka.clients.aio._clients import is_awaited
+from cloudevents_kafka.clients.aio._polled_source import PolledSource
+from cloudevents_kafka.clients.aio._source import Source
+from cloudevents_kafka.clients.aio._turn import Turn
+from cloudevents_kafka.clients.consumer import EventConsumer, start_of
+from cloudevents_kafka.clients.typed_data import DataHook
+from cloudevents_kafka.record import Record
+
+if TYPE_CHECKING:
+    from confluent_kafka import TopicPartition
+
+_BATCH_SECONDS: Final = 0.5
+
+ConsumerT = TypeVar("ConsumerT")
+T = TypeVar("T")
+
+
+class AsyncReadOptions(ReadOptions, total=False):
+    """The options of `AsyncEventConsumer` that do not change the type of its items."""
+
+    max_records: int
+
+
+class _Events(EventConsumer[Any, ItemT_co]):
+    """Reads what a source has gathered."""
+
+    def __init__(self, source: Source, **options: Any) -> None:
+        super().__init__(source.client, **options)
+        self._source = source
+        self._waiting = source.waiting
+
+    def take(self) -> ItemT_co | None:
+        """Return the next record that was gathered, or None if there is none left."""
+        waiting = self._waiting
+        self._source.drop_moved()
+        while waiting:
+            message = waiting.pop(0)
+            if message.error() is None or is_record(message, self._on_error):
+                return self._read(message)
+        return None
+
+    def take_batch(self, max_records: int) -> list[ItemT_co]:
+        """Return the next records that were gathered, up to one that raises an error.
+
+        Raises the error if it is the first.
+        """
+        self._source.drop_moved()
+        later = self._waiting[max_records:]
+        del self._waiting[max_records:]
+        try:
+            return self._read_waiting()
+        finally:
+            self._waiting += later
+
+    def unread(self) -> list[TopicPartition]:
+        """Return where the records begin that were gathered and not returned."""
+        first: dict[tuple[str, int], Record] = {}
+        for message in self._waiting:
+            if message.error() is None:
+                first.setdefault((message.topic(), message.partition()), Record.of(message))
+        return [start_of(record) for record in first.values()]
+
+
+class AsyncEventConsumer(Generic[ConsumerT, ItemT_co]):
+    """A reader of CloudEvents through ``consumer``, which remains an attribute.
+
+    ``consumer`` is a plain ``confluent_kafka.Consumer``, whose calls that wait are made in a thread, or
+    an ``aiokafka.AIOKafkaConsumer``, which its user starts. Subscribe, pause and resume on it. The
+    other options are those of `EventConsumer`; their functions are called on the event loop, and must
+    not wait.
+
+    Records are fetched in batches, of up to ``max_records`` that are there, when a task asks for one and
+    none is left. So the position of the client is ahead of the records that were returned: commit
+    those by `commit`. What was fetched and not returned is not lost if a task is cancelled: it is
+    returned to the next that asks. After `close` the group reads it again, also if the client commits
+    automatically.
+
+    Any number of tasks may read; each record is returned to one of them. Raises `TypeError` if
+    ``consumer`` is another client.
+
+    Examples:
+        >>> import asyncio
+        >>> from confluent_kafka import Consumer
+        >>> from cloudevents_kafka import AsyncEventConsumer
+        >>> settings = {"bootstrap.servers": "localhost:9092", "group.id": "mail"}
+        >>> async def main() -> None:
+        ...     client = Consumer({**settings, "auto.offset.reset": "earliest"})
+        ...     client.subscribe(["orders"])
+        ...     async with AsyncEventConsumer(client, strict=True) as events:
+        ...         async for item in events:
+        ...             print(item.event.id)
+        ...             events.stop()
+        >>> asyncio.run(main())
+        1
+    """
+
+    @overload
+    def __init__(
+        self: AsyncEventConsumer[ConsumerT, Decoded],
+        consumer: ConsumerT,
+        *,
+        strict: Literal[True],
+        data_reader: DataReader | None = ...,
+        data_type: UnionType | None = ...,  # type checkers see no type in ``Order | None``
+        **options: Unpack[AsyncReadOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: AsyncEventConsumer[ConsumerT, Decoded[T]],
+        consumer: ConsumerT,
+        *,
+        strict: Literal[True],
+        data_type: type[T] | DataHook[T],
+        **options: Unpack[AsyncReadOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: AsyncEventConsumer[ConsumerT, Decoded[T | Any]],
+        consumer: ConsumerT,
+        *,
+        strict: Literal[True],
+        data_type: Mapping[str, type[T]],
+        **options: Unpack[AsyncReadOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: AsyncEventConsumer[ConsumerT, Decoded | Undecodable],
+        consumer: ConsumerT,
+        *,
+        strict: bool = ...,
+        data_reader: DataReader | None = ...,
+        data_type: UnionType | None = ...,  # type checkers see no type in ``Order | None``
+        **options: Unpack[AsyncReadOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: AsyncEventConsumer[ConsumerT, Decoded[T] | Undecodable],
+        consumer: ConsumerT,
+        *,
+        strict: bool = ...,
+        data_type: type[T] | DataHook[T],
+        **options: Unpack[AsyncReadOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: AsyncEventConsumer[ConsumerT, Decoded[T | Any] | Undecodable],
+        consumer: ConsumerT,
+        *,
+        strict: bool = ...,
+        data_type: Mapping[str, type[T]],
+        **options: Unpack[AsyncReadOptions],
+    ) -> None: ...
+
+    def __init__(
+        self,
+        consumer: ConsumerT,
+        *,
+        strict: bool = False,
+        data_reader: DataReader | None = None,
+        data_type: Any = None,
+        max_records: int = 100,
+        **options: Unpack[ReadOptions],
+    ) -> None:
+        awaited = is_awaited(consumer, Consumer, "getmany", "start", "stop")
+        kind: Any = AiokafkaSource if awaited else PolledSource
+        self.consumer = consumer
+        self._source: Source = kind(consumer, max_records)
+        self._events: _Events[ItemT_co] = _Events(
+            self._source, strict=strict, data_reader=data_reader, data_type=data_type, **options
+        )
+        self._turn = Turn()
+        self._closing: asyncio.Task[None] | None = None
+
+    async def poll(self, timeout: float = 1.0) -> ItemT_co | None:
+        """Return the next record, or None if none arrives within ``timeout`` seconds.
+
+        Raises as `EventConsumer.poll`.
+        """
+        deadline, waited = time.monotonic() + timeout, False
+        while True:
+            if self._turn.is_over():
+                await self._turn.end()
+            item = self._events.take()
+            left = deadline - time.monotonic()
+            if item is not None or self._events.stopped or (waited and left <= 0):
+                return item
+            await self._source.wait(max(left, 0))
+            waited = True
+
+    def __aiter__(self) -> AsyncIterator[ItemT_co]:
+        """Iterate over records until `stop` or `close`."""
+        return self.items()
+
+    async def items(self, *, idle_timeout: float | None = None) -> AsyncIterator[ItemT_co]:
+        """Yield records until `stop`, `close`, or ``idle_timeout`` seconds without a record.
+
+        Other tasks run at least once in a millisecond, if the body of the loop does not take longer.
+        """
+        idle_since = time.monotonic()
+        while not self._events.stopped:
+            if self._turn.is_over():
+                await self._turn.end()
+            item = self._events.take()
+            if item is not None:
+                yield item
+                if idle_timeout is not None:
+                    idle_since = time.monotonic()
+                continue
+            left = None if idle_timeout is None else idle_since + idle_timeout - time.monotonic()
+            await self._source.wait(None if left is None else max(left, 0))
+            if left is not None and left <= 0 and not self._source.waiting:
+                return
+
+    async def batches(
+        self,
+        max_records: int = 100,
+        timeout: float = _BATCH_SECONDS,
+        *,
+        idle_timeout: float | None = None,
+    ) -> AsyncIterator[list[ItemT_co]]:
+        """Yield lists of records that arrive within ``timeout`` seconds; no list is empty.
+
+        Ends as `items` does, and raises as `EventConsumer.batches`. A list is decoded in one turn of the
+        event loop, which takes about a millisecond for 100 records.
+
+        Examples:
+            >>> import asyncio
+            >>> from cloudevents_kafka import AsyncEventConsumer
+            >>> async def main() -> None:
+            ...     async with AsyncEventConsumer(consumer) as events:
+            ...         async for batch in events.batches(idle_timeout=0.1):
+            ...             print(len(batch))
+            ...             await events.commit(batch)
+            >>> asyncio.run(main())
+            2
+        """
+        idle_since = time.monotonic()
+        while not self._events.stopped:
+            await self._turn.end()
+            if not self._source.waiting:
+                await self._source.wait(None, max_records, timeout)
+            batch = self._events.take_batch(max_records)
+            if batch:
+                yield batch
+                idle_since = time.monotonic()
+            elif idle_timeout is not None and time.monotonic() - idle_since >= idle_timeout:
+                return
+
+    async def seek(self, to: Decoded | Undecodable | Record | TopicPartition) -> None:
+        """Read on from a record, or from the offset of a partition, as `EventConsumer.seek`."""
+        place = start_of(to)
+        await self._source.seek(place)
+        self._events.discard([place])
+
+    def discard(self, partitions: Iterable[TopicPartition] | None = None) -> None:
+        """Drop the records that were gathered and not returned, as `EventConsumer.discard`."""
+        self._events.discard(partitions)
+
+    async def commit(
+        self, done: Decoded | Undecodable | Record | Iterable[Decoded | Undecodable | Record]
+    ) -> None:
+        """Commit the offset after a record, or after the last record of each partition of a batch.
+
+        Commits run one after the other, also those whose task is cancelled. Raises as
+        `EventConsumer.commit`. With aiokafka, offsets of partitions that were revoked are not committed,
+        nor any while the group is rebalanced, which is logged: the group reads their records again.
+        """
+        await self._source.commit(partial(self._events.commit, done))
+
+    def stop(self) -> None:
+        """End all iteration, within 0.2 seconds or the timeout of `batches`; a signal handler may call it."""
+        self._events.stop()
+
+    async def close(self) -> None:
+        """Stop, and close the client, which leaves its group; if this is cancelled, that goes on."""
+        self._events.stop()
+        if self._closing is None:
+            self._closing = asyncio.ensure_future(self._close())
+        await asyncio.shield(self._closing)
+
+    async def _close(self) -> None:
+        await self._source.idle()
+        await self._source.close(self._events.unread())
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()

@@ -1,0 +1,400 @@
+"""EventConsumer: reads events through a user's Kafka consumer.
+
+Each record is returned as `Decoded` or `Undecodable`, so one bad record does not stop a loop.
+Subscribe and pause on the wrapped consumer; seek and commit by `EventConsumer`, or on it.
+
+Iteration polls one record at a time, so the position of the client, which it commits, is after
+the record that the loop has processed. With `batches`, which is faster, it is after the batch.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from types import TracebackType, UnionType
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Self, TypeVar, Unpack, overload
+
+from cloudevents_kafka.binding import Decoded, ReverseKeyMapper, Undecodable
+from cloudevents_kafka.clients._closing import LateClose, close_unread
+from cloudevents_kafka.clients._errors import PARTITION_EOF, ConsumeError, OnError, is_record
+from cloudevents_kafka.clients._protocols import Consumer, check_client
+from cloudevents_kafka.clients._reading import DataReader, ItemT_co, ReadOptions, item_reader
+from cloudevents_kafka.clients._run import Handled, OnFailure, Policy, run
+from cloudevents_kafka.clients.typed_data import DataHook
+from cloudevents_kafka.record import Record
+
+if TYPE_CHECKING:
+    from confluent_kafka import TopicPartition
+
+__all__ = ["ConsumeError", "DataReader", "EventConsumer", "Handled", "OnError"]
+
+_POLL_SECONDS: Final = 0.5  # the longest wait for a record before stop() has an effect
+
+ConsumerT = TypeVar("ConsumerT", bound=Consumer)
+T = TypeVar("T")
+
+
+class EventConsumer(Generic[ConsumerT, ItemT_co]):
+    """A reader of CloudEvents through ``consumer``, which remains an attribute.
+
+    ``strict`` raises the `DecodeError` of a bad record instead of returning it as `Undecodable`.
+    ``lenient`` is passed to `decode`. ``reverse_key_mapper`` returns the event to use for each
+    event and its record.
+
+    ``event.data`` is decoded when it is first used, and raises `DataError` if it cannot be. With
+    ``eager_data`` it is decoded while reading, and such a record is `Undecodable` with `BrokenData`.
+    ``data_type`` implies that: ``event.data`` is a value of a pydantic model, a msgspec Struct, a
+    dataclass or another type (see `typed_data`); a mapping has types by the ``type`` of events, and
+    data of other events is read as without it. ``data_reader`` returns ``event.data`` for an event
+    and its record instead (see `Event.read_with`).
+
+    ``on_error`` is called with each `ConsumeError` of the client, and returns whether to read on;
+    without it, or if it returns None, what the client mends by itself is logged as a warning, and what
+    is final is raised (`ConsumeError` lists which).
+
+    Raises `TypeError` if ``consumer`` is not one: settings, a class, an asyncio client.
+
+    Examples:
+        >>> from confluent_kafka import Consumer
+        >>> from cloudevents_kafka import Decoded, EventConsumer
+        >>> settings = {"bootstrap.servers": "localhost:9092", "group.id": "mail"}
+        >>> client = Consumer({**settings, "auto.offset.reset": "earliest"})
+        >>> client.subscribe(["orders"])
+        >>> with EventConsumer(client) as events:
+        ...     for item in events:
+        ...         print(item.event.data if isinstance(item, Decoded) else item.error)
+        ...         events.stop()
+        {'total': '9.50'}
+    """
+
+    @overload
+    def __init__(
+        self: EventConsumer[ConsumerT, Decoded],
+        consumer: ConsumerT,
+        *,
+        strict: Literal[True],
+        data_reader: DataReader | None = ...,
+        data_type: UnionType | None = ...,  # type checkers see no type in ``Order | None``
+        **options: Unpack[ReadOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: EventConsumer[ConsumerT, Decoded[T]],
+        consumer: ConsumerT,
+        *,
+        strict: Literal[True],
+        data_type: type[T] | DataHook[T],
+        **options: Unpack[ReadOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: EventConsumer[ConsumerT, Decoded[T | Any]],
+        consumer: ConsumerT,
+        *,
+        strict: Literal[True],
+        data_type: Mapping[str, type[T]],
+        **options: Unpack[ReadOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: EventConsumer[ConsumerT, Decoded | Undecodable],
+        consumer: ConsumerT,
+        *,
+        strict: bool = ...,
+        data_reader: DataReader | None = ...,
+        data_type: UnionType | None = ...,  # type checkers see no type in ``Order | None``
+        **options: Unpack[ReadOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: EventConsumer[ConsumerT, Decoded[T] | Undecodable],
+        consumer: ConsumerT,
+        *,
+        strict: bool = ...,
+        data_type: type[T] | DataHook[T],
+        **options: Unpack[ReadOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: EventConsumer[ConsumerT, Decoded[T | Any] | Undecodable],
+        consumer: ConsumerT,
+        *,
+        strict: bool = ...,
+        data_type: Mapping[str, type[T]],
+        **options: Unpack[ReadOptions],
+    ) -> None: ...
+
+    def __init__(
+        self,
+        consumer: ConsumerT,
+        *,
+        strict: bool = False,
+        lenient: bool = False,
+        reverse_key_mapper: ReverseKeyMapper | None = None,
+        data_reader: DataReader | None = None,
+        eager_data: bool = False,
+        data_type: Any = None,
+        on_error: OnError | None = None,
+    ) -> None:
+        check_client(consumer, Consumer)
+        self.consumer = consumer
+        self._on_error = on_error
+        self._read_item: Callable[[Record], ItemT_co] = item_reader(
+            strict=strict,
+            lenient=lenient,
+            reverse_key_mapper=reverse_key_mapper,
+            data_reader=data_reader,
+            eager_data=eager_data,
+            data_type=data_type,
+        )
+        self._stopped = False
+        self._waiting: list[Any] = []  # gathered: polled by the client, not yet returned
+        self._ends: dict[Any, TopicPartition] | None = None  # the positions after them, by partition
+        self._left: list[TopicPartition] = []  # where records begin that `run` has not done
+        self._late_close = LateClose()
+
+    def poll(self, timeout: float = 1.0) -> ItemT_co | None:
+        """Return the next record, or None if none arrives within ``timeout`` seconds.
+
+        Raises `ConsumeError` if the client has an error from which it does not recover, and with
+        ``strict`` the `DecodeError` of a bad record.
+        """
+        if self._waiting:
+            self._drop_moved()
+        message = self._waiting.pop(0) if self._waiting else self.consumer.poll(timeout)
+        if message is None or not is_record(message, self._on_error):
+            return None
+        return self._read(message)
+
+    def __iter__(self) -> Iterator[ItemT_co]:
+        """Iterate over records until `stop` or `close`."""
+        return self.items()
+
+    def items(self, *, idle_timeout: float | None = None) -> Iterator[ItemT_co]:
+        """Yield records until `stop`, `close`, or ``idle_timeout`` seconds without a record."""
+        wait = _POLL_SECONDS if idle_timeout is None else min(_POLL_SECONDS, idle_timeout)
+        idle_since = time.monotonic()
+        while not self._stopped:
+            if self._waiting:
+                self._drop_moved()
+            message = self._waiting.pop(0) if self._waiting else self.consumer.poll(wait)
+            if message is not None and (message.error() is None or is_record(message, self._on_error)):
+                yield self._read(message)
+                if idle_timeout is not None:
+                    idle_since = time.monotonic()
+            elif idle_timeout is not None and time.monotonic() - idle_since >= idle_timeout:
+                return
+
+    def batches(
+        self, max_records: int = 100, timeout: float = _POLL_SECONDS, *, idle_timeout: float | None = None
+    ) -> Iterator[list[ItemT_co]]:
+        """Yield lists of records that arrive within ``timeout`` seconds; no list is empty.
+
+        Ends as `items` does. When a list is yielded, the position of the client is after all of
+        it: process the whole list before you commit. 100 records fit into a processor's caches; with
+        more, each takes longer.
+
+        An error is raised after the list of the records before it. The records after it are
+        returned by the next iteration of any kind, unless the partition is sought or revoked before.
+        """
+        idle_since = time.monotonic()
+        while not self._stopped:
+            if self._waiting:
+                self._drop_moved()
+            if not self._waiting:
+                self._ends = None
+                self._waiting += self.consumer.consume(max_records, timeout)
+            batch = self._read_waiting()
+            if batch:
+                yield batch
+                idle_since = time.monotonic()
+            elif idle_timeout is not None and time.monotonic() - idle_since >= idle_timeout:
+                return
+
+    def seek(self, to: Decoded | Undecodable | Record | TopicPartition) -> None:
+        """Read on from a record, or from the offset of a partition.
+
+        Records of the partition that were gathered are dropped. Raises what ``seek`` of the client
+        raises, such as ``KafkaException`` if the partition is not assigned.
+        """
+        place = start_of(to)
+        client: Any = self.consumer
+        client.seek(place)
+        self.discard([place])
+
+    def _go_back(self, places: list[TopicPartition]) -> None:
+        """Read records again that `run` has not done: by this consumer, or after `close` by the group."""
+        from confluent_kafka import KafkaException
+
+        for place in places:
+            with suppress(KafkaException):  # the partition was revoked
+                self.seek(place)
+        self._left = places
+
+    def discard(self, partitions: Iterable[TopicPartition] | None = None) -> None:
+        """Drop the records that were gathered and not returned: of these partitions, or all.
+
+        The position of the client is after them: seek, unless the partitions were revoked.
+        """
+        names = None if partitions is None else {(each.topic, each.partition) for each in partitions}
+        self._waiting[:] = [
+            message
+            for message in self._waiting
+            if not (names is None or (message.topic(), message.partition()) in names)
+        ]
+
+    def commit(
+        self,
+        done: Decoded | Undecodable | Record | Iterable[Decoded | Undecodable | Record],
+        *,
+        asynchronous: bool = False,
+    ) -> None:
+        """Commit the offset after a record, or after the last record of each partition of a batch.
+
+        Unlike ``commit`` of the client without arguments, it commits no record that was gathered
+        and not returned. Raises what the client raises, and `ConsumeError` if a partition fails;
+        with ``asynchronous`` the client reports failures to its ``on_commit``.
+        """
+        done = (done,) if isinstance(done, Decoded | Undecodable | Record) else done
+        records = [each if isinstance(each, Record) else each.record for each in done]
+        last = {(record.topic, record.partition): record for record in records}
+        client: Any = self.consumer
+        if last:
+            offsets = [record.position for record in last.values()]
+            for place in client.commit(offsets=offsets, asynchronous=asynchronous) or ():
+                if getattr(place, "error", None) is not None:
+                    raise ConsumeError(place.error, f"{place.topic}[{place.partition}]")
+
+    def _drop_moved(self) -> None:
+        """Drop gathered records of partitions that were sought or revoked since.
+
+        The position of the client is after the gathered records, until a partition moves.
+        """
+        position = getattr(self.consumer, "position", None)
+        if position is None:  # another client than confluent-kafka's
+            return
+        if self._ends is None:
+            messages = [message for message in self._waiting if message.error() is None]
+            last = {(message.topic(), message.partition()): message for message in messages}
+            self._ends = {name: Record.of(message).position for name, message in last.items()}
+        ends = self._ends
+        places = position(list(ends.values()))
+        # Behind transactions' markers it is further; of a partition that moved it is unknown, below zero.
+        self.discard([place for place in places if place.offset < ends[place.topic, place.partition].offset])
+
+    def _read_waiting(self) -> list[ItemT_co]:
+        """Return the waiting records up to one that raises an error; raise it if it is the first."""
+        batch: list[ItemT_co] = []
+        waiting, number = self._waiting, 0
+        try:
+            for number, message in enumerate(waiting):  # noqa: B007  # the place of the failure
+                error = message.error()
+                if error is None:
+                    batch.append(self._read(message))
+                elif error.code() != PARTITION_EOF:
+                    break
+            else:
+                number = len(waiting)
+        except Exception:  # a user's function may raise any error
+            if not batch:
+                del waiting[: number + 1]
+                raise
+        del waiting[:number]
+        if waiting and not batch:
+            is_record(waiting.pop(0), self._on_error)
+        return batch
+
+    def _read(self, message: Any) -> ItemT_co:
+        kind, timestamp = message.timestamp()
+        return self._read_item(
+            Record(  # as `Record.of` does, without a copy of the headers
+                key=message.key(),
+                value=message.value(),
+                headers=message.headers() or [],
+                topic=message.topic(),
+                partition=message.partition(),
+                offset=message.offset(),
+                timestamp=timestamp if kind else None,
+            )
+        )
+
+    def run(
+        self: EventConsumer[Any, Decoded[T] | Undecodable],
+        handler: Callable[[Decoded[T]], object],
+        *,
+        on_error: OnFailure = "fail",
+        tries: int = 1,
+        backoff: float = 0.5,
+        retry_on: type[Exception] | tuple[type[Exception], ...] | None = None,
+        concurrency: int = 1,
+        stop_timeout: float = 20.0,
+        idle_timeout: float | None = None,
+    ) -> Handled:
+        """Call ``handler`` with each event, commit what is done, and return the counts.
+
+        Ends at SIGTERM, by `stop`, and after ``idle_timeout`` seconds without a record. Records that were
+        read are handled to their end, without further tries, for at most ``stop_timeout`` seconds; what
+        is not done by then is not committed, and is read again by the next run, or by the group. The
+        consumer stays open. It must have ``enable.auto.commit`` False, as otherwise it commits by itself
+        what was read, also records in work: `ConsumeError` is raised when the group's offsets show that.
+
+        ``on_error`` is what becomes of a record that is not an event, or whose handler raises an error
+        ``tries`` times: ``"fail"`` raises it, ``"skip"`` counts and logs it, `DeadLetters` sends the
+        record to their topic, and waits for the delivery. A function returns one of these for a record
+        and its error. Another try is made for errors of the types ``retry_on``, by default for all but
+        those of data and records, unless a connection, a time-out, or an HTTP answer of 429 or 5xx is the
+        cause. Before it, `run` waits ``backoff`` seconds, then twice as long each time, up to 30 s.
+
+        ``handler`` is called in another thread, with ``concurrency`` in several. Records with the same
+        key are handled in their order, and without a key those of a partition. The offset of a record
+        is committed when it and all before it are done, so after a crash or a rebalance some are
+        handled again.
+
+        Raises the error of a record, `ConsumeError`, `DeadLetterError`, and `ValueError` for wrong options.
+
+        Examples:
+            >>> with EventConsumer(consumer) as events:
+            ...     events.run(lambda item: print(item.event.id), on_error="skip", tries=3, idle_timeout=0.1)
+            1
+            2
+            Handled(handled=2, skipped=0, dead=0, retried=0)
+        """
+        tried: dict[str, Any] = {"tries": tries, "backoff": backoff, "retry_on": retry_on}
+        policy = Policy(handler=handler, read=self._read_item, on_error=on_error, **tried)
+        bounds: dict[str, Any] = {"stop_timeout": stop_timeout, "idle_timeout": idle_timeout}
+        return run(self, policy, concurrency=concurrency, **bounds)
+
+    def stop(self) -> None:
+        """End all iteration after the current record; may be called by a signal handler or a thread."""
+        self._stopped = True
+
+    @property
+    def stopped(self) -> bool:
+        """Whether `stop` or `close` was called."""
+        return self._stopped
+
+    def close(self) -> None:
+        """Stop, and close the wrapped consumer, which leaves its group: at once, or when `run` has ended."""
+        self._stopped = True
+        if not self._late_close.is_left_to_run():
+            left, self._left = self._left, []
+            close_unread(self.consumer, left)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def start_of(place: Decoded | Undecodable | Record | TopicPartition) -> TopicPartition:
+    """Return where a record is, to seek to it; a place itself."""
+    record = place.record if isinstance(place, Decoded | Undecodable) else place
+    if not isinstance(record, Record):
+        return record
+    start = record.position
+    start.offset -= 1
+    return start

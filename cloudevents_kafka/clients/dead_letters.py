@@ -1,0 +1,251 @@
+"""DeadLetters: sends records that failed to a topic of their own, with the reason in headers.
+
+A dead letter has the key, the value and the headers of its record, then one set of headers:
+
+| header | value |
+|---|---|
+| ``dlq_topic``, ``dlq_partition``, ``dlq_offset`` | where the record was read |
+| ``dlq_timestamp`` | its timestamp there, in milliseconds since the epoch |
+| ``dlq_time`` | when it failed, in RFC 3339 |
+| ``dlq_attempt`` | how often it was tried, in all its failures |
+| ``dlq_error`` | the class and the message of the error, and of a cause that passes, such as a time-out |
+| ``dlq_clause`` | the clauses that it breaks, as in ``DecodeError.clauses`` |
+
+What is not known has no header. A second failure replaces the set. `DeadLetter.of` reads it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from inspect import iscoroutinefunction
+from typing import Any, Final
+
+import msgspec
+
+from cloudevents_kafka.binding import Decoded, Undecodable
+from cloudevents_kafka.clients._passing import describe_cause
+from cloudevents_kafka.clients.producer import (
+    Delivery,
+    DeliveryError,
+    EventProducer,
+    OnDelivery,
+    RecordDelivery,
+)
+from cloudevents_kafka.errors import DecodeError
+from cloudevents_kafka.extensions import wire_size
+from cloudevents_kafka.primitives.epoch import format_milliseconds
+from cloudevents_kafka.record import Headers, Record, RecordInput
+
+_PREFIX: Final = "dlq_"
+_MSG_SIZE_TOO_LARGE: Final = 10
+_LIMITS: Final = (
+    "the limits are message.max.bytes of the producer, by default 1,000,000, and max.message.bytes of the "
+    "topic: set both to more, and start again"
+)
+_MAX_ERROR: Final = 1_000  # characters: the headers count towards the largest size of a record
+
+
+class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):
+    """The reason in the headers of a dead letter, each part None if its header is missing or malformed.
+
+    Examples:
+        >>> from cloudevents_kafka import DeadLetter, Record
+        >>> record = Record(headers=[("dlq_topic", b"orders"), ("dlq_error", b"KeyError: 'total'")])
+        >>> letter = DeadLetter.of(record)
+        >>> letter and (letter.topic, letter.error)
+        ('orders', "KeyError: 'total'")
+    """
+
+    topic: str | None = None
+    partition: int | None = None
+    offset: int | None = None
+    timestamp: int | None = None
+    time: str | None = None
+    attempt: int | None = None
+    error: str | None = None
+    clause: str | None = None
+
+    @classmethod
+    def of(cls, record: RecordInput) -> DeadLetter | None:
+        """Return the reason in the headers of a record, or None if it has no such header."""
+        found = {name: value for name, value in Record.of(record).headers if name in _NAMES}
+        parts = {_NAMES[name]: _read(_NAMES[name], value) for name, value in found.items()}
+        return cls(**parts) if parts else None
+
+
+_NAMES: Final = {f"{_PREFIX}{field}": field for field in DeadLetter.__struct_fields__}
+_NUMBERS: Final = frozenset(("partition", "offset", "timestamp", "attempt"))
+
+
+def _read(field: str, value: bytes | None) -> Any:
+    """Return the value of a header, which is untrusted input; None unless it has its type."""
+    try:
+        text = (value or b"").decode()
+    except UnicodeDecodeError:
+        return None
+    if field in _NUMBERS:
+        return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else None
+    return text or None
+
+
+class DeadLetters:
+    """A sender of dead letters to ``topic``, through an `EventProducer`, which remains an attribute.
+
+    Examples:
+        >>> from cloudevents_kafka import DeadLetters, EventConsumer, EventProducer
+        >>> letters = DeadLetters(EventProducer(producer), topic="orders.dead")
+        >>> item = EventConsumer(consumer).poll()
+        >>> if item:
+        ...     print(letters.send(item, KeyError("total"), attempt=3).result())
+        RecordDelivery(record orders[0]@0: orders.dead[0]@0)
+    """
+
+    def __init__(self, producer: EventProducer[Any], *, topic: str) -> None:
+        send_record = getattr(producer, "send_record", None)
+        if not callable(send_record) or iscoroutinefunction(send_record):
+            kind = type(producer).__name__
+            advice = (
+                "wrap the client: EventProducer(client)"
+                if send_record is None
+                else "await its send_record(dead_letter(…))"
+            )
+            raise TypeError(f"producer must be an EventProducer, got {kind}; {advice}")
+        if not topic:
+            raise ValueError(f"topic must be the name of a topic for dead letters, got {topic!r}")
+        self.producer = producer
+        self.topic = topic
+
+    def send(
+        self,
+        item: Decoded | Undecodable | RecordInput,
+        error: BaseException | str | None = None,
+        *,
+        attempt: int = 1,
+        on_delivery: OnDelivery | None = None,
+    ) -> RecordDelivery:
+        """Queue a record with the reason of its failure, and return its delivery without waiting for it.
+
+        ``error`` is by default that of an `Undecodable`; its message becomes a header, up to 1,000
+        characters. ``attempt`` is how often the record was tried; if it is a dead letter that was
+        sent back, attempts before are added. Commit its offset only after the delivery has succeeded.
+        """
+        letter = dead_letter(item, error, topic=self.topic, attempt=attempt)
+        return self.producer.send_record(letter, self.topic, on_delivery=on_delivery)
+
+
+def dead_letter(
+    item: Decoded | Undecodable | RecordInput,
+    error: BaseException | str | None = None,
+    *,
+    topic: str,
+    attempt: int = 1,
+) -> Record:
+    """Return the record that `DeadLetters.send` sends, for another producer, such as one for asyncio.
+
+    ``topic`` is that of the dead letters: one that was read from it and fails again keeps its origin.
+
+    Examples:
+        >>> from cloudevents_kafka import DeadLetter, Record, dead_letter
+        >>> record = Record(value=b"17", topic="orders", partition=2, offset=1741)
+        >>> letter = DeadLetter.of(dead_letter(record, "no such customer", topic="orders.dead"))
+        >>> letter and (letter.topic, letter.offset, letter.error)
+        ('orders', 1741, 'no such customer')
+    """
+    if error is None:
+        if not isinstance(item, Undecodable):
+            raise TypeError("error must be the reason of the failure, as only an Undecodable has one")
+        error = item.error
+    record = item.record if isinstance(item, Decoded | Undecodable) else Record.of(item)
+    before = DeadLetter.of(record)
+    origin = record if before is None or record.topic != topic else before
+    letter = DeadLetter(
+        topic=origin.topic,
+        partition=origin.partition,
+        offset=origin.offset,
+        timestamp=origin.timestamp,
+        time=format_milliseconds(time.time_ns() // 1_000_000),
+        attempt=attempt + (0 if before is None else before.attempt or 0),
+        error=_describe(error)[:_MAX_ERROR],
+        clause=",".join(error.clauses) if isinstance(error, DecodeError) else None,
+    )
+    kept: Headers = [header for header in record.headers if header[0] not in _NAMES]
+    return msgspec.structs.replace(record, headers=kept + _to_headers(letter))
+
+
+def deliver(letters: DeadLetters, item: Decoded | Undecodable, error: Exception, *, attempt: int) -> None:
+    """Send the dead letter of a record that was read, and wait for its delivery.
+
+    Raises `DeadLetterError`, also if the record was read from the topic of the dead letters: the letter
+    would be read, would fail, and would be sent without an end.
+    """
+    if item.record.topic == letters.topic:
+        reason = f"the consumer reads {letters.topic}, too; exclude it from its subscription"
+        raise DeadLetterError(reason, item.record, error)
+    try:
+        letters.send(item, error, attempt=attempt).result()
+    except Exception as failure:
+        failed = failure.failed if isinstance(failure, DeliveryError) else ()
+        reason = f"it was not delivered to {letters.topic}: {_client_error(failure)}"
+        if _code(_client_error(failure)) == _MSG_SIZE_TOO_LARGE:
+            size = wire_size(dead_letter(item, error, topic=letters.topic, attempt=attempt))
+            reason += f"; it has {size:,} bytes, and {_LIMITS}"
+        raise DeadLetterError(reason, item.record, error, failed) from failure
+
+
+def _client_error(failure: Exception) -> object:
+    """Return the error of the client that a failure of sending has, or the failure."""
+    if isinstance(failure, DeliveryError) and failure.failed:
+        return failure.failed[0]._client_error or failure  # noqa: SLF001  # None while it is pending
+    return failure.args[0] if failure.args and _code(failure.args[0]) is not None else failure
+
+
+def _code(error: object) -> object:
+    code = getattr(error, "code", None)
+    return code() if callable(code) else None
+
+
+class DeadLetterError(DeliveryError):
+    """`EventConsumer.run` could not set a record aside, and ends; its offset is not committed.
+
+    ``record`` is the record, ``error`` that of its handler, and the cause is the error of the producer.
+
+    Examples:
+        >>> from cloudevents_kafka import DeadLetterError, DeadLetters, EventConsumer, EventProducer
+        >>> letters = DeadLetters(EventProducer(producer), topic="orders.dead")
+        >>> producer.fail_next("_MSG_TIMED_OUT")
+        >>> try:
+        ...     EventConsumer(consumer).run(lambda item: item.event.data["customer"], on_error=letters)
+        ... except DeadLetterError as error:
+        ...     print(error.record.where, repr(error.error))
+        orders[0]@0 KeyError('customer')
+    """
+
+    def __init__(
+        self, reason: str, record: Record, error: Exception, failed: Sequence[Delivery] = ()
+    ) -> None:
+        super().__init__(reason, failed)
+        self.args = reason, record, error
+        self.record = record
+        self.error = error
+
+    def __str__(self) -> str:
+        failure = _describe(self.error)
+        return f"{self.record.where}: no dead letter: {self.args[0]}; the record failed with {failure}"
+
+
+def _describe(error: BaseException | str) -> str:
+    if isinstance(error, str):
+        return error
+    reason = error.reason if isinstance(error, DecodeError) else str(error)  # the place has its own headers
+    name, cause = type(error).__name__, describe_cause(error)
+    return (f"{name}: {reason}" if reason else name) + (f"; from {cause}" if cause else "")
+
+
+def _to_headers(letter: DeadLetter) -> Headers:
+    texts = {field: getattr(letter, field) for field in letter.__struct_fields__}
+    return [
+        (f"{_PREFIX}{field}", str(value).encode("utf-8", "backslashreplace"))
+        for field, value in texts.items()
+        if value not in (None, "")
+    ]

@@ -1,0 +1,14 @@
+"""Tokens for SASL OAUTHBEARER that a command prints: for clients, and as a token endpoint for Java.
+
+Client credentials need nothing of this package: confluent-kafka and Kafka's Java client fetch tokens of
+OpenID Connect by themselves. Read `_token` first (what a command may print), then `_command`
+(`TokenCommand`, an ``oauth_cb`` for confluent-kafka) and `_endpoint` (`TokenEndpoint`, for Spark).
+"""
+
+from __future__ import annotations
+
+from cloudevents_kafka.clients.oauth._command import TokenCommand
+from cloudevents_kafka.clients.oauth._endpoint import TokenEndpoint
+from cloudevents_kafka.clients.oauth._token import Token, TokenError
+
+__all__ = ["Token", "TokenCommand", "TokenEndpoint", "TokenError"]

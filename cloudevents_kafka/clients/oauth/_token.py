@@ -1,0 +1,129 @@
+"""`Token`: a bearer token and when it expires, read from what a command prints.
+
+A token may be printed as it is, if it says when it expires: a JWT (RFC 7519) does by its claim ``exp``,
+and a token of Amazon MSK, which is a signed URL, by its query. Others are printed in JSON, as an OAuth
+token endpoint answers (RFC 6749 5.1) or as the command lines of Azure and Google Cloud do.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+from urllib.parse import parse_qs, urlsplit
+
+import msgspec
+
+from cloudevents_kafka.errors import CloudEventsKafkaError
+from cloudevents_kafka.primitives.plural import pluralize
+
+_BEARER: Final = re.compile(r"[A-Za-z0-9._~+/-]+=*")  # RFC 6750 2.1: b64token
+_JWT: Final = re.compile(r"[\w-]+\.([\w-]+)\.[\w-]*")
+_NAMES: Final = ("access_token", "accessToken", "token")
+_SIGNED_AT: Final = "%Y%m%dT%H%M%SZ"
+_FORMS: Final = (
+    "it must print a JWT, a token of Amazon MSK, or JSON with access_token and expires_in (in seconds)"
+)
+
+
+class TokenError(CloudEventsKafkaError):
+    """A command printed no token; the message contains neither its output nor its arguments.
+
+    Examples:
+        >>> from cloudevents_kafka.clients.oauth import TokenCommand, TokenError
+        >>> try:
+        ...     TokenCommand("false").token()
+        ... except TokenError as error:
+        ...     print(error)
+        the token command 'false' failed: exit code 1; run it by hand
+    """
+
+
+class Token(msgspec.Struct, frozen=True):
+    """A bearer token; ``expires`` is in seconds since the epoch, ``principal`` is the user that it names.
+
+    Examples:
+        >>> from cloudevents_kafka.clients.oauth import Token
+        >>> Token("abc", expires=1795430000.0, principal="shop")  # the value is not shown
+        Token(expires=1795430000.0, principal='shop')
+    """
+
+    value: str
+    expires: float
+    principal: str = ""
+
+    @property
+    def is_jwt(self) -> bool:
+        """Whether it is a JWT, as clients with a token endpoint expect."""
+        return bool(_claims(self.value))
+
+    def __repr__(self) -> str:
+        """Return the token without its value: tracebacks may show it."""
+        return f"Token(expires={self.expires!r}, principal={self.principal!r})"
+
+
+def read_token(output: bytes) -> Token:
+    """Return the token that a command has printed.
+
+    Raises `TokenError` if there is none, if nothing says when it expires, or if it has expired.
+    """
+    text = output.decode("utf-8", "replace").strip()
+    fields = _json_object(text)
+    value = next((fields[name] for name in _NAMES if name in fields), None) if fields else text
+    if not isinstance(value, str) or not _BEARER.fullmatch(value):
+        raise TokenError(f"it printed {pluralize(len(output), 'byte')} that have no token in them; {_FORMS}")
+    claims = _claims(value)
+    expires = _expiry(fields) or _number(claims.get("exp")) or _signed_until(value)
+    if expires is None:
+        raise TokenError(f"it printed a token, but not when that expires; {_FORMS}")
+    if expires <= time.time():
+        until = datetime.fromtimestamp(expires, UTC).isoformat(timespec="seconds")
+        raise TokenError(f"it printed a token that expired at {until}; check the clock, or log in again")
+    subject = claims.get("sub")
+    return Token(value, expires, subject if isinstance(subject, str) else "")
+
+
+def _expiry(fields: Mapping[str, Any]) -> float | None:
+    seconds = _number(fields.get("expires_in"))
+    return _number(fields.get("expires_on")) if seconds is None else time.time() + seconds
+
+
+def _claims(value: str) -> dict[str, Any]:
+    """Return the claims of a JWT, whose signature is for the broker to check; empty for other tokens."""
+    parts = _JWT.fullmatch(value)
+    return _json_object(_base64url(parts[1])) if parts else {}
+
+
+def _signed_until(value: str) -> float | None:
+    """Return when a signed URL of AWS expires, None for other tokens."""
+    try:
+        query = parse_qs(urlsplit(_base64url(value).decode()).query)
+        signed = datetime.strptime(query["X-Amz-Date"][0], _SIGNED_AT).replace(tzinfo=UTC)
+        return signed.timestamp() + int(query["X-Amz-Expires"][0])
+    except (ValueError, KeyError):
+        return None
+
+
+def _json_object(text: str | bytes) -> dict[str, Any]:
+    try:
+        found = msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _base64url(text: str) -> bytes:
+    try:
+        return base64.urlsafe_b64decode(text.rstrip("=") + "=" * (-len(text.rstrip("=")) % 4))
+    except ValueError:
+        return b""
+
+
+def _number(value: object) -> float | None:
+    """Return a number of seconds; some endpoints send it as text."""
+    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 16:
+        return float(value)
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

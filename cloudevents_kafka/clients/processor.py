@@ -1,0 +1,389 @@
+"""EventProcessor: reads records, and writes what a handler makes of them, exactly once.
+
+A batch of records is handled in one transaction of the producer, which has the offsets of the group,
+too. If the transaction is aborted, what the handler has sent is never read (by consumers with
+``isolation.level`` ``read_committed``), and the records of the batch are read again.
+
+::
+
+    def handle(item):
+        if isinstance(item, Decoded):
+            producer.send(item.event.replace(type="order.checked"), like=item.record)
+
+    EventProcessor(EventConsumer(reader), producer, handle).run()
+
+The reader must have ``enable.auto.commit`` False, as offsets that the client commits by itself are of
+records whose transaction may be aborted. The writer must have a ``transactional.id`` of its own.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from typing import Any, Final, TypeVar
+
+from cloudevents_kafka.binding import Decoded, Undecodable
+from cloudevents_kafka.clients._protocols import check_handler, noting_place
+from cloudevents_kafka.clients._transaction_time import TransactionTime
+from cloudevents_kafka.clients.consumer import EventConsumer
+from cloudevents_kafka.clients.producer import DeliveryError, EventProducer
+from cloudevents_kafka.errors import CloudEventsKafkaError, DecodeError
+from cloudevents_kafka.primitives.plural import pluralize
+from cloudevents_kafka.record import Record
+
+_POLL_SECONDS: Final = 0.2  # the longest time to gather a batch
+_CALL_SECONDS: Final = 10.0  # in one call of the client, which is repeated if it may be
+_MAX_PAUSE: Final = 5.0  # seconds between two transactions of the same records
+_FENCED: Final = ("_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH")
+_ENDED: Final = (
+    *_FENCED,
+    "INVALID_TXN_STATE",
+    "_FATAL",
+)  # what a client says of a transaction that timed out
+_CANNOT_GO_ON: Final = "the transactional producer cannot go on"
+_MAY_HAVE_TIMED_OUT: Final = ", or pass max_seconds well below transaction.timeout.ms if that is short"
+_log: Final = logging.getLogger(__name__)
+
+Item = Decoded | Undecodable
+ItemT = TypeVar("ItemT", bound=Item)
+
+
+class EventProcessor:
+    """A loop that handles batches of records in transactions.
+
+    ``handler`` is called with each record, an event or not, and sends what it makes of it by
+    ``producer``: `EventProducer.send`, `EventProducer.send_record`, or `DeadLetters` on the same
+    producer. It is called again for records whose transaction was aborted, so it should have no
+    effects but what it sends. An error that it raises aborts the transaction and ends `run`.
+
+    A batch has up to ``max_records``; more make transactions larger and rarer. It ends before, too: no
+    record begins ``max_seconds`` after its transaction, or after `stop`. What was handled by then is
+    committed, and the others are read again, by the next batch, in their order. So a transaction is
+    open for ``max_seconds``, one record and the commit, however many records there are.
+
+    A broker aborts a transaction after ``transaction.timeout.ms``, and the process must end then. The
+    client does not show that setting: pass it as ``transaction_timeout``, in seconds, unless it has
+    Kafka's default, 60 s. ``max_seconds`` is by default a tenth of it.
+
+    ``timeout`` is the longest time, in seconds, of one step of a transaction while brokers are away.
+    ``attempts`` is the number of transactions for the same records before `run` raises an error.
+
+    Raises `TypeError` if the clients have no transactions, or the handler is a coroutine function, and
+    `ValueError` for times that are not above 0.
+
+    Examples:
+        >>> from cloudevents_kafka import Decoded, EventConsumer, EventProcessor, EventProducer
+        >>> from cloudevents_kafka.testing import FakeProducer
+        >>> invoices = EventProducer(FakeProducer(transactional=True), topic="invoices")
+        >>> def invoice(item: Decoded) -> None:
+        ...     invoices.send(item.event.replace(type="invoice.created"), like=item.record)
+        >>> EventProcessor(EventConsumer(consumer, strict=True), invoices, invoice).run(idle_timeout=0.1)
+        2
+    """
+
+    def __init__(
+        self,
+        consumer: EventConsumer[Any, ItemT],
+        producer: EventProducer[Any],
+        handler: Callable[[ItemT], object],
+        *,
+        max_records: int = 500,
+        max_seconds: float | None = None,
+        transaction_timeout: float | None = None,
+        timeout: float = 60.0,
+        attempts: int = 10,
+    ) -> None:
+        _check(consumer, EventConsumer, "consumer", "consumer_group_metadata")
+        _check(producer, EventProducer, "producer", "send_offsets_to_transaction")
+        check_handler(handler)
+        self.consumer = consumer
+        self.producer = producer
+        self._handler: Callable[[Any], object] = noting_place(handler)
+        self._max_records = self._next_records = max_records
+        self._time = TransactionTime(transaction_timeout, max_seconds)
+        self._timeout = timeout
+        self._attempts = attempts
+        self._stopped = False
+
+    def stop(self) -> None:
+        """End `run` after the current record; may be called by a signal handler or a thread.
+
+        The records of the batch that were handled are committed, and the others are read again.
+        """
+        self._stopped = True
+
+    def run(self, *, idle_timeout: float | None = None) -> int:
+        """Process records until `stop`, or ``idle_timeout`` seconds without one; return their number.
+
+        Begins with ``init_transactions``, which waits for or aborts a transaction that an earlier
+        process with the same ``transactional.id`` has left. Ends between two transactions, or after
+        aborting one, so the offsets of the group and what was sent always agree.
+
+        Raises `TransactionError` if the client cannot go on, `ConsumeError`, and what the handler
+        raises.
+        """
+        self._call("init_transactions")
+        done = failures = 0
+        idle_since = time.monotonic()
+        while not self._stopped:
+            # Before the records: a rebalance after this call makes the broker refuse the offsets.
+            member = self._member_id()
+            group = self.consumer.consumer.consumer_group_metadata()
+            batch = self._read_batch()
+            if batch is None:
+                if self.consumer.stopped or self._is_idle(idle_since, idle_timeout):
+                    break
+            elif member != self._member_id() or self._is_ending:
+                # It has joined the group since. Brokers refuse no offsets of who was not a member yet.
+                self._seek_back(batch)
+            elif isinstance(outcome := self._process(batch, group), int):
+                done += outcome
+                failures = 0
+                idle_since = time.monotonic()
+            else:
+                failures += 1
+                self._report(batch, outcome, failures)
+        return done
+
+    @property
+    def _is_ending(self) -> bool:
+        return self._stopped or self.consumer.stopped
+
+    def _read_batch(self) -> Sequence[Item] | None:
+        try:
+            return next(self.consumer.batches(self._next_records, _POLL_SECONDS, idle_timeout=0), None)
+        except DecodeError as error:  # of a consumer with `strict`: the next run must not begin after it
+            self.consumer.seek(error.record)
+            raise
+
+    def _process(self, batch: Sequence[Item], group: Any) -> int | Exception:
+        """Handle a batch in a transaction, and return the number of records that are committed.
+
+        Returns the error if the transaction was aborted and may be repeated.
+        """
+        self._time.begin()
+        self._call("begin_transaction", timed=False)
+        try:
+            number = self._handle(batch)
+            last = _last_records(batch[:number])
+            self._send_offsets([record.position for record in last.values()], group)
+            self._call("commit_transaction")
+        except TransactionError:
+            raise
+        except BaseException as error:
+            reason = self._abort(error)
+            self._seek_back(batch)
+            if not isinstance(error, Exception) or not _is_abortable(error):
+                raise
+            return reason or error
+        self._leave(batch, number)
+        return number
+
+    def _handle(self, batch: Sequence[Item]) -> int:
+        """Handle records while there is time, at least one, and return their number."""
+        for number, item in enumerate(batch):
+            if number and (self._is_ending or self._time.is_over):
+                return number
+            with self._time.measured(item.record):
+                self._handler(item)
+        return len(batch)
+
+    def _leave(self, batch: Sequence[Item], number: int) -> None:
+        """Leave all but so many records of a batch to the next, which reads fewer if there are any."""
+        if (slow := self._time.find_slow_record()) is not None:
+            _log.warning("%s", slow)
+        if number == len(batch):
+            self._next_records = min(2 * self._next_records, self._max_records)
+        else:
+            self._next_records = min(2 * number, self._max_records)
+            self._seek_back(batch[number:])
+
+    def _abort(self, error: BaseException) -> Exception | None:
+        """Abort the transaction, and return the reason: the error, or the delivery that failed before it.
+
+        What is on its way must arrive first: for brokers of Kafka 4 a record after the abort is an error
+        from which a client does not recover. What is still in the client need not.
+        """
+        if (client_error := _client_error(error)) is not None and client_error.fatal():
+            raise self._failure(client_error) from error
+        reason = error if isinstance(error, Exception) else None
+        try:
+            self._drain()
+            self.producer.flush(0)
+        except DeliveryError as undelivered:
+            reason = undelivered
+        except Exception as failed:
+            if (client_error := _client_error(failed)) is None:
+                raise
+            raise self._failure(client_error) from failed
+        self._call("abort_transaction")
+        return reason
+
+    def _drain(self) -> None:
+        """Drop what is still in the client, and wait for what is on its way, up to the timeout.
+
+        Again and again, as the client may send no more, and a drop misses what it moves at that moment.
+        """
+        client = self.producer.producer
+        deadline = time.monotonic() + self._timeout
+        pending = True
+        while pending and time.monotonic() < deadline:
+            client.purge(in_queue=True, in_flight=False)
+            pending = client.flush(_POLL_SECONDS) > 0
+
+    def _member_id(self) -> object:
+        """Return the client's id in the group: None or empty before it has joined, and with ``assign``."""
+        member_id = getattr(self.consumer.consumer, "memberid", None)
+        return None if member_id is None else member_id()
+
+    def _seek_back(self, batch: Sequence[Item]) -> None:
+        """Read the batch again, except for partitions that were revoked: the group's offsets say where."""
+        client = self.consumer.consumer
+        last = _last_records(batch)
+        first = {(item.record.topic, item.record.partition): item.record for item in reversed(batch)}
+        for place in client.position([record.position for record in last.values()]):
+            name = place.topic, place.partition
+            # A partition that was revoked has no position, also if it was assigned again.
+            if place.offset >= last[name].next_offset:
+                self.consumer.seek(first[name])
+
+    def _report(self, batch: Sequence[Item], error: Exception, failures: int) -> None:
+        records = pluralize(len(batch), "record")
+        if failures == self._attempts:
+            raise self._failure(error, f"{failures} transactions for {records} were aborted") from error
+        slow = self._time.find_slow_record()
+        reason = error if slow is None else f"{error}; {slow}"
+        _log.warning("a transaction for %s was aborted, and they are read again: %s", records, reason)
+        time.sleep(min(0.05 * 2**failures, _MAX_PAUSE))
+
+    def _call(self, method: str, *arguments: Any, timed: bool = True) -> None:
+        """Call a method of the producer; repeat it, up to the timeout, if it failed and may be repeated."""
+        from confluent_kafka import KafkaException
+
+        call = getattr(self.producer.producer, method)
+        deadline = time.monotonic() + self._timeout
+        while True:
+            try:
+                call(*arguments, *((_CALL_SECONDS,) if timed else ()))
+            except KafkaException as error:
+                reason = error.args[0]
+                if reason.txn_requires_abort():
+                    raise
+                if method == "init_transactions" and reason.name() == "_STATE":
+                    return  # it was called before
+                if reason.fatal() or not reason.retriable():
+                    raise self._failure(reason) from error
+                if time.monotonic() > deadline:
+                    raise TransactionError(
+                        reason, f"{method} did not succeed in {self._timeout:g} s"
+                    ) from error
+                time.sleep(0.1)
+            else:
+                return
+
+    def _failure(self, error: Any, what: str = "") -> TransactionError:
+        """Return the error of a producer that cannot go on, which says so if its transaction timed out."""
+        name = _name_of(error)
+        if name not in _ENDED or (explained := self._time.explain_end()) is None:
+            advice = _MAY_HAVE_TIMED_OUT if name in _FENCED and self._time.may_have_timed_out else ""
+            return TransactionError(error, what or _CANNOT_GO_ON, _advice_for(name) + advice)
+        reason, advice = explained
+        return TransactionError(error, f"{what}, and {reason}" if what else reason, advice)
+
+    def _send_offsets(self, offsets: list[Any], group: Any) -> None:
+        """Add the offsets to the transaction, in a thread.
+
+        After a restart of brokers the call may never return, for all its timeout (librdkafka 2.16): it
+        waits for the coordinator by a connection that is gone.
+        """
+        result: Future[None] = Future()
+
+        def send() -> None:
+            try:
+                self._call("send_offsets_to_transaction", offsets, group)
+            except Exception as error:  # noqa: BLE001  # run() raises it
+                result.set_exception(error)
+            else:
+                result.set_result(None)
+
+        threading.Thread(target=send, name="send_offsets_to_transaction", daemon=True).start()
+        try:
+            result.result(self._timeout)
+        except TimeoutError:
+            reason = f"send_offsets_to_transaction did not return in {self._timeout:g} s"
+            raise TransactionError(reason) from None
+
+    @staticmethod
+    def _is_idle(since: float, timeout: float | None) -> bool:
+        return timeout is not None and time.monotonic() - since >= timeout
+
+
+def _last_records(batch: Sequence[Item]) -> dict[Any, Record]:
+    """Return the last record of each partition."""
+    return {(item.record.topic, item.record.partition): item.record for item in batch}
+
+
+def _check(wrapper: Any, kind: type, name: str, method: str) -> None:
+    """Raise `TypeError` unless a wrapper's client has a method of transactions."""
+    if not isinstance(wrapper, kind) or not callable(getattr(getattr(wrapper, name), method, None)):
+        raise TypeError(
+            f"{name} must be an {kind.__name__} of a client with {method}(), "
+            f"got {type(wrapper).__name__}; wrap a {name.capitalize()} of confluent_kafka"
+        )
+
+
+def _client_error(error: BaseException) -> Any:
+    """Return the ``KafkaError`` of a ``KafkaException``, None for other exceptions."""
+    reason = error.args[0] if error.args else None
+    return reason if callable(getattr(reason, "txn_requires_abort", None)) else None
+
+
+def _is_abortable(error: Exception) -> bool:
+    """Return whether a new transaction for the same records may succeed after an error."""
+    reason = _client_error(error)
+    # After a failed delivery, produce() fails with _STATE.
+    return reason is not None and (reason.txn_requires_abort() or reason.name() == "_STATE")
+
+
+class TransactionError(CloudEventsKafkaError):
+    """The producer cannot go on with transactions; ``error`` is the client's, or that of a delivery.
+
+    Nothing of the last batch was committed, or the next process ends what is open: nothing is lost, and
+    nothing is there twice.
+
+    Examples:
+        >>> from cloudevents_kafka import EventConsumer, EventProcessor, EventProducer, TransactionError
+        >>> from cloudevents_kafka.testing import FakeProducer
+        >>> writer = FakeProducer(transactional=True)
+        >>> writer.fail_transaction("_FENCED", fatal=True)
+        >>> try:
+        ...     EventProcessor(EventConsumer(consumer), EventProducer(writer), lambda item: None).run()
+        ... except TransactionError as error:
+        ...     print(error.error.name())
+        _FENCED
+    """
+
+    def __init__(self, error: Any, what: str = _CANNOT_GO_ON, advice: str = "") -> None:
+        super().__init__(error, what, advice)
+        self.error = error
+        self.what = what
+        self._advice = advice or _advice_for(_name_of(error))
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.error}; {self._advice}"
+
+
+def _name_of(error: Any) -> str:
+    """Return the name of a client's error; empty for other errors."""
+    return str(error.name()) if callable(getattr(error, "name", None)) else ""
+
+
+def _advice_for(name: str) -> str:
+    if name in _FENCED:
+        return "another process has the same transactional.id: start each with its own"
+    if name == "_NOT_CONFIGURED":
+        return "create the Producer with a transactional.id"
+    return "end the process and start it again, which ends what is open"

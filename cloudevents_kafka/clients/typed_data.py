@@ -1,0 +1,251 @@
+"""Data as values of a program's own types, for ``EventConsumer(client, data_type=…)``.
+
+A hook is a function of an event that returns its data. `read_as` returns the hook of a type: a
+pydantic model, a msgspec Struct, a dataclass, a TypedDict, or a container or union of them. `by_type`
+chooses a hook by the type of the event, and `by_dataschema` checks data by its schema. Any exception
+of a hook becomes a `BrokenData`; only the text of a `DataError` is repeated, since other messages may
+contain data.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from types import NoneType
+from typing import Any, Final, TypeVar, cast, get_args, get_type_hints
+
+import msgspec
+
+from cloudevents_kafka.attributes.media_type import media_type
+from cloudevents_kafka.codecs.payload import DataKind, from_payload, implied_type
+from cloudevents_kafka.codecs.registry import find
+from cloudevents_kafka.errors import DataError, message_without_data, preview
+from cloudevents_kafka.event import Event, binary_parts
+from cloudevents_kafka.primitives.plural import with_article
+
+T = TypeVar("T")
+
+DataHook = Callable[[Event], T]
+"""Return the data of an event as a value.
+
+Examples:
+    >>> from cloudevents_kafka import Event, EventConsumer
+    >>> def size(event: Event) -> int:
+    ...     return len(event.payload or b"")
+    >>> item = EventConsumer(consumer, strict=True, data_type=size).poll()
+    >>> item and item.event.data
+    16
+"""
+
+Check = Callable[[Any], object]
+"""Raise an exception if data is not valid; the return value is ignored.
+
+Examples:
+    >>> from typing import Any
+    >>> from cloudevents_kafka.clients.typed_data import by_dataschema
+    >>> def check(data: Any) -> None:
+    ...     if "total" not in data:
+    ...         raise ValueError("an order must have a total")
+    >>> hook = by_dataschema({"https://example.com/order": check})
+"""
+
+_Convert = Callable[[Any], Any]
+
+_MSGSPEC_ERRORS: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+_MAX_PROBLEMS: Final = 5  # in a message
+_quoted_value: Final = re.compile(r"\bvalue .+?(?= - at |$)", re.DOTALL).sub
+
+
+def hook_of(data_type: Any) -> DataHook[Any]:
+    """Return the hook of a ``data_type``: a type, a hook, or a mapping from types of events to one of them.
+
+    Raises `TypeError` for anything else.
+
+    Examples:
+        >>> from cloudevents_kafka import Event
+        >>> from cloudevents_kafka.clients.typed_data import hook_of
+        >>> read = hook_of({"order.placed": dict[str, str]})
+        >>> read(Event(id="1", source="/shop", type="order.placed", data={"total": "9.50"}))
+        {'total': '9.50'}
+    """
+    if isinstance(data_type, Mapping):
+        return by_type({name: hook_of(each) for name, each in data_type.items()})
+    is_type = isinstance(data_type, type) or bool(get_args(data_type)) or data_type is Any
+    return read_as(data_type) if is_type or not callable(data_type) else data_type
+
+
+def by_type(hooks: Mapping[str, DataHook[T]]) -> DataHook[T | Any]:
+    """Return a hook that calls one by the ``type`` of the event; data of other types is read without one.
+
+    Examples:
+        >>> from cloudevents_kafka import Event
+        >>> from cloudevents_kafka.clients.typed_data import by_type, read_as
+        >>> read = by_type({"order.counted": read_as(int)})
+        >>> read(Event(id="1", source="/shop", type="order.counted", data=17))
+        17
+    """
+
+    def read(event: Event) -> Any:
+        hook = hooks.get(event.type)
+        return _untyped(event) if hook is None else hook(event)
+
+    return read
+
+
+def by_dataschema(checks: Mapping[str, Check] | Mapping[str | None, Check]) -> DataHook[Any]:
+    """Return a hook that reads data as without one, and passes it to the check of its ``dataschema``.
+
+    A check raises an exception for data that is not valid. Data whose dataschema has no check is a
+    `DataError`, also if it is absent, unless there is a check for None.
+
+    Examples:
+        >>> from jsonschema import Draft202012Validator
+        >>> from cloudevents_kafka import EventConsumer
+        >>> from cloudevents_kafka.clients.typed_data import by_dataschema
+        >>> check = Draft202012Validator({"required": ["total"]}).validate
+        >>> events = EventConsumer(consumer, data_type=by_dataschema({"https://example.com/order": check}))
+    """
+    by_schema: Mapping[Any, Check] = checks
+
+    def read(event: Event) -> Any:
+        schema = event.dataschema
+        if schema not in by_schema:
+            got = "no dataschema" if schema is None else preview(schema)
+            raise DataError(f"dataschema must be one that the consumer has a check for, got {got}")
+        data = _untyped(event)
+        by_schema[schema](data)
+        return data
+
+    return read
+
+
+def read_as(data_type: type[T]) -> DataHook[T]:
+    """Return the hook that reads data as values of a type.
+
+    JSON is validated as JSON by pydantic or msgspec. Other data, and data with a registered codec,
+    is decoded first; a value of the type itself is returned as it is. Raises `TypeError` if neither
+    pydantic nor msgspec has a schema for the type.
+
+    Examples:
+        >>> from cloudevents_kafka import Event
+        >>> from cloudevents_kafka.clients.typed_data import read_as
+        >>> read = read_as(dict[str, str])
+        >>> read(Event(id="1", source="/shop", type="order.placed", data={"total": "9.50"}))
+        {'total': '9.50'}
+    """
+    from_json, from_value, errors = _converters(data_type)
+    name = getattr(data_type, "__name__", str(data_type))
+    is_optional = data_type in {None, NoneType} or NoneType in get_args(data_type)
+
+    def read(event: Event) -> T:
+        payload = event.payload
+        if payload is None and not is_optional:
+            raise DataError(f"the data must be {with_article(name)}, but the event has no data")
+        try:
+            if payload is not None and _is_utf8_json(event):
+                return cast("T", from_json(payload))
+            data = _untyped(event)
+            return cast("T", data if type(data) is data_type else from_value(data))
+        except errors as problem:
+            raise DataError(f"the data must be {with_article(name)}: {_explain(problem)}") from problem
+
+    return read
+
+
+def read_eagerly(event: Event, hook: DataHook[T] | None) -> Event[T]:
+    """Return an event whose data is decoded, by a hook or as without one; raise `DataError` if that fails.
+
+    Examples:
+        >>> from cloudevents_kafka import DataError, Event
+        >>> from cloudevents_kafka.clients.typed_data import read_as, read_eagerly
+        >>> try:
+        ...     read_eagerly(Event(id="1", source="/shop", type="order.placed", data="17"), read_as(int))
+        ... except DataError as error:
+        ...     print("not an int")
+        not an int
+    """
+    if hook is None:
+        _ = event.data
+        return event
+    try:
+        data = hook(event)
+    except DataError:
+        raise
+    except Exception as error:  # a user's function
+        raise DataError(f"the data does not fit: its check raised {type(error).__name__}") from error
+    return event.read_with(lambda _: data)
+
+
+def _untyped(event: Event) -> Any:
+    """Return the data of an event as without a hook."""
+    attributes, payload, kind = binary_parts(event)
+    return from_payload(payload, kind, event.datacontenttype, attributes)
+
+
+def _is_utf8_json(event: Event) -> bool:
+    """Return whether the payload is JSON in UTF-8 that no registered codec reads."""
+    attributes, _, kind = binary_parts(event)
+    content_type = event.datacontenttype
+    if not (kind is DataKind.JSON if content_type is None else media_type(content_type).is_utf8_json):
+        return False
+    codec = find(implied_type(content_type, kind), attributes)
+    return codec is None or codec.decode is None
+
+
+def _converters(data_type: Any) -> tuple[_Convert, _Convert, tuple[type[Exception], ...]]:
+    """Return the functions from JSON and from a value to a type, and the errors that they raise."""
+    if _uses_pydantic(data_type):
+        from pydantic import TypeAdapter, ValidationError
+
+        adapter = TypeAdapter(data_type)
+        return adapter.validate_json, adapter.validate_python, (ValidationError,)
+    try:
+        known = msgspec.inspect.type_info(data_type)
+        decode = msgspec.json.Decoder(data_type).decode
+    except (TypeError, AttributeError) as error:
+        raise _refused(data_type) from error
+    if isinstance(known, msgspec.inspect.CustomType):
+        raise _refused(data_type)
+    # Text that no member of the type has is skipped unread, so that UTF-8 is checked first.
+    return (
+        lambda payload: decode(payload if payload.isascii() else payload.decode()),
+        lambda value: msgspec.convert(value, data_type),
+        _MSGSPEC_ERRORS,
+    )
+
+
+def _uses_pydantic(data_type: Any) -> bool:
+    """Return whether a type, or one in it or in a field of it, is one of pydantic."""
+    seen: list[Any] = []
+    types = [data_type]
+    while types:
+        each = types.pop()
+        if hasattr(each, "__pydantic_core_schema__") or type(each).__module__.startswith("pydantic"):
+            return True
+        if each not in seen:
+            seen.append(each)
+            types += get_args(each)
+            with suppress(NameError, TypeError):  # a class whose annotations cannot be resolved here
+                types += get_type_hints(each, include_extras=True).values() if isinstance(each, type) else ()
+    return False
+
+
+def _refused(data_type: Any) -> TypeError:
+    got = preview(data_type)
+    return TypeError(
+        "data_type must be a pydantic model, a msgspec Struct, a dataclass, a TypedDict, a function of the "
+        f"event, or a mapping from types of events to one of them, got {got}; for others pass data_reader"
+    )
+
+
+def _explain(error: Exception) -> str:
+    """Return the message of an error of pydantic or msgspec without the data that it quotes."""
+    problems = getattr(error, "errors", None)
+    if problems is None:
+        text = _quoted_value("value", message_without_data(error))
+    else:  # of pydantic
+        found = problems(include_input=False, include_url=False, include_context=False)
+        parts = [f"{'.'.join(map(str, each['loc'])) or '$'}: {each['msg']}" for each in found[:_MAX_PROBLEMS]]
+        text = "; ".join(parts) + (f"; and {len(found) - len(parts)} more" if len(found) > len(parts) else "")
+    return text if text.isprintable() else preview(text, len(text))

@@ -1,0 +1,21 @@
+"""The event: its attributes and its data, and how it is an event of the official SDK."""
+
+from cloudevents_kafka.event._event import (
+    DataT_co,
+    Event,
+    binary_parts,
+    raw_parts,
+    select_attributes,
+    stored_parts,
+    unchecked_event,
+)
+
+__all__ = [
+    "DataT_co",
+    "Event",
+    "binary_parts",
+    "raw_parts",
+    "select_attributes",
+    "stored_parts",
+    "unchecked_event",
+]

@@ -1,0 +1,393 @@
+"""Event: an immutable CloudEvent that decodes its data on first access.
+
+An `Event` satisfies the official SDK's protocol ``BaseCloudEvent``. It has only the attributes that were
+set. It keeps the exact payload bytes and the text of ``time``, and an event from a structured record keeps
+the record's value, so that it is written as the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterator, Mapping
+from datetime import datetime
+from operator import attrgetter
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar
+
+from cloudevents_kafka.attributes.extension_types import type_of
+from cloudevents_kafka.attributes.python_values import accept_values, check_values, is_same, value_as
+from cloudevents_kafka.attributes.timestamps import is_timestamp, to_datetime
+from cloudevents_kafka.attributes.types import (
+    CORE,
+    SPECVERSION,
+    AttributeType,
+    AttributeValue,
+    canonical_text,
+)
+from cloudevents_kafka.codecs.payload import DataKind, from_payload, to_payload
+from cloudevents_kafka.codecs.registry import call_decode
+from cloudevents_kafka.errors import DataError, InvalidEvent, Problem
+from cloudevents_kafka.primitives.plural import pluralize
+from cloudevents_kafka.event._sdk import SdkMethods, parts_of
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as TypeVarWithDefault  # of checkers, which need no package for it
+
+    DataT_co = TypeVarWithDefault("DataT_co", covariant=True, default=Any)
+else:
+    DataT_co = TypeVar("DataT_co", covariant=True)
+T = TypeVar("T")
+ValueT = TypeVar("ValueT", str, int, bool, bytes, datetime)
+_Class = type[ValueT]  # in Event, ``type`` is a property
+MYPY: Final = False  # mypy takes it as true
+
+_UNSET: Final = object()
+_FOR_READER: Final = object()  # data that the function of `read_with` decodes
+_BYTES: Final = DataKind.BYTES
+_new: Final = object.__new__
+
+
+class Event(SdkMethods, Generic[DataT_co]):
+    """A CloudEvent of specversion 1.0.
+
+    Core and extension attributes are keyword arguments; None means absent. ``data`` is encoded at once, so
+    that later changes of the object do not change the event: None means no data, bytes are the payload, text
+    and other values are encoded by their content type, as JSON if there is none.
+
+    Raises `InvalidEvent`, which has every broken rule, if the event breaks one. For type checkers
+    an `Event[Order]` has an ``Order`` as its data.
+
+    Examples:
+        >>> from cloudevents_kafka import Event
+        >>> event = Event(id="1", source="/shop", type="order.placed", data={"total": "9.50"}, attempt=3)
+        >>> event.data, event["attempt"], event.payload
+        ({'total': '9.50'}, 3, b'{"total":"9.50"}')
+    """
+
+    __slots__ = ("_attributes", "_data", "_encoded", "_kind", "_payload", "_reader")
+
+    _attributes: dict[str, Any]
+    _payload: bytes | None
+    _kind: DataKind
+    _encoded: tuple[str, bytes] | None
+    _data: Any
+    _reader: Callable[[Event], Any]  # set by `read_with` only, since a store takes time
+
+    if TYPE_CHECKING:
+        if not MYPY:  # pyright compares __init__ with that of the SDK's protocol
+            __init__: Any
+
+        def __new__(  # the class says it
+            cls,
+            /,
+            *,
+            id: str,
+            source: str,
+            type: str,
+            specversion: str = SPECVERSION,
+            datacontenttype: str | None = None,
+            dataschema: str | None = None,
+            subject: str | None = None,
+            time: str | datetime | None = None,
+            data: Any = None,
+            **extensions: AttributeValue | datetime | None,
+        ) -> Self: ...
+
+    else:
+
+        def __init__(
+            self,
+            /,
+            *,
+            id: str | None = None,
+            source: str | None = None,
+            type: str | None = None,
+            specversion: str = SPECVERSION,
+            datacontenttype: str | None = None,
+            dataschema: str | None = None,
+            subject: str | None = None,
+            time: str | datetime | None = None,
+            data: Any = None,
+            **extensions: AttributeValue | datetime | None,
+        ) -> None:
+            attributes: dict[str, Any] = {
+                "specversion": specversion,
+                "id": id,
+                "source": source,
+                "type": type,
+            }
+            if datacontenttype is not None:
+                attributes["datacontenttype"] = datacontenttype
+            if dataschema is not None:
+                attributes["dataschema"] = dataschema
+            if subject is not None:
+                attributes["subject"] = subject
+            if time is not None:
+                attributes["time"] = time
+            if extensions:
+                attributes |= extensions
+            self._set(attributes, data)
+
+    def _set(self, attributes: dict[str, Any], data: Any) -> None:
+        """Check values and store them; the event keeps the dictionary."""
+        if not accept_values(attributes):
+            attributes = _find_problems(attributes, data)
+        try:
+            if data is None or type(data) is bytes:
+                self._payload = data
+                self._kind = _BYTES
+            else:
+                content_type = attributes.get("datacontenttype")
+                self._payload, self._kind = to_payload(data, content_type, attributes)
+        except DataError as error:
+            problem = _data_problem(error)
+        else:
+            self._attributes = attributes
+            self._encoded = None
+            self._data = _UNSET
+            return
+        raise InvalidEvent([problem])
+
+    @classmethod
+    def of(cls, source: Any) -> Event:
+        """Return the event of any object with ``get_attributes()`` and ``get_data()``.
+
+        Events of the official SDK, versions 1 and 2, have these methods. An `Event` is
+        returned itself. No attribute is added, and the object is not changed. Raises
+        `InvalidEvent` if the event breaks a rule, and `TypeError` if the object has no such methods.
+        """
+        if isinstance(source, cls):
+            return source
+        attributes, data = parts_of(source)
+        event = _new(cls)
+        event._set(attributes, data)
+        return event
+
+    @property
+    def id(self) -> str:
+        """The identifier of the event within its source."""
+        return self._attributes["id"]  # type: ignore[no-any-return]  # a str, as validation checks
+
+    @property
+    def source(self) -> str:
+        """The context in which the event happened, a URI-reference."""
+        return self._attributes["source"]  # type: ignore[no-any-return]  # see id
+
+    @property
+    def type(self) -> str:
+        """The type of the event, such as ``com.example.order.created``."""
+        return self._attributes["type"]  # type: ignore[no-any-return]  # see id
+
+    @property
+    def specversion(self) -> str:
+        """The version of the specification, ``1.0``."""
+        return self._attributes["specversion"]  # type: ignore[no-any-return]  # see id
+
+    @property
+    def datacontenttype(self) -> str | None:
+        """The media type of the data, as received, or None."""
+        return self._attributes.get("datacontenttype")
+
+    @property
+    def dataschema(self) -> str | None:
+        """The URI of the schema of the data, or None."""
+        return self._attributes.get("dataschema")
+
+    @property
+    def subject(self) -> str | None:
+        """The subject of the event in the context of its source, or None."""
+        return self._attributes.get("subject")
+
+    @property
+    def time(self) -> datetime | None:
+        """The time of the event in its own offset, or None; ``text("time")`` is the exact text."""
+        return self.get("time")  # type: ignore[return-value]  # type_of says Timestamp
+
+    def __getitem__(self, name: str) -> AttributeValue | datetime:
+        """Return the value of an attribute; a datetime for a known Timestamp."""
+        value: AttributeValue = self._attributes[name]
+        if type_of(name) is AttributeType.TIMESTAMP and isinstance(value, str):
+            return to_datetime(value) if is_timestamp(value) else value  # lenient reading keeps invalid ones
+        return value
+
+    def get(self, name: str) -> AttributeValue | datetime | None:
+        """Return the value of an attribute, or None if it is absent."""
+        return self[name] if name in self._attributes else None
+
+    def extension(self, name: str, type: _Class[ValueT]) -> ValueT | None:
+        """Return the value of an attribute as a str, int, bool, bytes or datetime; None if it is absent.
+
+        In a header each value is a text, so one that is not registered may be a str in one event
+        and an int in another. Raises `InvalidEvent` if the value is not of the type.
+        """
+        value = self._attributes.get(name)
+        return None if value is None else value_as(name, value, type)
+
+    def text(self, name: str) -> str | None:
+        """Return the canonical text of an attribute, of `time` as received; None if it is absent."""
+        value = self._attributes.get(name)
+        return value if value is None or type(value) is str else canonical_text(value)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._attributes
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the names of the attributes, in the order of the record or call."""
+        return iter(self._attributes)
+
+    @property
+    def attributes(self) -> Mapping[str, AttributeValue | datetime]:
+        """All attributes by name, in the order of the record or call; read-only."""
+        return MappingProxyType({name: self[name] for name in self._attributes})
+
+    @property
+    def extensions(self) -> Mapping[str, AttributeValue | datetime]:
+        """The extension attributes by name; read-only."""
+        return MappingProxyType({name: self[name] for name in self._attributes if name not in CORE})
+
+    @property
+    def payload(self) -> bytes | None:
+        """The exact bytes of the data, or None without data."""
+        return self._payload
+
+    @property
+    def kind(self) -> DataKind:
+        """What the payload is: bytes, JSON, a text or a Protobuf message."""
+        return self._kind
+
+    @property
+    def data(self) -> DataT_co:
+        """The data as a Python value: that of JSON, a text, or bytes. It is decoded once.
+
+        A codec that is registered for ``datacontenttype`` decodes the payload instead.
+        Raises `DataError` if the payload does not match ``datacontenttype``.
+        """
+        if self._data is _UNSET:
+            self._data = from_payload(self._payload, self._kind, self.datacontenttype, self._attributes)
+        elif self._data is _FOR_READER:
+            self._data = call_decode(self._reader, self, self.datacontenttype)
+        return self._data  # type: ignore[no-any-return]  # a reader's type is known to its caller
+
+    def read_with(self, read: Callable[[Event], T]) -> Event[T]:
+        """Return the same event with ``data`` decoded by a function of the event.
+
+        ``read`` has precedence over codecs, also in an event that `replace` returns with the
+        same data, but not in a pickled copy. It is not called for an event without data. An
+        exception in it becomes a `DataError`.
+        """
+        event = unchecked_event(self._attributes, self._payload, self._kind, self._encoded)
+        event._reader = read
+        event._data = None if event._payload is None else _FOR_READER
+        return event
+
+    def replace(self, /, *, data: Any = _UNSET, **attributes: AttributeValue | datetime | None) -> Event:
+        """Return a changed event; None removes an attribute.
+
+        The payload stays the same without ``data``, also if ``datacontenttype`` changes.
+        Raises `InvalidEvent` if the changed event breaks a rule.
+        """
+        event = _new(type(self))
+        event._set({**self._attributes, **attributes}, self._payload if data is _UNSET else data)
+        if data is not _UNSET:
+            return event
+        if self._kind is not DataKind.BYTES and event.datacontenttype == self.datacontenttype:
+            event._kind = self._kind
+        return self._with_reader(event)
+
+    def _with_reader(self, event: Event) -> Event:
+        """Return an event with the same data and, if there is one, the same reader of it."""
+        return event.read_with(self._reader) if hasattr(self, "_reader") else event
+
+    __replace__ = replace
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether attributes (times by instant) and payloads are equal."""
+        if not isinstance(other, Event):
+            return NotImplemented
+        return (
+            self._payload == other._payload
+            and self._attributes.keys() == other._attributes.keys()
+            and all(is_same(name, value, other._attributes[name]) for name, value in self._attributes.items())
+        )
+
+    def __hash__(self) -> int:
+        """Return the hash of id and source, which identify an event (R-03)."""
+        return hash((self.id, self.source))
+
+    def __repr__(self) -> str:
+        names = [name for name in self if name not in ("specversion", "id", "source", "type")]
+        attributes = "".join(f", {name}={self.text(name)!r}" for name in names)
+        size = "" if self._payload is None else f", data=<{pluralize(len(self._payload), 'byte')}>"
+        return f"Event(id={self.id!r}, source={self.source!r}, type={self.type!r}{attributes}{size})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return unchecked_event, (self._attributes, self._payload, self._kind, self._encoded)
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
+
+def unchecked_event(
+    attributes: dict[str, AttributeValue],
+    payload: bytes | None,
+    kind: DataKind = DataKind.BYTES,
+    encoded: tuple[str, bytes] | None = None,
+) -> Event:
+    """Return an event with attributes that are valid, without a check.
+
+    This is how formats and readers create events: they validate the attributes first. The event keeps the
+    dictionary itself. ``encoded`` is the name of the event format and the structured value that the event was
+    read from, if any.
+    """
+    event = _new(Event)
+    event._attributes = attributes
+    event._payload = payload
+    event._kind = kind
+    event._encoded = encoded
+    event._data = _UNSET
+    return event
+
+
+def select_attributes(event: Event, names: Container[str]) -> Event:
+    """Return an event with some of the attributes of another, and its data; they are not checked again."""
+    attributes = {name: value for name, value in event._attributes.items() if name in names}
+    return event._with_reader(unchecked_event(attributes, event._payload, event._kind))
+
+
+binary_parts: Final[Callable[[Event], tuple[dict[str, AttributeValue], bytes | None, DataKind]]] = attrgetter(
+    "_attributes", "_payload", "_kind"
+)
+"""Return the attributes of an event as it stores them, its payload and its kind."""
+
+stored_parts: Final[
+    Callable[[Event], tuple[dict[str, AttributeValue], bytes | None, DataKind, tuple[str, bytes] | None]]
+] = attrgetter("_attributes", "_payload", "_kind", "_encoded")
+"""Return all that an event stores: the arguments of `unchecked_event`."""
+
+raw_parts: Final[Callable[[Event], tuple[dict[str, AttributeValue], tuple[str, bytes] | None]]] = attrgetter(
+    "_attributes", "_encoded"
+)
+"""Return the attributes of an event as it stores them, and ``encoded`` of `unchecked_event`.
+
+Encoders use them, and do not change the dictionary.
+"""
+
+
+def _find_problems(attributes: dict[str, Any], data: Any) -> dict[str, Any]:
+    """Return attributes that break no rule in canonical form; raise `InvalidEvent` with all problems."""
+    attributes, problems = check_values(attributes)
+    if not problems:
+        return attributes
+    content_type = attributes.get("datacontenttype")
+    try:
+        to_payload(data, content_type if isinstance(content_type, str) else None, attributes)
+    except DataError as error:
+        problems.append(_data_problem(error))
+    raise InvalidEvent(problems)
+
+
+def _data_problem(error: DataError) -> Problem:
+    # J-10: "MUST translate the data value to a JSON value"
+    return Problem("data", str(error), "J-10")

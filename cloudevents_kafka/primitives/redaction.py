@@ -1,0 +1,260 @@
+"""Mask secrets in settings, URLs and texts before they are printed. In doubt, text is masked.
+
+A URL may have secrets before its last ``@``, since a password may have any character, and after its
+first ``?`` or ``#``. Settings are masked except harmless ones in ``known_settings.toml`` with values of
+the right form: an unknown name may be mistyped or new, and a password may be under a wrong name. The
+file has the names of librdkafka and of Kafka's Java client, to which ``kafka.`` may be prefixed.
+
+Texts of others may have any size, so a text is cut before it is masked, and each expression takes time that
+is linear in its text: no part of a text is read again from each place where a match may begin.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Final
+
+MASK: Final = "********"
+_LONGEST: Final = 1 << 14  # characters of a text that are shown
+_CUT: Final = " …"
+# Text between white space and quotes, which end a URL.
+_WORD: Final = re.compile(r"[^\s'\"<>]+")
+# The login of a URL up to the last @ of its line, or to the cut; a port does not follow the colon.
+_LOGIN: Final = re.compile(r"(?<=://)[^\s/?#@:\[]{0,64}:(?![0-9]{1,5}(?!\w))(?:(?!://)[^\n])*(?:@|(?= …\Z))")
+_QUERY: Final = re.compile(r"[?#]")
+# A name and what separates it from a value: = or :, a quote before it, the same percent-encoded, the end of a
+# tag, or the blank after an option such as --password.
+_ASSIGNMENT: Final = re.compile(
+    r"""(?<![\w.-])(?P<name>[\w.-]++)(?P<quote>(?:\\*+["']|%22|&quot;)?)"""
+    r"""(?P<sign>\s*+(?:@?=|:=?|%3[AaDd]|>)>?|(?=[ \t]))\s*+(?=\S)"""
+)
+# Tokens that stand alone: after the name of their scheme (RFC 6750, RFC 7617), and a JWT (RFC 7519).
+_TOKEN: Final = re.compile(
+    r"(?P<scheme>\b(?i:bearer)\s++|\bBasic\s++(?=[a-z]*+[A-Z0-9+/=]))[^\s,;'\"]+|(?<![\w-])eyJ[\w-]++\.[\w.-]+"
+)
+# A private key in PEM, to its end or that of the text.
+_PEM: Final = re.compile(r"(-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----).*?(?:-----END|\Z)", re.DOTALL)
+# An option of JAAS with its quoted value, in which quotes are escaped.
+_OPTION: Final = re.compile(r'(?<!\w)(\w++)\s*+=\s*+"((?:[^"\\]|\\.)*+)"', re.DOTALL)
+
+_HOSTS: Final = ("bootstrap.servers", "metadata.broker.list")
+_URLS: Final = ("sasl.oauthbearer.token.endpoint.url",)
+_NUMBERED: Final = (".ms", ".bytes", ".kbytes")  # suffixes of numeric settings
+# Forms of harmless values; \\A, because a search from each character would not be linear.
+_NUMBER: Final = re.compile(r"\A[+-]?[0-9]{1,19}(\.[0-9]{1,19})?")
+_HOST: Final = re.compile(r"\A\s*([A-Za-z_]+://)?([\w.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?\s*")
+_URL: Final = re.compile(r"\Ahttps?://\S+")
+_PATH: Final = re.compile(r"\A(?:(\.{0,2}|~[\w-]*)/[^\n:;|@]*|[^\n:;|@]*\.\w{2,8}|probe)")
+_LABEL: Final = re.compile(r"\A[\w.$/ @-]{1,120}")
+# Names of secrets. Other unknown names are masked too.
+_SECRET_NAME: Final = re.compile(
+    r"pass|pwd|secret|token|credential|jaas|user\.info|pem$|private|keystore\.key"
+    r"|(access|account|api|ssl).?key|auth|cookie|signature",
+    re.IGNORECASE,
+)
+# Those that a colon without quotes assigns to, as in a header; others end a clause: "the token: it expired".
+_HEADER: Final = re.compile(
+    r"(pass(word|wd|phrase)|pwd|secret|cookie|authorization|signature"
+    r"|(access|account|api|private).?key|(access|refresh|auth|id|client|session|security).?token)\Z",
+    re.IGNORECASE,
+)
+_SEGMENT: Final = r"[A-Za-z0-9]{1,24}"
+_NAME: Final = re.compile(rf"\A{_SEGMENT}(?:[._-]{_SEGMENT})*+")
+_PLAIN_NAME: Final = re.compile(r"\A[a-z][a-z_]{0,23}(?:\.[a-z_]{1,24})++")
+_FIRST: Final = frozenset({"spark", "kafka", "schema", "basic", "https"})  # in addition to librdkafka's
+_MIN_LENGTH: Final = 2  # characters; to mask a single one would make a text unreadable
+_MIN_LENGTH_OF_SPARK: Final = 8  # for Spark's settings, many of which are short and harmless
+_MIN_LINE_LENGTH: Final = 8  # characters of a line of a PEM key that is masked separately
+
+
+def mask_text(text: str, secrets: Iterable[str] = ()) -> str:
+    """Return a text with all masked that the other functions mask, and these secrets in it."""
+    return mask_urls(mask_assignments(_replace(text, dict.fromkeys(secrets, MASK))))
+
+
+def mask_urls(text: str) -> str:
+    """Return a text with the credentials and queries of its URLs masked.
+
+    Without a scheme, ``user:password@host`` is masked and ``user@host`` is not.
+    """
+    return _WORD.sub(lambda word: mask_url(word[0]), _LOGIN.sub(_mask_login, _cut(text)))
+
+
+def mask_credentials(text: str) -> str:
+    """Return a text with the credentials of its URLs masked, but not their queries."""
+    text = _LOGIN.sub(_mask_login, _cut(text))
+    return _WORD.sub(lambda word: mask_url(word[0]) if "@" in word[0] else word[0], text)
+
+
+def _mask_login(match: re.Match[str]) -> str:
+    """Return a login masked if it is cut or more than a word; `mask_url` masks others."""
+    if not match[0].endswith("@"):
+        return MASK
+    return match[0] if _WORD.fullmatch(match[0]) else f"{MASK}@"
+
+
+def mask_url(url: str) -> str:
+    """Return one URL masked; its password may have white space and quotes."""
+    scheme, has_scheme, rest = url.partition("://")
+    if not has_scheme:
+        user, _, password = url.partition(":")
+        return f"{MASK}@{url.rpartition('@')[2]}" if user and "@" not in user and "@" in password else url
+    login, at, host = rest.rpartition("@")
+    before = f"{scheme}://"
+    if not at:
+        return before + _without_query(rest)
+    # In an address without a scheme, the match may be part of a password.
+    before = "" if ":" in scheme else before
+    # After a question mark, the @ and the text after it may be part of a query.
+    return before + (MASK if _QUERY.search(login) else f"{MASK}@{_without_query(host)}")
+
+
+def _without_query(rest: str) -> str:
+    query = _QUERY.search(rest)
+    return rest if query is None else f"{rest[: query.end()]}{MASK}"
+
+
+def mask_setting(name: str, value: str) -> str:
+    """Return a setting's value, its harmless part, or `MASK`."""
+    known = name.removeprefix("kafka.")
+    if known in _HOSTS:
+        return _hosts(value)
+    if known in _URLS:
+        return mask_url(value) if _URL.fullmatch(value) else MASK
+    return value if _is_harmless(known, value) else MASK
+
+
+def mask_name(name: str) -> str:
+    """Return a setting's name, or `MASK` if it does not resemble a name.
+
+    A secret may be in the place of a name: base64 may end in ``=``, which ends a name.
+    """
+    first = re.split(r"[._]", name, maxsplit=1)[0]
+    if name in _known_names() or _PLAIN_NAME.fullmatch(name):
+        return name
+    return name if first in _first_segments() and _NAME.fullmatch(name) else MASK
+
+
+def is_secret_name(name: str) -> bool:
+    """Return whether a setting's name is that of a secret; settings with other names may be secrets too."""
+    return _SECRET_NAME.search(name) is not None
+
+
+def mask_settings(text: str, settings: Mapping[str, str]) -> str:
+    """Return a text, such as a client's error, with the values masked that `mask_setting` masks."""
+    masks = {piece: mask for item in settings.items() for piece, mask in _pieces(*item)}
+    masks |= {name: MASK for name in settings if len(name) >= _MIN_LENGTH and mask_name(name) == MASK}
+    return mask_text(_replace(text, masks))
+
+
+def mask_assignments(text: str) -> str:
+    """Return a text with the values masked that names of secrets have, and with its tokens and keys masked.
+
+    Such a value ends with its line, since it may have any character. ``name=value`` is an assignment, as are
+    ``"name": value`` and others of JSON, forms, headers, XML and command lines.
+    """
+    text, parts, at = _PEM.sub(rf"\1{MASK}", _cut(text)), list[str](), 0
+    for match in _ASSIGNMENT.finditer(text):
+        if match.start() >= at and _is_of_secret(match):
+            parts += (text[at : match.end()], MASK)
+            at = (text.find("\n", match.end()) + 1 or len(text) + 1) - 1
+    return _TOKEN.sub(lambda token: f"{token['scheme'] or ''}{MASK}", "".join([*parts, text[at:]]))
+
+
+def _is_of_secret(match: re.Match[str]) -> bool:
+    """Return whether what follows a name and a sign is the value of a secret."""
+    name, sign = match["name"], match["sign"].strip()
+    if not sign and not name.startswith("--"):
+        return False
+    if sign == ":" and not match["quote"]:
+        return _HEADER.search(name) is not None and not _is_prose(match)
+    return is_secret_name(name)
+
+
+def _is_prose(match: re.Match[str]) -> bool:
+    """Return whether a name is a word after another, as in "wrong password: check it"."""
+    before = match.string[max(0, match.start() - 2) : match.start()]
+    name = match["name"]
+    return name.isalpha() and name.islower() and before[:1].isalpha() and before[1:] == " "
+
+
+def _replace(text: str, masks: Mapping[str, str]) -> str:
+    """Return a text with known secrets masked, the longest first; before the cut, which may be in one."""
+    for piece in sorted(filter(None, masks), key=len, reverse=True):
+        text = text.replace(piece, masks[piece])
+    return text
+
+
+def _cut(text: str) -> str:
+    """Return a text in bounds; of a longer one without the word at the cut, which may be part of a secret."""
+    return text if len(text) <= _LONGEST else " ".join(text[:_LONGEST].rsplit(maxsplit=1)[:-1]) + _CUT
+
+
+@cache
+def _listed(shape: str) -> frozenset[str]:
+    text = (files("cloudevents_kafka.primitives") / "known_settings.toml").read_text(encoding="utf-8")
+    return frozenset(tomllib.loads(text)[shape].split())
+
+
+@cache
+def _known_names() -> frozenset[str]:
+    return frozenset(_HOSTS + _URLS) | _listed("choices") | _listed("paths") | _listed("labels")
+
+
+@cache
+def _first_segments() -> frozenset[str]:
+    return _FIRST | {re.split(r"[._]", name, maxsplit=1)[0] for name in _known_names()}
+
+
+def _is_harmless(name: str, value: str) -> bool:
+    if name in _listed("paths"):
+        return _PATH.fullmatch(value) is not None
+    if name in _listed("labels"):
+        return _LABEL.fullmatch(value) is not None
+    if name in _listed("choices") or (name.endswith(_NUMBERED) and not is_secret_name(name)):
+        return _is_plain(value)
+    return False
+
+
+def _is_plain(value: str) -> bool:
+    """Return whether a value is a number, or known words of settings."""
+    words = (part.strip().lower() for part in value.split(","))
+    return _NUMBER.fullmatch(value.strip()) is not None or all(word in _listed("words") for word in words)
+
+
+def _hosts(value: str) -> str:
+    """Return addresses with the text before the last ``@`` masked: a password may have commas."""
+    login, at, rest = value.rpartition("@")
+    plain = all(not part.strip() or _HOST.fullmatch(part) for part in rest.split(","))
+    if not plain or _QUERY.search(login):
+        return MASK  # a password may continue after a comma or an @
+    return f"{MASK}@{rest}" if at else rest
+
+
+def _pieces(name: str, value: str) -> Iterator[tuple[str, str]]:
+    """Yield the secret parts of a value, in the forms in which clients print them, and their replacements."""
+    replacement, is_secret = mask_setting(name, value), is_secret_name(name)
+    shortest = _MIN_LENGTH_OF_SPARK if name.startswith("spark.") and not is_secret else _MIN_LENGTH
+    if replacement == value or len(value) < shortest or (_is_plain(value) and not is_secret):
+        return
+    yield from ((part, MASK) for part in _forms(value) if len(part) >= _MIN_LENGTH)
+    yield value, replacement
+
+
+def _forms(value: str) -> Iterator[str]:
+    yield value.strip()
+    yield value.replace("\\", "\\\\").replace('"', '\\"')  # as in a line of JAAS
+    quoted = (option[2] for option in _OPTION.finditer(value) if is_secret_name(option[1]))
+    yield from (form for text in quoted for form in (text, re.sub(r"\\(.)", r"\1", text)))
+    lines = value.splitlines()
+    yield from (line for line in lines[: 0 if len(lines) == 1 else None] if len(line) >= _MIN_LINE_LENGTH)
+    login, at, _ = value.rpartition("://")[2].rpartition("@")
+    if at:  # librdkafka prints parts of an address
+        yield from (login, login.partition(":")[2], *re.split(r"[,@/]", login.partition(":")[2]))
+    query = re.split(r"[?#]", value, maxsplit=1)[1:]
+    pairs = [pair for text in query for pair in (text, *text.split("&"))]
+    yield from (part for pair in pairs for part in (pair, pair.partition("=")[2]))

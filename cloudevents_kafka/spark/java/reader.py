@@ -1,0 +1,192 @@
+"""Add the Java function to a session of Spark, local or through Spark Connect, and call it in SQL.
+
+A session has the function when its jar is added and three settings are set. Where that is the case
+already, as on a server that was started with them, nothing is added.
+"""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakSet
+
+from cloudevents_kafka import formats
+from cloudevents_kafka.attributes.documented_extensions import RULES
+from cloudevents_kafka.attributes.extension_types import current
+from cloudevents_kafka.errors import CloudEventsKafkaError
+from cloudevents_kafka.spark._java import has_java, java_of, java_session
+from cloudevents_kafka.spark.java.jar import NoReaderJar, build_jar, jar_to_send
+from cloudevents_kafka.spark.schema import event_schema, wire_schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_CATALOG: Final = "cloudevents_kafka"
+_SETTING: Final = f"spark.sql.catalog.{_CATALOG}"
+_JAR_SETTING: Final = f"{_SETTING}.jar"
+_READY: Final = f"spark.{_CATALOG}.ready"
+_CATALOG_CLASS: Final = "cloudevents_kafka.spark.Functions"
+_OTHER_JSON: Final = "+json"
+_RULE_NAMES: Final = {rule: name for name, rule in RULES.items()}
+_log: Final = logging.getLogger(__name__)
+
+_ready: Final[WeakSet[Any]] = WeakSet()
+_refused: Final[WeakSet[Any]] = WeakSet()
+
+
+def reader_sql(df: DataFrame, *, lenient: bool = False) -> str | None:
+    """Return SQL that decodes ``value`` and ``headers`` to a struct of `event_schema`.
+
+    Its value is null for records that the Java function leaves to `decode`. Return None if the
+    session cannot use Java classes, and log a warning once for each session.
+    """
+    if not _has_function(df.sparkSession):
+        return None
+    left, known = extension_texts()
+    return f"{_function('read', lenient=lenient)}(`value`, headers, '{left}', '{known}')"
+
+
+def extension_texts() -> tuple[str, str]:
+    """Return the names of what Java leaves to Python, and the extensions that it reads, as its arguments.
+
+    ``Extensions.java`` and ``Extension.java`` describe the two texts.
+    """
+    left = [_OTHER_JSON] if "json" in formats.registered() else []
+    known = []
+    for name, extension in sorted(current.table.extensions.items()):
+        rules = [_RULE_NAMES.get(rule) for rule in extension.rules]
+        if None in rules:  # a user's function
+            left.append(name)
+        else:
+            needs = [f"+{needed}" for needed in extension.needs]
+            words = [name, extension.type.value, *filter(None, rules), f"@{extension.clause}", *needs]
+            known.append(" ".join(words))
+    return ",".join(left), ",".join(known)
+
+
+def coalesce_sql(read: str, decoded: str, *, lenient: bool = False) -> str:
+    """Return SQL for the first of two structs, of `event_schema` and of `wire_schema`, that is not null."""
+    return f"{_function('coalesce', lenient=lenient)}({read}, {decoded})"
+
+
+def _function(name: str, *, lenient: bool) -> str:
+    return f"{_CATALOG}.{name}_lenient" if lenient else f"{_CATALOG}.{name}"
+
+
+def few_sql(text: str, most_bytes: int) -> str:
+    """Return SQL for a text, null after a task had texts of more than ``most_bytes``."""
+    return f"{_CATALOG}.few({text}, {most_bytes})"
+
+
+def is_new_sql(kind: int, code: str, most: int) -> str:
+    """Return SQL for whether a code is new to a task among those of its kind; false after so many codes."""
+    return f"{_CATALOG}.is_new({kind}, {code}, {most})"
+
+
+def foreign_sql(headers: str) -> str:
+    """Return SQL for the headers that are not of an event, null if there are none."""
+    return f"{_CATALOG}.`foreign`({headers})"  # a reserved word of ANSI SQL
+
+
+def catalog_settings() -> dict[str, str]:
+    """Return the three settings of the Java function; the class is last, as it must be set last."""
+    return {
+        f"{_SETTING}.row": event_schema().json(),
+        f"{_SETTING}.wire": wire_schema().json(),
+        _SETTING: _CATALOG_CLASS,
+    }
+
+
+def _has_function(spark: SparkSession) -> bool:
+    """Return whether a session has the Java function; add it to a session that has not."""
+    is_set = spark.conf.get(_SETTING, None) is not None
+    if is_set and _is_ready(spark):
+        return True
+    is_local = has_java(spark)
+    if not is_set and is_local and spark in _refused:
+        return False  # compiling again would take a second for each call
+    try:
+        if not is_set:
+            _add_function(spark, is_local=is_local)
+        # Planned, not run: fails if the classes are missing.
+        coalesce = coalesce_sql("NULL", "NULL", lenient=True)
+        _ = spark.sql(
+            f"SELECT {coalesce}, {few_sql('NULL', 0)}, {foreign_sql('NULL')}, {is_new_sql(0, '0', 0)}"
+        ).schema
+    except _errors() as error:
+        if not is_set:
+            spark.conf.unset(_SETTING)
+        _warn_once(spark, error)
+        return False
+    _set_ready(spark)
+    return True
+
+
+def _is_ready(spark: SparkSession) -> bool:
+    """Return whether a session is known to have the function.
+
+    Each batch of a stream has its own Python object for the same session of Java, which therefore has a
+    setting with its number; a session that is cloned from it has another number.
+    """
+    number = _session_number(spark)
+    return spark in _ready if number is None else spark.conf.get(_READY, None) == number
+
+
+def _set_ready(spark: SparkSession) -> None:
+    number = _session_number(spark)
+    if number is None:
+        _ready.add(spark)
+    else:
+        spark.conf.set(_READY, number)
+
+
+def _session_number(spark: SparkSession) -> str | None:
+    """Return a number of a session's object in Java, or None with Spark Connect."""
+    return str(java_session(spark).hashCode()) if has_java(spark) else None
+
+
+def _errors() -> tuple[type[Exception], ...]:
+    from pyspark.errors import PySparkException
+
+    errors = (PySparkException, CloudEventsKafkaError, OSError)
+    try:
+        from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # py4j has no types
+    except ModuleNotFoundError:  # in an installation for Spark Connect only
+        return errors
+    return (*errors, Py4JError)
+
+
+def _add_function(spark: SparkSession, *, is_local: bool) -> None:
+    named = spark.conf.get(_JAR_SETTING, None)
+    if is_local:
+        jar = Path(named) if named else build_jar(java_of(spark))
+        spark.sql(f"ADD JAR '{jar.absolute().as_uri()}'")
+    else:
+        _send_jar(spark, named)
+    for name, value in catalog_settings().items():
+        spark.conf.set(name, value)
+
+
+def _send_jar(spark: SparkSession, named: str | None) -> None:
+    """Send a Connect server the jar that the setting names, or ours; raise `NoReaderJar` without one."""
+    if named:
+        if not Path(named).is_file():
+            raise NoReaderJar(f"{_JAR_SETTING} must be the path of a jar on this machine, got {named!r}")
+        spark.addArtifacts(named)
+    else:
+        with jar_to_send() as jar:
+            spark.addArtifacts(str(jar))
+
+
+def _warn_once(spark: SparkSession, error: Exception) -> None:
+    if spark not in _refused:
+        _refused.add(spark)
+        _log.warning(
+            "decode_events reads all records in Python workers by an Arrow UDF, several times slower, "
+            "because this session has no Java function: %s. Write its jar by `cloudevents-kafka spark-jar "
+            "FILE` on a machine with PySpark and Java; then set %s to FILE, or start Spark with --jars FILE "
+            "and the settings that the command prints",
+            error,
+            _JAR_SETTING,
+        )

@@ -1,0 +1,236 @@
+"""How a batch of records becomes rows of the tables: in one pass, counted while it is written.
+
+`BatchWriter.write` writes so. `BatchWriter.write_kept` keeps the rows first, for what needs a batch as
+a whole: several tables, each with a commit of its own; another topic; a function.
+
+Rows that the Java function reads are written at once, without Python in the plan. The few that it
+leaves come to the driver with the counts, and are decoded and counted there. If these are too many,
+they are read a second time; where many rows need Python, it decodes all of them in the pass that writes
+the events, and the few other records come to the driver. Where these are many, all rows are kept meanwhile.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.storagelevel import StorageLevel
+
+from cloudevents_kafka.spark._java import free_checkpoint
+from cloudevents_kafka.spark.java.reader import reader_sql
+from cloudevents_kafka.spark.pipeline.batches._batch_rows import (
+    DecodedRows,
+    Decoding,
+    Reading,
+    Rows,
+    all_counts,
+    found_by,
+    quarantine_of,
+)
+from cloudevents_kafka.spark.pipeline.batches._driver_rows import DriverRows
+from cloudevents_kafka.spark.pipeline.notes import (
+    EVENTS,
+    QUARANTINE,
+    BatchCounts,
+    BegunBatch,
+    CountMismatch,
+    OffsetRange,
+    OffsetRanges,
+    iter_partitions,
+)
+from cloudevents_kafka.spark.pipeline.stores import is_connect
+from cloudevents_kafka.spark.pipeline.tables import DateOf
+
+_LARGE_SHARE: Final = 0.25  # of rows that need Python; from here on it decodes all
+_MOST_IN_DRIVER: Final = 5_000  # rows that are decoded in this process
+_MOST_ERRORS: Final = 5_000  # for which the rows of a batch are not kept
+
+
+# Takes the events of a batch, its other records, and its counts.
+Deliver = Callable[[DataFrame, DataFrame, BatchCounts], None]
+
+
+class Tables(Protocol):
+    """The tables of a pipeline, while one batch is written to them."""
+
+    def append(self, table: str, rows: DataFrame, first: OffsetRanges | None = None) -> bool:
+        """Return whether rows were written to ``events`` or ``quarantine``: not if it has them already.
+
+        ``first`` is the offset of one row if these are the second rows of the batch for a table.
+        """
+
+
+class BatchWriter:
+    """Writes batches; the share of rows that needed Python in one decides how the next is read."""
+
+    def __init__(self, *, date_of: DateOf, tasks: int) -> None:
+        self._date_of = date_of
+        self._tasks = tasks
+        self._share = 0.0
+        self._has_many_errors = False
+
+    def starts_in_java(self, records: DataFrame) -> bool:
+        """Return whether the next batch is read in Java first, rather than all of it in Python."""
+        return self._share < _LARGE_SHARE and reader_sql(records) is not None
+
+    def write(self, records: DataFrame, batch: BegunBatch, tables: Tables) -> BatchCounts:
+        """Write the records of a batch to the tables, read as its note says, and return the counts.
+
+        If the batch has routes, the rows of events have the column `TABLE`. Raises `CountMismatch` if Spark
+        has read other records, or one twice.
+        """
+        rows = self._rows(batch)
+        records = self._limit_tasks(records, batch.offsets)
+        if not batch.in_java:
+            return self._write_in_python(records, rows, tables)
+        reading = Reading(records, rows)
+        if not tables.append(EVENTS, reading.events):
+            _run(reading.events)
+        counts = reading.counts()
+        if left := self._left(counts):
+            with _rest(reading, left, rows) as rest:
+                counts = _add_left(counts, rest.counts, left)
+                _append(rest, tables, is_rest=True)
+        return counts
+
+    def write_kept(self, records: DataFrame, batch: BegunBatch, deliver: Deliver) -> BatchCounts:
+        """Pass all rows of the tables to a function at once, kept until it returns, and return the counts."""
+        rows = self._rows(batch)
+        records = self._limit_tasks(records, batch.offsets)
+        with ExitStack() as kept:
+            if not batch.in_java:
+                rest: DecodedRows = kept.enter_context(_counted(self._decode(records, rows), rows))
+                events, counts = rest.events, rest.counts
+            else:
+                reading = Reading(records, rows)
+                events = kept.enter_context(_kept(reading.events))
+                counts = reading.counts()
+                left = self._left(counts)
+                rest = kept.enter_context(_rest(reading, left, rows))
+                counts = _add_left(counts, rest.counts, left)
+                if rest.counts.events:
+                    events = events.unionByName(rest.events)
+            deliver(events, rest.quarantine, counts.check())
+        return counts
+
+    def _rows(self, batch: BegunBatch) -> Rows:
+        return Rows(batch.offsets, self._date_of, batch.lenient, batch.routes)
+
+    def _limit_tasks(self, records: DataFrame, offsets: OffsetRanges) -> DataFrame:
+        if sum(1 for _ in iter_partitions(offsets)) > self._tasks:
+            return records.coalesce(self._tasks)  # as many files
+        return records
+
+    def _decode(self, records: DataFrame, rows: Rows) -> DataFrame:
+        self._share /= 2  # after some batches, Java reads again
+        return rows.decode(records)
+
+    def _left(self, counts: BatchCounts) -> int:
+        """Return the number of records that Java has left, and note their share."""
+        left = counts.read - counts.events
+        self._share = left / counts.read if counts.read else 0.0
+        return left
+
+    def _write_in_python(self, records: DataFrame, rows: Rows, tables: Tables) -> BatchCounts:
+        """Write the events and the other records, all decoded in Python, and return the counts."""
+        decoded = self._decode(records, rows)
+        if self._has_many_errors or reader_sql(records) is None:
+            with _counted(decoded, rows) as counted:
+                _append(counted, tables)
+            self._has_many_errors = counted.counts.quarantined > _MOST_ERRORS
+            return counted.counts
+        decoding = Decoding(decoded, rows)
+        if not tables.append(EVENTS, decoding.events):
+            _run(decoding.events)
+        counts = decoding.counts()
+        if counts.quarantined:
+            self._has_many_errors = counts.quarantined > _MOST_ERRORS
+            tables.append(QUARANTINE, decoding.quarantine(counts.quarantined))
+        return counts
+
+
+@dataclass(frozen=True)
+class _CountedRows:
+    """Rows that Spark has decoded and counted."""
+
+    events: DataFrame
+    quarantine: DataFrame
+    counts: BatchCounts
+
+    def first(self) -> OffsetRanges:
+        """Return the offset of the first event."""
+        place = ("topic", "partition", "offset")
+        topic, partition, offset = self.events.select(*place).orderBy(*place).head(1)[0]
+        return {topic: {str(partition): OffsetRange(offset, offset + 1)}}
+
+
+def _append(decoded: DecodedRows, tables: Tables, *, is_rest: bool = False) -> None:
+    """Write events and other records; ``is_rest`` is whether other events of the batch have been written."""
+    if decoded.counts.events:
+        tables.append(EVENTS, decoded.events, decoded.first() if is_rest else None)
+    if decoded.counts.quarantined:
+        tables.append(QUARANTINE, decoded.quarantine)
+
+
+@contextmanager
+def _rest(reading: Reading, left: int, rows: Rows) -> Iterator[DecodedRows]:
+    """Yield the records that Java has left, decoded and counted; in this process if they are few."""
+    packed = reading.packed()
+    if len(packed) == left <= _MOST_IN_DRIVER:
+        yield DriverRows(reading.spark, packed, rows)
+    else:
+        with _counted(reading.rest(packed if len(packed) == left else None), rows) as counted:
+            yield counted
+
+
+@contextmanager
+def _kept(rows: DataFrame) -> Iterator[DataFrame]:
+    """Yield rows that are computed, and kept within this block."""
+    if not _loses_no_executor(rows.sparkSession):
+        kept = rows.persist(StorageLevel.MEMORY_AND_DISK)
+        try:
+            _run(kept)
+            yield kept
+        finally:
+            kept.unpersist()
+        return
+    # As they are: the columns of a cache, made once and read for each table, cost more than decoding.
+    kept = rows.localCheckpoint(storageLevel=StorageLevel.MEMORY_AND_DISK)
+    try:
+        yield kept
+    finally:
+        free_checkpoint(kept)
+
+
+def _loses_no_executor(spark: SparkSession) -> bool:
+    """Return whether the session's tasks run in its own Java: rows of a lost executor are computed again."""
+    return not is_connect(spark) and bool(re.fullmatch(r"local(\[.*\])?", spark.sparkContext.master or ""))
+
+
+@contextmanager
+def _counted(decoded: DataFrame, rows: Rows) -> Iterator[DecodedRows]:
+    """Yield rows of events and errors, kept within this block, and their counts."""
+    observation = Observation()
+    counting = rows.counting(others=True)
+    observed = decoded.selectExpr("*", *counting.columns).observe(observation, counting.counts())
+    with _kept(observed.drop(*counting.names)) as kept:
+        yield _CountedRows(rows.events(kept), quarantine_of(kept), all_counts(found_by(observation), rows))
+
+
+def _run(rows: DataFrame) -> None:
+    """Compute rows, to count or to keep them."""
+    rows.write.format("noop").mode("overwrite").save()
+
+
+def _add_left(counts: BatchCounts, others: BatchCounts, left: int) -> BatchCounts:
+    """Return the counts plus those of the records that Java has left."""
+    if others.read != left:
+        raise CountMismatch(
+            f"Python must decode the {left:,} records of the batch that are left to it, got "
+            f"{others.read:,}. Start again"
+        )
+    return counts.add_left(others)

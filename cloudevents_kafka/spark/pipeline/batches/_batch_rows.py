@@ -1,0 +1,263 @@
+"""The rows of a batch while they are read and counted: by the Java function first, or all in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, Protocol
+
+import msgspec
+import pyarrow as pa
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
+from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType
+
+from cloudevents_kafka.spark._columns import PREFIX
+from cloudevents_kafka.spark.decode import decode_events
+from cloudevents_kafka.spark.java.reader import few_sql, reader_sql
+from cloudevents_kafka.spark.pipeline._errors import PipelineFailed
+from cloudevents_kafka.spark.pipeline.batches._observed import (
+    Counting,
+    Labels,
+    label_counts,
+    partition_counts,
+    rule_counts,
+)
+from cloudevents_kafka.spark.pipeline.notes import EVENTS, BatchCounts, OffsetRanges
+from cloudevents_kafka.spark.pipeline.tables import (
+    KAFKA_COLUMNS,
+    MOST_RULES,
+    TOLERATED,
+    DateOf,
+    error_rule,
+    event_columns,
+    select_quarantine,
+    setting,
+    table_of,
+    tolerated_rules,
+)
+from cloudevents_kafka.spark.schema import FROM_JSON, HEADERS, error_schema
+
+_READ: Final = PREFIX + "read"
+_LEFT: Final = PREFIX + "left"
+_MOST_BYTES: Final = 8 << 20  # of the rows that come to the driver
+# Not a text: some of these names are reserved words of ANSI SQL.
+PACKED: Final = StructType(
+    [
+        StructField("topic", StringType()),
+        StructField("partition", IntegerType()),
+        StructField("offset", LongType()),
+        StructField("micros", LongType()),
+        StructField("key", BinaryType()),
+        StructField("value", BinaryType()),
+        StructField("headers", HEADERS),
+    ]
+)
+"""The type of a row that is kept as JSON."""
+
+_PACKED_ERROR: Final = StructType([*PACKED.fields, StructField("error", error_schema())])
+_KAFKA: Final = [f"`{name}`" for name in KAFKA_COLUMNS]
+_RECORD: Final = ", ".join(
+    f"unix_micros({column}) AS micros" if column == "`timestamp`" else column for column in _KAFKA
+)
+Routes = Mapping[str, str]
+"""Tables by patterns of types."""
+
+
+class DecodedRows(Protocol):
+    """Decoded rows, and their counts."""
+
+    @property
+    def counts(self) -> BatchCounts:
+        """The counts, without those by partition if other rows of the batch have been counted."""
+
+    @property
+    def events(self) -> DataFrame:
+        """The rows of events, with the columns of their table."""
+
+    @property
+    def quarantine(self) -> DataFrame:
+        """The other rows, with the columns of their table."""
+
+    def first(self) -> OffsetRanges:
+        """Return the offset of the first event."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """How the rows of a batch are read, laid out and counted."""
+
+    offsets: OffsetRanges
+    date_of: DateOf
+    lenient: bool
+    routes: Routes
+
+    def decode(self, records: DataFrame) -> DataFrame:
+        return decode_events(records, keep=KAFKA_COLUMNS, lenient=self.lenient)
+
+    def events(self, decoded: DataFrame) -> DataFrame:
+        return decoded.where("error IS NULL").selectExpr(*self.columns())
+
+    def columns(self, event: str = "", *, by_java: bool = False) -> list[str]:
+        """Return SQL for the columns of the table of events; see `event_columns`."""
+        return event_columns(event, self.date_of, lenient=self.lenient, routes=self.routes, by_java=by_java)
+
+    def counting(self, event: str = "", *, by_java: bool = False, others: bool = False) -> Counting:
+        """Return how rows are counted; ``others`` is whether records that are not events have an error."""
+        is_event, type_ = f"{event}id IS NOT NULL", f"{event}`type`"
+        labels = {"event": Labels(is_event, type_, f"{event}mode")}
+        if self.lenient:
+            tolerated = event + TOLERATED
+            labels[TOLERATED] = Labels(f"{tolerated} IS NOT NULL", *tolerated_rules(tolerated))
+        if self.routes:
+            labels["table"] = Labels(is_event, "''", table_of(type_, self.routes))
+        if others:
+            labels["error"] = Labels("error IS NOT NULL", "error.verdict", error_rule())
+        return Counting(self.offsets, labels, by_java=by_java)
+
+
+class Reading:
+    """The rows of a batch that Java reads, the counts of these, and the rows that it leaves."""
+
+    def __init__(self, records: DataFrame, rows: Rows) -> None:
+        sql = reader_sql(records, lenient=rows.lenient)
+        if sql is None:
+            raise PipelineFailed(
+                "a batch that was begun must be read by the Java function again, which this session does not "
+                "have; start again in a session that has it, see the warning of decode_events"
+            )
+        self.spark = records.sparkSession
+        self._rows = rows
+        self._records = records
+        self._read = records.selectExpr(f"{sql} AS {_READ}", *_KAFKA)
+        self._observation = Observation()
+        left = few_sql(f"CASE WHEN {_READ} IS NULL THEN to_json(struct({_RECORD})) END", _MOST_BYTES)
+        counting = rows.counting(f"{_READ}.", by_java=True)
+        # The columns of the table are selected first: value and headers are not copied for the counts.
+        table = rows.columns(f"{_READ}.", by_java=True)
+        counted = self._read.selectExpr(*table, f"{left} AS {_LEFT}", *counting.columns)
+        observed = counted.observe(
+            self._observation, counting.counts("count(id) AS events", f"collect_list({_LEFT}) AS `left`")
+        )
+        self.events = observed.where("id IS NOT NULL").drop(_LEFT, *counting.names)
+
+    @cached_property
+    def _found(self) -> dict[str, Any]:
+        return found_by(self._observation)
+
+    def counts(self) -> BatchCounts:
+        """Return the counts, after the events were read; all other records are left."""
+        found = self._found
+        return BatchCounts(
+            read=found["records"],
+            events=found["events"],
+            by_type=label_counts(found, "event"),
+            **_other_counts(found),
+            offsets=partition_counts(found, self._rows.offsets),
+        )
+
+    def packed(self) -> list[str]:
+        """Return the records that Java leaves, in JSON of `PACKED`: not all if they are too large."""
+        packed: list[str] = self._found["left"]
+        return packed
+
+    def rest(self, packed: list[str] | None) -> DataFrame:
+        """Return the records that Java leaves, decoded in Python; they are read again if they are None."""
+        if packed is not None:
+            return self._rows.decode(_unpack(self._records, packed))
+        return self._rows.decode(self._read.where(f"{_READ} IS NULL").selectExpr(*_KAFKA))
+
+
+class Decoding:
+    """The rows of a batch that Python decodes: the events, the counts, and the other records."""
+
+    def __init__(self, decoded: DataFrame, rows: Rows) -> None:
+        self._rows = rows
+        self._decoded = decoded
+        self._observation = Observation()
+        text = f"CASE WHEN error IS NOT NULL THEN to_json(struct({_RECORD}, error)) END"
+        counting = rows.counting(by_java=True, others=True)
+        counted = decoded.selectExpr(
+            *rows.columns(by_java=True),
+            f"{few_sql(text, _MOST_BYTES)} AS {_LEFT}",
+            *counting.columns,
+        )
+        observed = counted.observe(self._observation, counting.counts(f"collect_list({_LEFT}) AS `left`"))
+        self.events = observed.where("id IS NOT NULL").drop(_LEFT, *counting.names)
+
+    @cached_property
+    def _found(self) -> dict[str, Any]:
+        return found_by(self._observation)
+
+    def counts(self) -> BatchCounts:
+        """Return the counts, after the events were read."""
+        return all_counts(self._found, self._rows)
+
+    def quarantine(self, number: int) -> DataFrame:
+        """Return the rows of the quarantine, of which there are so many."""
+        packed = self._found["left"]
+        if len(packed) < number:
+            return quarantine_of(self._decoded)
+        texts = frame_of(self._decoded.sparkSession, text=packed)
+        row = texts.select(F.from_json("text", _PACKED_ERROR, FROM_JSON).alias("row"))
+        rows = row.select("row.*").withColumn("timestamp", F.timestamp_micros("micros"))
+        return select_quarantine(rows)
+
+
+def frame_of(spark: SparkSession, **columns: list[str]) -> DataFrame:
+    """Return a frame of columns of text, in one partition.
+
+    Arrow takes them to Java at once; from a list of rows they would come through a Python worker.
+    """
+    table = pa.table({name: pa.array(texts, pa.string()) for name, texts in columns.items()})
+    # Spark reads 0 as no limit, and PySpark fails here.
+    with setting(spark, "spark.sql.execution.arrow.maxRecordsPerBatch", "10000"):
+        return spark.createDataFrame(table).coalesce(1)
+
+
+def found_by(observation: Observation) -> dict[str, Any]:
+    """Return the counts that were observed, after the rows were read."""
+    found: dict[str, Any] = msgspec.json.decode(observation.get["counts"])
+    return found
+
+
+def all_counts(found: Mapping[str, Any], rows: Rows) -> BatchCounts:
+    by_type, by_reason = label_counts(found, "event"), label_counts(found, "error")
+    return BatchCounts(
+        read=found["records"],
+        events=_total(by_type),
+        quarantined=_total(by_reason),
+        by_type=by_type,
+        by_reason=by_reason,
+        **_other_counts(found),
+        offsets=partition_counts(found, rows.offsets),
+    )
+
+
+def quarantine_of(decoded: DataFrame) -> DataFrame:
+    return select_quarantine(decoded.where("error IS NOT NULL"))
+
+
+def _other_counts(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the counts of what was read leniently, and by table, if they were observed."""
+    counts: dict[str, Any] = {}
+    if f"{TOLERATED}_names" in found:
+        by_label = label_counts(found, TOLERATED)
+        rules = rule_counts(by_label, MOST_RULES)
+        counts |= {"tolerated": _total(by_label), "by_tolerated": rules}
+    if "table_names" in found:
+        tables = next(iter(label_counts(found, "table").values()), {})
+        counts["routed"] = {name: tables[name] for name in sorted(tables) if name != EVENTS}
+    return counts
+
+
+def _unpack(records: DataFrame, packed: list[str]) -> DataFrame:
+    """Return the rows in texts that `_read_in_java` made."""
+    texts = frame_of(records.sparkSession, text=packed)
+    row = texts.select(F.from_json("text", PACKED, FROM_JSON).alias("row")).select("row.*")
+    return row.withColumn("timestamp", F.timestamp_micros("micros")).selectExpr(*_KAFKA)
+
+
+def _total(counts: Mapping[str, Mapping[str, Any]]) -> int:
+    return sum(sum(inner.values()) for inner in counts.values())

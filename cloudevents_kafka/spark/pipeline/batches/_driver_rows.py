@@ -1,0 +1,119 @@
+"""The few rows of a batch that are decoded and counted in this process, instead of by jobs of Spark."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable
+from functools import cached_property
+from typing import Any
+
+import msgspec
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
+
+from cloudevents_kafka.primitives.bounded import MAX_KEY_LENGTH
+from cloudevents_kafka.spark.pipeline.batches._batch_rows import PACKED, Rows, frame_of
+from cloudevents_kafka.spark.pipeline.batches._observed import rule_counts
+from cloudevents_kafka.spark.pipeline.notes import EVENTS, BatchCounts, OffsetRange, OffsetRanges, table_for
+from cloudevents_kafka.spark.pipeline.tables import (
+    KAFKA_COLUMNS,
+    MOST_RULES,
+    rule_of_error,
+    select_quarantine,
+    texts_of_tolerated,
+)
+from cloudevents_kafka.spark.schema import FROM_JSON, event_schema, wire_schema
+from cloudevents_kafka.spark.udf import PackedRecord, result_fields
+
+_Place = tuple[str, int, int]
+_Fields = dict[str, Any]
+
+
+class _PackedRow(PackedRecord):
+    topic: str = ""
+    partition: int = 0
+    offset: int = 0
+
+    @property
+    def place(self) -> _Place:
+        return self.topic, self.partition, self.offset
+
+
+class _Row(msgspec.Struct):
+    """A row: its JSON, its place in the topics, and the fields of its event or error."""
+
+    packed: str
+    place: _Place
+    fields: _Fields
+
+
+class DriverRows:
+    """Rows in JSON of `PACKED`, decoded; implements `DecodedRows`."""
+
+    def __init__(self, spark: SparkSession, packed: Iterable[str], rows: Rows) -> None:
+        self._spark, self._rows = spark, rows
+        decoded = [_decode(text, lenient=rows.lenient) for text in packed]
+        self._events = [row for row in decoded if "error" not in row.fields]
+        self._others = [row for row in decoded if "error" in row.fields]
+        self.counts = _counts(self._events, self._others, rows)
+
+    @cached_property
+    def events(self) -> DataFrame:
+        """The rows of events, with the columns of their table."""
+        return self._frame(self._events).selectExpr(*self._rows.columns())
+
+    @cached_property
+    def quarantine(self) -> DataFrame:
+        """The other rows, with the columns of their table."""
+        return select_quarantine(self._frame(self._others))
+
+    def first(self) -> OffsetRanges:
+        """Return the offset of the first event."""
+        topic, partition, offset = min(row.place for row in self._events)
+        return {topic: {str(partition): OffsetRange(offset, offset + 1)}}
+
+    def _frame(self, rows: Collection[_Row]) -> DataFrame:
+        """Return the rows with the columns of `decode_events` and of Kafka."""
+        lenient = self._rows.lenient
+        frame = frame_of(
+            self._spark,
+            record=[row.packed for row in rows],
+            event=[msgspec.json.encode(row.fields).decode() for row in rows],
+        )
+        frame = frame.select(
+            F.from_json("record", PACKED, FROM_JSON).alias("record"),
+            F.from_json("event", wire_schema(lenient=lenient), FROM_JSON).alias("event"),
+        )
+        fields = {name: f"event.`{name}`" for name in event_schema(lenient=lenient).names}
+        fields |= {name: f"record.`{name}`" for name in KAFKA_COLUMNS}
+        fields |= {"time": "timestamp_micros(event.`time`)", "timestamp": "timestamp_micros(record.micros)"}
+        return frame.selectExpr(*(f"{value} AS `{name}`" for name, value in fields.items()))
+
+
+def _decode(text: str, *, lenient: bool) -> _Row:
+    record = msgspec.json.decode(text, type=_PackedRow)
+    return _Row(text, record.place, result_fields(record, lenient=lenient))
+
+
+def _counts(events: Collection[_Row], others: Collection[_Row], rows: Rows) -> BatchCounts:
+    errors = [row.fields["error"] for row in others]
+    tolerated = [row.fields["tolerated"] for row in events if "tolerated" in row.fields]
+    tables = Counter(table_for(row.fields["type"], rows.routes) for row in events)
+    return BatchCounts(
+        read=len({row.place for row in (*events, *others)}),
+        events=len(events),
+        quarantined=len(others),
+        by_type=_count((row.fields["type"], row.fields["mode"]) for row in events),
+        by_reason=_count((error["verdict"], rule_of_error(error)) for error in errors),
+        tolerated=len(tolerated),
+        by_tolerated=rule_counts(_count(map(texts_of_tolerated, tolerated)), MOST_RULES),
+        routed={name: tables[name] for name in sorted(tables) if name != EVENTS},
+    )
+
+
+def _count(labels: Iterable[tuple[str, str]]) -> dict[str, dict[str, int]]:
+    counts: dict[str, dict[str, int]] = {}
+    for (outer, inner), number in Counter(labels).items():
+        by_inner = counts.setdefault(outer[:MAX_KEY_LENGTH], {})
+        by_inner[inner] = by_inner.get(inner, 0) + number
+    return counts

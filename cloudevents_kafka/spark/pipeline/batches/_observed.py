@@ -1,0 +1,184 @@
+"""The counts of a batch, observed by Spark in the pass that writes it.
+
+Aggregates of `observe` must return a value of a simple type, so counts by partition and by type are
+histograms in JSON, which are exact while they have as many bins as there are values.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
+
+from cloudevents_kafka.primitives.bounded import MAX_KEY_LENGTH
+from cloudevents_kafka.spark._columns import PREFIX
+from cloudevents_kafka.spark.java.reader import is_new_sql
+from cloudevents_kafka.spark.pipeline.notes import (
+    OTHERS,
+    CountMismatch,
+    OffsetRanges,
+    PartitionCounts,
+    format_ranges,
+    iter_partitions,
+)
+
+_MAX_LABELS: Final = 10_000
+_PLACE: Final = PREFIX + "place"
+# The names and values in the rules of what lenient reading accepts.
+_NAMES: Final = re.compile(
+    r"^(was read as|was ignored:|is required with|must be a string if datacontenttype is) .*"
+    r"|^(header) .*( occurs more than once)"
+)
+_HASH_BITS: Final = 48  # a double has 53
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The rows that are counted by two labels, texts, all in SQL."""
+
+    counted: str
+    outer: str
+    inner: str
+
+
+class Counting:
+    """How rows with these offsets are counted: by partition, and by each kind of labels.
+
+    `columns` are added to the rows, in SQL, since Spark compiles them; `counts` is one aggregate of these,
+    as each aggregate that is observed is interpreted for each row.
+    """
+
+    def __init__(self, offsets: OffsetRanges, labels: Mapping[str, Labels], *, by_java: bool) -> None:
+        """``by_java`` is whether the session has the Java functions."""
+        columns = {_PLACE: _partition_number(offsets)}
+        self._aggregates = [
+            "count(1) AS records",
+            f"{_bins(_PLACE, 1 + sum(1 for _ in iter_partitions(offsets)))} AS places",
+        ]
+        for number, (kind, of) in enumerate(labels.items()):
+            code = (
+                f"CASE WHEN {of.counted} THEN xxhash64({of.outer}, {of.inner}) & {(1 << _HASH_BITS) - 1}L END"
+            )
+            is_named = is_new_sql(number, code, _MAX_LABELS + 1) if by_java else of.counted
+            outer = f"substring({of.outer}, 1, {MAX_KEY_LENGTH})"
+            label = f"struct({code} AS code, {outer} AS `outer`, {of.inner} AS `inner`)"
+            counts, names = f"{PREFIX}{kind}_counts", f"{PREFIX}{kind}_names"
+            columns |= {counts: code, names: f"CASE WHEN {is_named} THEN {label} END"}
+            self._aggregates += [
+                f"{_bins(counts, _MAX_LABELS)} AS {kind}_counts",
+                f"collect_set({names}) AS {kind}_names",
+            ]
+        self.names = tuple(columns)
+        self.columns = [f"{value} AS {name}" for name, value in columns.items()]
+
+    def counts(self, *also: str) -> Column:
+        """Return the aggregate, whose value is JSON; ``also`` are other aggregates in SQL, with names."""
+        return F.expr(f"to_json(struct({', '.join((*self._aggregates, *also))})) AS counts")
+
+
+def _bins(number: str, bins: int) -> str:
+    return f"histogram_numeric(CAST({number} AS DOUBLE), {max(2, bins)})"
+
+
+def _partition_number(offsets: OffsetRanges) -> str:
+    """Return SQL for the place of a record's partition in the offsets, -1 if its offset is not among them.
+
+    The numbers are in arrays, which are not a part of the code that Spark compiles: it is the same for
+    each batch, and compiled once.
+    """
+    found = "-1"
+    for topic, numbers in _numbers(offsets).items():
+        size = max(numbers) + 1
+        ranges = [offsets[topic].get(str(partition)) for partition in range(size)]
+        starts, ends, places = (
+            f"array({', '.join(map(str, values))})[`partition`]"
+            for values in (
+                [f"{0 if range_ is None else range_.start}L" for range_ in ranges],
+                [f"{0 if range_ is None else range_.end}L" for range_ in ranges],
+                [numbers.get(partition, -1) for partition in range(size)],
+            )
+        )
+        # Kafka allows no character in a topic's name that SQL would escape.
+        is_within = (
+            f"`topic` = '{topic}' AND `partition` < {size} AND `offset` >= {starts} AND `offset` < {ends}"
+        )
+        found = f"CASE WHEN {is_within} THEN {places} ELSE {found} END"
+    return found
+
+
+def _numbers(offsets: OffsetRanges) -> dict[str, dict[int, int]]:
+    """Return a number for each partition, by topic and partition."""
+    numbers: dict[str, dict[int, int]] = {}
+    for number, (topic, partition, _) in enumerate(iter_partitions(offsets)):
+        numbers.setdefault(topic, {})[int(partition)] = number
+    return numbers
+
+
+def partition_counts(
+    observed: Mapping[str, Any], offsets: OffsetRanges
+) -> dict[str, dict[str, PartitionCounts]]:
+    """Return the counts by topic and partition; raise `CountMismatch` if other records were read."""
+    bins = _bin_counts(observed, "places")
+    if bins[-1]:
+        raise CountMismatch(
+            f"the batch was to land {format_ranges(offsets)}, but {bins[-1]:,} other records "
+            "were read: the checkpoint was changed while it is in use. "
+            "Start again; if that does not help, land into a fresh folder with a fresh checkpoint"
+        )
+    counts: dict[str, dict[str, PartitionCounts]] = {}
+    for number, (topic, partition, range_) in enumerate(iter_partitions(offsets)):
+        records = bins[number]
+        if records > range_.end - range_.start:
+            raise CountMismatch(
+                f"{topic}[{partition}]@{range_.start} to {range_.end - 1} must have at most "
+                f"{range_.end - range_.start:,} records, got {records:,}: some were read twice. Start again"
+            )
+        counts.setdefault(topic, {})[partition] = PartitionCounts(range_.start, range_.end - 1, records)
+    return counts
+
+
+def label_counts(observed: Mapping[str, Any], kind: str) -> dict[str, dict[str, int]]:
+    """Return the counts by outer and inner label; `OTHERS` has all if they are too many."""
+    bins = _bin_counts(observed, f"{kind}_counts")
+    names = observed[f"{kind}_names"]
+    if len(names) > _MAX_LABELS:
+        return {OTHERS: {OTHERS: sum(bins.values())}}
+    counts: dict[str, dict[str, int]] = {}
+    for name in names:
+        inner = counts.setdefault(name["outer"], {})
+        inner[name["inner"]] = inner.get(name["inner"], 0) + bins[name["code"]]
+    return counts
+
+
+def rule_counts(labels: Mapping[str, Mapping[str, int]], most: int) -> dict[str, dict[str, int]]:
+    """Return the counts by clause and rule of labels that are `tolerated_rules`.
+
+    Only the first ``most`` rules of a label are counted one by one, each once.
+    """
+    counts: dict[str, Counter[str]] = {}
+    for clauses, by_rules in labels.items():
+        for rules, number in by_rules.items():
+            for clause, rule in _pair(clauses.split(","), rules.split("\n"), most):
+                counts.setdefault(clause, Counter())[rule] += number
+    return {clause: dict(rules) for clause, rules in counts.items()}
+
+
+def _pair(clauses: list[str], rules: list[str], most: int) -> Iterable[tuple[str, str]]:
+    """Return pairs of clause and rule, without names and values, each once."""
+    if len(rules) != len(clauses):  # cut, or with a newline in a name
+        return dict.fromkeys((clause, OTHERS) for clause in clauses)
+    pairs = [(clause, _NAMES.sub(r"\1\2\3", rule)) for clause, rule in zip(clauses, rules, strict=True)]
+    return dict.fromkeys(pairs if len(pairs) <= most else [*pairs[:most], (OTHERS, OTHERS)])
+
+
+def _bin_counts(observed: Mapping[str, Any], name: str) -> Counter[int]:
+    """Return the counts in a histogram, which may have several bins for one number."""
+    counts: Counter[int] = Counter()
+    for bin_ in observed.get(name, ()):
+        counts[round(bin_["x"])] += round(bin_["y"])
+    return counts

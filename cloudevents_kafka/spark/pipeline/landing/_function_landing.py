@@ -1,0 +1,86 @@
+"""`EventBatch`, and how batches land by a function of the user, at least once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from cloudevents_kafka.spark.pipeline._errors import PipelineFailed
+from cloudevents_kafka.spark.pipeline.landing._noted_landing import NotedLanding
+from cloudevents_kafka.spark.pipeline.notes import (
+    BatchCounts,
+    BegunBatch,
+    Manifests,
+    OffsetRanges,
+    format_ranges,
+)
+from cloudevents_kafka.spark.pipeline.stores import Store
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from cloudevents_kafka.spark.pipeline.batches import BatchWriter
+
+
+@dataclass(frozen=True)
+class EventBatch:
+    """A batch for the function of a pipeline.
+
+    ``number`` counts the batches of the pipeline's folder. A batch that is passed again, because a run was
+    killed or the function raised an error, has the same number and the same records. ``events`` and
+    ``quarantine`` have the columns of the tables of these names; they are kept until the function returns,
+    so it may read them several times. ``offsets`` maps topic to partition (as text) to the offsets that
+    were read, with ``start`` and ``end``, the first after the last.
+
+    Examples:
+        >>> from cloudevents_kafka.spark import EventBatch, EventPipeline, PipelineOptions
+        >>> def show(batch: EventBatch) -> None:
+        ...     print(batch.number, batch.events.count(), batch.quarantine.count())
+        >>> brokers = "localhost:9092"
+        >>> options = PipelineOptions(bootstrap_servers=brokers, topics=("orders",), out="lake/", once=True)
+        >>> summary = EventPipeline(options, spark=spark, each_batch=show).run()
+        0 2 0
+    """
+
+    number: int
+    events: DataFrame
+    quarantine: DataFrame
+    offsets: OffsetRanges
+
+
+EachBatch = Callable[[EventBatch], object]
+
+
+class FunctionLanding(NotedLanding):
+    """The batches of a function."""
+
+    kind = "function"
+
+    def __init__(self, store: Store, manifests: Manifests, each_batch: EachBatch) -> None:
+        super().__init__(store, manifests)
+        self._each_batch = each_batch
+
+    def table_name(self, table: str) -> str:  # noqa: ARG002  # it takes both
+        """Return the name of the function."""
+        return f"function {getattr(self._each_batch, '__qualname__', type(self._each_batch).__qualname__)}"
+
+    def write(self, writer: BatchWriter, records: DataFrame, batch: BegunBatch) -> BatchCounts:
+        """Call the function with a batch, and return the counts."""
+        return writer.write_kept(records, batch, partial(self._call, batch))
+
+    def _call(
+        self,
+        batch: BegunBatch,
+        events: DataFrame,
+        quarantine: DataFrame,
+        counts: BatchCounts,  # noqa: ARG002  # they are exact, as the rows are kept
+    ) -> None:
+        try:
+            self._each_batch(EventBatch(batch.number, events, quarantine, batch.offsets))
+        except Exception as error:
+            raise PipelineFailed(
+                f"the function that was called with batch {batch.number}, {format_ranges(batch.offsets)}, "
+                f"raised {type(error).__name__}: {error}. The next start calls it with this batch again"
+            ) from error

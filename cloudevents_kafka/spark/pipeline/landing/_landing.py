@@ -1,0 +1,216 @@
+"""How batches land exactly once: `Landing`, which knows what has landed, and decides what is new.
+
+A batch goes three steps: `Landing.begin` decides which of its records have not landed yet,
+`Landing.write` writes these, and `Landing.complete` creates the manifest of the batch. What is written,
+and at which moment it has landed, is a matter of the subclasses: `_parquet_landing`, `_table_landing`,
+`_topic_landing`, `_function_landing`. Each has a folder with::
+
+    _batches/00000012.json    the manifest of a batch: offsets, the topics' ids, counts, files
+    _batches/topics.json      the topics' ids before the first batch
+    _checkpoint/              Spark's checkpoint
+
+Offsets decide whether a record has landed, together with the id of its topic (see `_topics`). The
+number of a batch does not: a checkpoint that was set back plans the same number with other
+offsets. The manifests have one range of offsets for each partition, from the first planned offset
+to the end of the last batch. Of a batch that overlaps this range, only the records after it land;
+a batch that begins after its end or before its start ends the run.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from cloudevents_kafka.spark.pipeline.notes import (
+    EVENTS,
+    QUARANTINE,
+    BatchCounts,
+    BatchManifest,
+    BatchPlan,
+    BegunBatch,
+    Manifests,
+    OffsetRange,
+    OffsetRanges,
+    TopicIds,
+    WrongCheckpoint,
+    add_landed,
+    find_range,
+    format_ranges,
+    iter_partitions,
+    subtract_landed,
+)
+from cloudevents_kafka.spark.pipeline.stores import Store
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from cloudevents_kafka.spark.pipeline.batches import BatchWriter
+
+
+class Landing(ABC):
+    """The batches of a folder; call `recover` first."""
+
+    kind: str
+    """What the batches land in; a folder has one kind, because its notes are about that."""
+
+    def __init__(self, store: Store, manifests: Manifests, routes: Mapping[str, str] | None = None) -> None:
+        self.store = store
+        self.manifests = manifests
+        self._routes = dict(routes or {})
+        self.last: BatchManifest | None = None
+        self._first_topic_ids: TopicIds = {}
+
+    @abstractmethod
+    def table_name(self, table: str) -> str:
+        """Return the name or the URL of a table, for messages and summaries."""
+
+    @abstractmethod
+    def write(self, writer: BatchWriter, records: DataFrame, batch: BegunBatch) -> BatchCounts:
+        """Write the records of a batch, as its note says, and return the counts."""
+
+    def begun(self) -> BegunBatch | None:
+        """Return the batch that an earlier run has begun and this one must finish, or None."""
+        return None
+
+    def recover(self) -> int | None:
+        """Read the manifests; return the number of a landed batch that had to be finished, or None.
+
+        Raises `WrongCheckpoint` if the manifests cannot be read, or are of another kind of tables.
+        """
+        self._first_topic_ids = self.manifests.first_topic_ids()
+        self.last = self.manifests.last()
+        begun = self.manifests.begun()
+        found = None if begun is None else begun.to
+        if self.last is not None:
+            found = self.last.to or ("parquet" if self.last.staging else None)
+        if found not in {None, self.kind}:
+            raise WrongCheckpoint(
+                f"the batches of {self.store.url('')} landed in {found}, not in {self.kind}. "
+                f"Continue with {found}, or use a fresh folder and checkpoint"
+            )
+        return None
+
+    @property
+    def total(self) -> BatchCounts:
+        """The counts of all batches in the folder."""
+        return BatchCounts() if self.last is None else self.last.total
+
+    @property
+    def landed(self) -> OffsetRanges:
+        """The offsets of all batches in the folder."""
+        return {} if self.last is None else self.last.landed
+
+    @property
+    def topic_ids(self) -> TopicIds:
+        """The known ids of the topics that fill the folder."""
+        return self._first_topic_ids if self.last is None else self.last.ids
+
+    @property
+    def tables(self) -> dict[str, str]:
+        """The names of all tables, by those in the counts; the last is the quarantine."""
+        return {table: self.table_name(table) for table in (*self._event_tables, QUARANTINE)}
+
+    @property
+    def _event_tables(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((EVENTS, *self._routes.values())))
+
+    def record_topic_ids(self, ids: TopicIds) -> None:
+        """Write the topics' ids before the first batch."""
+        if self.last is None:
+            self.manifests.write_first_topic_ids(ids)
+            self._first_topic_ids = self.manifests.first_topic_ids()
+
+    def check(self, query_id: str | None, committed: BatchPlan | None) -> None:
+        """Raise `WrongCheckpoint` if the folder and a checkpoint do not belong together.
+
+        ``query_id`` is None for a new checkpoint; ``committed`` is its last committed batch.
+        """
+        if self.last is not None:
+            self._check_query(query_id)
+        if committed is not None:
+            self._check_follows(BatchPlan(committed.batch + 1, committed.ranges))
+
+    def begin(
+        self,
+        plan: BatchPlan,
+        query_id: str,
+        topic_ids: TopicIds,
+        *,
+        in_java: bool = True,
+        lenient: bool = False,
+    ) -> BegunBatch | None:
+        """Return the batch of those planned records that have not landed yet, or None if all have.
+
+        A first batch lands even without records: its manifest has the offsets at which the folder begins.
+        Raises `WrongCheckpoint` if the plan does not continue what has landed.
+        """
+        self.check(query_id, None)
+        self._check_follows(plan)
+        left = subtract_landed(plan.ranges, self.landed)
+        if self.last is not None and not left:
+            return None
+        return BegunBatch(
+            number=0 if self.last is None else self.last.number + 1,
+            batch=plan.batch,
+            query=query_id,
+            ids={**self.topic_ids, **topic_ids},
+            offsets=left,
+            planned=plan.ranges,
+            in_java=in_java,
+            lenient=lenient,
+            routes=self._routes,
+            to=self.kind,
+        )
+
+    def complete(self, batch: BegunBatch, counts: BatchCounts) -> BatchManifest:
+        """Create the manifest of a batch that is written, and return it; raise `CountMismatch`."""
+        return self._add(batch, counts.check())
+
+    def _add(
+        self, batch: BegunBatch, counts: BatchCounts, staging: str = "", files: tuple[str, ...] = ()
+    ) -> BatchManifest:
+        manifest = BatchManifest(
+            number=batch.number,
+            batch=batch.batch,
+            query=batch.query,
+            staging=staging,
+            files=files,
+            ids=batch.ids,
+            offsets=batch.offsets,
+            landed=add_landed(self.landed, batch.planned),
+            counts=counts,
+            total=self.total.merge(counts),
+            to=self.kind,
+        )
+        self.manifests.add(manifest)
+        self.last = manifest
+        return manifest
+
+    def _check_query(self, query_id: str | None) -> None:
+        if self.last is not None and self.last.query != query_id:
+            this = "this is a new one" if query_id is None else f"this is {query_id}"
+            raise WrongCheckpoint(
+                f"{self.store.url('')} was filled under another checkpoint (query {self.last.query}, "
+                f"{this}): records would land twice or never. "
+                "Use the folder's own checkpoint, or a fresh folder"
+            )
+
+    def _check_follows(self, plan: BatchPlan) -> None:
+        """Raise `WrongCheckpoint` if a batch begins after the end of the landed offsets, or before them."""
+        if self.last is None and plan.batch:
+            raise WrongCheckpoint(
+                f"the checkpoint continues with batch {plan.batch}, but {self.store.url('')} has no batch: "
+                "earlier records landed in another folder. Use that folder, or a fresh checkpoint"
+            )
+        for topic, partition, offsets in iter_partitions(plan.ranges) if self.last is not None else ():
+            before = find_range(self.landed, topic, partition) or OffsetRange(0, 0)
+            if before.start <= offsets.start <= before.end:
+                continue
+            first, end = sorted((offsets.start, before.end if offsets.start > before.end else before.start))
+            absent = format_ranges({topic: {partition: OffsetRange(first, end)}})
+            raise WrongCheckpoint(
+                f"the checkpoint continues with batch {plan.batch} at {topic}[{partition}]@{offsets.start}, "
+                f"but {absent} are missing in {self.store.url('')}. "
+                "Restore the removed files, or use a fresh folder and checkpoint"
+            )

@@ -1,0 +1,171 @@
+"""How batches land in folders of Parquet files exactly once: staged, then renamed into the tables.
+
+The folder of a pipeline has, next to what `_landing` describes::
+
+    events/record_date=…/batch-00000012-part-….parquet       plain Parquet, for any reader
+    quarantine/record_date=…/batch-00000012-part-….parquet   records that are not events
+    _staging/00000012-…/      files of a batch before it lands
+
+Events of some types may have tables of their own, in folders next to ``events``. One pass writes all
+tables of events: in the staging folder, a folder ``__ce_table=orders`` has the files of ``orders``.
+
+1. All tables of a batch are written to its staging folder.
+2. Its manifest is created in ``_batches`` in one step. At this moment the batch has landed.
+3. Its files are renamed into the tables, each in one step.
+
+If the process is killed before step 2, Spark runs the batch again, and the staged files are
+removed. If it is killed after step 2, the next start finishes the renames before anything else,
+and the batch is not written again. So a reader sees no record twice, and no file disappears; a
+kill between two renames leaves a part of the batch invisible until the next start.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Final
+
+from cloudevents_kafka.spark.pipeline.landing._landing import Landing
+from cloudevents_kafka.spark.pipeline.notes import (
+    BATCHES,
+    TABLE,
+    BatchCounts,
+    BatchManifest,
+    BegunBatch,
+    FileManifests,
+    WrongCheckpoint,
+)
+from cloudevents_kafka.spark.pipeline.stores import FileStore
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from cloudevents_kafka.spark.pipeline.batches import BatchWriter
+
+STAGING: Final = "_staging"
+
+
+class ParquetLanding(Landing):
+    """The batches of a folder of Parquet tables."""
+
+    kind = "parquet"
+
+    def __init__(
+        self, store: FileStore, routes: Mapping[str, str] | None = None, folders_by: str = "record_date"
+    ) -> None:
+        super().__init__(store, FileManifests(store), routes)
+        self._files = store
+        self._folders_by = folders_by
+        self._staging = ""
+        self._first_batch = True
+
+    def table_name(self, table: str) -> str:
+        """Return the URL of a table."""
+        return self.store.url(table)
+
+    def recover(self) -> int | None:
+        """Finish the last landed batch and remove staged files of batches that never landed.
+
+        Return the number of that batch if its renames were unfinished, otherwise None. Raises
+        `WrongCheckpoint` if the manifests do not match the tables or cannot be read.
+        """
+        super().recover()
+        self._check_tables()
+        self._check_layout()
+        unfinished = self.last is not None and self._rename(self.last)
+        for leftover in self.store.list_names(STAGING):
+            self._files.remove(f"{STAGING}/{leftover}")
+        return self.last.number if self.last is not None and unfinished else None
+
+    def write(self, writer: BatchWriter, records: DataFrame, batch: BegunBatch) -> BatchCounts:
+        """Write the records of a batch to its staging folder, and return the counts."""
+        from cloudevents_kafka.spark.pipeline.tables import ParquetFiles
+
+        files = ParquetFiles(records.sparkSession, self.stage(batch))
+        counts = writer.write(records, batch, files)
+        files.check(counts)
+        return counts
+
+    def stage(self, batch: BegunBatch) -> str:
+        """Return the URL of a new staging folder for a batch."""
+        self._staging = f"{STAGING}/{batch.number:08d}-{uuid.uuid4().hex[:8]}"
+        return self.store.url(self._staging)
+
+    def complete(self, batch: BegunBatch, counts: BatchCounts) -> BatchManifest:
+        """Land the staged files of a batch, and return its manifest."""
+        counts.check()
+        files = self._sync_files(self._staging, batch.number)
+        manifest = self._add(batch, counts, self._staging, files)
+        self._rename(manifest)
+        return manifest
+
+    def _sync_files(self, staging: str, number: int) -> tuple[str, ...]:
+        """Return the staged files, which survive a power failure; raise `WrongCheckpoint` as below."""
+        files = tuple(self.store.list_files(staging, ".parquet"))
+        if self._first_batch:
+            self._check_unused(files, number)
+            self._first_batch = False
+        self._files.sync(f"{staging}/{file}" for file in files)
+        return files
+
+    def _check_tables(self) -> None:
+        """Raise `WrongCheckpoint` if the folder has tables but no manifest."""
+        for table in self.tables if self.last is None else ():
+            for name in self.store.list_names(table):
+                if "=" in name:
+                    raise self._no_manifest(f"{table}/{name}")
+
+    def _check_layout(self) -> None:
+        """Raise `WrongCheckpoint` if the events have folders by another column."""
+        for table in self._event_tables:
+            for name in self.store.list_names(table):
+                other, equals, _ = name.partition("=")
+                if equals and other != self._folders_by:
+                    raise WrongCheckpoint(
+                        f"the folders of {self.store.url(table)} must be by {self._folders_by}, got {other}. "
+                        "Use the option date_of (--date-of) of the run that made them, "
+                        "or a fresh folder and checkpoint"
+                    )
+
+    def _check_unused(self, files: Iterable[str], number: int) -> None:
+        """Raise `WrongCheckpoint` if the tables have files of a batch of this number.
+
+        Its manifest was removed. It began with the same records, so at least one of its folders
+        is among those of this batch.
+        """
+        for folder in {final_path(file, number).rpartition("/")[0] for file in files}:
+            for name in self.store.list_names(folder):
+                if name.startswith(_file_name(number, "")):
+                    raise self._no_manifest(f"{folder}/{name}")
+
+    def _no_manifest(self, path: str) -> WrongCheckpoint:
+        return WrongCheckpoint(
+            f"{self.store.url(path)} is of a batch that has no manifest in {BATCHES}: "
+            "its records would land twice. Restore the manifests, or use a fresh folder and checkpoint"
+        )
+
+    def _rename(self, manifest: BatchManifest) -> bool:
+        """Rename the files of a landed batch into the tables; return whether the staging folder existed."""
+        if not self.store.exists(manifest.staging):
+            return False
+        for file in manifest.files:
+            staged, final = f"{manifest.staging}/{file}", final_path(file, manifest.number)
+            if self.store.exists(staged):
+                self._files.rename(staged, final)
+            elif not self.store.exists(final):
+                raise WrongCheckpoint(
+                    f"{self.store.url(final)} must exist, because its batch has landed, but it is missing "
+                    f"there and in {manifest.staging}. Restore it, or use a fresh folder and checkpoint"
+                )
+        self._files.remove(manifest.staging)
+        return True
+
+
+def final_path(file: str, number: int) -> str:
+    """Return the path of a staged file in its table, where the number of its batch prefixes its name."""
+    folder, _, name = file.removeprefix(f"{TABLE}=").rpartition("/")
+    return f"{folder}/{_file_name(number, name)}"
+
+
+def _file_name(number: int, name: str) -> str:
+    return f"batch-{number:08d}-{name}"

@@ -1,0 +1,70 @@
+"""What a pipeline notes next to its tables: which offsets a batch has, and which batches have landed."""
+
+from cloudevents_kafka.spark.pipeline.notes._checkpoint import CHECKPOINT, Checkpoint, WrongCheckpoint
+from cloudevents_kafka.spark.pipeline.notes._connect_manifests import ConnectManifests
+from cloudevents_kafka.spark.pipeline.notes._counts import OTHERS, BatchCounts, CountMismatch, PartitionCounts
+from cloudevents_kafka.spark.pipeline.notes._file_manifests import FileManifests
+from cloudevents_kafka.spark.pipeline.notes._manifests import (
+    BATCHES,
+    BatchManifest,
+    BegunBatch,
+    Manifests,
+    TopicIds,
+)
+from cloudevents_kafka.spark.pipeline.notes._offsets import (
+    BatchPlan,
+    OffsetRange,
+    OffsetRanges,
+    add_landed,
+    find_range,
+    format_ranges,
+    iter_partitions,
+    subtract_landed,
+)
+from cloudevents_kafka.spark.pipeline.notes._routes import (
+    EVENTS,
+    QUARANTINE,
+    TABLE,
+    TABLES,
+    Target,
+    check_routes,
+    check_topic,
+    route_regex,
+    table_for,
+    topic_names,
+)
+
+__all__ = [
+    "BATCHES",
+    "CHECKPOINT",
+    "EVENTS",
+    "OTHERS",
+    "QUARANTINE",
+    "TABLE",
+    "TABLES",
+    "BatchCounts",
+    "BatchManifest",
+    "BatchPlan",
+    "BegunBatch",
+    "Checkpoint",
+    "ConnectManifests",
+    "CountMismatch",
+    "FileManifests",
+    "Manifests",
+    "OffsetRange",
+    "OffsetRanges",
+    "PartitionCounts",
+    "Target",
+    "TopicIds",
+    "WrongCheckpoint",
+    "add_landed",
+    "check_routes",
+    "check_topic",
+    "find_range",
+    "format_ranges",
+    "iter_partitions",
+    "route_regex",
+    "subtract_landed",
+    "table_for",
+    "topic_names",
+]

@@ -1,0 +1,158 @@
+"""Spark's checkpoint: the id of its query, and the offsets of each batch.
+
+Spark writes the ends of a batch to ``offsets/<batch>`` before it runs the batch, and continues
+from there after a kill. A batch begins where the one before it ends; the first one begins at the
+offsets in ``sources/0/0``, a partition that was added later at its offset 0.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import msgspec
+
+from cloudevents_kafka.errors import CloudEventsKafkaError
+from cloudevents_kafka.spark.pipeline.notes._offsets import BatchPlan, OffsetRange
+from cloudevents_kafka.spark.pipeline.stores import Store
+
+CHECKPOINT: Final = "_checkpoint"
+"""The default name of its folder, next to those of the tables."""
+_METADATA: Final = "metadata"
+_FIRST_OFFSETS: Final = "sources/0/0"
+_OFFSETS: Final = "offsets"
+_COMMITS: Final = "commits"
+_NUMBER: Final = re.compile(r"[+-]?\d+")
+_VERSION: Final = re.compile(rb"v[1-9][0-9]*")
+_EndOffsets = dict[str, dict[str, int]]
+
+
+class WrongCheckpoint(CloudEventsKafkaError):
+    """The checkpoint and the folder do not belong together, or a file of the checkpoint is damaged.
+
+    Examples:
+        >>> from msgspec.structs import replace
+        >>> from cloudevents_kafka.spark.pipeline import EventPipeline, PipelineOptions, WrongCheckpoint
+        >>> brokers = "localhost:9092"
+        >>> options = PipelineOptions(bootstrap_servers=brokers, topics=("orders",), out="lake/", once=True)
+        >>> summary = EventPipeline(options, spark=spark).run()
+        >>> try:
+        ...     EventPipeline(replace(options, checkpoint="lake/another"), spark=spark).run()
+        ... except WrongCheckpoint as error:
+        ...     print(error)
+        file:///... was filled under another checkpoint (query ...
+    """
+
+
+class Checkpoint:
+    """The checkpoint of one streaming query that reads Kafka."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    @property
+    def url(self) -> str:
+        """The URL of its folder, for Spark."""
+        return self._store.url("")
+
+    def query_id(self) -> str | None:
+        """Return the id of its query, or None before the first run.
+
+        Raises `WrongCheckpoint` if Spark cannot continue, because one of its files is damaged.
+        """
+        query_id = self._query_id()
+        self._check_logs()
+        return query_id
+
+    def _query_id(self) -> str | None:
+        if not self._store.exists(_METADATA):
+            return None
+        content = self._store.read(_METADATA)
+        try:
+            return msgspec.json.decode(content, type=dict[str, str])["id"]
+        except (msgspec.MsgspecError, KeyError) as error:
+            raise self._damaged(_METADATA, str(error)) from error
+
+    def _check_logs(self) -> None:
+        """Raise `WrongCheckpoint` if one of the files that Spark reads at a start is damaged."""
+        offsets, commits = self._numbers(_OFFSETS), self._numbers(_COMMITS)
+        if self._store.exists(_FIRST_OFFSETS):
+            self._end_offsets(_FIRST_OFFSETS)
+        if offsets:
+            last = max(offsets)
+            self._end_offsets(f"{_OFFSETS}/{last}")
+            if last:
+                self._end_offsets(f"{_OFFSETS}/{last - 1}")
+        if commits:
+            self._check_commit(f"{_COMMITS}/{max(commits)}")
+
+    def _check_commit(self, path: str) -> None:
+        lines = self._store.read(path).splitlines()
+        if len(lines) < 2 or not _VERSION.fullmatch(lines[0]):
+            raise self._damaged(path, f"it must begin with a version such as v1, got {lines[:1]}")
+        try:
+            msgspec.json.decode(lines[1], type=dict[str, msgspec.Raw])
+        except msgspec.MsgspecError as error:
+            raise self._damaged(path, str(error)) from error
+
+    def last_committed(self) -> BatchPlan | None:
+        """Return the last batch that Spark has committed, with empty ranges at its ends, or None."""
+        numbers = self._numbers(_COMMITS)
+        if not numbers or not self._store.exists(f"{_OFFSETS}/{max(numbers)}"):
+            return None
+        ends = self._end_offsets(f"{_OFFSETS}/{max(numbers)}")
+        return _plan(max(numbers), ends, ends)
+
+    def last_planned(self) -> BatchPlan | None:
+        """Return the last batch that Spark has planned, or None."""
+        numbers = self._numbers(_OFFSETS)
+        return self.plan(max(numbers)) if numbers else None
+
+    def _numbers(self, folder: str) -> list[int]:
+        """Return the numbers of a log's files; raise `WrongCheckpoint` for a name that Spark misreads."""
+        numbers = []
+        for name in self._store.list_names(folder):
+            if _NUMBER.fullmatch(name):  # Spark ignores other names
+                if str(int(name)) != name or int(name) < 0:
+                    raise self._damaged(f"{folder}/{name}", "its name must be a number as Spark writes it")
+                numbers.append(int(name))
+        return numbers
+
+    def plan(self, batch: int) -> BatchPlan:
+        """Return the offsets that Spark planned for a batch."""
+        starts = self._end_offsets(f"{_OFFSETS}/{batch - 1}" if batch else _FIRST_OFFSETS)
+        return _plan(batch, starts, self._end_offsets(f"{_OFFSETS}/{batch}"))
+
+    def _end_offsets(self, path: str) -> _EndOffsets:
+        """Return the last line of a file, JSON of topic to partition to offset."""
+        if not self._store.exists(path):
+            raise self._damaged(path, "it is missing")
+        lines = self._store.read(path).strip(b"\0\n").splitlines()
+        if len(lines) < 2 or lines[0] != b"v1":
+            raise self._damaged(path, f"it must begin with v1, got {lines[:1]}")
+        try:
+            return msgspec.json.decode(lines[-1], type=_EndOffsets)
+        except msgspec.MsgspecError as error:
+            raise self._damaged(path, str(error)) from error
+
+    def _damaged(self, path: str, problem: str) -> WrongCheckpoint:
+        folder, _, name = path.rpartition("/")
+        if folder in {_OFFSETS, _COMMITS} and name.isdecimal():
+            advice = (
+                f"Restore it, or remove the files from {name} on in {_OFFSETS} and {_COMMITS}, and their .crc"
+                " files: Spark plans these batches again, and records that have landed do not land twice"
+            )
+        else:
+            advice = "Restore it, or land into a fresh folder with a fresh checkpoint"
+        return WrongCheckpoint(f"{self._store.url(path)} is not as Spark wrote it: {problem}. {advice}")
+
+
+def _plan(batch: int, starts: _EndOffsets, ends: _EndOffsets) -> BatchPlan:
+    ranges = {
+        topic: {
+            partition: OffsetRange(starts.get(topic, {}).get(partition, 0), end)
+            for partition, end in partitions.items()
+        }
+        for topic, partitions in ends.items()
+    }
+    return BatchPlan(batch, ranges)

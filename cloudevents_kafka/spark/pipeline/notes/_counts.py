@@ -1,0 +1,203 @@
+"""Counts of a batch, or of all batches; a batch whose counts contradict each other does not land."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from operator import add
+from typing import Self, TypeVar
+
+import msgspec
+
+from cloudevents_kafka.errors import CloudEventsKafkaError
+from cloudevents_kafka.spark.pipeline.notes._routes import EVENTS
+
+# The number of types and of reasons in the counts is untrusted input.
+MAX_LABELS = 1000
+OTHERS = "(others)"
+
+_Count = TypeVar("_Count")
+Labels = Mapping[str, Mapping[str, int]]
+
+
+class CountMismatch(CloudEventsKafkaError):
+    """The written records are not the read ones; no record of the batch has landed.
+
+    Examples:
+        >>> from cloudevents_kafka.spark.pipeline import BatchCounts, CountMismatch
+        >>> try:
+        ...     BatchCounts(read=3, events=2).check()
+        ... except CountMismatch as error:
+        ...     print(error)
+        3 records were read, but events and quarantined records come to 2
+    """
+
+
+class PartitionCounts(msgspec.Struct, frozen=True):
+    """The records read from one partition: the first and last offset, and their number.
+
+    Examples:
+        >>> from cloudevents_kafka.spark.pipeline import PartitionCounts
+        >>> PartitionCounts(first=7, last=16, records=8).missing
+        2
+    """
+
+    first: int
+    last: int
+    records: int
+
+    @property
+    def missing(self) -> int:
+        """The number of offsets without a record: compacted, expired, or a transaction marker."""
+        return self.last - self.first + 1 - self.records
+
+    def merge(self, later: PartitionCounts) -> PartitionCounts:
+        """Return the counts joined with those of later records."""
+        return PartitionCounts(
+            min(self.first, later.first), max(self.last, later.last), self.records + later.records
+        )
+
+
+class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """Numbers of records read, landed as events, and quarantined.
+
+    ``tolerated`` is how many of the events were read leniently because they deviate.
+
+    ``by_type`` maps type to mode to events, ``by_reason`` verdict to reason to records,
+    ``by_tolerated`` clause to rule to events, of which one may deviate from several,
+    ``offsets`` topic to partition (as text) to `PartitionCounts`.
+    ``routed`` maps the tables of the option ``tables`` to their events; others are in the common table.
+
+    Examples:
+        >>> from cloudevents_kafka.spark.pipeline import BatchCounts
+        >>> first = BatchCounts(read=3, events=2, quarantined=1, by_type={"order.placed": {"binary": 2}})
+        >>> total = first.merge(BatchCounts(read=1, events=1, by_type={"order.placed": {"structured": 1}}))
+        >>> total.read, total.modes
+        (4, {'binary': 2, 'structured': 1})
+    """
+
+    read: int = 0
+    events: int = 0
+    quarantined: int = 0
+    by_type: Labels = {}
+    by_reason: Labels = {}
+    tolerated: int = 0
+    by_tolerated: Labels = {}
+    offsets: Mapping[str, Mapping[str, PartitionCounts]] = {}
+    routed: Mapping[str, int] = {}
+
+    def merge(self, later: BatchCounts) -> BatchCounts:
+        """Return the counts plus those of later records."""
+        return BatchCounts(
+            read=self.read + later.read,
+            events=self.events + later.events,
+            quarantined=self.quarantined + later.quarantined,
+            by_type=_limit(_merge(self.by_type, later.by_type, add)),
+            by_reason=_limit(_merge(self.by_reason, later.by_reason, add)),
+            tolerated=self.tolerated + later.tolerated,
+            by_tolerated=_limit(_merge(self.by_tolerated, later.by_tolerated, add)),
+            offsets=_merge(self.offsets, later.offsets, PartitionCounts.merge),
+            routed=_add(self.routed, later.routed),
+        )
+
+    def add_left(self, others: BatchCounts) -> BatchCounts:
+        """Return the counts plus those of records that were read, but neither landed nor quarantined."""
+        return BatchCounts(
+            read=self.read,
+            events=self.events + others.events,
+            quarantined=self.quarantined + others.quarantined,
+            by_type=_limit(_merge(self.by_type, others.by_type, add)),
+            by_reason=_limit(_merge(self.by_reason, others.by_reason, add)),
+            tolerated=self.tolerated + others.tolerated,
+            by_tolerated=_limit(_merge(self.by_tolerated, others.by_tolerated, add)),
+            offsets=self.offsets,
+            routed=_add(self.routed, others.routed),
+        )
+
+    def check(self) -> Self:
+        """Return the counts; raise `CountMismatch` if they contradict each other."""
+        sums = {
+            "events and quarantined records": self.events + self.quarantined,
+            "events by type and mode, and quarantined records by reason": _total(self.by_type)
+            + _total(self.by_reason),
+            "records by partition": sum(
+                part.records for parts in self.offsets.values() for part in parts.values()
+            ),
+        }
+        for what, total in sums.items():
+            if total != self.read:
+                raise CountMismatch(f"{self.read:,} records were read, but {what} come to {total:,}")
+        if self.by_table[EVENTS] < 0:
+            raise CountMismatch(
+                f"{self.events:,} events were read, but those of the tables by type come to "
+                f"{sum(self.routed.values()):,}"
+            )
+        return self
+
+    @property
+    def by_table(self) -> dict[str, int]:
+        """The numbers of events by table; the first is the common one, `EVENTS`."""
+        return {EVENTS: self.events - sum(self.routed.values()), **self.routed}
+
+    def skipped_since(self, earlier: BatchCounts) -> dict[str, dict[str, int]]:
+        """Return the numbers of offsets without a record since an earlier total, by topic and partition."""
+        skipped: dict[str, dict[str, int]] = {}
+        for topic, parts in self.offsets.items():
+            before = earlier.offsets.get(topic, {})
+            skipped[topic] = {
+                partition: part.missing - (before[partition].missing if partition in before else 0)
+                for partition, part in parts.items()
+            }
+        return skipped
+
+    @property
+    def modes(self) -> dict[str, int]:
+        """The numbers of events by content mode."""
+        modes: Counter[str] = Counter()
+        for counts in self.by_type.values():
+            modes.update(counts)
+        return dict(sorted(modes.items()))
+
+
+def _total(labels: Labels) -> int:
+    return sum(sum(inner.values()) for inner in labels.values())
+
+
+def _merge(
+    earlier: Mapping[str, Mapping[str, _Count]],
+    later: Mapping[str, Mapping[str, _Count]],
+    combine: Callable[[_Count, _Count], _Count],
+) -> dict[str, dict[str, _Count]]:
+    merged = {outer: dict(counts) for outer, counts in earlier.items()}
+    for outer, counts in later.items():
+        into = merged.setdefault(outer, {})
+        for inner, count in counts.items():
+            into[inner] = combine(into[inner], count) if inner in into else count
+    return merged
+
+
+def _add(earlier: Mapping[str, int], later: Mapping[str, int]) -> dict[str, int]:
+    """Return the sums, bounded as the names of tables may be others in each run."""
+    names = dict.fromkeys((*earlier, *later))
+    return _limit_inner({name: earlier.get(name, 0) + later.get(name, 0) for name in names})
+
+
+def _limit(labels: dict[str, dict[str, int]]) -> dict[str, dict[str, int]]:
+    """Return at most `MAX_LABELS` names, and as many for each; `OTHERS` has the sum of the rarest."""
+    limited = {outer: _limit_inner(inner) for outer, inner in labels.items()}
+    if len(limited) <= MAX_LABELS:
+        return limited
+    others = Counter(limited.pop(OTHERS, {}))
+    ranked = sorted(limited.items(), key=lambda item: -sum(item[1].values()))
+    for _, inner in ranked[MAX_LABELS - 1 :]:
+        others.update(inner)
+    return {**dict(ranked[: MAX_LABELS - 1]), OTHERS: _limit_inner(others)}
+
+
+def _limit_inner(counts: dict[str, int]) -> dict[str, int]:
+    if len(counts) <= MAX_LABELS:
+        return counts
+    remaining = Counter(counts)
+    others = remaining.pop(OTHERS, 0)
+    common = dict(remaining.most_common(MAX_LABELS - 1))
+    return {**common, OTHERS: others + sum(remaining.values()) - sum(common.values())}

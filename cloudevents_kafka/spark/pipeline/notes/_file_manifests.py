@@ -1,0 +1,50 @@
+"""`FileManifests`: the manifests of a folder whose files this process can create, rename and remove."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from cloudevents_kafka.spark.pipeline.notes._manifests import (
+    BEGUN,
+    TOPICS,
+    BatchManifest,
+    BegunBatch,
+    FirstTopicIds,
+    Manifests,
+    TopicIds,
+    encode_note,
+    manifest_path,
+)
+from cloudevents_kafka.spark.pipeline.stores import FileStore
+
+# Recent manifests stay for troubleshooting.
+_KEPT: Final = 100
+
+
+class FileManifests(Manifests):
+    """The manifests of a folder, each a file."""
+
+    def __init__(self, store: FileStore) -> None:
+        super().__init__(store)
+        self._files = store
+
+    def write_first_topic_ids(self, ids: TopicIds) -> None:
+        """Write the topics' ids from before the first batch, unless the file exists."""
+        if not self._store.exists(TOPICS) and not self.first_topic_ids():
+            self._create(TOPICS, FirstTopicIds(ids=ids))
+
+    def begin(self, batch: BegunBatch) -> None:
+        """Note that a batch is begun; the earlier note is replaced."""
+        self._files.remove(BEGUN)
+        self._create(BEGUN, batch)
+
+    def add(self, manifest: BatchManifest) -> None:
+        """Create the manifest of a batch, which lands the batch, and remove one that is too old."""
+        self._create(manifest_path(manifest.number), manifest)
+        if manifest.number >= _KEPT:
+            self._files.remove(manifest_path(manifest.number - _KEPT))
+
+    def _create(self, path: str, content: BatchManifest | BegunBatch | FirstTopicIds) -> None:
+        self._files.create(path, msgspec.json.format(encode_note(content), indent=1))

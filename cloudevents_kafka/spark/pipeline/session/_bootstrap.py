@@ -1,0 +1,35 @@
+"""`check_reachable`: whether a broker can be reached, asked before Spark starts, which takes seconds."""
+
+from __future__ import annotations
+
+import re
+import socket
+from typing import Final
+
+from cloudevents_kafka.primitives.redaction import mask_url
+from cloudevents_kafka.spark.pipeline._errors import PipelineFailed
+
+_SECONDS: Final = 10.0  # for an address that neither accepts nor refuses
+_ADDRESS: Final = re.compile(r"(?:\w+://)?\[?([^\[\]]+?)\]?:(\d{1,5})")  # as Kafka's Java client reads it
+
+
+def check_reachable(bootstrap_servers: str) -> None:
+    """Raise `PipelineFailed` if none of the addresses accepts a connection.
+
+    The brokers are asked for nothing: whether they accept the login, only Spark's client can say.
+    """
+    reasons = []
+    for text in filter(None, map(str.strip, bootstrap_servers.split(","))):
+        address = _ADDRESS.fullmatch(text)
+        if address is None or int(address[2]) > 65535:
+            return  # Java says what is wrong with it
+        try:
+            socket.create_connection((address[1], int(address[2])), _SECONDS).close()
+        except OSError as error:
+            reasons.append(f"{mask_url(text)} ({error.strerror or error})")
+        else:
+            return
+    raise PipelineFailed(
+        f"no broker accepts a connection: {', '.join(reasons)}; check the bootstrap servers, and that a "
+        "broker listens there"
+    )

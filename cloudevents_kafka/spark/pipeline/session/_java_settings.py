@@ -1,0 +1,162 @@
+"""`to_java_settings`: settings of librdkafka as options of Spark's Kafka source, whose client is Java's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from cloudevents_kafka.primitives.redaction import mask_name, mask_setting, mask_url
+
+LOGIN_MODULE: Final = "org.apache.kafka.common.security.{}LoginModule"
+OAUTH_HANDLER: Final = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler"
+_LOGIN_MODULES: Final = {
+    "PLAIN": LOGIN_MODULE.format("plain.Plain"),
+    "SCRAM-SHA-256": LOGIN_MODULE.format("scram.Scram"),
+    "SCRAM-SHA-512": LOGIN_MODULE.format("scram.Scram"),
+}
+_SAME_VALUE: Final = {
+    "security.protocol": "security.protocol",
+    "sasl.mechanism": "sasl.mechanism",
+    "sasl.mechanisms": "sasl.mechanism",
+    "sasl.oauthbearer.sub.claim.name": "sasl.oauthbearer.sub.claim.name",
+    "isolation.level": "isolation.level",
+    "client.id": "client.id",
+    "ssl.endpoint.identification.algorithm": "ssl.endpoint.identification.algorithm",
+    "ssl.key.password": "ssl.key.password",
+}
+# The Java client's name, and whether its value is the content of the file instead of the path.
+_FILES: Final = {
+    "ssl.ca.location": ("ssl.truststore.location", False),
+    "ssl.certificate.location": ("ssl.keystore.certificate.chain", True),
+    "ssl.key.location": ("ssl.keystore.key", True),
+}
+_ENDPOINT: Final = "sasl.oauthbearer.token.endpoint.url"
+# The option of Java's login by each name of librdkafka for it.
+OAUTH_OPTIONS: Final = {
+    "sasl.oauthbearer.client.id": "clientId",
+    "sasl.oauthbearer.client.secret": "clientSecret",
+    "sasl.oauthbearer.scope": "scope",
+    "https.ca.location": "ssl.truststore.location",
+}
+_ALIASES: Final = {
+    "sasl.oauthbearer.client.credentials.client.id": "sasl.oauthbearer.client.id",
+    "sasl.oauthbearer.client.credentials.client.secret": "sasl.oauthbearer.client.secret",
+}
+_OAUTH: Final = frozenset(
+    {_ENDPOINT, "sasl.oauthbearer.method", "sasl.oauthbearer.extensions", *OAUTH_OPTIONS, *_ALIASES}
+)
+_REQUIRED: Final = (_ENDPOINT, "sasl.oauthbearer.client.id", "sasl.oauthbearer.client.secret")
+_TRANSLATED_ELSEWHERE: Final = _OAUTH | {
+    *("bootstrap.servers", "metadata.broker.list", "sasl.username", "sasl.password")
+}
+# Of Kafka's clients from 3.9.1 on; those from 4.0 on reach no endpoint that is not in its list.
+_ALLOWED_URLS: Final = "org.apache.kafka.sasl.oauthbearer.allowed.urls"
+_JAVA_OPTIONS: Final = ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")
+
+
+def to_java_settings(settings: Mapping[str, str]) -> dict[str, str]:
+    """Return the ``kafka.…`` options of Spark's source for settings of librdkafka.
+
+    Logins are PLAIN, SCRAM, and OAUTHBEARER by client credentials (``sasl.oauthbearer.method=oidc``); for
+    tokens of a command, pass the settings of a `TokenEndpoint`.
+
+    Raises `ValueError` for a setting without a counterpart, and for a file that cannot be read.
+
+    Examples:
+        >>> from cloudevents_kafka.spark.pipeline import to_java_settings
+        >>> to_java_settings({"ssl.ca.location": "/etc/kafka/ca.pem"})
+        {'kafka.ssl.truststore.location': '/etc/kafka/ca.pem', 'kafka.ssl.truststore.type': 'PEM'}
+    """
+    options: dict[str, str] = {}
+    for name, value in settings.items():
+        if name in _SAME_VALUE:
+            options[f"kafka.{_SAME_VALUE[name]}"] = value.upper() if name == "security.protocol" else value
+        elif name in _FILES:
+            java_name, is_content = _FILES[name]
+            options[f"kafka.{java_name}"] = _read(name, value) if is_content else value
+            options[f"kafka.{'.'.join(java_name.split('.')[:2])}.type"] = "PEM"
+        elif name not in _TRANSLATED_ELSEWHERE:
+            raise ValueError(
+                f"{mask_name(name)} is a setting of librdkafka, which Spark does not use: "
+                "set the Java client's own as kafka.NAME=VALUE"
+            )
+    return {**options, **_login(settings)}
+
+
+def _read(name: str, path: str) -> str:
+    """Return the content of a file; an error omits the path, which may be the key itself by mistake."""
+    try:
+        return Path(path).expanduser().read_text("utf-8")
+    except OSError as error:
+        reason = error.strerror
+    except UnicodeDecodeError:
+        reason = "it is not PEM, which is text"
+    except (ValueError, RuntimeError):
+        reason = "it is not a valid file name"
+    raise ValueError(f"{name}: cannot read the file that it names: {reason}")
+
+
+def _login(settings: Mapping[str, str]) -> dict[str, str]:
+    mechanism = settings.get("sasl.mechanism") or settings.get("sasl.mechanisms") or "PLAIN"
+    if _OAUTH & settings.keys():
+        return _oauth_login(mechanism, {_ALIASES.get(name, name): settings[name] for name in settings})
+    name, password = settings.get("sasl.username"), settings.get("sasl.password")
+    if name is None or password is None:
+        return {}
+    if mechanism not in _LOGIN_MODULES:
+        raise ValueError(
+            f"sasl.mechanism must be PLAIN or SCRAM, got {mask_setting('sasl.mechanism', mechanism)}; "
+            "for others set kafka.sasl.jaas.config"
+        )
+    login = _jaas(_LOGIN_MODULES[mechanism], {"username": name, "password": password})
+    return {"kafka.sasl.jaas.config": login, "kafka.sasl.mechanism": mechanism}
+
+
+def _oauth_login(mechanism: str, settings: Mapping[str, str]) -> dict[str, str]:
+    if mechanism != "OAUTHBEARER" or settings.get("sasl.oauthbearer.method") != "oidc":
+        raise ValueError(
+            "settings of sasl.oauthbearer and https need sasl.mechanism=OAUTHBEARER and "
+            "sasl.oauthbearer.method=oidc; for another login set kafka.sasl.jaas.config"
+        )
+    if missing := [name for name in _REQUIRED if not settings.get(name)]:
+        raise ValueError(f"sasl.oauthbearer.method=oidc needs {', '.join(missing)}")
+    options = {java: settings[name] for name, java in OAUTH_OPTIONS.items() if name in settings}
+    if "https.ca.location" in settings:
+        options["ssl.truststore.type"] = "PEM"
+    for name, value in _pairs(settings.get("sasl.oauthbearer.extensions", "")):
+        options[f"extension_{name}"] = value
+    return {
+        "kafka.sasl.mechanism": mechanism,
+        "kafka.sasl.jaas.config": _jaas(LOGIN_MODULE.format("oauthbearer.OAuthBearer"), options),
+        "kafka.sasl.login.callback.handler.class": OAUTH_HANDLER,
+        f"kafka.{_ENDPOINT}": settings[_ENDPOINT],
+    }
+
+
+def _pairs(text: str) -> list[tuple[str, str]]:
+    """Return the SASL extensions of a text ``name=value,name=value``."""
+    pairs = [tuple(map(str.strip, pair.partition("=")[::2])) for pair in text.split(",") if pair.strip()]
+    if not all(name.isascii() and name.isalpha() and value for name, value in pairs):
+        raise ValueError("sasl.oauthbearer.extensions must be name=value,…, with letters as names")
+    return [(name, value) for name, value in pairs]
+
+
+def _jaas(module: str, options: Mapping[str, str]) -> str:
+    return " ".join([module, "required", *(f'{name}="{_escape(options[name])}"' for name in options)]) + ";"
+
+
+def _escape(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def allow_token_endpoint(conf: Mapping[str, str], kafka: Mapping[str, str]) -> dict[str, str]:
+    """Return settings of a Spark session in which Kafka's newer clients may reach the token endpoint.
+
+    A list of allowed URLs in ``conf`` stays as it is; a URL with a secret is not put on a command line.
+    """
+    url = kafka.get(f"kafka.{_ENDPOINT}", "")
+    if not url or mask_url(url) != url or any(_ALLOWED_URLS in conf.get(name, "") for name in _JAVA_OPTIONS):
+        return dict(conf)
+    option = f"-D{_ALLOWED_URLS}={url}"
+    return {**conf, **{name: f"{conf.get(name, '')} {option}".strip() for name in _JAVA_OPTIONS}}

@@ -1,0 +1,281 @@
+"""`local_session`: a Spark session on this machine: quiet, in UTC, on loopback, with its jars."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Collection, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from subprocess import TimeoutExpired
+from typing import TYPE_CHECKING, Any
+
+from cloudevents_kafka.errors import CloudEventsKafkaError
+from cloudevents_kafka.jvm import find_java
+from cloudevents_kafka.spark._java import forget_java, silence_accumulators, stop_active_context
+from cloudevents_kafka.spark.connector import connector_jars
+from cloudevents_kafka.spark.pipeline._errors import PipelineFailed
+from cloudevents_kafka.spark.pipeline._options import is_launch_setting
+from cloudevents_kafka.spark.pipeline.session._scratch import scratch_folder
+from cloudevents_kafka.spark.table_formats import TableFormat, table_jars, table_settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_LOOPBACK = "127.0.0.1"
+_SHUTDOWN_SECONDS = 20
+# How long to wait for the process to end after an error: of its connection, or of any other kind.
+_BROKEN_CONNECTION_SECONDS = 10
+_OTHER_ERROR_SECONDS = 1
+_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+
+# Java logs to its stderr, which is a file: this process reports errors itself.
+_LOG4J = """\
+rootLogger.level = warn
+rootLogger.appenderRef.file.ref = file
+appender.file.type = Console
+appender.file.name = file
+appender.file.target = SYSTEM_ERR
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
+"""
+
+
+_JAVA_DIED = (
+    "Spark's Java process ended in the middle of its work: it was killed, perhaps because memory ran out. "
+    "All landed batches are complete; start again to continue after them"
+)
+
+
+class SparkFailed(CloudEventsKafkaError):
+    """Spark did not start, or its Java process ended.
+
+    Examples:
+        >>> from cloudevents_kafka.spark.pipeline import SparkFailed, local_session
+        >>> try:
+        ...     with local_session(conf={"spark.driver.memory": "much"}) as spark:
+        ...         print(spark.range(3).count())
+        ... except SparkFailed as error:
+        ...     print(error)
+        Spark's Java process did not start (...
+    """
+
+
+def spark_settings(
+    *,
+    master: str | None,
+    ui: bool,
+    conf: Mapping[str, str],
+    log4j: Path | None,
+    formats: Collection[TableFormat] = (),
+    kafka: bool = True,
+) -> dict[str, str]:
+    """Return the settings of the session; those in ``conf`` override the defaults, or add jars to ours."""
+    # First: Java needs all jars when it starts, and a missing one is reported before anything starts.
+    jars = [str(jar) for jar in (*table_jars(formats), *(connector_jars() if kafka else ()))]
+    jars += filter(None, conf.get("spark.jars", "").split(","))
+    conf = {**table_settings(formats, conf), "spark.jars": ",".join(jars)}
+    defaults = {
+        "spark.master": master or "local[*]",
+        "spark.app.name": "cloudevents-kafka",
+        "spark.driver.host": _LOOPBACK,
+        "spark.driver.bindAddress": _LOOPBACK,
+        "spark.ui.enabled": str(ui).lower(),
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.session.timeZone": "UTC",
+        # Only the few rows of the counts are shuffled; 200 tasks would take longer than the batch.
+        "spark.sql.shuffle.partitions": str(os.cpu_count() or 2),
+        "spark.sql.streaming.numRecentProgressUpdates": "20",
+        # The staging folders contain Parquet files only: they are renamed one by one.
+        "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+    }
+    if log4j is not None:
+        defaults[_JAVA_OPTIONS] = (
+            f"-Dlog4j2.configurationFile={log4j.as_uri()} {conf.get(_JAVA_OPTIONS, '')}".strip()
+        )
+        conf = {name: value for name, value in conf.items() if name != _JAVA_OPTIONS}
+    return {**defaults, **conf}
+
+
+def _is_not_py4j(record: logging.LogRecord) -> bool:
+    return "py4j" not in record.pathname
+
+
+@contextmanager
+def _silence_py4j() -> Iterator[None]:
+    """Drop py4j's log records within this block: it logs tracebacks when Java dies.
+
+    After an error they stay dropped, as its threads may log after the end of the block.
+    """
+    loggers = [logging.getLogger(name) for name in (None, "py4j.clientserver", "py4j.java_gateway")]
+    for logger in loggers:
+        logger.addFilter(_is_not_py4j)
+    yield
+    for logger in loggers:
+        logger.removeFilter(_is_not_py4j)
+
+
+@contextmanager
+def local_session(
+    *,
+    master: str | None = None,
+    ui: bool = False,
+    conf: Mapping[str, str] | None = None,
+    log: Path | None = None,
+    formats: Collection[TableFormat] = (),
+    kafka: bool = True,
+) -> Iterator[SparkSession]:
+    """Start Spark with its Java process, yield the session, and stop both; Java logs to ``log``.
+
+    The session can write Parquet and the table formats in ``formats``, and read Kafka unless ``kafka``
+    is false. Raises `NoJava`, `NoConnector`, `NoTableFormat`, or `SparkFailed` with the end of the log.
+
+    Examples:
+        >>> from cloudevents_kafka.spark.pipeline import local_session
+        >>> with local_session(master="local[2]", formats=("delta",)) as spark:
+        ...     print(spark.range(3).count())
+        3
+    """
+    with _no_artifacts(), scratch_folder() as (folder, lock):
+        log4j = folder / "log4j2.properties"
+        log4j.write_text(_LOG4J, encoding="utf-8")
+        # A killed Spark leaves its folders behind: here they are deleted with this one.
+        scratch = {"spark.local.dir": str(folder), "spark.sql.warehouse.dir": f"file://{folder}/warehouse"}
+        settings = spark_settings(
+            master=master,
+            ui=ui,
+            conf={**scratch, **(conf or {})},
+            log4j=log4j,
+            formats=formats,
+            kafka=kafka,
+        )
+        gateway = _launch(settings, log or folder / "java.log", lock)
+        with _silence_py4j(), _stopping(gateway):
+            yield _connect(settings, gateway)
+
+
+@contextmanager
+def _no_artifacts() -> Iterator[None]:
+    """Remove the folder that Spark creates where it runs for a jar that is added, and leaves empty."""
+    folder = Path("artifacts").absolute()
+    existed = folder.exists()
+    try:
+        yield
+    finally:
+        if not existed:
+            with suppress(OSError):
+                folder.rmdir()
+
+
+@contextmanager
+def _stopping(gateway: Any) -> Iterator[None]:
+    """Stop Spark and its Java process at the end of this block; raise `SparkFailed` if Java has died."""
+    try:
+        yield
+    except Exception as error:
+        died = _has_died(gateway.proc, error)
+        _shut_down(gateway)
+        if died:
+            raise SparkFailed(_JAVA_DIED) from error
+        raise
+    except BaseException:
+        # Ctrl-C: do not wait for Java's current work.
+        gateway.proc.kill()
+        _shut_down(gateway)
+        raise
+    _shut_down(gateway)
+
+
+def _has_died(process: Any, error: Exception) -> bool:
+    """Return whether an error was caused by the death of the Java process.
+
+    Almost any error can be: py4j turns a broken connection into a `Py4JError`, an `OSError` or an
+    `EOFError`, and an empty answer into an `AttributeError` or a `TypeError`. The connection breaks
+    before the process has ended, several seconds before if it frees much memory.
+    """
+    from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError  # type: ignore[import-untyped]
+
+    cause = (error.__cause__ or error) if isinstance(error, PipelineFailed) else error
+    if isinstance(cause, CloudEventsKafkaError):
+        return False
+    broken = isinstance(cause, Py4JError | OSError | EOFError) and not isinstance(cause, Py4JJavaError)
+    with suppress(TimeoutExpired):
+        process.wait(_BROKEN_CONNECTION_SECONDS if broken else _OTHER_ERROR_SECONDS)
+    return process.poll() is not None or isinstance(cause, Py4JNetworkError)
+
+
+def _launch(settings: Mapping[str, str], log: Path, *inherited: int) -> Any:
+    from pyspark import SparkConf
+    from pyspark.java_gateway import launch_gateway
+
+    os.environ["JAVA_HOME"] = str(find_java().home)
+    # Workers import this package: the python3 on the PATH may not have it.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    # Otherwise Spark looks for another address of this host, and warns if it is loopback.
+    os.environ.setdefault("SPARK_LOCAL_IP", _LOOPBACK)
+    # Other users can read command lines: settings that may be secret follow when Java runs.
+    early = {name: value for name, value in settings.items() if is_launch_setting(name)}
+    conf = SparkConf(loadDefaults=False).setAll(list(early.items()))
+    with log.open("ab") as output, ThreadPoolExecutor(1) as pool:
+        launch = pool.submit(
+            launch_gateway, conf, {"stdout": output, "stderr": output, "pass_fds": inherited}
+        )
+        try:
+            return launch.result()
+        except Exception as error:
+            end = "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-25:])
+            raise SparkFailed(
+                f"Spark's Java process did not start ({error}); the end of its log:\n{end}"
+            ) from error
+        except BaseException:
+            _kill_launched(launch)
+            raise
+
+
+def _kill_launched(launch: Future[Any]) -> None:
+    """Wait for a starting Java and kill it, even if Ctrl-C is pressed again meanwhile.
+
+    PySpark, if interrupted, would leave the process behind.
+    """
+    while not launch.done():
+        with suppress(BaseException):
+            wait([launch])
+    if launch.exception() is None:
+        launch.result().proc.kill()
+
+
+def _connect(settings: Mapping[str, str], gateway: Any) -> SparkSession:
+    from pyspark import SparkConf, SparkContext
+    from pyspark.sql import SparkSession
+
+    handler = signal.getsignal(signal.SIGINT)
+    conf = SparkConf(_jvm=gateway.jvm).setAll(list(settings.items()))
+    context = SparkContext(conf=conf, gateway=gateway)
+    if threading.current_thread() is threading.main_thread():
+        # PySpark's handler of Ctrl-C would cancel the current batch. It also calls Java, which
+        # mixes up the answers if it interrupts another call.
+        signal.signal(signal.SIGINT, handler)
+    silence_accumulators(context)
+    return SparkSession(context)
+
+
+def _shut_down(gateway: Any) -> None:
+    """Stop Spark, wait until its Java process has ended, and reset PySpark's references to it."""
+    # If Java has died, any error is possible.
+    with suppress(Exception):
+        if gateway.proc.poll() is None:
+            stop_active_context()
+    with suppress(OSError):
+        gateway.proc.stdin.close()  # makes Java end
+    try:
+        gateway.proc.wait(_SHUTDOWN_SECONDS)
+    except TimeoutExpired:
+        gateway.proc.kill()
+        gateway.proc.wait()
+    with suppress(Exception):
+        gateway.shutdown()
+    forget_java()

@@ -1,0 +1,81 @@
+"""Tables by folder and by name: `table_in_folder`, `table_by_name`, and the formats found in a folder."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from cloudevents_kafka.spark.pipeline.stores import Store
+from cloudevents_kafka.spark.pipeline.tables._delta import DeltaTable
+from cloudevents_kafka.spark.pipeline.tables._iceberg import IcebergTable
+from cloudevents_kafka.spark.pipeline.tables._sink import Table, quote
+from cloudevents_kafka.spark.table_formats import TableFormat
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_PART: Final = re.compile(r"`((?:[^`]|``)+)`|([^`.\s]+)")
+# What each format has in the folder of a table.
+_MARKS: Final[dict[TableFormat, str]] = {"delta": "_delta_log", "iceberg": "metadata/version-hint.text"}
+
+
+def table_in_folder(spark: SparkSession, table_format: TableFormat, url: str) -> Table:
+    """Return the table in the folder with this URL."""
+    if table_format == "delta":
+        return DeltaTable(spark, url=url)
+    return IcebergTable(spark, url=url)
+
+
+def table_by_name(spark: SparkSession, table_format: TableFormat, name: str) -> Table:
+    """Return the table of a catalog with a name such as ``catalog.schema.orders``."""
+    parts = name_parts(name)
+    if table_format == "delta":
+        return DeltaTable(spark, name=quote(*parts))
+    return IcebergTable(spark, name=parts)
+
+
+def name_parts(name: str) -> tuple[str, ...]:
+    """Return the parts of a table's name; raise ValueError if it has none.
+
+    A part with a dot or a space is in backticks.
+    """
+    parts: list[str] = []
+    position = 0
+    while match := _PART.match(name, position):
+        parts.append((match[1] or "").replace("``", "`") or match[2])
+        position = match.end()
+        if name[position : position + 1] != ".":
+            break
+        position += 1
+    if position != len(name) or not parts or name.endswith("."):
+        raise ValueError(
+            f"the name of a table must be catalog.schema.name, got {name!r}; "
+            "put a part with a dot or a space in backticks"
+        )
+    return tuple(parts)
+
+
+def sibling_name(name: str, sibling: str = "{}_quarantine") -> str:
+    """Return the name of a table next to another: ``a.b.orders_quarantine`` for ``a.b.orders``.
+
+    ``{}`` in the sibling's name stands for the last part of the other name.
+    """
+    *parents, last = name_parts(name)
+    plain = re.compile(r"\w+", re.ASCII)
+    parts = (*parents, sibling.replace("{}", last))
+    return ".".join(part if plain.fullmatch(part) else quote(part) for part in parts)
+
+
+def folder_format(store: Store, folder: str = "") -> TableFormat | None:
+    """Return the format of the table in a folder of a store, or None if it is neither Delta nor Iceberg."""
+    prefix = f"{folder}/" if folder else ""
+    return next((name for name, mark in _MARKS.items() if store.exists(prefix + mark)), None)
+
+
+def find_tables(store: Store) -> dict[str, TableFormat]:
+    """Return the tables of a folder: itself (``""``) or its subfolders, with their formats."""
+    own = folder_format(store)
+    if own is not None:
+        return {"": own}
+    found = {name: folder_format(store, name) for name in store.list_names("")}
+    return {name: format_ for name, format_ in found.items() if format_ is not None}

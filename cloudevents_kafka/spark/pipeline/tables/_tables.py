@@ -1,0 +1,158 @@
+"""The tables of a pipeline: their columns, of which the last is the date of their folders.
+
+If the events have several tables, `TABLE` names that of each row until it is written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING, Final, Literal
+
+from cloudevents_kafka.spark.java.reader import foreign_sql
+from cloudevents_kafka.spark.pipeline.notes import EVENTS, TABLE, OffsetRanges, iter_partitions, route_regex
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+DateOf = Literal["time", "timestamp"]
+
+RECORD_COLUMNS: Final = ("topic", "partition", "offset", "timestamp", "key")
+KAFKA_COLUMNS: Final = (*RECORD_COLUMNS, "value", "headers")
+EVENT_COLUMNS: Final = (
+    *("id", "source", "type", "specversion", "subject", "time", "time_text"),
+    *("datacontenttype", "dataschema", "extensions", "extension_types", "data", "data_kind", "mode"),
+)
+TOLERATED: Final = "tolerated"  # a column of events that were read leniently
+
+RECORD_DATE: Final = "record_date"
+_SECONDS_PER_DAY: Final = 86_400
+# The rule of a reason such as "broken CloudEvent: time: must be …, got '…' (T-12, core: …)".
+# With the value, each bad record could have a reason of its own.
+_RULE: Final = (
+    r"(?s)^(?:broken CloudEvent: |not a CloudEvent: )?(.+?)(?:, got |, but | \([A-Z]-[0-9]|$|(?<=.{120}))"
+)
+
+MOST_RULES: Final = 8  # of one event that are counted one by one
+_LONGEST_RULES: Final = 512  # the names in them are untrusted input
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_. -]*")
+
+
+def utc_date(time: str) -> str:
+    """Return SQL for the UTC date of a timestamp, independent of the session's time zone."""
+    return f"date_from_unix_date(CAST(floor(unix_seconds({time}) / {_SECONDS_PER_DAY}) AS INT))"
+
+
+def date_column(date_of: DateOf) -> str:
+    """Return the name of the column of events that names their folders."""
+    return "event_date" if date_of == "time" else RECORD_DATE
+
+
+def filter_offsets(records: DataFrame, offsets: OffsetRanges) -> DataFrame:
+    """Return the records with these offsets."""
+    from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
+
+    conditions = [
+        (F.col("topic") == topic)
+        & (F.col("partition") == int(partition))
+        & F.col("offset").between(range_.start, range_.end - 1)
+        for topic, partition, range_ in iter_partitions(offsets)
+    ]
+    return records.where(reduce(or_, conditions))
+
+
+def table_of(type_: str, routes: Mapping[str, str]) -> str:
+    """Return SQL for the name of the table for events of a type: of the first pattern that matches."""
+    cases = (f"WHEN {_matches(type_, pattern)} THEN {literal(table)}" for pattern, table in routes.items())
+    return f"CASE {' '.join(cases)} ELSE {literal(EVENTS)} END"
+
+
+def _matches(type_: str, pattern: str) -> str:
+    if "*" not in pattern:
+        return f"{type_} = {literal(pattern)}"
+    if pattern.index("*") == len(pattern) - 1:
+        return f"startswith({type_}, {literal(pattern[:-1])})"
+    return f"{type_} RLIKE {literal(route_regex(pattern))}"
+
+
+def literal(text: str) -> str:
+    """Return SQL for a text, independent of how the session reads backslashes in literals."""
+    if _PLAIN.fullmatch(text):
+        return f"'{text}'"
+    return f"CAST(X'{text.encode().hex()}' AS STRING)"
+
+
+def event_columns(
+    event: str,
+    date_of: DateOf,
+    *,
+    lenient: bool = False,
+    routes: Mapping[str, str] | None = None,
+    by_java: bool = False,
+) -> list[str]:
+    """Return SQL for the columns of events; the last is that of their folders.
+
+    They are selected from rows with all Kafka columns and those of events, whose names have the prefix
+    ``event``, such as ``read.``. An event keeps its foreign headers only. If they were read leniently, what
+    was tolerated is the last column but one. With ``routes`` the first is `TABLE`. ``by_java`` is whether the
+    session has the Java functions.
+    """
+    stamp = f"coalesce({event}`time`, `timestamp`)" if date_of == "time" else "`timestamp`"
+    names = (*EVENT_COLUMNS, *([TOLERATED] if lenient else []))
+    of_event = {name: f"{event}`{name}`" for name in names}
+    columns = {TABLE: table_of(of_event["type"], routes)} if routes else {}
+    columns |= {name: of_event[name] for name in EVENT_COLUMNS}
+    columns |= {name: f"`{name}`" for name in RECORD_COLUMNS}
+    columns["headers"] = (foreign_sql if by_java else _foreign)("`headers`")
+    columns |= {name: of_event[name] for name in names[len(EVENT_COLUMNS) :]}
+    columns[date_column(date_of)] = utc_date(stamp)
+    return [f"{value} AS `{name}`" for name, value in columns.items()]
+
+
+def _foreign(headers: str) -> str:
+    """Return SQL for the headers that are not of an event, or null if there are none."""
+    is_event = "startswith(header.key, 'ce_') OR header.key = 'content-type'"
+    found = f"filter({headers}, header -> NOT ({is_event}))"
+    return f"CASE WHEN size({found}) > 0 THEN {found} END"
+
+
+def select_quarantine(records: DataFrame) -> DataFrame:
+    """Return the columns of records that are not events: unchanged, with their errors."""
+    columns = ("error", *RECORD_COLUMNS, "value", "headers")
+    date = f"{utc_date('`timestamp`')} AS `{RECORD_DATE}`"
+    return records.selectExpr(*(f"`{name}`" for name in columns), date)
+
+
+def error_rule() -> str:
+    """Return SQL for the rule and the clause of the column ``error``, without the value that breaks it."""
+    rule = f"regexp_extract(error.reason, {literal(_RULE)}, 1)"
+    return f"concat_ws(' ', {rule}, concat('[', error.clause, ']'))"
+
+
+def rule_of_error(error: Mapping[str, str | None]) -> str:
+    """Return what `error_rule` does, for one error."""
+    found = re.search(_RULE, error["reason"] or "")
+    rule, clause = found[1] if found else "", error["clause"]
+    return rule if clause is None else f"{rule} [{clause}]"
+
+
+def tolerated_rules(tolerated: str) -> tuple[str, str]:
+    """Return SQL for two texts of what was tolerated: the clauses with commas, the rules with newlines.
+
+    Of an event with very many there are `MOST_RULES`, and one more, which stands for the others.
+    """
+    few = f"slice({tolerated}, 1, {MOST_RULES + 1})"
+    newline = literal("\n")
+    return (
+        f"array_join({few}.clause, ',')",
+        f"substring(array_join({few}.rule, {newline}), 1, {_LONGEST_RULES})",
+    )
+
+
+def texts_of_tolerated(tolerated: Sequence[Mapping[str, str]]) -> tuple[str, str]:
+    """Return what `tolerated_rules` does, for one event."""
+    few = tolerated[: MOST_RULES + 1]
+    rules = "\n".join(problem["rule"] for problem in few)
+    return ",".join(problem["clause"] for problem in few), rules[:_LONGEST_RULES]

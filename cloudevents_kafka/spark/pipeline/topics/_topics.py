@@ -1,0 +1,315 @@
+"""`TopicMonitor`: notice topics that were deleted and created again, with the AdminClient `KafkaAdmin`.
+
+Offsets restart at 0 in such a topic, so landed offsets say nothing about its records. Its id
+changes (KIP-516, Kafka 2.8 and later): the monitor compares the topics' ids with those in the
+manifests, and the end of each partition with its landed offsets. If the brokers report no id, only
+the ends are compared: a new topic is noticed as long as it has fewer records than have landed.
+
+The pipeline checks at its start, before it reads a batch, and between reading and landing it. Ids
+are never reused, so records read between two equal checks belong to the topic with this id. One
+gap remains with several brokers: the one that describes the topic may learn of a new topic some
+milliseconds later than the one that serves its records.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+
+from cloudevents_kafka.errors import CloudEventsKafkaError
+from cloudevents_kafka.primitives.redaction import mask_url
+from cloudevents_kafka.spark._java import java_of
+from cloudevents_kafka.spark.pipeline._errors import PipelineFailed, explain_failure
+from cloudevents_kafka.spark.pipeline.notes import OffsetRanges, TopicIds, iter_partitions
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_PREFIX: Final = "kafka."
+# The all-zero UUID, which Kafka uses for "no id".
+_ZERO_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
+_NO_TOPIC: Final = "UnknownTopicOrPartitionException"
+_NO_RIGHT: Final = "AuthorizationException"
+_TOO_OLD: Final = "UnsupportedVersionException"
+_RECREATION_SECONDS: Final = 5.0
+_START_AFRESH = "Land it into a fresh folder, with a fresh checkpoint"
+_NO_ID = (
+    "the brokers report no id of topic {} ({}): if it is deleted and created again, "
+    "that is noticed only while it has fewer records than have landed"
+)
+
+
+class TopicChanged(CloudEventsKafkaError):
+    """A topic does not exist, or is not the one whose records have landed.
+
+    Examples:
+        >>> from cloudevents_kafka.spark.pipeline import EventPipeline, PipelineOptions, TopicChanged
+        >>> brokers = "localhost:9092"
+        >>> options = PipelineOptions(bootstrap_servers=brokers, topics=("oders",), out="lake/", once=True)
+        >>> try:
+        ...     EventPipeline(options, spark=spark).run()
+        ... except TopicChanged as error:
+        ...     print(error)
+        topic oders does not exist: check its name, or create it first
+    """
+
+
+class TopicNotDescribed(Exception):
+    """The brokers do not describe a topic; the text is the reason."""
+
+
+class TopicState(NamedTuple):
+    """The id of a topic and the end offsets of its partitions.
+
+    ``id`` is None if the brokers do not report it, for the reason in ``no_id_reason``; ``ends``
+    maps partition (as text) to the offset after the last record, and is None if it is unknown.
+    """
+
+    id: str | None
+    ends: Mapping[str, int] | None
+    no_id_reason: str = "older than Kafka 2.8"
+
+
+class TopicAdmin(Protocol):
+    """What describes topics."""
+
+    def describe(
+        self, topics: Iterable[str], landed: OffsetRanges, timeout: float
+    ) -> Mapping[str, TopicState | None]:
+        """Return the states of topics, None for one that does not exist; see `KafkaAdmin.describe`."""
+
+    def close(self) -> None:
+        """Close the connections."""
+
+
+class TopicMonitor:
+    """The topics of a pipeline, compared with those whose records are in ``folder``."""
+
+    def __init__(
+        self, names: Iterable[str], admin: TopicAdmin, folder: str, warn: Callable[[str], None]
+    ) -> None:
+        self._names = tuple(names)
+        self._admin = admin
+        self._folder = folder
+        self._warn = warn
+        self._warned: set[str] = set()
+
+    def check(
+        self,
+        ids: TopicIds,
+        landed: OffsetRanges,
+        planned: OffsetRanges | None = None,
+        *,
+        timeout: float = 60.0,
+    ) -> dict[str, str]:
+        """Return the topics' ids; raise `TopicChanged` if a topic is not the one that has landed.
+
+        ``ids`` are the ids known so far. ``planned`` is Spark's last plan; its ends are compared if
+        the brokers do not report the end offsets.
+        """
+        states = self._describe(ids, landed, timeout)
+        for name in self._names:
+            self._check_id(name, states.get(name), ids.get(name))
+        for name, state in states.items():
+            if state is not None:
+                ends = _planned_ends(name, landed, planned or {}) if state.ends is None else state.ends
+                _check_ends(name, ends, landed, self._folder)
+        return {
+            name: state.id for name, state in states.items() if state is not None and state.id is not None
+        }
+
+    def _describe(
+        self, ids: TopicIds, landed: OffsetRanges, timeout: float
+    ) -> Mapping[str, TopicState | None]:
+        """Return the states; retry for a while if a known topic is missing, as it may be created again."""
+        deadline = time.monotonic() + _RECREATION_SECONDS
+        while True:
+            states = self._admin.describe(self._names, landed, timeout)
+            missing = any(states.get(name) is None for name in self._names if name in ids)
+            if not missing or time.monotonic() > deadline:
+                return states
+            time.sleep(_RECREATION_SECONDS / 20)
+
+    def _check_id(self, name: str, state: TopicState | None, known_id: str | None) -> None:
+        if state is None and known_id is None:
+            raise TopicChanged(f"topic {name} does not exist: check its name, or create it first")
+        if state is None:
+            raise TopicChanged(
+                f"topic {name} does not exist any more: the one with id {known_id}, whose records are in "
+                f"{self._folder}, was deleted. If it is created again, it is another topic. {_START_AFRESH}"
+            )
+        if state.id is None:
+            if name not in self._warned:
+                self._warned.add(name)
+                self._warn(_NO_ID.format(name, state.no_id_reason))
+        elif known_id is not None and state.id != known_id:
+            raise TopicChanged(
+                f"topic {name} was deleted and created again: its id is {state.id}, but {self._folder} "
+                f"has records of the topic with id {known_id}. Offsets restart at 0 in a new topic. "
+                f"{_START_AFRESH}"
+            )
+
+
+def _planned_ends(topic: str, landed: OffsetRanges, planned: OffsetRanges) -> dict[str, int]:
+    """Return the ends of a plan, and those of landed offsets for partitions that the plan omits."""
+    ranges = {**landed.get(topic, {}), **planned.get(topic, {})}
+    return {partition: offsets.end for partition, offsets in ranges.items()}
+
+
+def _check_ends(topic: str, ends: Mapping[str, int], landed: OffsetRanges, folder: str) -> None:
+    """Raise `TopicChanged` if a partition ends before the end of its landed offsets."""
+    for name, partition, offsets in iter_partitions(landed):
+        if name == topic and ends.get(partition, 0) < offsets.end:
+            raise TopicChanged(
+                f"{topic}[{partition}] ends at offset {ends.get(partition, 0)}, but all before offset "
+                f"{offsets.end} has landed in {folder}: the topic was deleted and created again, "
+                f"or has lost its last records. {_START_AFRESH}"
+            )
+
+
+# --- the AdminClient of Kafka's Java client ---
+
+
+class KafkaAdmin:
+    """The Java AdminClient of the connector; call `close` at the end.
+
+    It accepts all settings of Spark's source; librdkafka does not.
+    """
+
+    def __init__(self, spark: SparkSession, source_options: Mapping[str, str]) -> None:
+        """Connect with the options of Spark's Kafka source; raise `PipelineFailed` if they are wrong."""
+        from py4j.java_gateway import JavaClass  # type: ignore[import-untyped]  # py4j has no types
+
+        jvm = java_of(spark)
+        self._jvm: Any = jvm
+        # Each part of a class's name is a call of Java, so the classes are looked up once.
+        kafka = jvm.org.apache.kafka
+        self._clients: Any = kafka.clients.admin
+        admin_class = self._clients.Admin
+        # The client has another name in some vendors' builds of Spark: no topic can be described there.
+        self._admin: Any = (
+            self._create(admin_class, source_options) if isinstance(admin_class, JavaClass) else None
+        )
+        # What each check passes is made once, too.
+        self._requests: dict[tuple[str, tuple[str, ...]], tuple[Any, dict[str, Any]]] = {}
+        self._names: dict[str, Any] = {}
+        self._options: dict[float, tuple[Any, Any]] = {}
+        if self._admin is not None:
+            self._partition: Any = kafka.common.TopicPartition
+            self._latest: Any = self._clients.OffsetSpec.latest()
+            self._seconds: Any = jvm.java.util.concurrent.TimeUnit.SECONDS
+
+    def _create(self, admin_class: Any, source_options: Mapping[str, str]) -> Any:
+        """Return Java's client, which logs in first; an error has the token endpoint, as Java's has not."""
+        endpoint = source_options.get(f"{_PREFIX}sasl.oauthbearer.token.endpoint.url")
+        try:
+            return call_java(lambda: admin_class.create(self._config(source_options)))
+        except PipelineFailed as error:
+            if endpoint is None:
+                raise
+            raise PipelineFailed(f"token endpoint {mask_url(endpoint)}: {error}") from error
+
+    def _config(self, source_options: Mapping[str, str]) -> Any:
+        config = self._jvm.java.util.HashMap()
+        for name, value in source_options.items():
+            if name.startswith(_PREFIX):
+                config.put(name.removeprefix(_PREFIX), value)
+        return config
+
+    def describe(
+        self, topics: Iterable[str], landed: OffsetRanges, timeout: float
+    ) -> dict[str, TopicState | None]:
+        """Return the topics' ids, and the end offsets of those partitions that have landed offsets.
+
+        The value is None for a topic that does not exist. Raises `PipelineFailed` if no broker
+        answers within ``timeout`` seconds, or if a broker refuses the connection.
+        """
+        if self._admin is None:
+            return dict.fromkeys(
+                topics, TopicState(None, None, "Spark has no AdminClient under Kafka's name")
+            )
+        return {topic: self._describe(topic, landed.get(topic, {}), timeout) for topic in topics}
+
+    def _describe(self, name: str, partitions: Iterable[str], timeout: float) -> TopicState | None:
+        try:
+            description = self._description(name, timeout)
+        except TopicNotDescribed as error:
+            return TopicState(None, None, str(error))
+        if description is None:
+            return None
+        topic_id = str(description.topicId().toString())
+        size = description.partitions().size()  # they are numbered from 0
+        ends = self._end_offsets(name, [number for number in partitions if int(number) < size], timeout)
+        return TopicState(None if topic_id == _ZERO_ID else topic_id, ends)
+
+    def _description(self, name: str, timeout: float) -> Any:
+        if name not in self._names:
+            self._names[name] = self._jvm.java.util.List.of(name)
+        futures = self._admin.describeTopics(self._names[name], self._timeouts(timeout)[0])
+        return self._wait(futures.topicNameValues().get(name), timeout)
+
+    def _end_offsets(self, name: str, partitions: list[str], timeout: float) -> dict[str, int] | None:
+        request, wanted = self._request(name, tuple(sorted(partitions)))
+        result = self._admin.listOffsets(request, self._timeouts(timeout)[1])
+        with suppress(TopicNotDescribed):
+            ends = self._wait(result.all(), timeout)
+            if ends is not None:
+                return {number: ends.get(partition).offset() for number, partition in wanted.items()}
+            return {}
+        return None
+
+    def _request(self, name: str, partitions: tuple[str, ...]) -> tuple[Any, dict[str, Any]]:
+        """Return the request of end offsets, and its partitions."""
+        if (name, partitions) not in self._requests:
+            request = self._jvm.java.util.HashMap()
+            wanted = {number: self._partition(name, int(number)) for number in partitions}
+            for partition in wanted.values():
+                request.put(partition, self._latest)
+            self._requests[name, partitions] = request, wanted
+        return self._requests[name, partitions]
+
+    def _timeouts(self, timeout: float) -> tuple[Any, Any]:
+        """Return the options of both calls, with the client's own timeout."""
+        if timeout not in self._options:
+            milliseconds = round(timeout * 1000)
+            self._options[timeout] = (
+                self._clients.DescribeTopicsOptions().timeoutMs(milliseconds),
+                self._clients.ListOffsetsOptions().timeoutMs(milliseconds),
+            )
+        return self._options[timeout]
+
+    def _wait(self, future: Any, timeout: float) -> Any:
+        """Return the result of a Java future, or None if the topic or partition does not exist."""
+        # The client's own timeout comes first, and its error has more details.
+        return call_java(lambda: future.get(round(timeout) + 5, self._seconds))
+
+    def close(self) -> None:
+        """Close the connections."""
+        if self._admin is not None:
+            self._admin.close(self._jvm.java.time.Duration.ZERO)
+
+
+def call_java(call: Callable[[], Any]) -> Any:
+    """Return the result of a Java call, or None if the topic or partition does not exist.
+
+    Raises `TopicNotDescribed`, or `PipelineFailed` with advice.
+    """
+    from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # py4j has no types
+
+    try:
+        return call()
+    except Py4JJavaError as error:
+        exception = error.java_exception
+        exception = exception.getCause() or exception
+        name = str(exception.getClass().getName())
+        if name.endswith(_NO_TOPIC):
+            return None
+        if name.endswith(_NO_RIGHT):
+            raise TopicNotDescribed("the right to describe it is missing") from error
+        if name.endswith(_TOO_OLD):
+            raise TopicNotDescribed("the brokers are too old") from error
+        while exception.getCause() is not None:
+            exception = exception.getCause()
+        raise PipelineFailed(explain_failure(f"Caused by: {exception.toString()}")) from error

@@ -1,0 +1,312 @@
+"""EventProcessor with fakes; tests/test_soak_processor.py kills one with a real broker."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cloudevents_kafka import (
+    AsyncEventConsumer,
+    AsyncEventProducer,
+    DeadLetters,
+    Decoded,
+    Event,
+    EventConsumer,
+    EventProcessor,
+    EventProducer,
+    NotAnEvent,
+    Record,
+    TransactionError,
+    Undecodable,
+    to_record,
+)
+from cloudevents_kafka.testing import FakeConsumer, FakeLog, FakeMessage, FakeProducer
+from cloudevents_kafka.testing.fakes._log import kafka_exception
+
+
+def message(number: int, partition: int = 0, topic: str = "in") -> FakeMessage:
+    record = to_record(Event(id=str(number), source="/s", type="t"))
+    return FakeMessage(topic, record.value, str(number), record.headers, partition=partition)
+
+
+class Kafka:
+    """A log, a group, and a processor that forwards each record."""
+
+    def __init__(self, count: int = 10, **options: Any) -> None:
+        self.log = FakeLog([message(number) for number in range(count)])
+        self.offsets: dict[tuple[str, int], int] = {}
+        self.reader = FakeConsumer(self.log, offsets=self.offsets, auto_commit=False)
+        self.reader.subscribe(["in"])
+        self.writer = FakeProducer(self.log, transactional=True)
+        self.events = EventConsumer(self.reader)
+        self.producer = EventProducer(self.writer, topic="out")
+        self.handled: list[str] = []
+        self.processor = EventProcessor(
+            self.events, self.producer, self.handle, **{"max_records": 4, **options}
+        )
+        self.before: dict[int, Any] = {}  # what to do before the n-th call of the handler
+
+    def handle(self, item: Decoded | Undecodable) -> None:
+        self.before.pop(len(self.handled), lambda: None)()
+        self.handled.append((item.record.key or b"").decode())
+        self.producer.send_record(item.record)
+
+    def run(self) -> int:
+        return self.processor.run(idle_timeout=0)
+
+    @property
+    def written(self) -> list[int]:
+        """The numbers that a consumer reads which sees committed transactions only."""
+        return [int(m.key() or b"") for m in self.log if m.topic() == "out"]
+
+
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cloudevents_kafka.clients.processor._MAX_PAUSE", 0.0)
+
+
+def test_records_and_offsets_are_one_transaction() -> None:
+    """All records are forwarded, and the group's offsets are after them."""
+    kafka = Kafka()
+    assert kafka.run() == 10
+    assert kafka.written == list(range(10))
+    assert kafka.offsets == {("in", 0): 10}
+    assert kafka.run() == 0
+
+
+ABORTS = {
+    "commit": lambda kafka: kafka.writer.fail_transaction("_TIMED_OUT"),
+    "delivery": lambda kafka: kafka.writer.fail_next("_MSG_TIMED_OUT"),
+    "rebalance": lambda kafka: kafka.reader.rebalance(),
+    "lost": lambda kafka: kafka.reader.rebalance(lost=True),
+}
+
+
+@pytest.mark.parametrize("abort", ABORTS)
+@pytest.mark.parametrize("at", [0, 3, 5, 9])
+def test_an_aborted_transaction_is_repeated(abort: str, at: int) -> None:
+    """What it has sent is not read, and its records are read again."""
+    kafka = Kafka()
+    kafka.before[at] = lambda: ABORTS[abort](kafka)
+    assert kafka.run() == 10
+    assert kafka.written == list(range(10))
+    assert kafka.offsets == {("in", 0): 10}
+    assert len(kafka.handled) > 10
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 60), st.sampled_from(sorted(ABORTS))), max_size=6), st.integers(1, 9)
+)
+def test_each_record_is_forwarded_once_whatever_aborts(aborts: list[tuple[int, str]], batch: int) -> None:
+    """Any mixture of errors and rebalances, in any batches of several partitions, changes nothing."""
+    kafka = Kafka(count=0, max_records=batch)
+    for number in range(30):
+        kafka.log.append(message(number, partition=number % 3))
+    kafka.before = {at: (lambda abort=abort: ABORTS[abort](kafka)) for at, abort in aborts}
+    assert kafka.run() == 30
+    assert sorted(kafka.written) == list(range(30))
+    for partition in range(3):
+        assert [n for n in kafka.written if n % 3 == partition] == list(range(partition, 30, 3))
+    assert sum(kafka.offsets.values()) == 30
+
+
+def test_records_of_a_client_that_has_just_joined_are_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its metadata from before would not be refused after a rebalance, so no transaction begins with it."""
+    kafka = Kafka()
+    ids, sought = iter(["", "a"]), []
+    seek = kafka.events.seek
+
+    def note_and_seek(record: Record) -> None:
+        sought.append(record.offset)
+        seek(record)
+
+    monkeypatch.setattr(kafka.reader, "memberid", lambda: next(ids, "a"), raising=False)
+    monkeypatch.setattr(kafka.events, "seek", note_and_seek)
+    assert kafka.run() == 10
+    assert kafka.written == list(range(10))
+    assert sought == [0]
+
+
+def test_records_of_before_a_rebalance_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the group moves on while a batch is gathered, its offsets are refused, also if it comes back."""
+    kafka = Kafka()
+    consume = kafka.reader.consume
+    moved: list[bool] = []
+
+    def consume_and_move(number: int, timeout: float) -> Any:
+        batch = consume(number, timeout)
+        if not moved:
+            moved.append(True)
+            kafka.reader.rebalance()
+            consume(0)  # assigns the partitions again
+        return batch
+
+    monkeypatch.setattr(kafka.reader, "consume", consume_and_move)
+    assert kafka.run() == 10
+    assert kafka.written == list(range(10))
+
+
+def test_an_error_of_the_handler_aborts_and_ends() -> None:
+    """The error is raised; the batches before it are committed, and the next run begins with its batch."""
+    kafka = Kafka()
+
+    def fail() -> None:
+        raise ZeroDivisionError
+
+    kafka.before[6] = fail
+    with pytest.raises(ZeroDivisionError) as caught:
+        kafka.run()
+    assert caught.value.__notes__ == ["while in[0]@6 was handled"]
+    assert kafka.written == [0, 1, 2, 3]
+    assert kafka.offsets == {("in", 0): 4}
+    assert kafka.run() == 6
+    assert kafka.written == list(range(10))
+
+
+def test_a_fatal_error_ends_with_what_to_do() -> None:
+    """The error says what happened and what to do; nothing of the batch is read."""
+    kafka = Kafka()
+    kafka.before[5] = lambda: kafka.writer.fail_transaction("_FENCED", fatal=True)
+    with pytest.raises(TransactionError, match=r"another process has the same transactional.id") as caught:
+        kafka.run()
+    assert caught.value.error.name() == "_FENCED"
+    assert kafka.written == [0, 1, 2, 3]
+    assert kafka.offsets == {("in", 0): 4}
+
+
+FENCED: dict[str, Any] = {"code": "_FENCED", "fatal": True, "txn_requires_abort": False}
+
+
+def test_a_fatal_error_while_sending_waits_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is on its way is not waited for, and no abort is tried: the client can do neither."""
+    kafka, calls = Kafka(timeout=60), list[str]()
+
+    def fail(*_: Any, **options: Any) -> None:
+        raise kafka_exception(**FENCED)
+
+    kafka.before[5] = lambda: monkeypatch.setattr(kafka.writer, "produce", fail)
+    for name in ("purge", "abort_transaction"):
+        monkeypatch.setattr(kafka.writer, name, lambda *_, name=name, **options: calls.append(name))
+    with pytest.raises(TransactionError, match=r"another process has the same transactional.id"):
+        kafka.run()
+    assert calls == []
+    assert kafka.written == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("method", ["purge", "flush", "abort_transaction"])
+def test_a_fatal_error_during_an_abort_ends_with_what_to_do(
+    method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The transaction that was to be aborted is left to the next process, and nothing of it is read."""
+    kafka = Kafka()
+
+    def fail(*_: Any, **options: Any) -> None:
+        raise kafka_exception(**FENCED)
+
+    def begin_to_fail() -> None:
+        monkeypatch.setattr(kafka.writer, method, fail)
+        raise ZeroDivisionError
+
+    kafka.before[5] = begin_to_fail
+    with pytest.raises(TransactionError, match=r"another process has the same transactional.id") as caught:
+        kafka.run()
+    assert caught.value.error.name() == "_FENCED"
+    assert kafka.written == [0, 1, 2, 3]
+    assert kafka.offsets == {("in", 0): 4}
+
+
+def test_the_same_records_are_not_tried_forever() -> None:
+    """After so many aborted transactions in a row the error has the last one's."""
+    kafka = Kafka(attempts=3)
+    kafka.before = {at: lambda: kafka.writer.fail_next("MSG_SIZE_TOO_LARGE") for at in (0, 4, 8)}
+    with pytest.raises(TransactionError, match=r"3 transactions for 4 records were aborted: .*TOO_LARGE"):
+        kafka.run()
+    assert kafka.written == []
+    assert kafka.run() == 10
+
+
+def test_failures_are_counted_from_zero_after_a_success() -> None:
+    """Only aborted transactions of the same records count towards the bound."""
+    kafka = Kafka(attempts=3)
+    # Of each batch of four the first two transactions are aborted, after all its records.
+    kafka.before = {at: lambda: kafka.writer.fail_next("MSG_SIZE_TOO_LARGE") for at in (0, 4, 12, 16)}
+    assert kafka.run() == 10
+    assert kafka.written == list(range(10))
+
+
+def test_a_record_that_a_strict_consumer_refuses_is_not_passed_over() -> None:
+    """Its error ends the run, and the next run begins with it."""
+    kafka = Kafka(count=3)
+    kafka.log.append(FakeMessage("in", b"foreign"))
+    kafka.log.append(message(4))
+    processor = EventProcessor(EventConsumer(kafka.reader, strict=True), kafka.producer, kafka.handle)
+    for _ in range(2):
+        with pytest.raises(NotAnEvent, match=r"in\[0\]@3"):
+            processor.run(idle_timeout=0)
+    assert kafka.written == [0, 1, 2]
+    assert kafka.offsets == {("in", 0): 3}
+
+
+def test_dead_letters_are_in_the_transaction() -> None:
+    """A handler sends records that it cannot handle to another topic, exactly once, too."""
+    kafka = Kafka(count=3)
+    kafka.log.append(FakeMessage("in", b"foreign"))
+    dead = DeadLetters(kafka.producer, topic="dead")
+
+    def handle(item: Decoded | Undecodable) -> None:
+        if isinstance(item, Undecodable):
+            dead.send(item)
+        else:
+            kafka.producer.send(item.event, like=item.record)
+
+    processor = EventProcessor(kafka.events, kafka.producer, handle)
+    kafka.writer.fail_transaction("_TIMED_OUT")
+    assert processor.run(idle_timeout=0) == 4
+    (letter,) = (m for m in kafka.log if m.topic() == "dead")
+    assert Record.of(letter).value == b"foreign"
+    assert [m.topic() for m in kafka.log].count("out") == 3
+
+
+class Plain:
+    """A user's client, which has no transactions."""
+
+    produce = poll = flush = staticmethod(lambda *_, **__: 0)
+
+
+def test_clients_without_transactions_are_refused() -> None:
+    """The error names the method that is missing."""
+    kafka = Kafka()
+    readers: list[Any] = [kafka.reader, AsyncEventConsumer(kafka.reader), object()]
+    for reader in readers:
+        with pytest.raises(
+            TypeError, match=r"consumer must be an EventConsumer .* consumer_group_metadata\(\)"
+        ):
+            EventProcessor(reader, kafka.producer, print)
+    writers: list[Any] = [kafka.writer, AsyncEventProducer(kafka.writer), EventProducer(Plain())]
+    for writer in writers:
+        with pytest.raises(
+            TypeError, match=r"an EventProducer .* send_offsets_to_transaction\(\), got \w+; "
+        ):
+            EventProcessor(kafka.events, writer, print)
+
+    async def handle(_: object) -> None:
+        """Do nothing, later."""
+
+    with pytest.raises(TypeError, match="handler must be a function of a record, got a coroutine function"):
+        EventProcessor(kafka.events, kafka.producer, handle)
+
+
+def test_a_call_that_does_not_return_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """send_offsets_to_transaction of the client may ignore its timeout; the bound is kept."""
+    from threading import Event as Flag
+
+    kafka, flag = Kafka(timeout=0.1), Flag()
+    monkeypatch.setattr(kafka.writer, "send_offsets_to_transaction", lambda *_: flag.wait(10))
+    with pytest.raises(
+        TransactionError, match=r"did not return in 0.1 s; end the process and start it again"
+    ):
+        kafka.run()
+    flag.set()
