@@ -517,8 +517,8 @@ def _their_event(attributes: Members, data: Any) -> CloudEvent:
 SDK_EVENTS: Final[list[tuple[str, tuple[int, int, int, int], CloudEvent | OldCloudEvent]]] = [
     ("all texts", (65, 65, 65, 65), _their_event({**ATTRIBUTES, "time": TIME}, DATA)),
     ("an offset", (65, 65, 70, 70), _their_event({**ATTRIBUTES, "time": OFFSET}, DATA)),
-    ("an int", (60, 65, 60, 65), _their_event({**ATTRIBUTES, "time": TIME, "seq": 5}, DATA)),
-    ("a bool", (60, 65, 60, 65), _their_event({**ATTRIBUTES, "time": TIME, "flag": True}, DATA)),
+    ("an int", (75, 65, 75, 65), _their_event({**ATTRIBUTES, "time": TIME, "seq": 5}, DATA)),
+    ("a bool", (75, 65, 75, 65), _their_event({**ATTRIBUTES, "time": TIME, "flag": True}, DATA)),
     ("text data", (60, 70, 65, 70), _their_event({**ATTRIBUTES, "time": TIME, **TEXT}, "hello " * 30)),
     ("no data", (55, 50, 60, 50), _their_event({**ATTRIBUTES, "time": TIME}, None)),
     ("7 KB of data", (70, 70, 70, 70), _their_event({**ATTRIBUTES, "time": TIME}, {"a": [ITEM] * 100})),

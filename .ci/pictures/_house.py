@@ -13,24 +13,22 @@ PACKAGE = "cloudevents_kafka"
 # What is on a floor, by its first room.
 CAPTIONS = {
     "cli": "the command line",
-    "demo": "programs that show the library at work",
     "testing": "brokers and fakes for tests",
     "spark": "DataFrames and the pipeline",
-    "aio": "the clients for asyncio",
-    "serdes": "clients, handlers, dead letters",
+    "clients": "clients, handlers, dead letters, logins",
+    "conformance": "the clauses of the specifications, run",
     "extensions": "what extensions ask for; what users add",
     "binding": "a record to an event, and back",
     "formats": "a whole event to one value, and back",
     "event": "one event, exact and immutable",
-    "_sdk_parts": "events of the official SDK",
     "codecs": "a payload to data, and back",
     "attributes": "the types and rules of attributes",
-    "jvm": "Java and its jars; tokens for logins",
+    "jvm": "Java and its jars",
     "errors": "the tree of errors",
-    "redaction": "masked secrets; ids of requirements",
+    "clauses": "ids of requirements",
     "record": "what the packages above pass on",
     "protocol": "Kafka's protocol, without CloudEvents",
-    "primitives": "variable-length integers, bounded caches",
+    "primitives": "integers, caches, masked secrets, URLs",
 }
 _ROOMS_WIDTH = 300
 _LANE = 11

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from _drawing import WIDTH, Drawing
 
-from cloudevents_kafka.spark.pipeline.landing._landing import CHECKPOINT
 from cloudevents_kafka.spark.pipeline.landing._parquet_landing import STAGING
+from cloudevents_kafka.spark.pipeline.notes import CHECKPOINT
 from cloudevents_kafka.spark.pipeline.notes._manifests import BATCHES
 from cloudevents_kafka.spark.pipeline.notes._routes import EVENTS, QUARANTINE
 

@@ -35,6 +35,7 @@ HeadersRead = tuple[dict[str, Any], list[Check] | None]
 
 _MISSPELLED: Final = "?"
 _UNKNOWN: Final = "??"
+_is_copy: Final[Check] = bool  # as a check of ce_datacontenttype, which `read_headers` compares
 _misspelled: Final[set[str]] = set()
 """Headers that have only nearly a name of the binding, which are not in `ExtensionTable.header_names`."""
 
@@ -112,11 +113,6 @@ def _remove_copy(attributes: dict[str, Any]) -> bool:
 
 def is_misspelled(_: dict[str, Any]) -> bool:
     """Return True, as a check of a header that only lenient reading takes for one of the event."""
-    return True
-
-
-def _is_copy(_: dict[str, Any]) -> bool:
-    """Return True, as a check of ce_datacontenttype, which `read_headers` compares."""
     return True
 
 

@@ -35,6 +35,7 @@ from cloudevents_kafka.record import Headers, Record
 
 _REQUIRED_HEADERS: Final = frozenset(PREFIX + name for name in REQUIRED)
 
+Pairs = Iterable[tuple[str, bytes | None]]
 Found = tuple[Event, tuple[Problem, ...]]
 """An event and the accepted problems."""
 
@@ -63,8 +64,7 @@ def read_leniently(record: Record, refused: InvalidEvent | None) -> Found:
         if event is not None:
             return add_headers(event, record, headers, report), tuple(report.tolerated)
     if is_binary:
-        event = _read_binary(record, headers, report)
-        return event, tuple(report.tolerated)
+        return _read_binary(record, headers, report), tuple(report.tolerated)
     names = headers.items() if report.tolerated or report.refused else record.headers
     report = report.of_content_type()  # the other headers do not affect the event
     if is_marked:
@@ -81,10 +81,7 @@ def _read_binary(record: Record, headers: dict[str, bytes], report: Report) -> E
     return make_event(attributes, record.value, DataKind.BYTES, report)
 
 
-_Names = Iterable[tuple[str, bytes | None]]
-
-
-def _read_unmarked(record: Record, names: _Names, content_type: bytes | None, report: Report) -> Event:
+def _read_unmarked(record: Record, names: Pairs, content_type: bytes | None, report: Report) -> Event:
     """Return the event of a record whose value is a complete event in JSON."""
     value, form = record.value, json_format()
     problem, of_data = without_format[content_type]
@@ -102,7 +99,7 @@ def _read_unmarked(record: Record, names: _Names, content_type: bytes | None, re
 
 
 def _read_marked(
-    record: Record, names: _Names, content_type: bytes, report: Report, refused: InvalidEvent | None
+    record: Record, names: Pairs, content_type: bytes, report: Report, refused: InvalidEvent | None
 ) -> Event:
     """Return the event of a record whose content-type starts like that of CloudEvents."""
     media = media_type(content_type.decode("utf-8", "replace"))
@@ -123,13 +120,9 @@ def _read_marked(
 def _check_content_type(content_type: bytes, report: Report) -> None:
     """Raise `InvalidEvent` if the content-type is ambiguous, not UTF-8, or has another charset."""
     media = media_type(decode_text(CONTENT_TYPE, content_type, report.refused) or "")
-    if report.refused or not (media.utf8 or _is_foreign(media)):
+    is_foreign = media.essence != CLOUDEVENTS and media.format not in formats.names()
+    if report.refused or not (media.utf8 or is_foreign):
         raise InvalidEvent(report.refused or [charset_problem(media)])
-
-
-def _is_foreign(media: MediaType) -> bool:
-    """Return whether a media type is not that of an event."""
-    return media.essence != CLOUDEVENTS and media.format not in formats.names()
 
 
 def _read_format(
