@@ -22,10 +22,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from zipfile import ZipFile
 
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build" / "release"
-CORPUS = ROOT / "tests" / "fuzz" / "corpus"
+CORPUS = ROOT / "tests" / "fuzz" / "corpus.zip"
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 FREE_THREADED = "3.14t"
 # Where pyenv and uv install Pythons that are not on PATH.
@@ -183,11 +184,12 @@ def fuzz(minutes: float, seed: int) -> None:
     if not packages.exists():
         command(sys.executable, "-m", "pip", "install", "--quiet", "--target", packages, "atheris")
     path = os.pathsep.join(str(folder) for folder in (ROOT, ROOT / "tests", packages))
-    targets = sorted(folder.name for folder in CORPUS.iterdir())
+    with ZipFile(CORPUS) as archive:
+        targets = sorted({name.partition("/")[0] for name in archive.namelist()})
     failures = []
     for target in targets:
         seconds = max(1, round(60 * minutes / len(targets)))
-        options = [target, str(seconds), "--seed", str(seed), "--keep", str(BUILD / "fuzz" / target)]
+        options = [target, str(seconds), "--seed", str(seed), "--keep", str(BUILD / "fuzz")]
         try:
             command(sys.executable, "-m", "fuzz", *options, PYTHONPATH=path)
         except subprocess.CalledProcessError as error:

@@ -3,8 +3,8 @@
     PYTHONPATH=tests python -m fuzz TARGET [SECONDS] [--seed N] [--keep FOLDER]     after pip install atheris
 
 The first inputs are the corpus and the captured exchanges or the conformance vectors. The smallest
-input for each new code path is added to the corpus, or to the folder of ``--keep``. A crash ends the
-run; its input is left in that folder.
+input for each new code path is written to a folder of the target in ``--keep``; `archive` adds these to
+the corpus. A crash ends the run; its input is left in that folder.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ with atheris.instrument_imports(include=["cloudevents_kafka"]):
 
 VECTORS = Path(__file__).parents[1] / "protocol" / "vectors"
 WORDS = Path(__file__).with_name("words.dict")
+KEPT = Path(__file__).parents[2] / "build" / "fuzz"
 
 
 def protocol_seeds(folder: Path, name: str) -> None:
@@ -46,19 +47,21 @@ def main() -> None:
     parser.add_argument("target", choices=targets.TARGETS)
     parser.add_argument("seconds", nargs="?", type=int, default=60)
     parser.add_argument("--seed", type=int, default=0, help="0: another one each time")
-    parser.add_argument("--keep", type=Path, help="the folder of new inputs (default: the corpus)")
+    parser.add_argument(
+        "--keep", type=Path, help="the folder of new inputs (default: %(default)s)", default=KEPT
+    )
     arguments = parser.parse_args()
     name, target = arguments.target, targets.TARGETS[arguments.target]
-    corpus = targets.CORPUS / name
-    kept = arguments.keep or corpus
+    kept = arguments.keep / name
     kept.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="fuzz-") as first:
         (converter_seeds if name in converters.TARGETS else protocol_seeds)(Path(first), name)
+        for number, data in enumerate(targets.corpus(name)):
+            (Path(first) / f"corpus-{number}").write_bytes(data)
         options = [f"-max_total_time={arguments.seconds}", f"-seed={arguments.seed}"]
         options += [f"-artifact_prefix={kept}/", "-max_len=4096", "-timeout=10", "-rss_limit_mb=2048"]
         options += [f"-dict={WORDS}"] if name in converters.TARGETS else []
-        folders = dict.fromkeys([str(kept), str(corpus), first])
-        atheris.Setup([sys.argv[0], *options, *folders], lambda data: targets.run(target, data))
+        atheris.Setup([sys.argv[0], *options, str(kept), first], lambda data: targets.run(target, data))
         atheris.Fuzz()
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Final
 
-from fuzz import converters
+from fuzz import archive, converters
 
 from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.codec import compiler, interpreter
@@ -16,9 +15,6 @@ from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.records import Batches
 from cloudevents_kafka.protocol.v07 import MessageSet
 from cloudevents_kafka.protocol.v07 import frames as frames07
-
-CORPUS: Final = Path(__file__).parent / "corpus"
-"""A folder for each target, with inputs that together reach all code paths; `test_corpus` runs them."""
 
 _LIMIT: Final = 1 << 20  # bytes of decompressed data
 
@@ -77,5 +73,6 @@ def run(target: Callable[[bytes], None], data: bytes) -> None:
 
 def corpus(name: str) -> Iterator[bytes]:
     """Yield the inputs in the corpus of a target."""
-    for path in sorted((CORPUS / name).glob("*")):
-        yield path.read_bytes()
+    for path, data in archive.read().items():
+        if path.startswith(f"{name}/"):
+            yield data

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from fuzz import converters, targets
+from fuzz import archive, converters, targets
 
 
 @pytest.mark.parametrize("name", targets.TARGETS)
@@ -22,3 +22,17 @@ def test_first_inputs(name):
     assert first
     for data in first:
         targets.run(targets.TARGETS[name], data)
+
+
+def test_inputs_are_added(tmp_path):
+    """The archive has its inputs, and those that are added, and the same bytes for the same inputs."""
+    folder, path = tmp_path / "found" / "record", tmp_path / "corpus.zip"
+    folder.mkdir(parents=True)
+    (folder / "new").write_bytes(b"\x00")
+    inputs = {**archive.read(), **dict(archive.found(tmp_path / "found"))}
+    archive.write(inputs, path)
+    assert archive.read(path) == inputs
+    assert inputs["record/new"] == b"\x00"
+    before = path.read_bytes()
+    archive.write(dict(reversed(inputs.items())), path)
+    assert path.read_bytes() == before
