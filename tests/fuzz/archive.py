@@ -23,7 +23,7 @@ def read(path: Path = ARCHIVE) -> dict[str, bytes]:
 
 
 def write(inputs: Mapping[str, bytes], path: Path = ARCHIVE) -> None:
-    """Write the archive anew."""
+    """Write the archive in place of the one that is there."""
     with ZipFile(path, "w", ZIP_DEFLATED, compresslevel=9) as archive:
         for name in sorted(inputs):
             archive.writestr(ZipInfo(name), inputs[name], ZIP_DEFLATED)
