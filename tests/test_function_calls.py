@@ -13,7 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from cloudevents_kafka import register_format
 from cloudevents_kafka.attributes import extension_types
+from cloudevents_kafka.formats.json import JsonFormat
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
@@ -32,8 +34,9 @@ SHAPES = {f"{shape.group}, {shape.name}": shape for shape in shapes()}
 
 @pytest.fixture(autouse=True)
 def new_process(registry):
-    """Forget the extensions that other modules registered: the vectors register some names of shapes."""
+    """Forget the extensions that other modules registered, and the names that JSON of their events had."""
     extension_types.restore({})
+    register_format("json", JsonFormat)
 
 
 @pytest.mark.parametrize("name", SHAPES)

@@ -15,7 +15,7 @@ from spark.records import BASE, binary, structured
 from spark.rows import expected, read_back, rows_of
 
 from cloudevents_kafka.spark import decode_events
-from cloudevents_kafka.spark.java import java_reader
+from cloudevents_kafka.spark.java import reader as java_reader
 from cloudevents_kafka.spark.java.jar import build_jar
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from spark.cluster.spark_home import environment as bare_environment
-from spark.fast.connect_server import ROOT, connect_server, environment
+from spark.java.connect_server import ROOT, connect_server, environment
 
 from cloudevents_kafka.spark.connector import connector_jars
 from cloudevents_kafka.spark.table_formats import table_jars, table_settings

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pyarrow.parquet import read_metadata
-
 from cloudevents_kafka.spark.pipeline.notes import QUARANTINE, TABLE, BatchCounts, CountMismatch, OffsetRanges
 from cloudevents_kafka.spark.pipeline.stores import without_patterns
 from cloudevents_kafka.spark.pipeline.tables._sink import write_settings
@@ -59,6 +57,8 @@ class ParquetFiles:
 
     def _count(self, folder: str) -> int:
         """Return the number of rows in a folder: from the ends of few local files, or by a job of Spark."""
+        from pyarrow.parquet import read_metadata
+
         local = Path(folder.removeprefix("file://"))
         files = sorted(local.rglob("*.parquet")) if folder.startswith("file:///") else []
         if 0 < len(files) <= _FEW_FILES:

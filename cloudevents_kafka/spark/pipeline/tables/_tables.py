@@ -11,7 +11,6 @@ from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, Final, Literal
 
-from cloudevents_kafka.spark.java.reader import foreign_sql
 from cloudevents_kafka.spark.pipeline.notes import EVENTS, TABLE, OffsetRanges, iter_partitions, route_regex
 
 if TYPE_CHECKING:
@@ -99,6 +98,8 @@ def event_columns(
     was tolerated is the last column but one. With ``routes`` the first is `TABLE`. ``by_java`` is whether the
     session has the Java functions.
     """
+    from cloudevents_kafka.spark.java.reader import foreign_sql
+
     stamp = f"coalesce({event}`time`, `timestamp`)" if date_of == "time" else "`timestamp`"
     names = (*EVENT_COLUMNS, *([TOLERATED] if lenient else []))
     of_event = {name: f"{event}`{name}`" for name in names}
