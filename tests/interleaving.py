@@ -10,8 +10,13 @@ from typing import Any
 
 
 def interrupted(call: Callable[[], Any], number: int, action: Callable[[], Any]) -> bool:
-    """Make a call, run an action before this instruction of the package, and return whether there was one."""
+    """Make a call, run an action before this instruction of the package, and return whether there was one.
+
+    Raises what they raise. The call has a thread of its own: an exception that a trace function raises at
+    any instruction may leave its thread as if it were handling another one.
+    """
     left = number
+    errors: list[BaseException] = []
 
     def trace(frame: FrameType, event: str, _: Any) -> Any:
         nonlocal left
@@ -24,12 +29,18 @@ def interrupted(call: Callable[[], Any], number: int, action: Callable[[], Any])
                 action()
         return trace
 
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        call()
-    finally:
-        sys.settrace(before)
+    def run() -> None:
+        sys.settrace(trace)
+        try:
+            call()
+        except BaseException as error:  # noqa: BLE001  # it is raised by the caller
+            errors.append(error)
+        finally:
+            sys.settrace(None)
+
+    in_another_thread(run)()
+    for error in errors:
+        raise error
     return left <= 0
 
 
