@@ -39,7 +39,7 @@ def serve(reader: Any, writer: Any, dead: str, idle_timeout: float) -> Handled:
     with EventProducer(writer, close_timeout=5) as producer, EventConsumer(reader) as events:
         return events.run(
             Shop().handle,
-            on_error=DeadLetters(producer, topic=dead),
+            on_failure=DeadLetters(producer, topic=dead),
             tries=5,
             retry_on=(TimeoutError, ConnectionError),
             backoff=0.1,

@@ -42,7 +42,7 @@ def draw(_root: Path) -> str:
         y + _GAP,
         WIDTH - 8,
         [
-            "on_error decides",
+            "on_failure decides",
             '"fail": the error is raised, and the loop ends',
             '"skip": the record is counted and logged',
             "DeadLetters: the record goes to their topic,",

@@ -71,7 +71,7 @@ class Policy(msgspec.Struct, kw_only=True):
 
     handler: Callable[[Any], object]
     read: Callable[[Record], Any]
-    on_error: OnFailure
+    on_failure: OnFailure
     tries: int
     backoff: float
     retry_on: type[Exception] | tuple[type[Exception], ...] | None
@@ -79,11 +79,11 @@ class Policy(msgspec.Struct, kw_only=True):
     def __post_init__(self) -> None:
         """Check the values. Raises `ValueError`, `TypeError`."""
         check_handler(self.handler)
-        if self.on_error not in ("fail", "skip") and not (
-            isinstance(self.on_error, DeadLetters) or callable(self.on_error)
+        if self.on_failure not in ("fail", "skip") and not (
+            isinstance(self.on_failure, DeadLetters) or callable(self.on_failure)
         ):
             raise TypeError(
-                f"on_error must be 'fail', 'skip', a DeadLetters or a function, got {self.on_error!r}"
+                f"on_failure must be 'fail', 'skip', a DeadLetters or a function, got {self.on_failure!r}"
             )
         if self.tries < 1 or not self.backoff >= 0:
             raise ValueError(f"tries must be from 1 and backoff from 0, got {self.tries} and {self.backoff}")
@@ -140,7 +140,7 @@ class Policy(msgspec.Struct, kw_only=True):
             raise
 
     def _act(self, item: Item, error: Exception, attempt: int, counts: Handled) -> None:
-        action: Any = self.on_error
+        action: Any = self.on_failure
         if callable(action):
             action = action(item, error)
         if isinstance(action, DeadLetters):
@@ -157,10 +157,10 @@ class Policy(msgspec.Struct, kw_only=True):
 
     def check_topics(self, assigned: list[TopicPartition]) -> None:
         """Raise `ValueError` if the consumer reads its own dead letters, which would have no end."""
-        topic = self.on_error.topic if isinstance(self.on_error, DeadLetters) else None
+        topic = self.on_failure.topic if isinstance(self.on_failure, DeadLetters) else None
         if any(place.topic == topic for place in assigned):
             raise ValueError(
-                f"on_error must send to a topic that the consumer does not read, got {topic!r}, which it "
+                f"on_failure must send to a topic that the consumer does not read, got {topic!r}, which it "
                 "reads; exclude it from the subscription, or send dead letters to another topic"
             )
 
@@ -314,7 +314,7 @@ def _poll(events: Any, seconds: float) -> Item | None:
 def _read(read: Callable[[], Item | None]) -> Item | None:
     try:
         return read()
-    except DecodeError as error:  # of a consumer with `strict`: what becomes of it is for on_error
+    except DecodeError as error:  # of a consumer with `strict`: what becomes of it is for on_failure
         return Undecodable(error, error.record)
 
 

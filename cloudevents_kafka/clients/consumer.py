@@ -323,7 +323,7 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         self: EventConsumer[Any, Decoded[T] | Undecodable],
         handler: Callable[[Decoded[T]], object],
         *,
-        on_error: OnFailure = "fail",
+        on_failure: OnFailure = "fail",
         tries: int = 1,
         backoff: float = 0.5,
         retry_on: type[Exception] | tuple[type[Exception], ...] | None = None,
@@ -339,7 +339,7 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         consumer stays open. It must have ``enable.auto.commit`` False, as otherwise it commits by itself
         what was read, also records in work: `ConsumeError` is raised when the group's offsets show that.
 
-        ``on_error`` is what becomes of a record that is not an event, or whose handler raises an error
+        ``on_failure`` is what becomes of a record that is not an event, or whose handler raises an error
         ``tries`` times: ``"fail"`` raises it, ``"skip"`` counts and logs it, `DeadLetters` sends the
         record to their topic, and waits for the delivery. A function returns one of these for a record
         and its error. Another try is made for errors of the types ``retry_on``, by default for all but
@@ -355,13 +355,13 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
 
         Examples:
             >>> with EventConsumer(consumer) as events:
-            ...     events.run(lambda item: print(item.event.id), on_error="skip", tries=3, idle_timeout=0.1)
+            ...     events.run(lambda item: print(item.event.id), on_failure="skip", idle_timeout=0.1)
             1
             2
             Handled(handled=2, skipped=0, dead=0, retried=0)
         """
         tried: dict[str, Any] = {"tries": tries, "backoff": backoff, "retry_on": retry_on}
-        policy = Policy(handler=handler, read=self._read_item, on_error=on_error, **tried)
+        policy = Policy(handler=handler, read=self._read_item, on_failure=on_failure, **tried)
         bounds: dict[str, Any] = {"stop_timeout": stop_timeout, "idle_timeout": idle_timeout}
         return run(self, policy, concurrency=concurrency, **bounds)
 

@@ -215,7 +215,7 @@ class DeadLetterError(DeliveryError):
         >>> letters = DeadLetters(EventProducer(producer), topic="orders.dead")
         >>> producer.fail_next("_MSG_TIMED_OUT")
         >>> try:
-        ...     EventConsumer(consumer).run(lambda item: item.event.data["customer"], on_error=letters)
+        ...     EventConsumer(consumer).run(lambda item: item.event.data["customer"], on_failure=letters)
         ... except DeadLetterError as error:
         ...     print(error.record.where, repr(error.error))
         orders[0]@0 KeyError('customer')

@@ -258,7 +258,7 @@ def test_a_dead_letter_larger_than_the_client_sends_is_explained() -> None:
     letters = DeadLetters(EventProducer(client), topic="orders.dead")
     expected = r"^orders\[0\]@0: no dead letter: .*code=MSG_SIZE_TOO_LARGE.*; it has 2,\d\d\d bytes, and the "
     with pytest.raises(DeadLetterError, match=expected) as caught:
-        EventConsumer(reader).run(print, on_error=letters, idle_timeout=0)
+        EventConsumer(reader).run(print, on_failure=letters, idle_timeout=0)
     assert isinstance(caught.value.error, NotAnEvent)
     assert isinstance(caught.value.__cause__, KafkaException)
 
@@ -291,9 +291,9 @@ def test_a_pattern_that_matches_the_dead_letters_ends_the_run(
     with (
         EventProducer(writer) as producer,
         consumer(kafka_broker, f"^{name}[.].*", f"g-{name}", **settings) as events,
-        pytest.raises(ValueError, match="on_error must send to a topic that the consumer does not read"),
+        pytest.raises(ValueError, match="on_failure must send to a topic that the consumer does not read"),
     ):
-        events.run(fail, on_error=DeadLetters(producer, topic=dead), idle_timeout=30)
+        events.run(fail, on_failure=DeadLetters(producer, topic=dead), idle_timeout=30)
     with consumer(kafka_broker, dead, f"look-{name}") as events:
         letters = [DeadLetter.of(item.record) for item in events.items(idle_timeout=2)]
     assert [letter and letter.topic for letter in letters] == [topic] * len(letters)

@@ -108,7 +108,7 @@ def test_a_failure_ends_the_run() -> None:
 @pytest.mark.parametrize("again", [False, True])
 @pytest.mark.parametrize("strict", [False, True])
 def test_a_record_that_is_not_an_event_fails_skips_or_goes_on(*, strict: bool, again: bool) -> None:
-    """It is not tried again; on_error decides what becomes of it, also with strict."""
+    """It is not tried again; on_failure decides what becomes of it, also with strict."""
     kafka = Kafka(message(0), FakeMessage("in", b"foreign"), message(2))
     kafka.events = kafka.start(strict=strict)
     with pytest.raises(NotAnEvent):
@@ -116,7 +116,7 @@ def test_a_record_that_is_not_an_event_fails_skips_or_goes_on(*, strict: bool, a
     assert kafka.offsets == {("in", 0): 1}
     if not again:
         kafka.events = kafka.start(strict=strict)
-    assert kafka.run(on_error="skip", tries=3) == Handled(handled=1, skipped=1)
+    assert kafka.run(on_failure="skip", tries=3) == Handled(handled=1, skipped=1)
     assert kafka.offsets == {("in", 0): 3}
 
 
@@ -124,13 +124,13 @@ def test_data_that_cannot_be_read_is_not_tried_again() -> None:
     """Another try would not change a DataError; any other error is tried again."""
     broken = to_record(Event(id="1", source="/s", type="t", datacontenttype="application/json", data=b"{"))
     kafka = Kafka(FakeMessage("in", broken.value, None, broken.headers))
-    assert kafka.run(tries=5, on_error="skip") == Handled(skipped=1)
+    assert kafka.run(tries=5, on_failure="skip") == Handled(skipped=1)
 
 
 def test_tries_come_before_giving_up() -> None:
     """A record whose handler succeeds in time is handled; another fails after all tries."""
     kafka = numbered(6)
-    counts = kafka.run(Flaky(kafka, n1=2, n4=3), tries=3, on_error="skip")
+    counts = kafka.run(Flaky(kafka, n1=2, n4=3), tries=3, on_failure="skip")
     assert counts == Handled(handled=5, skipped=1, retried=4)
     assert kafka.handled == [0, 1, 2, 3, 5]
     assert kafka.offsets == {("in", 0): 6}
@@ -139,7 +139,7 @@ def test_tries_come_before_giving_up() -> None:
 def test_only_some_errors_are_tried_again() -> None:
     """Errors of other types than retry_on are final at once."""
     kafka = numbered(3)
-    counts = kafka.run(Flaky(kafka, n1=1), tries=5, retry_on=OSError, on_error="skip")
+    counts = kafka.run(Flaky(kafka, n1=1), tries=5, retry_on=OSError, on_failure="skip")
     assert counts == Handled(handled=2, skipped=1)
 
 
@@ -147,21 +147,21 @@ def test_dead_letters_are_delivered_before_the_commit() -> None:
     """A dead letter has the reason and the number of tries."""
     kafka = Kafka(message(0), FakeMessage("in", b"foreign"), message(2), message(3))
     dead = DeadLetters(EventProducer(FakeProducer()), topic="dead")
-    counts = kafka.run(Flaky(kafka, n2=9), tries=2, on_error=dead)
+    counts = kafka.run(Flaky(kafka, n2=9), tries=2, on_failure=dead)
     assert counts == Handled(handled=2, dead=2, retried=1)
     letters = [DeadLetter.of(Record.of(letter)) for letter in dead.producer.producer.log]
     assert [(letter.offset, letter.attempt) for letter in letters if letter] == [(1, 1), (2, 2)]
     assert kafka.offsets == {("in", 0): 4}
 
 
-@pytest.mark.parametrize(("on_error", "outcome"), [("skip", "is skipped"), (None, "is a dead letter")])
+@pytest.mark.parametrize(("on_failure", "outcome"), [("skip", "is skipped"), (None, "is a dead letter")])
 def test_a_failure_is_logged_with_its_place_once(
-    on_error: Any, outcome: str, caplog: pytest.LogCaptureFixture
+    on_failure: Any, outcome: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The message says what became of the record, after how many tries, and why."""
     kafka = Kafka(FakeMessage("in", b"foreign"), message(1))
     dead = DeadLetters(EventProducer(FakeProducer()), topic="dead")
-    kafka.run(Flaky(kafka, n1=9), tries=2, on_error=on_error or dead)
+    kafka.run(Flaky(kafka, n1=9), tries=2, on_failure=on_failure or dead)
     first, second = (record.getMessage() for record in caplog.records)
     assert first.startswith(f"in[0]@0 {outcome} after 1 try: NotAnEvent('not a CloudEvent: ")
     assert second.startswith(f"in[0]@1 {outcome} after 2 tries: ")
@@ -174,12 +174,12 @@ def test_a_dead_letter_that_is_not_delivered_ends_the_run() -> None:
     fake = FakeProducer()
     fake.fail_next("_MSG_TIMED_OUT")
     with pytest.raises(DeliveryError):
-        kafka.run(Flaky(kafka, n1=1), on_error=DeadLetters(EventProducer(fake), topic="dead"))
+        kafka.run(Flaky(kafka, n1=1), on_failure=DeadLetters(EventProducer(fake), topic="dead"))
     assert kafka.offsets == {("in", 0): 1}
 
 
 def test_a_function_decides_by_error() -> None:
-    """on_error may choose for each record and error."""
+    """on_failure may choose for each record and error."""
     kafka = numbered(3)
     seen: list[Any] = []
 
@@ -188,7 +188,7 @@ def test_a_function_decides_by_error() -> None:
         return "skip" if len(seen) == 1 else "fail"
 
     with pytest.raises(ValueError, match="no 2"):
-        kafka.run(Flaky(kafka, n1=1, n2=1), on_error=choose)
+        kafka.run(Flaky(kafka, n1=1, n2=1), on_failure=choose)
     assert seen == [(1, "no 1"), (2, "no 2")]
     assert kafka.offsets == {("in", 0): 2}
 
@@ -384,9 +384,9 @@ def test_partitions_of_others_are_not_committed(monkeypatch: pytest.MonkeyPatch)
     ("options", "error", "expected"),
     [
         (
-            {"on_error": "ignore"},
+            {"on_failure": "ignore"},
             TypeError,
-            "on_error must be 'fail', 'skip', a DeadLetters or a function, got 'ignore'",
+            "on_failure must be 'fail', 'skip', a DeadLetters or a function, got 'ignore'",
         ),
         ({"tries": 0}, ValueError, "tries must be from 1"),
         ({"backoff": -1}, ValueError, "backoff from 0"),
@@ -682,7 +682,7 @@ def test_a_dead_letter_has_the_cause_that_passes(*, eager_data: bool) -> None:
     """Its reader sees that the data was not at fault."""
     kafka = with_codec(Registry(away=99), eager_data=eager_data)
     dead = DeadLetters(EventProducer(FakeProducer()), topic="dead")
-    assert kafka.run(read_data, tries=3, on_error=dead) == Handled(dead=1, retried=2)
+    assert kafka.run(read_data, tries=3, on_failure=dead) == Handled(dead=1, retried=2)
     [letter] = map(DeadLetter.of, map(Record.of, dead.producer.producer.log))
     assert letter is not None
     assert (letter.error or "").endswith("; from ConnectionRefusedError: refused")
@@ -705,7 +705,7 @@ def test_retry_on_decides_over_errors_of_data(
     """Without it, those are tried again whose cause passes."""
     registry = Registry(99, away)
     kafka = with_codec(registry, eager_data=eager_data)
-    kafka.run(read_data, tries=3, retry_on=retry_on, on_error="skip")
+    kafka.run(read_data, tries=3, retry_on=retry_on, on_failure="skip")
     assert registry.calls == calls
 
 
@@ -727,7 +727,7 @@ def test_a_dead_letter_that_is_too_large_is_explained(
         refused = kafka_exception("MSG_SIZE_TOO_LARGE")
         monkeypatch.setattr(dead.producer.producer, "produce", Mock(side_effect=refused))
     with pytest.raises(DeadLetterError) as caught:
-        kafka.run(Flaky(kafka, n1=9), tries=2, on_error=dead)
+        kafka.run(Flaky(kafka, n1=9), tries=2, on_failure=dead)
     text = str(caught.value)
     assert re.fullmatch(
         r"in\[0\]@1: no dead letter: it was not delivered to dead: KafkaError\{code=MSG_SIZE_TOO_LARGE.*\}; "
@@ -748,18 +748,18 @@ def raise_error(error: BaseException) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("handler", "on_error"),
+    ("handler", "on_failure"),
     [
         (lambda _: raise_error(ValueError("no")), lambda *_: raise_error(KeyError("choice"))),
         (lambda _: raise_error(SystemExit(3)), "skip"),
         (lambda _: raise_error(ValueError("no")), "fail"),
     ],
 )
-def test_each_failure_has_the_place_of_its_record(handler: Any, on_error: Any) -> None:
+def test_each_failure_has_the_place_of_its_record(handler: Any, on_failure: Any) -> None:
     """Also one of a function that decides, and of a handler that ends the process."""
     kafka = numbered(1)
     with pytest.raises(BaseException) as caught:
-        kafka.run(handler, on_error=on_error)
+        kafka.run(handler, on_failure=on_failure)
     notes = ["while in[0]@0 was handled, try 1", "its handler has failed: ValueError('no')"]
     assert caught.value.__notes__ == notes[: 2 if isinstance(caught.value, KeyError) else 1]
 
@@ -791,7 +791,7 @@ def test_a_consumer_of_its_own_dead_letters_is_refused(*, is_assigned: bool) -> 
         kafka.events.poll()
         kafka.events.discard()
     with pytest.raises(ValueError, match=r"topic that the consumer does not read, got 'in.dead'"):
-        kafka.run(fail, on_error=letters)
+        kafka.run(fail, on_failure=letters)
     assert len([message for message in kafka.log if message.topic() == "in.dead"]) == 1
     assert not any(kafka.offsets.values())
 
@@ -802,9 +802,9 @@ def test_a_dead_letter_that_comes_back_ends_the_run(*, by_function: bool) -> Non
     kafka = numbered(1)
     letters = sends(kafka, "in.dead")
     kafka.events.consumer.subscribe(["^in"])
-    on_error: Any = (lambda *_: letters) if by_function else letters
+    on_failure: Any = (lambda *_: letters) if by_function else letters
     with pytest.raises(DeadLetterError if by_function else ValueError, match=r"in\.dead"):
-        kafka.events.run(fail, on_error=on_error)
+        kafka.events.run(fail, on_failure=on_failure)
     assert len([message for message in kafka.log if message.topic() == "in.dead"]) == 1
     assert kafka.offsets == {("in", 0): 1, ("in.dead", 0): 0}
     assert next(kafka.events.items()).record.where == "in.dead[0]@0"
