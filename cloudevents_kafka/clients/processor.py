@@ -69,7 +69,7 @@ class EventProcessor:
     Kafka's default, 60 s. ``max_seconds`` is by default a tenth of it.
 
     ``timeout`` is the longest time, in seconds, of one step of a transaction while brokers are away.
-    ``attempts`` is the number of transactions for the same records before `run` raises an error.
+    ``tries`` is the number of transactions for the same records before `run` raises an error.
 
     Raises `TypeError` if the clients have no transactions, or the handler is a coroutine function, and
     `ValueError` for times that are not above 0.
@@ -94,7 +94,7 @@ class EventProcessor:
         max_seconds: float | None = None,
         transaction_timeout: float | None = None,
         timeout: float = 60.0,
-        attempts: int = 10,
+        tries: int = 10,
     ) -> None:
         _check(consumer, EventConsumer, "consumer", "consumer_group_metadata")
         _check(producer, EventProducer, "producer", "send_offsets_to_transaction")
@@ -105,7 +105,7 @@ class EventProcessor:
         self._max_records = self._next_records = max_records
         self._time = TransactionTime(transaction_timeout, max_seconds)
         self._timeout = timeout
-        self._attempts = attempts
+        self._tries = tries
         self._stopped = False
 
     def stop(self) -> None:
@@ -252,7 +252,7 @@ class EventProcessor:
 
     def _report(self, batch: Sequence[Item], error: Exception, failures: int) -> None:
         records = pluralize(len(batch), "record")
-        if failures == self._attempts:
+        if failures == self._tries:
             raise self._failure(error, f"{failures} transactions for {records} were aborted") from error
         slow = self._time.find_slow_record()
         reason = error if slow is None else f"{error}; {slow}"
