@@ -31,7 +31,7 @@ from cloudevents_kafka.binding import (
     sniff,
     to_record,
 )
-from cloudevents_kafka.clients.consumer import ConsumeError, EventConsumer, Handled
+from cloudevents_kafka.clients.consumer import ConsumeError, EventConsumer, RunResult
 from cloudevents_kafka.clients.dead_letters import DeadLetter, DeadLetterError, DeadLetters, dead_letter
 from cloudevents_kafka.clients.processor import EventProcessor, TransactionError
 from cloudevents_kafka.clients.producer import Delivery, DeliveryError, EventProducer, RecordDelivery
@@ -87,12 +87,12 @@ __all__ = [
     "EventConsumer",
     "EventProcessor",
     "EventProducer",
-    "Handled",
     "InvalidEvent",
     "NotAnEvent",
     "Problem",
     "Record",
     "RecordDelivery",
+    "RunResult",
     "TransactionError",
     "Undecodable",
     "UnsupportedBatch",

@@ -13,7 +13,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, Producer
 
-from cloudevents_kafka import DeadLetters, Decoded, EventConsumer, EventProducer, Handled
+from cloudevents_kafka import DeadLetters, Decoded, EventConsumer, EventProducer, RunResult
 
 
 class Shop:
@@ -34,7 +34,7 @@ class Shop:
         print(f"{item.event.type}: {item.event.data}")
 
 
-def serve(reader: Any, writer: Any, dead: str, idle_timeout: float) -> Handled:
+def serve(reader: Any, writer: Any, dead: str, idle_timeout: float) -> RunResult:
     """Handle what a subscribed consumer reads; ``writer`` sends dead letters to the topic ``dead``."""
     with EventProducer(writer, close_timeout=5) as producer, EventConsumer(reader) as events:
         return events.run(

@@ -49,7 +49,7 @@ _LASTING: Final = (DecodeError, DataError)  # of the record itself, unless they 
 _log: Final = logging.getLogger(__name__)
 
 
-class Handled(msgspec.Struct):
+class RunResult(msgspec.Struct):
     """The numbers of records that were handled, were skipped, became dead letters, and of further tries.
 
     Examples:
@@ -57,7 +57,7 @@ class Handled(msgspec.Struct):
         >>> with EventConsumer(consumer) as events:
         ...     counts = events.run(lambda item: None, idle_timeout=0.1)
         >>> counts
-        Handled(handled=2, skipped=0, dead=0, retried=0)
+        RunResult(handled=2, skipped=0, dead=0, retried=0)
     """
 
     handled: int = 0
@@ -88,7 +88,7 @@ class Policy(msgspec.Struct, kw_only=True):
         if self.tries < 1 or not self.backoff >= 0:
             raise ValueError(f"tries must be from 1 and backoff from 0, got {self.tries} and {self.backoff}")
 
-    def handle(self, item: Item, counts: Handled, ending: threading.Event) -> bool:
+    def handle(self, item: Item, counts: RunResult, ending: threading.Event) -> bool:
         """Handle one record, by several tries if it may; return False if ``ending`` prevented the next.
 
         Raises the error of a record that fails finally.
@@ -130,7 +130,7 @@ class Policy(msgspec.Struct, kw_only=True):
             raise
         return None
 
-    def _give_up(self, item: Item, error: Exception, attempt: int, counts: Handled) -> None:
+    def _give_up(self, item: Item, error: Exception, attempt: int, counts: RunResult) -> None:
         try:
             self._act(item, error, attempt, counts)
         except BaseException as failure:
@@ -139,7 +139,7 @@ class Policy(msgspec.Struct, kw_only=True):
                 failure.add_note(f"its handler has failed: {error!r}")
             raise
 
-    def _act(self, item: Item, error: Exception, attempt: int, counts: Handled) -> None:
+    def _act(self, item: Item, error: Exception, attempt: int, counts: RunResult) -> None:
         action: Any = self.on_failure
         if callable(action):
             action = action(item, error)
@@ -180,7 +180,7 @@ class _Worker(threading.Thread):
     def __init__(self, policy: Policy, work: _Work) -> None:
         super().__init__(name="cloudevents_kafka.run", daemon=True)
         self.queue: SimpleQueue[Item | None] = SimpleQueue()
-        self.counts = Handled()
+        self.counts = RunResult()
         self.error: BaseException | None = None
         self._policy = policy
         self._work = work
@@ -264,7 +264,7 @@ class _Work:
 
 def run(
     events: Any, policy: Policy, *, concurrency: int, stop_timeout: float, idle_timeout: float | None
-) -> Handled:
+) -> RunResult:
     """Handle the records of an `EventConsumer`, as `EventConsumer.run` says, and return the counts."""
     if concurrency < 1 or not stop_timeout >= 0:
         raise ValueError(
@@ -282,7 +282,7 @@ def run(
         if worker.error is not None:
             raise worker.error
     counts = (msgspec.structs.astuple(worker.counts) for worker in work.workers)
-    return Handled(*map(sum, zip(*counts, strict=True)))
+    return RunResult(*map(sum, zip(*counts, strict=True)))
 
 
 def _records(events: Any, work: _Work, idle_timeout: float | None) -> Iterator[Item]:

@@ -20,14 +20,14 @@ from cloudevents_kafka.clients._closing import LateClose, close_unread
 from cloudevents_kafka.clients._errors import PARTITION_EOF, ConsumeError, OnError, is_record
 from cloudevents_kafka.clients._protocols import Consumer, check_client
 from cloudevents_kafka.clients._reading import DataReader, ItemT_co, ReadOptions, item_reader
-from cloudevents_kafka.clients._run import Handled, OnFailure, Policy, run
+from cloudevents_kafka.clients._run import OnFailure, Policy, RunResult, run
 from cloudevents_kafka.clients.typed_data import DataHook
 from cloudevents_kafka.record import Record
 
 if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
 
-__all__ = ["ConsumeError", "DataReader", "EventConsumer", "Handled", "OnError"]
+__all__ = ["ConsumeError", "DataReader", "EventConsumer", "OnError", "RunResult"]
 
 _POLL_SECONDS: Final = 0.5  # the longest wait for a record before stop() has an effect
 
@@ -330,7 +330,7 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         concurrency: int = 1,
         stop_timeout: float = 20.0,
         idle_timeout: float | None = None,
-    ) -> Handled:
+    ) -> RunResult:
         """Call ``handler`` with each event, commit what is done, and return the counts.
 
         Ends at SIGTERM, by `stop`, and after ``idle_timeout`` seconds without a record. Records that were
@@ -358,7 +358,7 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
             ...     events.run(lambda item: print(item.event.id), on_failure="skip", idle_timeout=0.1)
             1
             2
-            Handled(handled=2, skipped=0, dead=0, retried=0)
+            RunResult(handled=2, skipped=0, dead=0, retried=0)
         """
         tried: dict[str, Any] = {"tries": tries, "backoff": backoff, "retry_on": retry_on}
         policy = Policy(handler=handler, read=self._read_item, on_failure=on_failure, **tried)

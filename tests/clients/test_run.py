@@ -29,9 +29,9 @@ from cloudevents_kafka import (
     Event,
     EventConsumer,
     EventProducer,
-    Handled,
     NotAnEvent,
     Record,
+    RunResult,
     to_record,
 )
 from cloudevents_kafka.clients._offsets import MARK
@@ -62,7 +62,7 @@ class Kafka:
     def handle(self, item: Decoded) -> None:
         self.handled.append(item.event.data)
 
-    def run(self, handler: Any = None, **options: Any) -> Handled:
+    def run(self, handler: Any = None, **options: Any) -> RunResult:
         return self.events.run(handler or self.handle, idle_timeout=0, backoff=0, **options)
 
 
@@ -88,10 +88,10 @@ class Flaky:
 def test_each_event_is_handled_and_committed() -> None:
     """The handler gets all events in order, and the offset after them is committed."""
     kafka = numbered(20)
-    assert kafka.run() == Handled(handled=20)
+    assert kafka.run() == RunResult(handled=20)
     assert kafka.handled == list(range(20))
     assert kafka.offsets == {("in", 0): 20}
-    assert kafka.run() == Handled()
+    assert kafka.run() == RunResult()
 
 
 def test_a_failure_ends_the_run() -> None:
@@ -116,7 +116,7 @@ def test_a_record_that_is_not_an_event_fails_skips_or_goes_on(*, strict: bool, a
     assert kafka.offsets == {("in", 0): 1}
     if not again:
         kafka.events = kafka.start(strict=strict)
-    assert kafka.run(on_failure="skip", tries=3) == Handled(handled=1, skipped=1)
+    assert kafka.run(on_failure="skip", tries=3) == RunResult(handled=1, skipped=1)
     assert kafka.offsets == {("in", 0): 3}
 
 
@@ -124,14 +124,14 @@ def test_data_that_cannot_be_read_is_not_tried_again() -> None:
     """Another try would not change a DataError; any other error is tried again."""
     broken = to_record(Event(id="1", source="/s", type="t", datacontenttype="application/json", data=b"{"))
     kafka = Kafka(FakeMessage("in", broken.value, None, broken.headers))
-    assert kafka.run(tries=5, on_failure="skip") == Handled(skipped=1)
+    assert kafka.run(tries=5, on_failure="skip") == RunResult(skipped=1)
 
 
 def test_tries_come_before_giving_up() -> None:
     """A record whose handler succeeds in time is handled; another fails after all tries."""
     kafka = numbered(6)
     counts = kafka.run(Flaky(kafka, n1=2, n4=3), tries=3, on_failure="skip")
-    assert counts == Handled(handled=5, skipped=1, retried=4)
+    assert counts == RunResult(handled=5, skipped=1, retried=4)
     assert kafka.handled == [0, 1, 2, 3, 5]
     assert kafka.offsets == {("in", 0): 6}
 
@@ -140,7 +140,7 @@ def test_only_some_errors_are_tried_again() -> None:
     """Errors of other types than retry_on are final at once."""
     kafka = numbered(3)
     counts = kafka.run(Flaky(kafka, n1=1), tries=5, retry_on=OSError, on_failure="skip")
-    assert counts == Handled(handled=2, skipped=1)
+    assert counts == RunResult(handled=2, skipped=1)
 
 
 def test_dead_letters_are_delivered_before_the_commit() -> None:
@@ -148,7 +148,7 @@ def test_dead_letters_are_delivered_before_the_commit() -> None:
     kafka = Kafka(message(0), FakeMessage("in", b"foreign"), message(2), message(3))
     dead = DeadLetters(EventProducer(FakeProducer()), topic="dead")
     counts = kafka.run(Flaky(kafka, n2=9), tries=2, on_failure=dead)
-    assert counts == Handled(handled=2, dead=2, retried=1)
+    assert counts == RunResult(handled=2, dead=2, retried=1)
     letters = [DeadLetter.of(Record.of(letter)) for letter in dead.producer.producer.log]
     assert [(letter.offset, letter.attempt) for letter in letters if letter] == [(1, 1), (2, 2)]
     assert kafka.offsets == {("in", 0): 4}
@@ -311,7 +311,7 @@ def test_a_stop_ends_tries() -> None:
     start = time.monotonic()
     counts = kafka.events.run(Flaky(kafka, n6=99), tries=99, backoff=30, stop_timeout=20)
     assert time.monotonic() - start < 10
-    assert counts == Handled(handled=6, retried=1)
+    assert counts == RunResult(handled=6, retried=1)
     assert kafka.offsets == {("in", 0): 6}
     assert kafka.start().run(kafka.handle, idle_timeout=0).handled == 4
 
@@ -663,7 +663,7 @@ def test_data_is_read_again_while_its_server_is_away(*, strict: bool, eager_data
     """The handler reads it, or the consumer; the record is handled when the server is back."""
     registry = Registry(away=3)
     kafka = with_codec(registry, strict=strict, eager_data=eager_data)
-    assert kafka.run(read_data, tries=10) == Handled(handled=1, retried=3)
+    assert kafka.run(read_data, tries=10) == RunResult(handled=1, retried=3)
     assert registry.calls == 4
 
 
@@ -674,7 +674,7 @@ def test_data_is_written_again_while_its_server_is_away() -> None:
     def write(item: Decoded) -> None:
         serialize_data(item.event, 17, lambda value, _: registry(value), "out")
 
-    assert kafka.run(write, tries=10) == Handled(handled=1, retried=3)
+    assert kafka.run(write, tries=10) == RunResult(handled=1, retried=3)
 
 
 @pytest.mark.parametrize("eager_data", [False, True])
@@ -682,7 +682,7 @@ def test_a_dead_letter_has_the_cause_that_passes(*, eager_data: bool) -> None:
     """Its reader sees that the data was not at fault."""
     kafka = with_codec(Registry(away=99), eager_data=eager_data)
     dead = DeadLetters(EventProducer(FakeProducer()), topic="dead")
-    assert kafka.run(read_data, tries=3, on_failure=dead) == Handled(dead=1, retried=2)
+    assert kafka.run(read_data, tries=3, on_failure=dead) == RunResult(dead=1, retried=2)
     [letter] = map(DeadLetter.of, map(Record.of, dead.producer.producer.log))
     assert letter is not None
     assert (letter.error or "").endswith("; from ConnectionRefusedError: refused")
