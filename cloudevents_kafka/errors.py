@@ -17,11 +17,22 @@
     ├── DeliveryError                    an event was not delivered to a broker
     │   └── DeadLetterError              a record that failed was not set aside
     ├── ConsumeError                     the Kafka client failed while polling
-    └── TransactionError                 the Kafka client cannot go on with transactions
+    ├── TransactionError                 the Kafka client cannot go on with transactions
+    └── PipelineError                    a pipeline of Spark cannot start, or ended
+        ├── PipelineFailed               Spark or Kafka failed
+        ├── SparkFailed                  Spark did not start, or its Java process ended
+        ├── NotOnConnect (ValueError)    an option needs a Spark session in this process
+        ├── InUse                        another pipeline writes to the same folder
+        ├── FolderFailed                 a folder cannot be read or written
+        │   └── WrongStore               the store of a folder does not suit the kind of its tables
+        ├── WrongTable                   a table is missing, or cannot take the rows
+        ├── WrongCheckpoint              the checkpoint and the folder do not belong together
+        ├── CountMismatch                the written records are not the read ones
+        └── TopicChanged                 a topic is missing, or was deleted and created again
 
-The last six are defined in `extensions`, `producer`, `dead_letters`, `consumer` and `processor`, which
-raise them. `cli`, `conformance`, `demo`, `jvm`, `oauth`, `spark` and `testing` define further ones;
-`binding` and `formats` raise private kinds of `InvalidEvent`, which users see as `BrokenEvent`.
+`SigningError` and those after it are defined in `extensions`, `clients` and `spark.pipeline`, which raise
+them. `cli`, `conformance`, `jvm`, `oauth`, `spark` and `testing` define further ones; `binding` and
+`formats` raise private kinds of `InvalidEvent`, which users see as `BrokenEvent`.
 The exceptions of `protocol` have another root, `ProtocolError`.
 
 An error lists all rules that an event breaks, each as a `Problem`. No message

@@ -140,7 +140,10 @@ def test_a_decode_error_has_a_verdict_and_clauses(
 
 def test_the_docstring_draws_the_tree() -> None:
     """The drawing in `errors` has every public exception, below its base class."""
-    public = {**vars(cloudevents_kafka), **vars(signing)}
+    pytest.importorskip("pyspark")
+    from cloudevents_kafka.spark import pipeline
+
+    public = {**vars(cloudevents_kafka), **vars(signing), **vars(pipeline)}
     classes = {
         name: value
         for name, value in public.items()

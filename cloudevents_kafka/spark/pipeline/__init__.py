@@ -20,7 +20,7 @@ translates those of librdkafka.
 
 from __future__ import annotations
 
-from cloudevents_kafka.spark.pipeline._errors import NotOnConnect, PipelineFailed
+from cloudevents_kafka.spark.pipeline._errors import NotOnConnect, PipelineError, PipelineFailed
 from cloudevents_kafka.spark.pipeline._event_pipeline import EventPipeline
 from cloudevents_kafka.spark.pipeline._options import PipelineOptions
 from cloudevents_kafka.spark.pipeline._reports import BatchProgress, Summary
@@ -46,6 +46,7 @@ __all__ = [
     "InUse",
     "NotOnConnect",
     "PartitionCounts",
+    "PipelineError",
     "PipelineFailed",
     "PipelineOptions",
     "SparkFailed",

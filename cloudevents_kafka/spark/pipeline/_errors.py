@@ -1,4 +1,4 @@
-"""`PipelineFailed`, and how a Java stack trace of Spark becomes a short message."""
+"""`PipelineError` and `PipelineFailed`, and how a Java stack trace of Spark becomes a short message."""
 
 from __future__ import annotations
 
@@ -81,7 +81,21 @@ _PATTERNS: Final = (
 )
 
 
-class PipelineFailed(CloudEventsKafkaError):
+class PipelineError(CloudEventsKafkaError):
+    """The base class of the errors of a pipeline.
+
+    Examples:
+        >>> from cloudevents_kafka.spark.pipeline import EventPipeline, PipelineError, PipelineOptions
+        >>> options = PipelineOptions(bootstrap_servers="127.0.0.1:1", topics=("orders",), out="lake/")
+        >>> try:
+        ...     EventPipeline(options).run()
+        ... except PipelineError as error:
+        ...     print(type(error).__name__)
+        PipelineFailed
+    """
+
+
+class PipelineFailed(PipelineError):
     """The pipeline failed; all landed batches are complete, and a new start continues after them.
 
     Examples:
@@ -95,7 +109,7 @@ class PipelineFailed(CloudEventsKafkaError):
     """
 
 
-class NotOnConnect(CloudEventsKafkaError, ValueError):
+class NotOnConnect(PipelineError, ValueError):
     """An option of a pipeline needs a Spark session in this process.
 
     Examples:

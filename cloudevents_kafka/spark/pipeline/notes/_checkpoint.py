@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from cloudevents_kafka.errors import CloudEventsKafkaError
+from cloudevents_kafka.spark.pipeline._errors import PipelineError
 from cloudevents_kafka.spark.pipeline.notes._offsets import BatchPlan, OffsetRange
 from cloudevents_kafka.spark.pipeline.stores import Store
 
@@ -27,7 +27,7 @@ _VERSION: Final = re.compile(rb"v[1-9][0-9]*")
 _EndOffsets = dict[str, dict[str, int]]
 
 
-class WrongCheckpoint(CloudEventsKafkaError):
+class WrongCheckpoint(PipelineError):
     """The checkpoint and the folder do not belong together, or a file of the checkpoint is damaged.
 
     Examples:

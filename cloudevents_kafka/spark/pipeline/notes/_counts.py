@@ -9,7 +9,7 @@ from typing import Self, TypeVar
 
 import msgspec
 
-from cloudevents_kafka.errors import CloudEventsKafkaError
+from cloudevents_kafka.spark.pipeline._errors import PipelineError
 from cloudevents_kafka.spark.pipeline.notes._routes import EVENTS
 
 # The number of types and of reasons in the counts is untrusted input.
@@ -20,7 +20,7 @@ _Count = TypeVar("_Count")
 Labels = Mapping[str, Mapping[str, int]]
 
 
-class CountMismatch(CloudEventsKafkaError):
+class CountMismatch(PipelineError):
     """The written records are not the read ones; no record of the batch has landed.
 
     Examples:

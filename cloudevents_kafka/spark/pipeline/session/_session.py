@@ -18,7 +18,7 @@ from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.jvm import find_java
 from cloudevents_kafka.spark._java import forget_java, silence_accumulators, stop_active_context
 from cloudevents_kafka.spark.connector import connector_jars
-from cloudevents_kafka.spark.pipeline._errors import PipelineFailed
+from cloudevents_kafka.spark.pipeline._errors import PipelineError, PipelineFailed
 from cloudevents_kafka.spark.pipeline._options import is_launch_setting
 from cloudevents_kafka.spark.pipeline.session._scratch import scratch_folder
 from cloudevents_kafka.spark.table_formats import TableFormat, table_jars, table_settings
@@ -51,7 +51,7 @@ _JAVA_DIED = (
 )
 
 
-class SparkFailed(CloudEventsKafkaError):
+class SparkFailed(PipelineError):
     """Spark did not start, or its Java process ended.
 
     Examples:

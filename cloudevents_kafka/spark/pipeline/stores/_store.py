@@ -16,8 +16,8 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import unquote, urlsplit
 
-from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.spark._java import file_system, java_of
+from cloudevents_kafka.spark.pipeline._errors import PipelineError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,7 +37,7 @@ _ADVICE: Final = {
 }
 
 
-class InUse(CloudEventsKafkaError):
+class InUse(PipelineError):
     """Another pipeline writes to the same folder.
 
     Examples:
@@ -52,7 +52,7 @@ class InUse(CloudEventsKafkaError):
     """
 
 
-class FolderFailed(CloudEventsKafkaError):
+class FolderFailed(PipelineError):
     """The folder of a pipeline cannot be read or written; all landed batches are complete.
 
     Examples:

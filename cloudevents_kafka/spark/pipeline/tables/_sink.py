@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
 
-from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.primitives.plural import pluralize
+from cloudevents_kafka.spark.pipeline._errors import PipelineError
 from cloudevents_kafka.spark.pipeline.notes import OffsetRanges, iter_partitions
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ _WRITE_SETTINGS: Final = {
 }
 
 
-class WrongTable(CloudEventsKafkaError):
+class WrongTable(PipelineError):
     """A table is missing, or cannot take the rows: it has other columns, another format, or other batches.
 
     Examples:

@@ -18,10 +18,9 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
-from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.primitives.redaction import mask_url
 from cloudevents_kafka.spark._java import java_of
-from cloudevents_kafka.spark.pipeline._errors import PipelineFailed, explain_failure
+from cloudevents_kafka.spark.pipeline._errors import PipelineError, PipelineFailed, explain_failure
 from cloudevents_kafka.spark.pipeline.notes import OffsetRanges, TopicIds, iter_partitions
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ _NO_ID = (
 )
 
 
-class TopicChanged(CloudEventsKafkaError):
+class TopicChanged(PipelineError):
     """A topic does not exist, or is not the one whose records have landed.
 
     Examples:
