@@ -20,14 +20,14 @@ from cloudevents_kafka.clients._closing import LateClose, close_unread
 from cloudevents_kafka.clients._errors import PARTITION_EOF, ConsumeError, OnError, is_record
 from cloudevents_kafka.clients._protocols import Consumer, check_client
 from cloudevents_kafka.clients._reading import DataReader, ItemT_co, ReadOptions, item_reader
-from cloudevents_kafka.clients._run import OnFailure, Policy, RunResult, run
+from cloudevents_kafka.clients._run import Action, OnFailure, Policy, RunResult, run
 from cloudevents_kafka.clients.typed_data import DataHook
 from cloudevents_kafka.record import Record
 
 if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
 
-__all__ = ["ConsumeError", "DataReader", "EventConsumer", "OnError", "RunResult"]
+__all__ = ["Action", "ConsumeError", "DataReader", "EventConsumer", "OnError", "OnFailure", "RunResult"]
 
 _POLL_SECONDS: Final = 0.5  # the longest wait for a record before stop() has an effect
 
