@@ -198,3 +198,13 @@ def test_importing_takes_few_modules() -> None:
     own = {name for name in new if name.startswith("cloudevents_kafka")}
     assert len(own) <= 80
     assert len(new - own) <= 110
+
+
+def test_no_name_of_a_package_shadows_its_module() -> None:
+    """No name of a package is also the name of one of its modules."""
+    without_spark = () if find_spec("pyspark") else ("cloudevents_kafka.spark", "cloudevents_kafka.cli.demo")
+    for module in pkgutil.walk_packages(cloudevents_kafka.__path__, "cloudevents_kafka."):
+        if not module.name.endswith("__main__") and not module.name.startswith(without_spark):
+            folder, _, name = module.name.rpartition(".")
+            imported = importlib.import_module(module.name)
+            assert getattr(importlib.import_module(folder), name) is imported, module.name

@@ -1,11 +1,11 @@
 """Codecs: from the payload bytes of an event to a Python value, and back.
 
-`registry` has the codecs that users register; `avro` and `typed_json` return codecs for a
+`registry` has the codecs that users register; `avro`, of `_avro`, and `typed_json` return codecs for a
 schema or a type. `payload` encodes and decodes data without a codec. `json` and
 `json_grammar` are strict JSON, and `avro_binary` is Avro for untrusted bytes.
 """
 
-from cloudevents_kafka.codecs.avro import avro
+from cloudevents_kafka.codecs._avro import avro
 from cloudevents_kafka.codecs.json import typed_json
 from cloudevents_kafka.codecs.registry import Codec, register_codec, registered, restore
 

@@ -12,7 +12,7 @@ from confluent_kafka.serialization import StringSerializer
 
 from cloudevents_kafka import DataError, Decoded, Event, EventConsumer, EventProducer, from_record, to_record
 from cloudevents_kafka.clients.serdes import data_reader, serialize_data
-from cloudevents_kafka.codecs.avro import avro
+from cloudevents_kafka.codecs import avro
 from cloudevents_kafka.testing import FakeConsumer, FakeProducer
 
 SCHEMA: dict[str, Any] = {

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cloudevents_kafka import DataError, Event, InvalidEvent, codecs, register_codec
-from cloudevents_kafka.codecs.avro import MAX_DECIMAL_BYTES, MAX_DEPTH, MAX_EMPTY_ITEMS, AvroLimits
+from cloudevents_kafka.codecs._avro import MAX_DECIMAL_BYTES, MAX_DEPTH, MAX_EMPTY_ITEMS, AvroLimits
 from cloudevents_kafka.codecs.avro_binary import write_bytes
 from cloudevents_kafka.codecs.registry import call_decode, call_encode
 from cloudevents_kafka.primitives import zigzag
@@ -200,7 +200,7 @@ def test_data_of_a_plain_schema_is_not_checked() -> None:
 
 ROOM = """
 import threading
-from cloudevents_kafka.codecs.avro import MAX_DEPTH
+from cloudevents_kafka.codecs._avro import MAX_DEPTH
 from cloudevents_kafka.codecs import avro
 node = {"type": "record", "name": "Node", "fields": [{"name": "next", "type": ["null", "Node"]}]}
 two = ["null", {"type": "record", "name": "A", "fields": [{"name": "a", "type": "int"},

@@ -23,7 +23,7 @@ from cloudevents_kafka import (
     register_codec,
     to_record,
 )
-from cloudevents_kafka.codecs.avro import avro
+from cloudevents_kafka.codecs import avro
 from cloudevents_kafka.codecs.json import typed_json
 from cloudevents_kafka.codecs.registry import find
 
