@@ -13,9 +13,8 @@ DEFAULT_TIMEOUT: Final = 60.0
 """Kafka's default of ``transaction.timeout.ms``, in seconds."""
 
 _SHORTEST_TIMEOUT: Final = 1.0  # which a client accepts
-_SHARE: Final = (
-    0.1  # of the time-out, for the handler: the rest is for deliveries, the commit, and a slow record
-)
+# Of the time-out, for the handler: the rest is for deliveries, the commit, and a slow record.
+_SHARE: Final = 0.1
 
 
 class TransactionTime:

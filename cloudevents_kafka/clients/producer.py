@@ -221,9 +221,7 @@ class EventProducer(Generic[ProducerT]):
         self._format = format
         self._key_mapper = key_mapper
         self._close_timeout = close_timeout
-        self._failed: dict[
-            Delivery, None
-        ] = {}  # an ordered set; not replaced, as a thread may be adding to it
+        self._failed: dict[Delivery, None] = {}  # an ordered set, never replaced: threads add to it
         # The reports that the client still has to call, in order, with their deliveries. It frees each one
         # after the call, or without it (``delivery.report.only.error``), which removes its reference here.
         self._reports: dict[ReferenceType[_DeliveryReport], ReferenceType[Delivery]] = {}

@@ -54,7 +54,7 @@ def test_variable(home, monkeypatch, url, repository):
 
 
 @pytest.mark.parametrize("mirror_of", ["*", "central", "external:*", "a, central", "*,!a"])
-@pytest.mark.parametrize("namespace", ["", ' xmlns="http://maven.apache.org/SETTINGS/1.2.0"'])
+@pytest.mark.parametrize("namespace", ["", ' xmlns="urn:settings"'])
 def test_settings(home, mirror_of, namespace):
     """A mirror of Maven Central in Maven's settings is used."""
     write_settings(home, mirrors(mirror_of), namespace=namespace)
