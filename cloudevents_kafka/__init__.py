@@ -3,7 +3,7 @@
 This module exports the names that most programs need; the folders of the package export
 more. Importing it imports neither a Kafka client, nor asyncio, nor Spark. Read the package in this order:
 
-* `record`, `clauses` and `errors`: the input, the requirements, and what breaks them;
+* `record` and `errors`: the input, and what breaks the requirements;
 * `attributes`, `codecs`, `event` and `formats`: an event and its parts, and one as a value;
 * `binding`: a record to an event, and back;
 * `registry` and `extensions`: what users add, and what documented extensions ask for;

@@ -47,7 +47,7 @@ from typing import Any, ClassVar, Final
 
 import msgspec
 
-from cloudevents_kafka.clauses import SECTIONS
+from cloudevents_kafka.primitives.clauses import SECTIONS
 from cloudevents_kafka.primitives.plural import with_article
 from cloudevents_kafka.record import Record
 
@@ -59,8 +59,8 @@ class Problem(msgspec.Struct, frozen=True):
     """One broken rule.
 
     ``attribute`` is the name of an attribute or header, ``"data"``, or None for the
-    whole record; ``rule`` is what the specification demands; ``clause`` is a key of
-    `clauses.SECTIONS`; ``value`` is a preview of the wrong value, or None.
+    whole record; ``rule`` is what the specification demands; ``clause`` is the id of the
+    requirement; ``value`` is a preview of the wrong value, or None.
 
     Examples:
         >>> from cloudevents_kafka import Problem
@@ -77,7 +77,18 @@ class Problem(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         name = "" if self.attribute is None else f"{preview_name(self.attribute)}: "
         got = "" if self.value is None else f", got {self.value}"
-        return f"{name}{self.rule}{got} ({self.clause}, {SECTIONS[self.clause]})"
+        return f"{name}{self.rule}{got} ({self.clause}, {self.section})"
+
+    @property
+    def section(self) -> str:
+        """The document and section of the clause.
+
+        Examples:
+            >>> from cloudevents_kafka import Problem
+            >>> Problem("id", "must not be empty", "R-02").section
+            'core: id'
+        """
+        return SECTIONS[self.clause]
 
 
 def preview(value: object, limit: int = 60) -> str:

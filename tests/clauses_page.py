@@ -1,17 +1,30 @@
-"""Write `docs/clauses.md` from the clauses that errors cite when run as a script."""
+"""Write what follows from `clauses.toml`: the sections that errors print, and `docs/clauses.md`.
+
+The clauses that errors cite are those that the package names in a text of its code.
+"""
 
 from __future__ import annotations
 
+import ast
+import re
 import tomllib
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
-from cloudevents_kafka.clauses import SECTIONS
-
 ROOT: Final = Path(__file__).parents[1]
 PAGE: Final = ROOT / "docs" / "clauses.md"
+MODULE: Final = ROOT / "cloudevents_kafka" / "primitives" / "clauses.py"
+_ID: Final = re.compile(r"(?:^|\()([A-Z]{1,2}-\d\d)(?:$|,)")
+_MAX_TEXT: Final = 200  # docstrings are longer
+_MODULE_HEAD: Final = '''"""Sections of the clauses that errors cite, written by `tests/clauses_page.py`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+SECTIONS: Final = {'''
 _REPOSITORY: Final = "https://github.com/cloudevents-kafka/cloudevents-kafka/blob/main"
 
 _HEAD: Final = f"""# Clauses
@@ -21,7 +34,6 @@ clause that is broken and its section, so that you can look it up, count it, and
 
 ```python
 from cloudevents_kafka import Event, InvalidEvent
-from cloudevents_kafka.clauses import SECTIONS
 
 try:
     Event(id="", source="/s", type="t", sampledrate=0)
@@ -29,7 +41,7 @@ except InvalidEvent as error:
     for problem in error.problems:
         print(problem)  # id: must not be empty, got '' (R-02, core: id)
     assert [problem.clause for problem in error.problems] == ["R-02", "X-05"]
-assert SECTIONS["R-02"] == "core: id"
+    assert error.problems[0].section == "core: id"
 ```
 
 The letters are those of the document: N, R, T, E and S for the core specification, J, A, AC and P for the
@@ -50,26 +62,53 @@ has each requirement with its cases and tests,
 and the [README there]({_REPOSITORY}/spec-conformance/README.md)
 how any SDK can use the cases, which are plain JSON.
 
-`python tests/clauses_page.py` writes this page from `cloudevents_kafka.clauses` and `clauses.toml`."""
+`python tests/clauses_page.py` writes this page, and the sections in errors, from `clauses.toml`."""
 
 
 def markdown() -> str:
     """Return the page in Markdown."""
-    clauses = _clauses()
-    cited = (
-        f"Errors cite these {len(SECTIONS)} of {len(clauses)} clauses. The others are requirements that a "
+    clauses, cited = _clauses(), cited_clauses()
+    count = (
+        f"Errors cite these {len(cited)} of {len(clauses)} clauses. The others are requirements that a "
         "record cannot break, such as those for the converters themselves."
     )
-    return "\n".join([_HEAD, "", "## The clauses that errors cite", "", cited, *_tables(clauses), ""])
+    return "\n".join([_HEAD, "", "## The clauses that errors cite", "", count, *_tables(cited), ""])
 
 
-def _clauses() -> dict[str, Any]:
+def module() -> str:
+    """Return the source of the module with the sections."""
+    lines = (f'    "{clause["id"]}": "{clause["source"]}",' for clause in cited_clauses())
+    return "\n".join([_MODULE_HEAD, *lines, "}", ""])
+
+
+def cited_clauses() -> list[dict[str, Any]]:
+    """Return the clauses that texts in the code of the package name, in the order of the file.
+
+    Raises `ValueError` for a clause that the file does not have.
+    """
+    clauses, used = _clauses(), _used_ids()
+    if unknown := used - clauses.keys():
+        raise ValueError(f"clauses.toml must have the clauses that errors cite, got {sorted(unknown)}")
+    return [clause for name, clause in clauses.items() if name in used]
+
+
+def _used_ids() -> set[str]:
+    return {
+        clause
+        for path in MODULE.parents[1].rglob("*.py")
+        if path != MODULE and "conformance" not in path.parts
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) < _MAX_TEXT
+        for clause in _ID.findall(node.value)
+    }
+
+
+def _clauses() -> dict[str, dict[str, Any]]:
     table = tomllib.loads((ROOT / "spec-conformance" / "clauses.toml").read_text("utf-8"))
     return {clause["id"]: clause for clause in table["clause"]}
 
 
-def _tables(clauses: dict[str, Any]) -> Iterator[str]:
-    cited = [clause for name, clause in clauses.items() if name in SECTIONS]
+def _tables(cited: list[dict[str, Any]]) -> Iterator[str]:
     for area, members in groupby(cited, key=lambda clause: clause["area"]):
         yield f"\n### {area}\n"
         yield "| clause | level | section | requirement |"
@@ -77,8 +116,9 @@ def _tables(clauses: dict[str, Any]) -> Iterator[str]:
         for clause in members:
             name = clause["id"]
             anchor = f'<a id="{name.lower()}"></a>{name}'
-            yield f"| {anchor} | {clause['level']} | {SECTIONS[name]} | {clause['about']} |"
+            yield f"| {anchor} | {clause['level']} | {clause['source']} | {clause['about']} |"
 
 
 if __name__ == "__main__":
     PAGE.write_text(markdown(), encoding="utf-8")
+    MODULE.write_text(module(), encoding="utf-8")

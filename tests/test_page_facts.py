@@ -33,6 +33,12 @@ def test_clauses() -> None:
     assert clauses_page.PAGE.read_text("utf-8") == clauses_page.markdown()
 
 
+def test_sections() -> None:
+    """The clauses that code of the package names are in `clauses.toml`, and errors print their sections."""
+    assert len(clauses_page.cited_clauses()) > 40
+    assert clauses_page.MODULE.read_text("utf-8") == clauses_page.module()
+
+
 def test_formats() -> None:
     """Each built-in format has a row with its media type, and says whether it is written."""
     table = {row[0].strip("`"): row for row in rows("modes_and_formats", "# Modes and formats")}

@@ -25,7 +25,6 @@ CAPTIONS = {
     "attributes": "the types and rules of attributes",
     "jvm": "Java and its jars",
     "errors": "the tree of errors",
-    "clauses": "ids of requirements",
     "record": "what the packages above pass on",
     "protocol": "Kafka's protocol, without CloudEvents",
     "primitives": "integers, caches, masked secrets, URLs",

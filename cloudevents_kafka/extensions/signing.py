@@ -16,7 +16,6 @@ from typing import Final, Literal, get_args
 import msgspec
 
 from cloudevents_kafka.attributes.types import AttributeValue, is_name, is_string
-from cloudevents_kafka.clauses import SECTIONS
 from cloudevents_kafka.errors import CloudEventsKafkaError, message_without_data, preview
 from cloudevents_kafka.event import Event, select_attributes
 from cloudevents_kafka.extensions._content_type import with_content_type
@@ -38,6 +37,7 @@ from cloudevents_kafka.extensions.dsse import (
     sign_envelope,
     untyped_extensions,
 )
+from cloudevents_kafka.primitives.clauses import SECTIONS
 
 Behaviour = Literal["strict", "passthrough", "core-only"]
 """The extensions to return: the verified ones; these, and the others separately; none.

@@ -11,7 +11,7 @@ from strategies import GOOD
 from cloudevents_kafka import Decoded, Event, InvalidEvent, Record, decode, from_record, to_record
 from cloudevents_kafka.attributes.documented_extensions import DOCUMENTED
 from cloudevents_kafka.attributes.extension_types import current
-from cloudevents_kafka.clauses import SECTIONS
+from cloudevents_kafka.primitives.clauses import SECTIONS
 
 BAM = {"bamtxid": "1", "bampid": "orders", "bamptxid": "payment", "bamptxsid": "start"}
 

@@ -13,7 +13,6 @@ from cloudevents_kafka.attributes.extension_types import type_of
 from cloudevents_kafka.attributes.types import CORE, AttributeType
 from cloudevents_kafka.attributes.validation import native_type
 from cloudevents_kafka.binding import Decoded, Undecodable, decode, sniff
-from cloudevents_kafka.clauses import SECTIONS
 from cloudevents_kafka.cli.records.inputs import read_errors, read_lines
 from cloudevents_kafka.cli.records.json_lines import (
     BadLine,
@@ -188,7 +187,7 @@ def _problem_objects(problems: Iterable[Problem]) -> list[dict[str, Any]]:
             "rule": problem.rule,
             "seen": problem.value,
             "clause": problem.clause,
-            "section": SECTIONS[problem.clause],
+            "section": problem.section,
         }
         for problem in problems
     ]
