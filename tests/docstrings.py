@@ -3,7 +3,8 @@
 They are read as text, as the reference reads them, so that constants and types have theirs, too. In an
 example ``consumer`` is a client that reads two events from the topic ``orders``, ``producer`` is a client
 that sends, both fakes of confluent-kafka's, and ``spark`` is a session. ``localhost:9092`` is the address of
-a broker that has the topic ``orders`` with the same events, ``localhost:2181`` that of a ZooKeeper without
+a broker that has the topic ``orders`` with the same events, ``localhost:9094`` that of one that asks for a
+login, ``localhost`` with the port 9070 that of a Kafka 0.7, ``localhost:2181`` that of a ZooKeeper without
 nodes, ``sc://localhost:15002`` that of a server of Spark Connect, and ``lake/`` is a folder. A method's
 example has the name of its class.
 """
@@ -15,10 +16,13 @@ import doctest
 import importlib
 import re
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from wire_broker import WireBroker, WireBroker07
 
 import cloudevents_kafka
 from cloudevents_kafka import Event, EventProducer
@@ -42,6 +46,8 @@ THERE = {
     "connect": "sc://localhost:15002",
     "zookeeper": "localhost:2181",
     "servers": "localhost:9092",
+    "login": "localhost:9094",
+    "v07": '"localhost", 9070',
     "topic": '"orders"',
     "folder": "lake/",
 }
@@ -201,6 +207,18 @@ def run(doc: Docstring, **names_and_texts: Any) -> None:
         doctest.DocTestRunner(verbose=False, optionflags=doctest.ELLIPSIS).run(test, out=output.append).failed
     )
     assert not failed, "".join(output)
+
+
+@contextmanager
+def brokers(doc: Docstring) -> Iterator[dict[str, str]]:
+    """Run the brokers in this process whose addresses an example has; yield what they are called."""
+    with ExitStack() as running:
+        found = {}
+        if THERE["login"] in doc.text:
+            found["login"] = running.enter_context(WireBroker(users={"shop": "secret"})).bootstrap_servers
+        if THERE["v07"] in doc.text:
+            found["v07"] = f'"127.0.0.1", {running.enter_context(WireBroker07()).port}'
+        yield found
 
 
 def clients() -> dict[str, Any]:

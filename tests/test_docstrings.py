@@ -40,7 +40,8 @@ def parameters(needs: str) -> list[object]:
 def test_examples_run(doc: docstrings.Docstring, tmp_path, monkeypatch) -> None:
     """Each example prints what the docstring says, with fakes of the clients."""
     monkeypatch.chdir(tmp_path)
-    docstrings.run(doc, **docstrings.clients())
+    with docstrings.brokers(doc) as there:
+        docstrings.run(doc, **there, **docstrings.clients())
 
 
 @pytest.fixture(scope="module")

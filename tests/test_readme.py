@@ -69,7 +69,14 @@ def test_readme_snippets_run(kafka_broker: LocalBroker) -> None:
 
 @pytest.mark.parametrize(
     "page",
-    [pytest.param(page, marks=[pytest.mark.spark] * ("kafka.spark " in python(page))) for page in PAGES],
+    [
+        pytest.param(
+            page,
+            marks=[pytest.mark.spark] * ("kafka.spark " in python(page))
+            + [pytest.mark.broker] * ("LocalBroker()" in python(page)),
+        )
+        for page in PAGES
+    ],
     ids=lambda page: page.stem,
 )
 def test_pages_run(page: Path) -> None:

@@ -33,7 +33,7 @@ SEARCHES = {
     "quarantine": "how-to/land_with_spark.html",
     "EventProcessor": "reference/cloudevents_kafka.html",
     "SequenceTracker": "reference/extensions.html",
-    "WireBroker": "reference/testing.html",
+    "LocalBroker": "reference/testing.html",
 }
 _LINKS = "[...document.querySelectorAll('a[href],img[src]')].map(e => e.href || e.src)"
 _ANCHORS = "[...document.querySelectorAll('[id]')].map(e => e.id)"

@@ -182,11 +182,11 @@ class DeadlineExceeded(ClientError, TimeoutError):
 
     Examples:
         >>> from cloudevents_kafka.protocol import Client, DeadlineExceeded
-        >>> from cloudevents_kafka.testing.wire_broker import WireBroker, faults
-        >>> with WireBroker() as broker:
-        ...     planned = broker.faults.add(faults.no_response(), times=None)
+        >>> import socket
+        >>> with socket.create_server(("127.0.0.1", 0)) as silent:
+        ...     address = "127.0.0.1:{}".format(silent.getsockname()[1])
         ...     try:
-        ...         Client(broker.bootstrap_servers, timeout=0.2).metadata()
+        ...         Client(address, timeout=0.2).metadata()
         ...     except DeadlineExceeded:
         ...         print("the broker did not answer in time")
         the broker did not answer in time

@@ -1,8 +1,7 @@
 """Tools for tests: a real local Kafka, fakes of confluent-kafka's clients, pytest fixtures.
 
 `LocalBroker` runs Apache Kafka (folder `local`); the fakes are clients on a log in memory (folder
-`fakes`). The package `wire_broker` has a broker in the test's process, for tests of clients. pytest
-finds the fixtures `kafka_broker` and `kafka_topic` by itself (see `pytest_plugin`).
+`fakes`). pytest finds the fixtures `kafka_broker` and `kafka_topic` by itself (see `pytest_plugin`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Prepare a local broker, so that the next one starts at once: Java, Kafka's jars, prepared data.
 
-``--legacy`` prepares the old brokers too. With ``--install-jdk`` or ``CLOUDEVENTS_KAFKA_INSTALL_JDK=1``
+With ``--install-jdk`` or ``CLOUDEVENTS_KAFKA_INSTALL_JDK=1``
 a Java is downloaded if none is found and apt cannot install one. The folder of the prepared data is printed.
 """
 
@@ -9,21 +9,13 @@ from __future__ import annotations
 import sys
 
 from cloudevents_kafka.errors import CloudEventsKafkaError
-from cloudevents_kafka.jvm import INSTALL_OPTION, install_java, resolve
+from cloudevents_kafka.jvm import INSTALL_OPTION, install_java
 from cloudevents_kafka.testing.local import prepare
-
-OLDEST_KRAFT = "3.9.1"  # the last version that supports the first versions of all messages
 
 if __name__ == "__main__":
     try:
         install_java(download=INSTALL_OPTION in sys.argv)
         prepared = prepare()
-        if "--legacy" in sys.argv:
-            from cloudevents_kafka.testing.local.old_brokers import RELEASES
-
-            for coordinates in RELEASES.values():
-                resolve(coordinates)
-            prepare(OLDEST_KRAFT)
     except CloudEventsKafkaError as error:
         sys.exit(str(error))
     sys.stdout.write(f"{prepared.folder}\n")

@@ -11,9 +11,9 @@ import termios
 
 import pytest
 from cli.command_line import send
+from wire_broker import WireBroker
 
 from cloudevents_kafka import Event, Record, to_record
-from cloudevents_kafka.testing.wire_broker import WireBroker
 
 COLOR = re.compile(rb"\x1b\[[0-9;]*m")
 EVENT = to_record(

@@ -11,6 +11,8 @@ import tempfile
 from functools import partial
 from pathlib import Path
 
+from old_brokers import RELEASES
+
 import cloudevents_kafka.jvm
 from cloudevents_kafka.jvm import _checksums
 from cloudevents_kafka.jvm._coordinates import FILE_NAME, Coordinate, JarRequest, jar_sets
@@ -21,7 +23,6 @@ from cloudevents_kafka.jvm._web import Repository
 from cloudevents_kafka.spark.connector import IN_PYSPARK
 from cloudevents_kafka.spark.table_formats import DELTA_IN_PYSPARK, DELTA_RELEASES, ICEBERG_RELEASES
 from cloudevents_kafka.testing.local import kafka_coordinates
-from cloudevents_kafka.testing.local.old_brokers import RELEASES
 
 KAFKA = ("3.9.1", "4.3.1")
 PYSPARK = ("4.0.0", "4.1.1", "4.2.0")  # the versions whose connector is complete in Maven Central

@@ -25,12 +25,10 @@ class AuthenticationFailed(ClientError):
 
     Examples:
         >>> from cloudevents_kafka.protocol import AuthenticationFailed, Client, Plain
-        >>> from cloudevents_kafka.testing.wire_broker import WireBroker
-        >>> with WireBroker(users={"shop": "secret"}) as broker:
-        ...     try:
-        ...         Client(broker.bootstrap_servers, sasl=Plain("shop", "wrong")).metadata()
-        ...     except AuthenticationFailed as error:
-        ...         print(str(error).partition(": ")[2])
+        >>> try:
+        ...     Client("localhost:9094", sasl=Plain("shop", "wrong")).metadata()
+        ... except AuthenticationFailed as error:
+        ...     print(str(error).partition(": ")[2])
         unknown user or wrong password: 'shop'
     """
 

@@ -45,8 +45,7 @@ class Connection(FrameSocket):
 
     Examples:
         >>> from cloudevents_kafka.protocol import v07
-        >>> from cloudevents_kafka.testing.wire_broker import WireBroker07
-        >>> with WireBroker07() as broker, v07.Connection("127.0.0.1", broker.port) as connection:
+        >>> with v07.Connection("localhost", 9070) as connection:
         ...     connection.produce("orders", 0, [b"17", b"18"])
         ...     [entry.message.payload for entry in connection.messages("orders", 0)]
         [b'17', b'18']

@@ -31,8 +31,7 @@ LATEST: Final = -1
 
 Examples:
     >>> from cloudevents_kafka.protocol import v07
-    >>> from cloudevents_kafka.testing.wire_broker import WireBroker07
-    >>> with WireBroker07() as broker, v07.Connection("127.0.0.1", broker.port) as connection:
+    >>> with v07.Connection("localhost", 9070) as connection:
     ...     connection.produce("orders", 0, [b"17"])
     ...     connection.offsets("orders", 0, v07.LATEST, 1)
     [12]
@@ -42,8 +41,7 @@ EARLIEST: Final = -2
 
 Examples:
     >>> from cloudevents_kafka.protocol import v07
-    >>> from cloudevents_kafka.testing.wire_broker import WireBroker07
-    >>> with WireBroker07() as broker, v07.Connection("127.0.0.1", broker.port) as connection:
+    >>> with v07.Connection("localhost", 9070) as connection:
     ...     connection.produce("orders", 0, [b"17"])
     ...     connection.offsets("orders", 0, v07.EARLIEST, 1)
     [0]

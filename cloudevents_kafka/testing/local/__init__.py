@@ -2,8 +2,7 @@
 
 `_broker` has `LocalBroker`, `_prepared` what makes its start fast, `_settings` its ports and
 settings; `_process` and `_watchdog` run a program that ends with its parent. `clients` has
-short-lived Kafka clients, `old_brokers` the brokers 0.8.2 to 1.1 (imported by itself, as it loads
-the protocol).
+short-lived Kafka clients.
 """
 
 from __future__ import annotations

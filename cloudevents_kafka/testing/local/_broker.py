@@ -46,8 +46,7 @@ class LocalBroker:
     `properties` are broker settings, which replace the defaults. `data_dir` is
     a folder for the data, which is kept; `port` a fixed port for clients.
     `jvm_options` are options of Java, such as ``-Xmx1g``. `start_seconds` limits
-    the time of a start. `version` is Kafka's, from 3.9.1 on; `old_brokers` has
-    older ones.
+    the time of a start. `version` is Kafka's, from 3.9.1 on.
 
     Examples:
         >>> from confluent_kafka import Producer

@@ -7,9 +7,9 @@ from contextlib import ExitStack
 
 import pytest
 from wire import eventually
+from wire_broker import Settings, WireBroker
 
 from cloudevents_kafka.protocol.client._client import Client
-from cloudevents_kafka.testing.wire_broker import Settings, WireBroker
 
 OURS = ("kafka-producer", "kafka-group", "WireBroker")
 

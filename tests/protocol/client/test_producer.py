@@ -7,6 +7,7 @@ import time
 
 import pytest
 from wire import eventually, interrupted, numbers
+from wire_broker import RELEASES, faults
 
 from cloudevents_kafka.protocol.client import _accumulator
 from cloudevents_kafka.protocol.error_codes import ErrorCode
@@ -23,7 +24,6 @@ from cloudevents_kafka.protocol.messages.produce import (
     TopicProduceResponse,
 )
 from cloudevents_kafka.protocol.records import Batches
-from cloudevents_kafka.testing.wire_broker import RELEASES, faults
 
 PRODUCE, METADATA, INIT = 0, 3, 22
 

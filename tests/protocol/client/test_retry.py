@@ -8,6 +8,7 @@ import time
 from types import SimpleNamespace
 
 import pytest
+from wire_broker import faults
 
 from cloudevents_kafka.protocol import BrokerError
 from cloudevents_kafka.protocol.client import LATEST
@@ -19,7 +20,6 @@ from cloudevents_kafka.protocol.client._socket import Address
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import DeadlineExceeded
 from cloudevents_kafka.protocol.messages.topics import MetadataResponseTopic
-from cloudevents_kafka.testing.wire_broker import faults
 
 LIST_OFFSETS = 2
 

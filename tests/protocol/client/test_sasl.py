@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from wire import self_signed
+from wire_broker import RELEASES, faults
 
 from cloudevents_kafka.protocol.client._retry import Deadline
 from cloudevents_kafka.protocol.client._sasl import ScramKeys, authenticate, exchange_scram
@@ -19,7 +20,6 @@ from cloudevents_kafka.protocol.client._settings import ConnectionSettings, Plai
 from cloudevents_kafka.protocol.client._socket import AuthenticationFailed
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import BrokerError, ClientError, ProtocolError
-from cloudevents_kafka.testing.wire_broker import RELEASES, faults
 
 PASSWORD = "pencil-secret"  # for a broker of this process
 USERS = {"ann": PASSWORD, "a,b=c": PASSWORD}

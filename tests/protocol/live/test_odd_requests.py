@@ -7,8 +7,7 @@ import itertools
 from typing import NamedTuple
 
 import pytest
-
-from cloudevents_kafka.testing.wire_broker import RELEASES, WireBroker
+from wire_broker import RELEASES, WireBroker
 
 from .odd import fetch_cases, frame_cases, group_cases, produce_cases, topic_cases
 from .odd.asking import Asking, NotHereError

@@ -12,6 +12,7 @@ import tracemalloc
 import cramjam
 import pytest
 from wire import Wire, metadata, produce
+from wire_broker import WireBroker
 
 from cloudevents_kafka.protocol.errors import Malformed
 from cloudevents_kafka.protocol.records import (
@@ -24,7 +25,6 @@ from cloudevents_kafka.protocol.records import (
     encode_message_set,
 )
 from cloudevents_kafka.protocol.records._unpacked import LARGE, Pieces, finish, free, new_mapping, take
-from cloudevents_kafka.testing.wire_broker import WireBroker
 
 MIB = 1 << 20
 linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux frees parts of a mapping")

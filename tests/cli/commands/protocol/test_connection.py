@@ -11,12 +11,12 @@ import time
 import pytest
 from cli.command_line import lines, start
 from confluent_kafka import Producer
+from wire_broker import WireBroker
 
 from cloudevents_kafka.cli.commands.protocol.produce import CODECS
 from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.records import Codec
 from cloudevents_kafka.testing import LocalBroker
-from cloudevents_kafka.testing.wire_broker import WireBroker
 
 PASSWORD = "correct horse"
 
