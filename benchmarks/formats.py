@@ -19,8 +19,9 @@ import orjson
 from _timing import row, time_by_turns
 from converters import construct
 
-from cloudevents_kafka import Event, formats
+from cloudevents_kafka import Event
 from cloudevents_kafka.event import raw_parts
+from cloudevents_kafka.formats import registry as formats
 from cloudevents_kafka.formats.avro import SCHEMA
 from cloudevents_kafka.formats.protobuf_schema import CloudEvent
 

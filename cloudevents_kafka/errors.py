@@ -48,11 +48,10 @@ from typing import Any, ClassVar, Final
 import msgspec
 
 from cloudevents_kafka.primitives.clauses import SECTIONS
-from cloudevents_kafka.primitives.plural import with_article
+from cloudevents_kafka.primitives.preview import preview, preview_name
 from cloudevents_kafka.record import Record
 
 _MAX_PROBLEMS: Final = 20  # in a message; ``problems`` has all of them
-_MAX_NAME: Final = 60
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -89,54 +88,6 @@ class Problem(msgspec.Struct, frozen=True):
             'core: id'
         """
         return SECTIONS[self.clause]
-
-
-def preview(value: object, limit: int = 60) -> str:
-    """Return a value for an error message: its `repr`, cut to `limit` characters.
-
-    A container or a large integer is described by its size, since its `repr` is unbounded.
-
-    Examples:
-        >>> from cloudevents_kafka.errors import preview
-        >>> preview("abc" * 10, 5), preview([0] * 17)
-        ("'abca…", 'a list of 17')
-    """
-    if isinstance(value, dict | list):
-        return f"{with_article(type(value).__name__)} of {len(value)}"
-    if isinstance(value, int) and value.bit_length() > 64:
-        return f"a number of {value.bit_length()} bits"
-    text = repr(value[: limit + 1] if isinstance(value, str | bytes) else value)
-    return text if len(text) <= limit else f"{text[:limit]}…"
-
-
-def preview_name(name: str | None) -> str:
-    r"""Return a name unquoted, or its `preview` if it is long or not printable.
-
-    Examples:
-        >>> from cloudevents_kafka.errors import preview_name
-        >>> preview_name("orders"), preview_name("or\nders")
-        ('orders', "'or\\nders'")
-    """
-    name = str(name)
-    return name if len(name) <= _MAX_NAME and name.isprintable() else preview(name, _MAX_NAME)
-
-
-def message_without_data(error: Exception) -> str:
-    r"""Return the message of a codec's error, without the byte or character of data that it quotes.
-
-    Examples:
-        >>> from cloudevents_kafka.errors import message_without_data
-        >>> try:
-        ...     b"secret \xff".decode()
-        ... except UnicodeDecodeError as error:
-        ...     print(message_without_data(error))
-        byte 7 cannot be decoded (invalid start byte)
-    """
-    if isinstance(error, UnicodeDecodeError):
-        return f"byte {error.start} cannot be decoded ({error.reason})"
-    if isinstance(error, UnicodeEncodeError):
-        return f"character {error.start} cannot be encoded ({error.reason})"
-    return str(error)
 
 
 def _join(problems: Sequence[Problem]) -> str:

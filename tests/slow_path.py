@@ -11,7 +11,7 @@ from typing import Any, Final, Self
 from cloudevents_kafka import Decoded, Event
 from cloudevents_kafka.attributes import validation
 from cloudevents_kafka.binding import _decode
-from cloudevents_kafka.formats._base import BaseFormat
+from cloudevents_kafka.formats.base import BaseFormat
 from cloudevents_kafka.formats.json import JsonFormat
 
 SLOW: Final[dict[CodeType, str]] = {

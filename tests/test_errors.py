@@ -27,8 +27,8 @@ from cloudevents_kafka import (
     UnsupportedFormat,
     errors,
 )
-from cloudevents_kafka.errors import preview
 from cloudevents_kafka.extensions import signing
+from cloudevents_kafka.primitives.preview import preview
 
 RECORD = Record(value=b"secret", headers=[("a", b"b")], topic="orders", partition=3, offset=7)
 PROBLEMS = (

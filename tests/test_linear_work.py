@@ -20,11 +20,11 @@ from cloudevents_kafka import (
     Event,
     Record,
     decode,
-    formats,
     from_record,
     register_format,
     to_record,
 )
+from cloudevents_kafka.formats import registry as formats
 from cloudevents_kafka.formats.json import JsonFormat
 from cloudevents_kafka.primitives.zigzag import encode as long
 

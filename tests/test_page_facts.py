@@ -10,9 +10,9 @@ import clauses_page
 import pytest
 
 import cloudevents_kafka
-from cloudevents_kafka import formats
 from cloudevents_kafka.cli.commands import pipeline as command
 from cloudevents_kafka.cli.terminal import errors
+from cloudevents_kafka.formats import registry as formats
 from cloudevents_kafka.spark import connector, pipeline, table_formats
 
 ROOT = Path(__file__).parents[1]

@@ -18,11 +18,11 @@ from cloudevents_kafka import (
     Undecodable,
     codecs,
     decode,
-    formats,
     from_record,
     to_record,
 )
 from cloudevents_kafka.attributes import extension_types
+from cloudevents_kafka.formats import registry as formats
 from cloudevents_kafka.formats.json import JsonFormat
 from cloudevents_kafka.registry import (
     register_all,
@@ -40,7 +40,7 @@ def state() -> tuple[object, ...]:
         extension_types.current.table.constrained,
         formats.names(),
         vars(formats.find("json"))["_text_data"],
-        codecs.registered(),
+        codecs.registry.registered(),
         registered(),
     )
 
@@ -230,7 +230,7 @@ def test_threads_that_register_at_once_lose_nothing() -> None:
         names = {f"x{thread}y{number}" for thread in range(8) for number in range(50)}
         assert names <= extension_types.current.table.registered.keys()
         assert names <= set(formats.names())
-        assert len(codecs.registered()) >= 400
+        assert len(codecs.registry.registered()) >= 400
 
 
 def test_threads_share_the_format_that_is_made() -> None:

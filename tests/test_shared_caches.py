@@ -9,7 +9,8 @@ import pytest
 from cloudevents.v1.http import CloudEvent
 from interleaving import instructions, interrupted
 
-from cloudevents_kafka import Event, Record, decode, formats, to_record
+from cloudevents_kafka import Event, Record, decode, to_record
+from cloudevents_kafka.formats import registry as formats
 from cloudevents_kafka.primitives import bounded
 
 HEADERS = [("ce_specversion", b"1.0"), ("ce_id", b"1"), ("ce_source", b"/shop"), ("ce_type", b"t")]

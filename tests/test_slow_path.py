@@ -19,8 +19,8 @@ from cloudevents_kafka import EncodeError, Event, Record, decode, from_record, t
 from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.conformance import Dataset
 from cloudevents_kafka.conformance._entry_cases import EntryCase
-from cloudevents_kafka.formats import names
 from cloudevents_kafka.formats.json import JsonFormat
+from cloudevents_kafka.formats.registry import names
 from cloudevents_kafka.record import Headers
 from cloudevents_kafka.registry import temporarily
 

@@ -12,7 +12,8 @@ from typing import Final
 
 import pytest
 
-from cloudevents_kafka import Decoded, Event, EventConsumer, Record, Undecodable, decode, formats, to_record
+from cloudevents_kafka import Decoded, Event, EventConsumer, Record, Undecodable, decode, to_record
+from cloudevents_kafka.formats import registry as formats
 from cloudevents_kafka.testing import FakeConsumer, FakeMessage
 
 THREADS: Final = 8

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from cloudevents_kafka import EncodeError, Event, Record, formats, from_record, to_record
+from cloudevents_kafka import EncodeError, Event, Record, from_record, to_record
 from cloudevents_kafka.attributes.extension_types import parse_value, type_of
 from cloudevents_kafka.attributes.media_type import media_type, python_codec
 from cloudevents_kafka.attributes.timestamps import from_epoch, to_epoch
@@ -24,6 +24,7 @@ from cloudevents_kafka.attributes.types import AttributeType, AttributeValue, ca
 from cloudevents_kafka.codecs.json import decode_json, encode_json
 from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.event import raw_parts, unchecked_event
+from cloudevents_kafka.formats import registry as formats
 from cloudevents_kafka.formats.avro import MAX_DEPTH
 
 FOLDER: Final = Path(__file__).parents[1] / "spec-conformance"

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from _drawing import WIDTH, Drawing
 
-from cloudevents_kafka import formats
 from cloudevents_kafka.errors import (
     BrokenData,
     BrokenEvent,
@@ -15,6 +14,7 @@ from cloudevents_kafka.errors import (
     UnsupportedBatch,
     UnsupportedFormat,
 )
+from cloudevents_kafka.formats import registry as formats
 
 _MAIN = 242  # the width of the way of a good record
 _MODE = 117  # of the cards of the two modes

@@ -16,8 +16,8 @@ import msgspec
 from cloudevents_kafka.attributes.documented_extensions import DOCUMENTED, Extension, Rule
 from cloudevents_kafka.attributes.extension_checks import Check, check_of
 from cloudevents_kafka.attributes.types import CORE, PARSERS, AttributeType, AttributeValue, is_name, parse
-from cloudevents_kafka.errors import preview
 from cloudevents_kafka.primitives.locks import registration_lock
+from cloudevents_kafka.primitives.preview import preview
 
 _EVENT_TYPES: Final = {
     "source": AttributeType.URI_REFERENCE,

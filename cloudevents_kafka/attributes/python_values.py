@@ -25,7 +25,8 @@ from cloudevents_kafka.attributes.types import (
     to_attribute,
 )
 from cloudevents_kafka.attributes.validation import validate
-from cloudevents_kafka.errors import InvalidEvent, Problem, preview
+from cloudevents_kafka.errors import InvalidEvent, Problem
+from cloudevents_kafka.primitives.preview import preview
 
 _BACKSLASH: Final = ord("\\")
 _DEL: Final = 0x7F

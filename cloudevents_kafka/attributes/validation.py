@@ -29,8 +29,9 @@ from cloudevents_kafka.attributes.types import (
     is_name,
     is_string,
 )
-from cloudevents_kafka.errors import Problem, preview
+from cloudevents_kafka.errors import Problem
 from cloudevents_kafka.primitives.bounded import remember_text
+from cloudevents_kafka.primitives.preview import preview
 
 _STRING_RULE: Final = "must be text without control characters, surrogates and noncharacters"
 _TYPES: Final[dict[AttributeType, tuple[type | Callable[[str], bool], str, str]]] = {

@@ -25,9 +25,10 @@ from cloudevents_kafka.binding._headers import (
     name_in,
 )
 from cloudevents_kafka.codecs.payload import DataKind
-from cloudevents_kafka.errors import EncodeError, InvalidEvent, Problem, preview
+from cloudevents_kafka.errors import EncodeError, InvalidEvent, Problem
 from cloudevents_kafka.event import Event, binary_parts, unchecked_event
 from cloudevents_kafka.primitives.bounded import remember, remember_text
+from cloudevents_kafka.primitives.preview import preview
 from cloudevents_kafka.record import Headers, Record
 
 HeadersRead = tuple[dict[str, Any], list[Check] | None]

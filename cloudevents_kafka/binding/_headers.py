@@ -6,8 +6,9 @@ import re
 from typing import Final
 
 from cloudevents_kafka.attributes.types import is_name
-from cloudevents_kafka.errors import Problem, preview
+from cloudevents_kafka.errors import Problem
 from cloudevents_kafka.primitives.bounded import remember
+from cloudevents_kafka.primitives.preview import preview
 
 CONTENT_TYPE: Final = "content-type"  # K-04: "MUST be mapped directly to the CloudEvents datacontenttype"
 CONTENT_TYPE_COPY: Final = "ce_datacontenttype"  # which some producers write in addition to content-type

@@ -7,11 +7,11 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from cloudevents_kafka import formats
 from cloudevents_kafka.attributes.media_type import media_type
 from cloudevents_kafka.attributes.types import REQUIRED
 from cloudevents_kafka.binding._headers import CONTENT_TYPE, OTHER_PREFIXES, PREFIX
 from cloudevents_kafka.errors import DecodeError, NotAnEvent, UnsupportedBatch, UnsupportedFormat
+from cloudevents_kafka.formats import registry as formats
 from cloudevents_kafka.record import Record, RecordInput, to_bytes
 
 Mode = Literal["structured", "binary", "not-an-event", "unsupported-format", "batch"]

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cloudevents_kafka import formats
 from cloudevents_kafka.attributes.media_type import MediaType
 from cloudevents_kafka.binding._headers import CONTENT_TYPE, decode_text
-from cloudevents_kafka.errors import EncodeError, InvalidEvent, Problem, preview
+from cloudevents_kafka.errors import EncodeError, InvalidEvent, Problem
 from cloudevents_kafka.event import Event
+from cloudevents_kafka.formats import registry as formats
 from cloudevents_kafka.formats.json import JsonFormat
 from cloudevents_kafka.formats.json_reader import NAME
 from cloudevents_kafka.primitives.plural import with_article
+from cloudevents_kafka.primitives.preview import preview
 from cloudevents_kafka.record import Headers, Record
 
 

@@ -20,9 +20,10 @@ import msgspec
 from cloudevents_kafka.attributes.media_type import media_type
 from cloudevents_kafka.codecs.payload import DataKind, from_payload, implied_type
 from cloudevents_kafka.codecs.registry import find
-from cloudevents_kafka.errors import DataError, message_without_data, preview
+from cloudevents_kafka.errors import DataError
 from cloudevents_kafka.event import Event, binary_parts
 from cloudevents_kafka.primitives.plural import with_article
+from cloudevents_kafka.primitives.preview import message_without_data, preview
 
 T = TypeVar("T")
 

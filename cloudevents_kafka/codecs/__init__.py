@@ -7,6 +7,6 @@ schema or a type. `payload` encodes and decodes data without a codec. `json` and
 
 from cloudevents_kafka.codecs._avro import avro
 from cloudevents_kafka.codecs.json import typed_json
-from cloudevents_kafka.codecs.registry import Codec, register_codec, registered, restore
+from cloudevents_kafka.codecs.registry import Codec
 
-__all__ = ["Codec", "avro", "register_codec", "registered", "restore", "typed_json"]
+__all__ = ["Codec", "avro", "typed_json"]

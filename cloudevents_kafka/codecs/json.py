@@ -14,7 +14,8 @@ import msgspec
 
 from cloudevents_kafka.codecs.json_grammar import find_lone_surrogate, is_json_text
 from cloudevents_kafka.codecs.registry import Codec
-from cloudevents_kafka.errors import DataError, message_without_data
+from cloudevents_kafka.errors import DataError
+from cloudevents_kafka.primitives.preview import message_without_data
 
 _encode_json: Final = msgspec.json.Encoder().encode
 _decode_json: Final = msgspec.json.Decoder().decode

@@ -14,8 +14,6 @@ apply to every event.
 from cloudevents_kafka.extensions._advice import unmet_recommendations
 from cloudevents_kafka.extensions._dataref import (
     SIZE_LIMIT,
-    Fetch,
-    Store,
     fetch_data,
     size_problem,
     store_data,
@@ -25,15 +23,12 @@ from cloudevents_kafka.extensions._expiry import expires_at, is_expired, is_past
 from cloudevents_kafka.extensions._tracing import (
     Trace,
     hop_trace,
-    is_traceparent,
     origin_trace,
     start_trace,
     with_hop_trace,
 )
 from cloudevents_kafka.extensions._trackers import (
-    SEVERITY_NAMES,
     DuplicateTracker,
-    Order,
     SequenceTracker,
     SeverityTracker,
     Step,
@@ -42,22 +37,17 @@ from cloudevents_kafka.extensions._trackers import (
 )
 
 __all__ = [
-    "SEVERITY_NAMES",
     "SIZE_LIMIT",
     "DuplicateTracker",
-    "Fetch",
-    "Order",
     "SequenceTracker",
     "SeverityTracker",
     "Step",
-    "Store",
     "Trace",
     "expires_at",
     "fetch_data",
     "hop_trace",
     "is_expired",
     "is_past_sunset",
-    "is_traceparent",
     "origin_trace",
     "sequence_numbers",
     "severity_name",

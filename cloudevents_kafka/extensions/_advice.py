@@ -17,7 +17,7 @@ from cloudevents_kafka.attributes.timestamps import from_datetime, instant, is_t
 from cloudevents_kafka.attributes.types import CORE
 from cloudevents_kafka.codecs.json import is_json
 from cloudevents_kafka.codecs.payload import implies_json
-from cloudevents_kafka.errors import DataError, Problem, preview
+from cloudevents_kafka.errors import DataError, Problem
 from cloudevents_kafka.event import Event, raw_parts
 from cloudevents_kafka.extensions._dataref import decode_event_json, has_json
 from cloudevents_kafka.extensions._tracing import is_traceparent
@@ -29,6 +29,7 @@ from cloudevents_kafka.extensions.dsse import (
     read_envelope,
     read_material,
 )
+from cloudevents_kafka.primitives.preview import preview
 
 _AUTHTYPES: Final = [
     "app_user",

@@ -15,10 +15,11 @@ import msgspec
 from cloudevents_kafka.binding import ContentMode, to_record
 from cloudevents_kafka.codecs.json import decode_json
 from cloudevents_kafka.codecs.payload import DataKind, implies_json, to_utf8
-from cloudevents_kafka.errors import DataError, EncodeError, Problem, preview
+from cloudevents_kafka.errors import DataError, EncodeError, Problem
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.extensions._content_type import with_content_type
 from cloudevents_kafka.primitives import zigzag
+from cloudevents_kafka.primitives.preview import preview
 from cloudevents_kafka.record import Record, RecordInput
 
 SIZE_LIMIT: Final = 64 * 1024
@@ -34,29 +35,10 @@ _BATCH_HEADER: Final = 61  # bytes before the records of a batch, in message for
 _FIXED_FIELDS: Final = 3  # attributes, and the deltas of timestamp and offset, which are 0 here
 
 Store = Callable[[bytes], str]
-"""Store bytes and return the URI-reference from which they can be fetched.
-
-Examples:
-    >>> from cloudevents_kafka.extensions import Store
-    >>> files: dict[str, bytes] = {}
-    >>> def upload(data: bytes) -> str:
-    ...     name = f"s3://orders/{len(files) + 1}"
-    ...     files[name] = data
-    ...     return name
-    >>> store: Store = upload
-"""
+"""Store bytes and return the URI-reference from which they can be fetched."""
 
 Fetch = Callable[[str], bytes]
-"""Return the bytes at a URI-reference, which is untrusted input: fetch from known places only.
-
-Examples:
-    >>> from cloudevents_kafka import Event
-    >>> from cloudevents_kafka.extensions import Fetch, fetch_data
-    >>> store = {"s3://orders/1": b"9.50"}
-    >>> fetch: Fetch = store.__getitem__
-    >>> fetch_data(Event(id="1", source="/shop", type="t", dataref="s3://orders/1"), fetch).payload
-    b'9.50'
-"""
+"""Return the bytes at a URI-reference, which is untrusted input: fetch from known places only."""
 
 
 def wire_size(record: RecordInput) -> int:

@@ -14,22 +14,17 @@ from typing import Final, Literal
 
 import msgspec
 
-from cloudevents_kafka.errors import Problem, preview
+from cloudevents_kafka.errors import Problem
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.primitives.bounded import Window
+from cloudevents_kafka.primitives.preview import preview
 
 _MAX_DIGITS: Final = 100  # of a number; to convert a longer one takes quadratic time
 
 _ONE_NUMBER: Final = "should be used with {} as before, since in a source a text belongs to one number"
 
 SEVERITY_NAMES: Final = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")
-"""The recommended names; each covers four numbers, the first from 1 to 4.
-
-Examples:
-    >>> from cloudevents_kafka.extensions import SEVERITY_NAMES
-    >>> SEVERITY_NAMES
-    ('TRACE', 'DEBUG', 'INFO', 'WARN', 'ERROR', 'FATAL')
-"""
+"""The recommended names; each covers four numbers, the first from 1 to 4."""
 
 Order = Literal["unnumbered", "first", "next", "gap", "later", "same", "earlier"]
 """The position of an event after the highest sequence of its source so far.
@@ -37,12 +32,6 @@ Order = Literal["unnumbered", "first", "next", "gap", "later", "same", "earlier"
 ``first``: the source had none. ``next``: the next number. ``gap``: a number beyond the next.
 ``later``: higher, but not both are numbers of equal length. ``same``: a duplicate, or two events
 with one sequence. ``earlier``: late, or a duplicate. ``unnumbered``: the event has no sequence.
-
-Examples:
-    >>> from typing import get_args
-    >>> from cloudevents_kafka.extensions import Order
-    >>> get_args(Order)
-    ('unnumbered', 'first', 'next', 'gap', 'later', 'same', 'earlier')
 """
 
 

@@ -17,36 +17,17 @@ import msgspec
 from cloudevents_kafka.attributes.extension_types import find_extension, type_of
 from cloudevents_kafka.attributes.timestamps import to_utc_seconds
 from cloudevents_kafka.attributes.types import CORE, AttributeType, canonical_text
-from cloudevents_kafka.errors import preview
 from cloudevents_kafka.event import Event, raw_parts
+from cloudevents_kafka.primitives.preview import preview
 
 Signer = Callable[[bytes], bytes]
-"""Return the signature of a message.
-
-Examples:
-    >>> import hmac
-    >>> def signer(message: bytes) -> bytes:
-    ...     return hmac.digest(b"secret", message, "sha256")
-"""
+"""Return the signature of a message."""
 
 Verifier = Callable[[bytes, bytes], bool]
-"""Return True if a signature is valid for a message: ``verifier(message, signature)``.
-
-Examples:
-    >>> import hmac
-    >>> def verifier(message: bytes, signature: bytes) -> bool:
-    ...     return hmac.compare_digest(signature, hmac.digest(b"secret", message, "sha256"))
-"""
+"""Return True if a signature is valid for a message: ``verifier(message, signature)``."""
 
 DSSE_MATERIAL: Final = "dssematerial"
-"""The attribute with the signature, which does not cover it.
-
-Examples:
-    >>> from cloudevents_kafka import Event
-    >>> from cloudevents_kafka.extensions.dsse import DSSE_MATERIAL
-    >>> DSSE_MATERIAL in Event(id="1", source="/shop", type="order.placed")
-    False
-"""
+"""The attribute with the signature, which does not cover it."""
 
 PAYLOAD_TYPE: Final = "https://cloudevents.io/verifiability/dsse/v0.1"
 # X-44: the order in which the digests of the core attributes are concatenated
@@ -59,51 +40,22 @@ _Names = Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
 
 
 class MalformedEnvelope(ValueError):
-    """The bytes are not a DSSE envelope.
-
-    Examples:
-        >>> from cloudevents_kafka.extensions.dsse import MalformedEnvelope, read_envelope
-        >>> try:
-        ...     read_envelope(b"{}")
-        ... except MalformedEnvelope as error:
-        ...     print(error)
-        Object missing required field `payloadType`
-    """
+    """The bytes are not a DSSE envelope."""
 
 
 class Base64(bytes):
-    """Bytes that the JSON of an envelope has as base64, in either alphabet.
-
-    Examples:
-        >>> from cloudevents_kafka.extensions.dsse import Base64, Signature
-        >>> Signature(Base64(b"signed"), keyid="shop-1").sig
-        b'signed'
-    """
+    """Bytes that the JSON of an envelope has as base64, in either alphabet."""
 
 
 class Signature(msgspec.Struct, frozen=True):
-    """One signature; ``keyid`` is a hint at its key, empty if there is none.
-
-    Examples:
-        >>> from cloudevents_kafka.extensions.dsse import Base64, Signature
-        >>> Signature(Base64(b"signed"), keyid="shop-1").keyid
-        'shop-1'
-    """
+    """One signature; ``keyid`` is a hint at its key, empty if there is none."""
 
     sig: Base64
     keyid: str = ""
 
 
 class Envelope(msgspec.Struct, frozen=True, rename="camel"):
-    """A payload, its type and its signatures.
-
-    Examples:
-        >>> from cloudevents_kafka.extensions.dsse import read_envelope, sign_envelope
-        >>> signed = sign_envelope("text/plain", b"9.50", "shop-1", lambda message: message[:8])
-        >>> envelope = read_envelope(signed)
-        >>> envelope.signed_by({"shop-1": lambda message, signature: signature == message[:8]})
-        'shop-1'
-    """
+    """A payload, its type and its signatures."""
 
     payload_type: str
     payload: Base64
@@ -123,15 +75,7 @@ class Envelope(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Material(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The digest of the core attributes and the data, and the digest of the named extensions.
-
-    Examples:
-        >>> from cloudevents_kafka import Event
-        >>> from cloudevents_kafka.extensions.dsse import digest_event
-        >>> event = Event(id="1", source="/shop", type="order.placed", partitionkey="c-4")
-        >>> digest_event(event, ["partitionkey"]).names
-        ('partitionkey',)
-    """
+    """The digest of the core attributes and the data, and the digest of the named extensions."""
 
     core: _Digest
     ext: _Digest | msgspec.UnsetType = msgspec.UNSET
@@ -158,11 +102,6 @@ def read_envelope(content: bytes) -> Envelope:
     """Return the envelope in JSON text (DSSE envelope, Standard JSON envelope, Parsing rules).
 
     Raises `MalformedEnvelope`, also for more than 64 signatures.
-
-    Examples:
-        >>> from cloudevents_kafka.extensions.dsse import read_envelope, sign_envelope
-        >>> read_envelope(sign_envelope("text/plain", b"9.50", "shop-1", lambda message: b"signed")).payload
-        b'9.50'
     """
     try:
         return _decode_envelope(content.decode())  # of bytes, msgspec does not check the UTF-8 of all fields
@@ -173,13 +112,7 @@ def read_envelope(content: bytes) -> Envelope:
 
 
 def sign_envelope(payload_type: str, payload: bytes, keyid: str, signer: Signer) -> bytes:
-    """Return an envelope with one signature as JSON text. Raises `TypeError` if it is not bytes.
-
-    Examples:
-        >>> from cloudevents_kafka.extensions.dsse import sign_envelope
-        >>> sign_envelope("text/plain", b"9.50", "shop-1", lambda message: b"signed")[:52]
-        b'{"payloadType":"text/plain","payload":"OS41MA==","si'
-    """
+    """Return an envelope with one signature as JSON text. Raises `TypeError` if it is not bytes."""
     signature = signer(pre_authentication_encoding(payload_type, payload))
     if not isinstance(signature, bytes | bytearray | memoryview):
         raise TypeError(f"a signature must be bytes, got {type(signature).__name__}")
@@ -188,42 +121,19 @@ def sign_envelope(payload_type: str, payload: bytes, keyid: str, signer: Signer)
 
 
 def pre_authentication_encoding(payload_type: str, payload: bytes) -> bytes:
-    """Return the message to sign: the type and the payload, each after its length (DSSE protocol, PAE).
-
-    Examples:
-        >>> from cloudevents_kafka.extensions.dsse import pre_authentication_encoding
-        >>> pre_authentication_encoding("text/plain", b"9.50")
-        b'DSSEv1 10 text/plain 4 9.50'
-    """
+    """Return the message to sign: the type and the payload, each after its length (DSSE protocol, PAE)."""
     encoded_type = payload_type.encode()
     return b"DSSEv1 %d %b %d %b" % (len(encoded_type), encoded_type, len(payload), payload)
 
 
 def digest_event(event: Event, names: Sequence[str]) -> Material:
-    """Return the digests of an event and of some extensions. Raises as `canonical_bytes` does.
-
-    Examples:
-        >>> from cloudevents_kafka import Event
-        >>> from cloudevents_kafka.extensions.dsse import digest_event
-        >>> event = Event(id="1", source="/shop", type="order.placed")
-        >>> digest_event(event, []) == digest_event(event.replace(), [])
-        True
-    """
+    """Return the digests of an event and of some extensions. Raises as `canonical_bytes` does."""
     core = core_digest(event)
     return Material(core, extension_digest(event, names), tuple(names)) if names else Material(core)
 
 
 def read_material(payload: bytes) -> Material:
-    """Return the digests in a JSON object. Raises `ValueError` if it is malformed or breaks a rule.
-
-    Examples:
-        >>> from cloudevents_kafka.extensions.dsse import read_material
-        >>> try:
-        ...     read_material(b'{"core": ""}')
-        ... except ValueError as error:
-        ...     print(error)
-        Expected `bytes` of length >= 32 - at `$.core`
-    """
+    """Return the digests in a JSON object. Raises `ValueError` if it is malformed or breaks a rule."""
     try:
         material = _decode_material(payload.decode())  # as in `read_envelope`
     except RecursionError:
@@ -235,16 +145,7 @@ def read_material(payload: bytes) -> Material:
 
 
 def check_signed_names(names: Sequence[str]) -> None:
-    """Raise `ValueError` if a name is repeated, or is a core attribute or the signature's own (X-43).
-
-    Examples:
-        >>> from cloudevents_kafka.extensions.dsse import check_signed_names
-        >>> try:
-        ...     check_signed_names(["partitionkey", "id"])
-        ... except ValueError as error:
-        ...     print(error)
-        signedextattrs must not name id
-    """
+    """Raise `ValueError` if a name is repeated, or is a core attribute or the signature's own (X-43)."""
     if len(set(names)) < len(names):
         raise ValueError("signedextattrs must not name an attribute twice")
     for name in names:
@@ -253,40 +154,17 @@ def check_signed_names(names: Sequence[str]) -> None:
 
 
 def core_digest(event: Event) -> bytes:
-    """Return the digest of the core attributes and the exact bytes of the data.
-
-    Examples:
-        >>> from cloudevents_kafka import Event
-        >>> from cloudevents_kafka.extensions.dsse import core_digest
-        >>> event = Event(id="1", source="/shop", type="order.placed")
-        >>> core_digest(event) == core_digest(event.replace(partitionkey="c-4"))
-        True
-    """
+    """Return the digest of the core attributes and the exact bytes of the data."""
     return _digest([*(canonical_bytes(event, name) for name in _SIGNED_ORDER), event.payload or b""])
 
 
 def extension_digest(event: Event, names: Sequence[str]) -> bytes:
-    """Return the digest of extension attributes in this order.
-
-    Examples:
-        >>> from cloudevents_kafka import Event
-        >>> from cloudevents_kafka.extensions.dsse import extension_digest
-        >>> len(extension_digest(Event(id="1", source="/", type="t", partitionkey="c-4"), ["partitionkey"]))
-        32
-    """
+    """Return the digest of extension attributes in this order."""
     return _digest(canonical_bytes(event, name) for name in names)
 
 
 def untyped_extensions(event: Event, names: Sequence[str]) -> list[str]:
-    """Return the names of present extensions whose type is neither documented nor registered.
-
-    Examples:
-        >>> from cloudevents_kafka import Event
-        >>> from cloudevents_kafka.extensions.dsse import untyped_extensions
-        >>> event = Event(id="1", source="/shop", type="t", partitionkey="c-4", color="red")
-        >>> untyped_extensions(event, ["partitionkey", "color"])
-        ['color']
-    """
+    """Return the names of present extensions whose type is neither documented nor registered."""
     return [name for name in names if name in event and find_extension(name) is None]
 
 
@@ -294,12 +172,6 @@ def canonical_bytes(event: Event, name: str) -> bytes:
     """Return the bytes of an attribute by its type (X-44, Canonical Value Serialization).
 
     Raises `ValueError` if the value has another type, which lenient reading may have kept.
-
-    Examples:
-        >>> from cloudevents_kafka import Event
-        >>> from cloudevents_kafka.extensions.dsse import canonical_bytes
-        >>> canonical_bytes(Event(id="1", source="/shop", type="t", time="2026-01-01T12:00:00+01:00"), "time")
-        b'2026-01-01T11:00:00Z'
     """
     value = raw_parts(event)[0].get(name)
     if value is None:

@@ -16,7 +16,7 @@ from typing import Final, Literal, get_args
 import msgspec
 
 from cloudevents_kafka.attributes.types import AttributeValue, is_name, is_string
-from cloudevents_kafka.errors import CloudEventsKafkaError, message_without_data, preview
+from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.event import Event, select_attributes
 from cloudevents_kafka.extensions._content_type import with_content_type
 from cloudevents_kafka.extensions.dsse import (
@@ -38,25 +38,18 @@ from cloudevents_kafka.extensions.dsse import (
     untyped_extensions,
 )
 from cloudevents_kafka.primitives.clauses import SECTIONS
+from cloudevents_kafka.primitives.preview import message_without_data, preview
+
+__all__ = ["SigningError", "Verification", "VerificationError", "drop_stale_signature", "sign", "verify"]
+
 
 Behaviour = Literal["strict", "passthrough", "core-only"]
-"""The extensions to return: the verified ones; these, and the others separately; none.
-
-Examples:
-    >>> from cloudevents_kafka.extensions.signing import Behaviour
-    >>> behaviour: Behaviour = "core-only"
-"""
+"""The extensions to return: the verified ones; these, and the others separately; none."""
 
 Scope = Literal["core and extensions", "core", "core, extensions skipped", "nothing"]
 """The verified parts. Extensions are skipped if a signed one has no documented or registered type.
 
 An event format may carry a type, but the signature does not cover it: "true" could have become true.
-
-Examples:
-    >>> from typing import get_args
-    >>> from cloudevents_kafka.extensions.signing import Scope
-    >>> get_args(Scope)
-    ('core and extensions', 'core', 'core, extensions skipped', 'nothing')
 """
 
 _BEHAVIOURS: Final = get_args(Behaviour)

@@ -1,7 +1,7 @@
 """The event formats: an event as one value, in structured content mode.
 
 Read `registry` first: it finds a format by the suffix of its media type, such as ``json``
-of ``application/cloudevents+json``, and `register_format` adds one. `_base` has what the
+of ``application/cloudevents+json``, and `register_format` adds one. `base` has what the
 built-in formats share. `json`, `avro` and `protobuf` are the formats of the specification;
 `avro_compact` has two experimental ones, ``avro-compact`` and ``avrocompact``, its read-only
 form of the Java SDK. `json_reader` reads valid events in JSON, and `json_decoder` names the
@@ -10,28 +10,6 @@ problems of others. `_protobuf_scanner` and `_protobuf_reader` are the same for 
 protobuf writes.
 """
 
-from cloudevents_kafka.formats._base import InvalidAttributes
-from cloudevents_kafka.formats.registry import (
-    Format,
-    content_type_of,
-    find,
-    media_type_of,
-    names,
-    register_format,
-    registered,
-    restore,
-    writable,
-)
+from cloudevents_kafka.formats.registry import Format
 
-__all__ = [
-    "Format",
-    "InvalidAttributes",
-    "content_type_of",
-    "find",
-    "media_type_of",
-    "names",
-    "register_format",
-    "registered",
-    "restore",
-    "writable",
-]
+__all__ = ["Format"]

@@ -31,10 +31,13 @@ from cloudevents_kafka.codecs.avro_binary import (
 )
 from cloudevents_kafka.codecs.json import decode_json
 from cloudevents_kafka.codecs.payload import DataKind, encode_text, implies_json, json_payload
-from cloudevents_kafka.errors import DataError, EncodeError, Problem, preview_name
+from cloudevents_kafka.errors import DataError, EncodeError, Problem
 from cloudevents_kafka.event import Event
-from cloudevents_kafka.formats._base import BaseFormat, build_event, malformed
+from cloudevents_kafka.formats.base import BaseFormat, build_event, malformed
 from cloudevents_kafka.primitives.plural import with_article
+from cloudevents_kafka.primitives.preview import preview_name
+
+__all__ = ["AvroFormat"]
 
 _NAME: Final = "AvroCloudEventData"
 _MAP: Final = {"type": "map", "values": _NAME}
@@ -54,13 +57,7 @@ SCHEMA: Final[dict[str, Any]] = {
     ],
 }
 MAX_DEPTH: Final = 64
-"""The maximum nesting of objects in data, since reader and writer recurse.
-
-Examples:
-    >>> from cloudevents_kafka.formats.avro import MAX_DEPTH
-    >>> MAX_DEPTH
-    64
-"""
+"""The maximum nesting of objects in data, since reader and writer recurse."""
 
 _MAX_EXACT: Final = 2**53  # integers up to here are exact as doubles
 _PARSED: Final = fastavro.parse_schema(SCHEMA)
@@ -181,12 +178,6 @@ def read(datum: bytes) -> _Datum:
     """Return the attributes, in order and with repeats, and the data: bytes, None or a JSON value.
 
     Raises `MalformedDatum`.
-
-    Examples:
-        >>> from cloudevents_kafka import Event
-        >>> from cloudevents_kafka.formats import avro
-        >>> avro.read(avro.AvroFormat().encode(Event(id="1", source="/shop", type="order.placed")))
-        ([('specversion', '1.0'), ('id', '1'), ('source', '/shop'), ('type', 'order.placed')], None)
     """
     return read_datum(datum, _read_fields)
 

@@ -33,7 +33,7 @@ from cloudevents_kafka.codecs.avro_binary import (
 from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.errors import EncodeError, Problem
 from cloudevents_kafka.event import Event
-from cloudevents_kafka.formats._base import BaseFormat, build_event, encode_epoch, malformed
+from cloudevents_kafka.formats.base import BaseFormat, build_event, encode_epoch, malformed
 from cloudevents_kafka.primitives import zigzag
 
 _MILLION: Final = 10**6

@@ -25,7 +25,7 @@ from cloudevents_kafka.codecs.payload import (
 )
 from cloudevents_kafka.errors import DataError, EncodeError, InvalidEvent, Problem
 from cloudevents_kafka.event import Event, stored_parts
-from cloudevents_kafka.formats._base import build_event
+from cloudevents_kafka.formats.base import build_event
 from cloudevents_kafka.formats.json_decoder import InvalidEnvelope, read_data, split_envelope
 from cloudevents_kafka.formats.json_reader import NAME, JsonReader
 from cloudevents_kafka.record import to_bytes

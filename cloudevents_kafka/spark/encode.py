@@ -14,9 +14,9 @@ from pyspark.sql import functions as F  # noqa: N812  # the usual name of this m
 from pyspark.sql.pandas.functions import pandas_udf
 from pyspark.sql.types import StringType
 
-from cloudevents_kafka import formats
 from cloudevents_kafka.attributes.types import CORE, SPECVERSION
 from cloudevents_kafka.binding import ContentMode
+from cloudevents_kafka.formats import registry as formats
 from cloudevents_kafka.spark import _event_columns, _patterns
 from cloudevents_kafka.spark._columns import PREFIX, internal, quote_name
 from cloudevents_kafka.spark._workers import with_registry

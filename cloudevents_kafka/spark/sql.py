@@ -9,8 +9,8 @@ from typing import Any, Final
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
 
-from cloudevents_kafka import formats
 from cloudevents_kafka.attributes.timestamps import from_datetime
+from cloudevents_kafka.formats import registry as formats
 from cloudevents_kafka.primitives.epoch import EPOCH
 from cloudevents_kafka.spark._workers import with_registry
 from cloudevents_kafka.spark.schema import HEADERS, event_schema, record_schema

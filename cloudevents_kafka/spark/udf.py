@@ -20,10 +20,11 @@ from cloudevents_kafka.attributes.validation import native_type
 from cloudevents_kafka.binding import Undecodable, decode, lenient_mode, sniff, to_record
 from cloudevents_kafka.codecs.json import is_json
 from cloudevents_kafka.codecs.payload import DataKind, decode_text, implies_json, to_utf8
-from cloudevents_kafka.errors import DataError, EncodeError, InvalidEvent, Problem, preview
+from cloudevents_kafka.errors import DataError, EncodeError, InvalidEvent, Problem
 from cloudevents_kafka.event import Event, raw_parts, unchecked_event
 from cloudevents_kafka.formats.protobuf_decoder import is_any
 from cloudevents_kafka.primitives.epoch import EPOCH, MICROSECOND
+from cloudevents_kafka.primitives.preview import preview
 from cloudevents_kafka.record import Record
 
 _REQUIRED: Final = ("id", "source", "type")

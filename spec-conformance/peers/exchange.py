@@ -10,7 +10,8 @@ from compare import Encoding, describe, event_findings, record_findings
 from events import Sample
 from lines import Runner, as_record, as_task
 
-from cloudevents_kafka import BrokenEvent, Decoded, DecodeError, Record, decode, formats, to_record
+from cloudevents_kafka import BrokenEvent, Decoded, DecodeError, Record, decode, to_record
+from cloudevents_kafka.formats import registry as formats
 
 Json = dict[str, Any]
 

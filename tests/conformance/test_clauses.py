@@ -30,13 +30,13 @@ from cloudevents_kafka import (
     Undecodable,
     UnsupportedFormat,
     decode,
-    formats,
     from_record,
     sniff,
     to_record,
 )
 from cloudevents_kafka.extensions import SequenceTracker, Step, sequence_numbers
 from cloudevents_kafka.extensions.signing import sign, verify
+from cloudevents_kafka.formats import registry as formats
 from cloudevents_kafka.testing import FakeConsumer, FakeProducer
 
 MINIMUM = {"specversion": "1.0", "id": "1", "source": "/s", "type": "t"}

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import cloudevents_kafka
+from cloudevents_kafka import codecs, registry
 from cloudevents_kafka.clients import aio
 
 ROOT = Path(__file__).parents[2]
@@ -33,7 +34,7 @@ def test_the_reference_has_each_name_of_the_package_once() -> None:
     names = shown()
     assert len(names) == len(set(names))
     modules = [importlib.import_module(name) for name in names if name.startswith("cloudevents_kafka.errors")]
-    elsewhere = {name for module in modules for name in vars(module)} | set(aio.__all__)
+    elsewhere = {name for module in (*modules, codecs, registry) for name in vars(module)} | set(aio.__all__)
     direct = {name.removeprefix("cloudevents_kafka.") for name in names}
     assert set(cloudevents_kafka.__all__) <= direct | elsewhere
     assert "cloudevents_kafka.clients.aio" in names

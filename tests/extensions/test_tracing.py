@@ -16,11 +16,11 @@ from cloudevents_kafka import Event, EventProducer, Record, decode, from_record,
 from cloudevents_kafka.extensions import (
     Trace,
     hop_trace,
-    is_traceparent,
     origin_trace,
     start_trace,
     with_hop_trace,
 )
+from cloudevents_kafka.extensions._tracing import is_traceparent
 from cloudevents_kafka.testing import FakeProducer
 
 TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"

@@ -26,7 +26,6 @@ from cloudevents_kafka import (
     Record,
     Undecodable,
     decode,
-    formats,
     sniff,
     to_record,
 )
@@ -38,6 +37,7 @@ from cloudevents_kafka.cli.records.json_lines import BadLine, read_line, write_l
 from cloudevents_kafka.cli.records.resolve import Overrides, resolve_line
 from cloudevents_kafka.codecs.payload import DataKind, from_payload, to_payload
 from cloudevents_kafka.conformance import notation
+from cloudevents_kafka.formats import registry as formats
 from cloudevents_kafka.formats.json import JsonFormat
 from cloudevents_kafka.record import Headers
 

@@ -25,9 +25,10 @@ from cloudevents_kafka.binding._headers import (
     exact_name,
     name_in,
 )
-from cloudevents_kafka.errors import Problem, preview
+from cloudevents_kafka.errors import Problem
 from cloudevents_kafka.event import Event, raw_parts, unchecked_event
 from cloudevents_kafka.primitives.bounded import remember
+from cloudevents_kafka.primitives.preview import preview
 from cloudevents_kafka.record import Headers, Record
 
 _IS_COPY: Final = f"is in {CONTENT_TYPE_COPY}"

@@ -15,11 +15,12 @@ from cloudevents_kafka.binding.lenient._headers import Report
 from cloudevents_kafka.binding.lenient._names import correct_names, lower_case_names, lower_name
 from cloudevents_kafka.binding.lenient._values import correct, is_right, make_event
 from cloudevents_kafka.codecs.payload import DataKind, implies_json
-from cloudevents_kafka.errors import InvalidEvent, Problem, preview
+from cloudevents_kafka.errors import InvalidEvent, Problem
 from cloudevents_kafka.event import Event, raw_parts, unchecked_event
 from cloudevents_kafka.formats.json_decoder import Envelope, read_data, split_envelope
 from cloudevents_kafka.formats.json_reader import NAME
 from cloudevents_kafka.primitives.bounded import MAX_KEY_LENGTH, remember
+from cloudevents_kafka.primitives.preview import preview
 
 _BOM: Final = b"\xef\xbb\xbf"
 _NO_CONTENT_TYPE: Final = Problem(

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from cloudevents_kafka import formats
 from cloudevents_kafka.attributes.media_type import CLOUDEVENTS, MediaType, media_type
 from cloudevents_kafka.attributes.types import REQUIRED
 from cloudevents_kafka.binding._headers import CONTENT_TYPE, PREFIX, decode_text
@@ -28,7 +27,8 @@ from cloudevents_kafka.binding.lenient._values import correct, is_right, make_ev
 from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.errors import InvalidEvent, Problem
 from cloudevents_kafka.event import Event, raw_parts, unchecked_event
-from cloudevents_kafka.formats import InvalidAttributes
+from cloudevents_kafka.formats import registry as formats
+from cloudevents_kafka.formats.base import InvalidAttributes
 from cloudevents_kafka.formats.json_decoder import InvalidEnvelope
 from cloudevents_kafka.formats.json_reader import NAME
 from cloudevents_kafka.record import Headers, Record

@@ -9,7 +9,6 @@ from typing import Any, Final
 import click
 import msgspec
 
-from cloudevents_kafka import formats
 from cloudevents_kafka.binding import ContentMode, attribute_key, extra_headers
 from cloudevents_kafka.cli.kafka.sender import Sender
 from cloudevents_kafka.cli.kafka.session import BrokerSession
@@ -25,6 +24,7 @@ from cloudevents_kafka.cli.terminal.streams import Progress
 from cloudevents_kafka.cli.terminal.text import escape
 from cloudevents_kafka.errors import CloudEventsKafkaError, EncodeError
 from cloudevents_kafka.event import Event
+from cloudevents_kafka.formats import registry as formats
 from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.record import Record
 

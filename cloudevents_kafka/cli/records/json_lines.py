@@ -48,9 +48,10 @@ from cloudevents_kafka.cli.terminal.text import escape_json
 from cloudevents_kafka.codecs.json import is_json, is_parsable
 from cloudevents_kafka.codecs.json_grammar import blank_members
 from cloudevents_kafka.codecs.payload import DataKind, implies_utf8_json
-from cloudevents_kafka.errors import CloudEventsKafkaError, DecodeError, message_without_data
+from cloudevents_kafka.errors import CloudEventsKafkaError, DecodeError
 from cloudevents_kafka.event import Event, raw_parts, unchecked_event
 from cloudevents_kafka.formats.json import JsonFormat
+from cloudevents_kafka.primitives.preview import message_without_data
 from cloudevents_kafka.record import Headers, Record
 
 _event_format: Final = JsonFormat(text_data=True)

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakSet
 
-from cloudevents_kafka import formats
 from cloudevents_kafka.attributes.documented_extensions import RULES
 from cloudevents_kafka.attributes.extension_types import current
 from cloudevents_kafka.errors import CloudEventsKafkaError
+from cloudevents_kafka.formats import registry as formats
 from cloudevents_kafka.spark._java import has_java, java_of, java_session
 from cloudevents_kafka.spark.java.jar import NoReaderJar, build_jar, jar_to_send
 from cloudevents_kafka.spark.schema import event_schema, wire_schema

@@ -30,7 +30,8 @@ from cloudevents_kafka.binding import _decode
 from cloudevents_kafka.binding.lenient import _read
 from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.event import raw_parts, unchecked_event
-from cloudevents_kafka.formats import InvalidAttributes, json_decoder
+from cloudevents_kafka.formats import json_decoder
+from cloudevents_kafka.formats.base import InvalidAttributes
 from cloudevents_kafka.formats.registry import Format, find
 
 CE = make.required_headers

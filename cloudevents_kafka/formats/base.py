@@ -11,8 +11,9 @@ from cloudevents_kafka.attributes.timestamps import to_epoch
 from cloudevents_kafka.attributes.types import AttributeValue
 from cloudevents_kafka.attributes.validation import validate
 from cloudevents_kafka.codecs.payload import DataKind
-from cloudevents_kafka.errors import EncodeError, InvalidEvent, Problem, preview
+from cloudevents_kafka.errors import EncodeError, InvalidEvent, Problem
 from cloudevents_kafka.event import Event, raw_parts, unchecked_event
+from cloudevents_kafka.primitives.preview import preview
 from cloudevents_kafka.record import to_bytes
 
 
@@ -48,17 +49,7 @@ class BaseFormat(ABC):
 
 
 class InvalidAttributes(InvalidEvent):
-    """The value is well-formed; only attributes break rules. ``event`` is the event with these attributes.
-
-    Examples:
-        >>> from cloudevents_kafka import formats
-        >>> protobuf = formats.find("protobuf")
-        >>> try:
-        ...     print(protobuf and protobuf.decode(bytes.fromhex("0a013112022f731a03312e302200")))
-        ... except formats.InvalidAttributes as error:
-        ...     print([problem.attribute for problem in error.problems], error.event.source)
-        ['type'] /s
-    """
+    """The value is well-formed; only attributes break rules. ``event`` is the event with these attributes."""
 
     def __init__(self, problems: Sequence[Problem], event: Event) -> None:
         super().__init__(problems)

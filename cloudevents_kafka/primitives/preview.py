@@ -1,0 +1,37 @@
+"""Values, names and exceptions in the messages of errors, short and without data."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from cloudevents_kafka.primitives.plural import with_article
+
+_MAX_NAME: Final = 60
+
+
+def preview(value: object, limit: int = 60) -> str:
+    """Return a value for an error message: its `repr`, cut to `limit` characters.
+
+    A container or a large integer is described by its size, since its `repr` is unbounded.
+    """
+    if isinstance(value, dict | list):
+        return f"{with_article(type(value).__name__)} of {len(value)}"
+    if isinstance(value, int) and value.bit_length() > 64:
+        return f"a number of {value.bit_length()} bits"
+    text = repr(value[: limit + 1] if isinstance(value, str | bytes) else value)
+    return text if len(text) <= limit else f"{text[:limit]}…"
+
+
+def preview_name(name: str | None) -> str:
+    r"""Return a name unquoted, or its `preview` if it is long or not printable."""
+    name = str(name)
+    return name if len(name) <= _MAX_NAME and name.isprintable() else preview(name, _MAX_NAME)
+
+
+def message_without_data(error: Exception) -> str:
+    r"""Return the message of a codec's error, without the byte or character of data that it quotes."""
+    if isinstance(error, UnicodeDecodeError):
+        return f"byte {error.start} cannot be decoded ({error.reason})"
+    if isinstance(error, UnicodeEncodeError):
+        return f"character {error.start} cannot be encoded ({error.reason})"
+    return str(error)
