@@ -3,8 +3,9 @@
 Read the modules in this order:
 
 * `_protocols` and `_errors`: the clients that are wrapped, and which of their errors are final;
-* `producer`; `_reading` and `consumer`; `typed_data` and `serdes`: data of your types;
-* `_run`: `EventConsumer.run`, with `_offsets`, `_commits`, `_closing` and `_passing`; `dead_letters`;
+* `producer`; `_reading`, `_gathered` and `consumer`; `typed_data` and `serdes`: data of your types;
+* `_run`: `EventConsumer.run`, with `_policy`, `_passing`, `_offsets`, `_commits` and `_closing`;
+* `dead_letters`;
 * `processor` and `_transaction_time`: records that are read and written exactly once;
 * `aio`: the same for asyncio; `oauth`: tokens of a command or an endpoint.
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
+
+from cloudevents_kafka.clients._protocols import Consumer, GroupConsumer, is_member
 
 if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
@@ -56,22 +58,24 @@ class LateClose:
         return True
 
 
-def close_unread(client: Any, sought: Sequence[TopicPartition]) -> None:
+def close_unread(client: Consumer, sought: Sequence[TopicPartition]) -> None:
     """Close a client, so that the group reads on from these places, unless they were read since a seek."""
-    # After a seek a position is unknown until a record is read.
-    close_before(client, [place for place in sought if client.position([place])[0].offset < 0])
+    if is_member(client):
+        # After a seek a position is unknown until a record is read.
+        sought = [place for place in sought if client.position([place])[0].offset < 0]
+    close_before(client, sought)
 
 
-def close_before(client: Any, unread: Sequence[TopicPartition]) -> None:
+def close_before(client: Consumer, unread: Sequence[TopicPartition]) -> None:
     """Close a client, so that the group reads on from these places at the latest."""
     try:
-        if unread and hasattr(client, "unassign"):  # a user's client may not have it
+        if unread and is_member(client):
             _commit_back(client, unread)
     finally:
         client.close()
 
 
-def _commit_back(client: Any, unread: Sequence[TopicPartition]) -> None:
+def _commit_back(client: GroupConsumer, unread: Sequence[TopicPartition]) -> None:
     """Commit the places of the first unread records, if the client has committed offsets after them."""
     from confluent_kafka import KafkaException
 
@@ -85,7 +89,7 @@ def _commit_back(client: Any, unread: Sequence[TopicPartition]) -> None:
             client.commit(offsets=[places[each.topic, each.partition] for each in after], asynchronous=False)
 
 
-def hold_back(client: Any, places: Sequence[TopicPartition]) -> None:
+def hold_back(client: GroupConsumer, places: Sequence[TopicPartition]) -> None:
     """Commit offsets of the client's partitions, and read on from them; it commits nothing after them."""
     from confluent_kafka import KafkaException
 
@@ -97,7 +101,7 @@ def hold_back(client: Any, places: Sequence[TopicPartition]) -> None:
         _assign(client, [starts.get((place.topic, place.partition), place) for place in assigned])
 
 
-def _assign(client: Any, places: Sequence[TopicPartition]) -> None:
+def _assign(client: GroupConsumer, places: list[TopicPartition]) -> None:
     from confluent_kafka import KafkaException
 
     try:
@@ -106,7 +110,7 @@ def _assign(client: Any, places: Sequence[TopicPartition]) -> None:
         client.incremental_assign(places)
 
 
-def _unassign(client: Any) -> None:
+def _unassign(client: GroupConsumer) -> None:
     from confluent_kafka import KafkaException
 
     try:

@@ -20,11 +20,12 @@ from __future__ import annotations
 
 import logging
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cloudevents_kafka.clients._closing import hold_back
 from cloudevents_kafka.clients._errors import ConsumeError
 from cloudevents_kafka.clients._offsets import Progress
+from cloudevents_kafka.clients._protocols import GroupConsumer, member_id
 
 if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
@@ -35,7 +36,7 @@ _log = logging.getLogger("cloudevents_kafka.clients._run")
 class Commits:
     """Commits the progress of a run by its client."""
 
-    def __init__(self, client: Any, progress: Progress) -> None:
+    def __init__(self, client: GroupConsumer, progress: Progress) -> None:
         self._client = client
         self._progress = progress
         self._member: object = None  # the id of the client in its group, at the last look
@@ -44,7 +45,7 @@ class Commits:
         """Note the group's offsets of partitions, if it answers within so many seconds."""
         from confluent_kafka import KafkaException
 
-        self._member = self._member_id()
+        self._member = member_id(self._client)
         with suppress(KafkaException):  # what the group answers later is compared from then on
             self._progress.note(self._client.committed(assigned, timeout=seconds))
 
@@ -66,7 +67,7 @@ class Commits:
                 self._check(committed)
             self._progress.commit(places)
             done = self._client.commit(offsets=places, asynchronous=not last) if places else ()
-            failed = [place.error for place in done or () if place.error is not None]
+            failed: list[object] = [place.error for place in done or () if place.error is not None]
         except KafkaException as error:  # the broker is away, or moves the group
             failed = [error]
         for reason in failed:
@@ -75,7 +76,7 @@ class Commits:
     def _check(self, committed: list[TopicPartition]) -> None:
         """Raise `ConsumeError` if somebody else has committed a record in work, while it is this member's."""
         foreign = self._progress.find_foreign(committed)
-        member, self._member = self._member, self._member_id()
+        member, self._member = self._member, member_id(self._client)
         if foreign is None:
             return
         places = self._progress.done(again=True)
@@ -90,12 +91,7 @@ class Commits:
         done = self._client.commit(offsets=places, asynchronous=False) or ()
         failed = any(place.error is not None for place in done if _name(place) == _name(foreign))
         assigned = map(_name, self._client.assignment())
-        return not failed and self._member == self._member_id() and _name(foreign) in assigned
-
-    def _member_id(self) -> object:
-        """Return the client's id in the group: None or empty before it has joined, and with ``assign``."""
-        member_id = getattr(self._client, "memberid", None)
-        return None if member_id is None else member_id()
+        return not failed and self._member == member_id(self._client) and _name(foreign) in assigned
 
 
 def _name(place: TopicPartition) -> tuple[str, int]:

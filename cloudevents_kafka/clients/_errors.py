@@ -11,8 +11,9 @@ import logging
 import re
 from collections.abc import Callable
 from enum import IntEnum
-from typing import Any, Final
+from typing import Final, TypeGuard
 
+from cloudevents_kafka.clients._protocols import ClientError, Message
 from cloudevents_kafka.errors import CloudEventsKafkaError
 
 _log: Final = logging.getLogger("cloudevents_kafka.clients.consumer")
@@ -66,7 +67,7 @@ PARTITION_EOF: Final = -191
 _FATAL: Final = -150
 # librdkafka says in words only which error was fatal: FENCED_INSTANCE_ID, UNRELEASED_INSTANCE_ID.
 _SAME_INSTANCE: Final = re.compile(r"group\.instance\.id|instance ID is still used")
-_HINTS: Final = {
+_HINTS: Final[dict[int | None, str]] = {
     _FATAL: "close the consumer and create another",
     -140: "seek to an offset of the partition, or set auto.offset.reset",  # _AUTO_OFFSET_RESET
     10: "set fetch.message.max.bytes and receive.message.max.bytes to more",  # MSG_SIZE_TOO_LARGE
@@ -120,13 +121,13 @@ class ConsumeError(CloudEventsKafkaError):
     @property
     def final(self) -> bool:
         """Whether the client does not mend it by itself."""
-        error: Any = self.error
-        code = getattr(error, "code", None)
-        return not callable(code) or is_fatal(error) or not (code() in _MENDED or error.retriable())
+        error = self.error
+        if not _is_of_client(error):
+            return True
+        return is_fatal(error) or not (error.code() in _MENDED or error.retriable())
 
     def __str__(self) -> str:
-        code = getattr(self.error, "code", None)
-        hint = _HINTS.get(code()) if callable(code) else None
+        hint = _HINTS.get(self.error.code()) if _is_of_client(self.error) else None
         if is_fatal(self.error) and _SAME_INSTANCE.search(str(self.error)):
             hint = "another member of the group has the same group.instance.id: start each with its own"
         where = f"{self.where}: " if self.where else ""
@@ -145,13 +146,16 @@ Examples:
 """
 
 
-def is_fatal(error: Any) -> bool:
+def is_fatal(error: object) -> bool:
     """Return whether a client's error ends the client; as a message it has only the code for that."""
-    code = getattr(error, "code", None)
-    return callable(code) and (error.fatal() or code() == _FATAL)
+    return _is_of_client(error) and (error.fatal() or error.code() == _FATAL)
 
 
-def is_record(message: Any, on_error: OnError | None = None) -> bool:
+def _is_of_client(error: object) -> TypeGuard[ClientError]:
+    return callable(getattr(error, "code", None))
+
+
+def is_record(message: Message, on_error: OnError | None = None) -> bool:
     """Return whether a message is a record, and not an error that reading goes on after.
 
     Raises `ConsumeError` if the error is final. ``on_error`` decides otherwise, except for fatal errors.
@@ -170,7 +174,7 @@ def is_record(message: Any, on_error: OnError | None = None) -> bool:
     return False
 
 
-def _place_of(message: Any) -> str:
+def _place_of(message: Message) -> str:
     """Return the topic of an error, and its partition and offset if it is about a record."""
     topic, offset = message.topic(), message.offset()
     if topic is None or offset is None or offset < 0:  # the client names partition 0 for a topic

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from cloudevents_kafka.binding import Decoded, Undecodable
 
@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
 
 Item = Decoded | Undecodable
+_Partition = tuple[str | None, int | None]
 MARK: Final = "cloudevents_kafka.run"
 """The metadata of each offset that `EventConsumer.run` commits."""
 
@@ -18,10 +19,10 @@ class Progress:
     """The records in work, and the offsets that a group may commit: before each record that is not done."""
 
     def __init__(self) -> None:
-        self._open: dict[tuple[Any, Any], dict[int, Item]] = {}  # by partition, in the order of offsets
-        self._ends: dict[tuple[Any, Any], int] = {}  # after the last record of each
-        self._committed: dict[tuple[Any, Any], int] = {}
-        self._seen: dict[tuple[Any, Any], tuple[int, Any]] = {}  # the group's last offset and its metadata
+        self._open: dict[_Partition, dict[int, Item]] = {}  # by partition, in the order of offsets
+        self._ends: dict[_Partition, int] = {}  # after the last record of each
+        self._committed: dict[_Partition, int] = {}
+        self._seen: dict[_Partition, tuple[int, str | None]] = {}  # the group's last offset and its metadata
 
     def __len__(self) -> int:
         return sum(map(len, self._open.values()))
@@ -55,7 +56,7 @@ class Progress:
             self._forget_records(name)
             self._seen.pop(name, None)
 
-    def _forget_records(self, name: tuple[Any, Any]) -> None:
+    def _forget_records(self, name: _Partition) -> None:
         for table in (self._open, self._ends, self._committed):
             table.pop(name, None)
 
@@ -94,7 +95,8 @@ class Progress:
         return None
 
 
-def _place(name: tuple[Any, Any], offset: int) -> TopicPartition:
+def _place(name: _Partition, offset: int) -> TopicPartition:
     from confluent_kafka import TopicPartition
 
-    return TopicPartition(*name, offset, MARK)
+    topic, partition = name
+    return TopicPartition(topic or "", partition or 0, offset, MARK)

@@ -9,7 +9,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from enum import IntEnum
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeGuard
+
+from cloudevents_kafka.record import Headers
+
+if TYPE_CHECKING:
+    from confluent_kafka import TopicPartition
 
 
 class LibrdkafkaErrorCode(IntEnum):
@@ -56,6 +61,95 @@ class Consumer(Protocol):
 
     def close(self) -> Any:
         """Leave the group and close; the return value is ignored."""
+
+
+class GroupConsumer(Consumer, Protocol):
+    """The methods of ``confluent_kafka.Consumer`` that a member of a group needs."""
+
+    def seek(self, partition: TopicPartition, /) -> None:
+        """Read on from an offset."""
+
+    def position(self, partitions: list[TopicPartition], /) -> list[TopicPartition]:
+        """Return the offsets after the records that were returned, below 0 where there are none."""
+
+    def commit(self, *, offsets: list[TopicPartition], asynchronous: bool) -> list[TopicPartition] | None:
+        """Commit offsets; return them, each with its error, or None if that is asynchronous."""
+
+    def committed(self, partitions: list[TopicPartition], /, timeout: float = ...) -> list[TopicPartition]:
+        """Return the offsets of the group."""
+
+    def assignment(self) -> list[TopicPartition]:
+        """Return the partitions of this member."""
+
+    def assign(self, partitions: list[TopicPartition], /) -> None:
+        """Read these partitions."""
+
+    def unassign(self) -> None:
+        """Read no partition."""
+
+    def incremental_assign(self, partitions: list[TopicPartition], /) -> None:
+        """Read these partitions, too."""
+
+    def incremental_unassign(self, partitions: list[TopicPartition], /) -> None:
+        """Do not read these partitions."""
+
+    def pause(self, partitions: list[TopicPartition], /) -> None:
+        """Return no records of these partitions."""
+
+    def resume(self, partitions: list[TopicPartition], /) -> None:
+        """Return records of these partitions again."""
+
+
+class ClientError(Protocol):
+    """The methods of ``confluent_kafka.KafkaError`` that decide what an error means."""
+
+    def code(self) -> int | None:
+        """Return its number."""
+
+    def fatal(self) -> bool:
+        """Return whether it ends the client."""
+
+    def retriable(self) -> bool:
+        """Return whether trying again may help."""
+
+
+class Message(Protocol):
+    """The methods of ``confluent_kafka.Message``: a record, or an error in place of one."""
+
+    def error(self) -> ClientError | None:
+        """Return the error, None for a record."""
+
+    def topic(self) -> str | None:
+        """Return the topic."""
+
+    def partition(self) -> int | None:
+        """Return the partition."""
+
+    def offset(self) -> int | None:
+        """Return the offset."""
+
+    def key(self) -> bytes | None:
+        """Return the key."""
+
+    def value(self) -> bytes | None:
+        """Return the value."""
+
+    def headers(self) -> Headers | None:
+        """Return the headers."""
+
+    def timestamp(self) -> tuple[int, int]:
+        """Return the type of the timestamp, 0 if there is none, and the milliseconds since the epoch."""
+
+
+def is_member(client: Consumer) -> TypeGuard[GroupConsumer]:
+    """Return whether a client has the methods of a member of a group; a user's class may not have them."""
+    return hasattr(client, "unassign")
+
+
+def member_id(client: object) -> object:
+    """Return a client's id in its group: None or empty before it has joined, and with ``assign``."""
+    method = getattr(client, "memberid", None)
+    return None if method is None else method()
 
 
 _ASYNCIO = ("send", "getone", "start")  # coroutines of aiokafka's clients, which may have no others

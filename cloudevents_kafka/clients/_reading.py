@@ -39,23 +39,28 @@ Examples:
 """
 
 
-class ReadOptions(TypedDict, total=False):
-    """The options of a consumer that do not change the types of its items."""
+class ItemOptions(TypedDict, total=False):
+    """The options of reading a record that do not change the type of its item."""
 
     lenient: bool
     reverse_key_mapper: ReverseKeyMapper | None
     eager_data: bool
+
+
+class ReadOptions(ItemOptions, total=False):
+    """The options of a consumer that do not change the types of its items."""
+
     on_error: OnError | None
 
 
 def item_reader(
     *,
-    strict: bool,
-    lenient: bool,
-    reverse_key_mapper: ReverseKeyMapper | None,
-    data_reader: DataReader | None,
-    eager_data: bool,
-    data_type: Any,
+    strict: bool = False,
+    lenient: bool = False,
+    reverse_key_mapper: ReverseKeyMapper | None = None,
+    data_reader: DataReader | None = None,
+    eager_data: bool = False,
+    data_type: Any = None,
 ) -> Callable[[Record], Any]:
     """Return a function that returns the item of a record, or with ``strict`` raises its error.
 

@@ -11,16 +11,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
 from types import TracebackType, UnionType
-from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Self, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Self, TypeVar, Unpack, cast, overload
 
 from cloudevents_kafka.binding import Decoded, ReverseKeyMapper, Undecodable
 from cloudevents_kafka.clients._closing import LateClose, close_unread
-from cloudevents_kafka.clients._errors import PARTITION_EOF, ConsumeError, OnError, is_record
-from cloudevents_kafka.clients._protocols import Consumer, check_client
+from cloudevents_kafka.clients._errors import ConsumeError, OnError
+from cloudevents_kafka.clients._gathered import Gathered, check_committed, ends_of, start_of
+from cloudevents_kafka.clients._policy import Action, OnFailure, Policy, RunResult
+from cloudevents_kafka.clients._protocols import Consumer, GroupConsumer, check_client
 from cloudevents_kafka.clients._reading import DataReader, ItemT_co, ReadOptions, item_reader
-from cloudevents_kafka.clients._run import Action, OnFailure, Policy, RunResult, run
 from cloudevents_kafka.clients.typed_data import DataHook
 from cloudevents_kafka.record import Record
 
@@ -139,8 +139,7 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
     ) -> None:
         check_client(consumer, Consumer)
         self.consumer = consumer
-        self._on_error = on_error
-        self._read_item: Callable[[Record], ItemT_co] = item_reader(
+        read_item: Callable[[Record], ItemT_co] = item_reader(
             strict=strict,
             lenient=lenient,
             reverse_key_mapper=reverse_key_mapper,
@@ -148,9 +147,8 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
             eager_data=eager_data,
             data_type=data_type,
         )
+        self._gathered = Gathered(read_item, on_error)
         self._stopped = False
-        self._waiting: list[Any] = []  # gathered: polled by the client, not yet returned
-        self._ends: dict[Any, TopicPartition] | None = None  # the positions after them, by partition
         self._left: list[TopicPartition] = []  # where records begin that `run` has not done
         self._late_close = LateClose()
 
@@ -160,12 +158,13 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         Raises `ConsumeError` if the client has an error from which it does not recover, and with
         ``strict`` the `DecodeError` of a bad record.
         """
-        if self._waiting:
+        gathered = self._gathered
+        if gathered.waiting:
             self._drop_moved()
-        message = self._waiting.pop(0) if self._waiting else self.consumer.poll(timeout)
-        if message is None or not is_record(message, self._on_error):
+        message = gathered.waiting.pop(0) if gathered.waiting else self.consumer.poll(timeout)
+        if message is None or not (message.error() is None or gathered.is_record(message)):
             return None
-        return self._read(message)
+        return gathered.read(message)
 
     def __iter__(self) -> Iterator[ItemT_co]:
         """Iterate over records until `stop` or `close`."""
@@ -176,11 +175,9 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         wait = _POLL_SECONDS if idle_timeout is None else min(_POLL_SECONDS, idle_timeout)
         idle_since = time.monotonic()
         while not self._stopped:
-            if self._waiting:
-                self._drop_moved()
-            message = self._waiting.pop(0) if self._waiting else self.consumer.poll(wait)
-            if message is not None and (message.error() is None or is_record(message, self._on_error)):
-                yield self._read(message)
+            item = self.poll(wait)
+            if item is not None:
+                yield item
                 if idle_timeout is not None:
                     idle_since = time.monotonic()
             elif idle_timeout is not None and time.monotonic() - idle_since >= idle_timeout:
@@ -198,14 +195,14 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         An error is raised after the list of the records before it. The records after it are
         returned by the next iteration of any kind, unless the partition is sought or revoked before.
         """
+        gathered = self._gathered
         idle_since = time.monotonic()
         while not self._stopped:
-            if self._waiting:
+            if gathered.waiting:
                 self._drop_moved()
-            if not self._waiting:
-                self._ends = None
-                self._waiting += self.consumer.consume(max_records, timeout)
-            batch = self._read_waiting()
+            if not gathered.waiting:
+                gathered.add(self.consumer.consume(max_records, timeout))
+            batch = gathered.take_batch()
             if batch:
                 yield batch
                 idle_since = time.monotonic()
@@ -219,30 +216,15 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         raises, such as ``KafkaException`` if the partition is not assigned.
         """
         place = start_of(to)
-        client: Any = self.consumer
-        client.seek(place)
+        _member(self.consumer).seek(place)
         self.discard([place])
-
-    def _go_back(self, places: list[TopicPartition]) -> None:
-        """Read records again that `run` has not done: by this consumer, or after `close` by the group."""
-        from confluent_kafka import KafkaException
-
-        for place in places:
-            with suppress(KafkaException):  # the partition was revoked
-                self.seek(place)
-        self._left = places
 
     def discard(self, partitions: Iterable[TopicPartition] | None = None) -> None:
         """Drop the records that were gathered and not returned: of these partitions, or all.
 
         The position of the client is after them: seek, unless the partitions were revoked.
         """
-        names = None if partitions is None else {(each.topic, each.partition) for each in partitions}
-        self._waiting[:] = [
-            message
-            for message in self._waiting
-            if not (names is None or (message.topic(), message.partition()) in names)
-        ]
+        self._gathered.discard(partitions)
 
     def commit(
         self,
@@ -256,68 +238,16 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         and not returned. Raises what the client raises, and `ConsumeError` if a partition fails;
         with ``asynchronous`` the client reports failures to its ``on_commit``.
         """
-        done = (done,) if isinstance(done, Decoded | Undecodable | Record) else done
-        records = [each if isinstance(each, Record) else each.record for each in done]
-        last = {(record.topic, record.partition): record for record in records}
-        client: Any = self.consumer
-        if last:
-            offsets = [record.position for record in last.values()]
-            for place in client.commit(offsets=offsets, asynchronous=asynchronous) or ():
-                if getattr(place, "error", None) is not None:
-                    raise ConsumeError(place.error, f"{place.topic}[{place.partition}]")
+        offsets = ends_of(done)
+        if offsets:
+            client = _member(self.consumer)
+            check_committed(client.commit(offsets=offsets, asynchronous=asynchronous) or ())
 
     def _drop_moved(self) -> None:
-        """Drop gathered records of partitions that were sought or revoked since.
-
-        The position of the client is after the gathered records, until a partition moves.
-        """
+        """Drop gathered records of partitions that were sought or revoked since."""
         position = getattr(self.consumer, "position", None)
-        if position is None:  # another client than confluent-kafka's
-            return
-        if self._ends is None:
-            messages = [message for message in self._waiting if message.error() is None]
-            last = {(message.topic(), message.partition()): message for message in messages}
-            self._ends = {name: Record.of(message).position for name, message in last.items()}
-        ends = self._ends
-        places = position(list(ends.values()))
-        # Behind transactions' markers it is further; of a partition that moved it is unknown, below zero.
-        self.discard([place for place in places if place.offset < ends[place.topic, place.partition].offset])
-
-    def _read_waiting(self) -> list[ItemT_co]:
-        """Return the waiting records up to one that raises an error; raise it if it is the first."""
-        batch: list[ItemT_co] = []
-        waiting, number = self._waiting, 0
-        try:
-            for number, message in enumerate(waiting):  # noqa: B007  # the place of the failure
-                error = message.error()
-                if error is None:
-                    batch.append(self._read(message))
-                elif error.code() != PARTITION_EOF:
-                    break
-            else:
-                number = len(waiting)
-        except Exception:  # a user's function may raise any error
-            if not batch:
-                del waiting[: number + 1]
-                raise
-        del waiting[:number]
-        if waiting and not batch:
-            is_record(waiting.pop(0), self._on_error)
-        return batch
-
-    def _read(self, message: Any) -> ItemT_co:
-        kind, timestamp = message.timestamp()
-        return self._read_item(
-            Record(  # as `Record.of` does, without a copy of the headers
-                key=message.key(),
-                value=message.value(),
-                headers=message.headers() or [],
-                topic=message.topic(),
-                partition=message.partition(),
-                offset=message.offset(),
-                timestamp=timestamp if kind else None,
-            )
-        )
+        if position is not None:  # None of another client than confluent-kafka's
+            self._gathered.drop_moved(position)
 
     def run(
         self: EventConsumer[Any, Decoded[T] | Undecodable],
@@ -360,10 +290,26 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
             2
             RunResult(handled=2, skipped=0, dead=0, retried=0)
         """
-        tried: dict[str, Any] = {"tries": tries, "backoff": backoff, "retry_on": retry_on}
-        policy = Policy(handler=handler, read=self._read_item, on_failure=on_failure, **tried)
-        bounds: dict[str, Any] = {"stop_timeout": stop_timeout, "idle_timeout": idle_timeout}
-        return run(self, policy, concurrency=concurrency, **bounds)
+        from cloudevents_kafka.clients._run import Run  # not imported without a run
+
+        if concurrency < 1 or not stop_timeout >= 0:
+            raise ValueError(
+                f"concurrency must be from 1 and stop_timeout from 0, got {concurrency} and {stop_timeout}"
+            )
+        policy = Policy(
+            handler=handler,
+            read=self._gathered.read_item,
+            on_failure=on_failure,
+            tries=tries,
+            backoff=backoff,
+            retry_on=retry_on,
+        )
+        run = Run(self, self.consumer, policy, concurrency)
+        with self._late_close.during(run.threads, self.close):
+            try:
+                return run.handle_all(stop_timeout=stop_timeout, idle_timeout=idle_timeout)
+            finally:
+                self._left = run.left
 
     def stop(self) -> None:
         """End all iteration after the current record; may be called by a signal handler or a thread."""
@@ -390,11 +336,6 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         self.close()
 
 
-def start_of(place: Decoded | Undecodable | Record | TopicPartition) -> TopicPartition:
-    """Return where a record is, to seek to it; a place itself."""
-    record = place.record if isinstance(place, Decoded | Undecodable) else place
-    if not isinstance(record, Record):
-        return record
-    start = record.position
-    start.offset -= 1
-    return start
+def _member(client: Consumer) -> GroupConsumer:
+    """Return a client that is one of a group; if it has no such method, the call of it says so."""
+    return cast("GroupConsumer", client)

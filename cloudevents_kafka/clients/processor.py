@@ -26,7 +26,7 @@ from concurrent.futures import Future
 from typing import Any, Final, TypeVar
 
 from cloudevents_kafka.binding import Decoded, Undecodable
-from cloudevents_kafka.clients._protocols import check_handler, noting_place
+from cloudevents_kafka.clients._protocols import check_handler, member_id, noting_place
 from cloudevents_kafka.clients._transaction_time import TransactionTime
 from cloudevents_kafka.clients.consumer import EventConsumer
 from cloudevents_kafka.clients.producer import DeliveryError, EventProducer
@@ -130,13 +130,13 @@ class EventProcessor:
         idle_since = time.monotonic()
         while not self._stopped:
             # Before the records: a rebalance after this call makes the broker refuse the offsets.
-            member = self._member_id()
+            member = member_id(self.consumer.consumer)
             group = self.consumer.consumer.consumer_group_metadata()
             batch = self._read_batch()
             if batch is None:
                 if self.consumer.stopped or self._is_idle(idle_since, idle_timeout):
                     break
-            elif member != self._member_id() or self._is_ending:
+            elif member != member_id(self.consumer.consumer) or self._is_ending:
                 # It has joined the group since. Brokers refuse no offsets of who was not a member yet.
                 self._seek_back(batch)
             elif isinstance(outcome := self._process(batch, group), int):
@@ -233,11 +233,6 @@ class EventProcessor:
         while pending and time.monotonic() < deadline:
             client.purge(in_queue=True, in_flight=False)
             pending = client.flush(_POLL_SECONDS) > 0
-
-    def _member_id(self) -> object:
-        """Return the client's id in the group: None or empty before it has joined, and with ``assign``."""
-        member_id = getattr(self.consumer.consumer, "memberid", None)
-        return None if member_id is None else member_id()
 
     def _seek_back(self, batch: Sequence[Item]) -> None:
         """Read the batch again, except for partitions that were revoked: the group's offsets say where."""

@@ -6,10 +6,11 @@ import asyncio
 import logging
 import sys
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Self
 
+from cloudevents_kafka.clients._protocols import Message
 from cloudevents_kafka.clients.aio._source import FETCH_SECONDS, Source
 from cloudevents_kafka.record import Headers, to_headers
 
@@ -27,24 +28,23 @@ class AiokafkaSource(Source):
     back at another offset. What was gathered from those is dropped, and so are their offsets.
     """
 
-    def __init__(self, client: Any, max_records: int) -> None:
-        super().__init__(max_records)
+    def __init__(self, client: Any, max_records: int, waiting: list[Message]) -> None:
+        super().__init__(max_records, waiting)
         import aiokafka.errors
         import confluent_kafka  # noqa: F401  # now, as it takes 100 ms and the first commit needs it
 
         self._client = client
         self._client_error: type[Exception] = aiokafka.errors.KafkaError
         self._moved_error: type[Exception] = aiokafka.errors.CommitFailedError
-        self.client = self._commits = _Commits()
-        self._fetched_now: list[Any] = []  # by the fetch under way, or the last
+        self._fetched_now: list[Message] = []  # by the fetch under way, or the last
         self._assigned: Any = None  # when that was returned by the client
 
-    def fetch(self, count: int, seconds: float) -> asyncio.Future[Sequence[Any]]:
+    def fetch(self, count: int, seconds: float) -> asyncio.Future[Sequence[Message]]:
         """Return the task that waits for records."""
         return asyncio.ensure_future(self._get_many(count, seconds))
 
-    async def _get_many(self, count: int, seconds: float) -> Sequence[Any]:
-        messages: list[Any] = []
+    async def _get_many(self, count: int, seconds: float) -> Sequence[Message]:
+        messages: list[Message] = []
         self._fetched_now = messages
         deadline, wait = time.monotonic() + seconds, seconds or FETCH_SECONDS
         while wait > 0 and len(messages) < count:
@@ -66,14 +66,14 @@ class AiokafkaSource(Source):
         """Drop the records of partitions that were revoked, or assigned again at another offset."""
         self._drop_moved(self.waiting, {})
 
-    def _drop_moved(self, messages: list[Any], starts: Mapping[Any, int]) -> None:
+    def _drop_moved(self, messages: list[Message], starts: Mapping[Any, int]) -> None:
         """Drop messages whose partitions are not read on after them: ``starts`` says where, or the client."""
         assigned = self._client.assignment()
         if not messages or not self._is_new(assigned):
             return
         self._assigned = assigned
         records = [message for message in messages if message.error() is None]
-        ends = {_partition_of(message): message.offset() + 1 for message in records}
+        ends = {_partition_of(message): (message.offset() or 0) + 1 for message in records}
         positions = {place: starts.get(place, self._position(place)) for place in ends}
         # What the client commits by itself is committed already, and nobody would read it again.
         commits = getattr(self._client, "_enable_auto_commit", False)
@@ -97,11 +97,10 @@ class AiokafkaSource(Source):
             return _result_now(position(place))
         return None
 
-    async def commit(self, commit: Callable[[], None]) -> None:
-        """Commit by the client, for partitions that it has. A commit goes on if its task is cancelled."""
-        commit()
-        if places := self._commits.taken():
-            await asyncio.shield(asyncio.ensure_future(self._commit(places)))
+    async def commit(self, offsets: list[TopicPartition]) -> Sequence[TopicPartition]:
+        """Commit by the client, for partitions that it has. Return no errors of single partitions."""
+        await asyncio.shield(asyncio.ensure_future(self._commit(offsets)))
+        return ()
 
     async def _commit(self, places: list[TopicPartition]) -> None:
         offsets = {_partition(place): place.offset for place in places}
@@ -141,7 +140,7 @@ def _partition(place: TopicPartition) -> Any:
     return Partition(place.topic, place.partition)
 
 
-def _partition_of(message: Any) -> Any:
+def _partition_of(message: Message) -> Any:
     from aiokafka import TopicPartition as Partition
 
     return Partition(message.topic(), message.partition())
@@ -158,32 +157,6 @@ def _result_now(coroutine: Coroutine[Any, Any, int]) -> int | None:
     return None
 
 
-class _Commits:
-    """The client of an `EventConsumer` whose commits are awaited elsewhere, and which polls nothing."""
-
-    def __init__(self) -> None:
-        self._offsets: list[TopicPartition] = []
-
-    def commit(self, *, offsets: list[TopicPartition], asynchronous: bool) -> None:  # noqa: ARG002
-        """Keep the offsets of one commit."""
-        self._offsets = offsets
-
-    def taken(self) -> list[TopicPartition]:
-        """Return the offsets, once."""
-        offsets, self._offsets = self._offsets, []
-        return offsets
-
-    def poll(self, timeout: float = 0) -> None:
-        """Return None."""
-
-    def consume(self, num_messages: int = 0, timeout: float = 0) -> list[Any]:  # noqa: ARG002
-        """Return no message."""
-        return []
-
-    def close(self) -> None:
-        """Do nothing."""
-
-
 class _Failure:
     """An error of aiokafka with the methods of a message of confluent-kafka that is an error."""
 
@@ -197,7 +170,11 @@ class _Failure:
     def topic(self) -> None:
         """Return None: the text of the error names the topic."""
 
-    partition = offset = topic
+    partition = offset = key = value = headers = topic
+
+    def timestamp(self) -> tuple[int, int]:
+        """Return that there is none."""
+        return 0, -1
 
     def code(self) -> int | None:
         """Return the code of the protocol, None for an error of the client."""

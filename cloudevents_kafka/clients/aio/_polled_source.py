@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Final
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
 from cloudevents_kafka.clients._closing import close_before
-from cloudevents_kafka.clients._protocols import Consumer
+from cloudevents_kafka.clients._protocols import Consumer, GroupConsumer, Message
 from cloudevents_kafka.clients.aio._source import FETCH_SECONDS, Source
 
 if TYPE_CHECKING:
@@ -21,28 +22,30 @@ _PAUSE_SECONDS: Final = 0.005  # between calls of a client that does not wait, s
 class PolledSource(Source):
     """Fetches, seeks and closes in one thread, and commits in another, which need not wait for a fetch."""
 
-    def __init__(self, client: Consumer, max_records: int) -> None:
-        super().__init__(max_records)
-        self.client = client
+    def __init__(self, client: GroupConsumer, max_records: int, waiting: list[Message]) -> None:
+        super().__init__(max_records, waiting)
+        self._client = client
         self._polling = ThreadPoolExecutor(1, "AsyncEventConsumer")
         self._committing = ThreadPoolExecutor(1, "AsyncEventConsumer-commit")
 
-    def fetch(self, count: int, seconds: float) -> asyncio.Future[Sequence[Any]]:
+    def fetch(self, count: int, seconds: float) -> asyncio.Future[Sequence[Message]]:
         """Return the future of what the thread waits for."""
         loop = asyncio.get_running_loop()
-        return loop.run_in_executor(self._polling, _fetch, self.client, count, seconds)
+        return loop.run_in_executor(self._polling, _fetch, self._client, count, seconds)
 
     def drop_moved(self) -> None:
         """Do nothing: this client moves partitions only in a fetch, and nothing waits then."""
 
-    async def commit(self, commit: Callable[[], None]) -> None:
-        """Commit in the thread for that. A commit goes on if its task is cancelled."""
-        await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._committing, commit))
+    async def commit(self, offsets: list[TopicPartition]) -> Sequence[TopicPartition]:
+        """Commit in the thread for that. Return the offsets, each with its error."""
+        commit = partial(self._client.commit, offsets=offsets, asynchronous=False)
+        return (
+            await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._committing, commit)) or ()
+        )
 
     async def seek(self, place: TopicPartition) -> None:
         """Seek between two fetches."""
-        client: Any = self.client
-        await asyncio.get_running_loop().run_in_executor(self._polling, client.seek, place)
+        await asyncio.get_running_loop().run_in_executor(self._polling, self._client.seek, place)
 
     async def close(self, unread: Sequence[TopicPartition]) -> None:
         """Close the client after what the threads still do."""
@@ -53,13 +56,13 @@ class PolledSource(Source):
 
     def _close(self, unread: Sequence[TopicPartition]) -> None:
         self._committing.shutdown()
-        close_before(self.client, unread)
+        close_before(self._client, unread)
 
 
-def _fetch(client: Consumer, count: int, seconds: float) -> Sequence[Any]:
+def _fetch(client: Consumer, count: int, seconds: float) -> Sequence[Message]:
     """Return messages of one call, as one that is revoked in a second call would remain."""
     began = time.monotonic()
-    messages: Sequence[Any] = client.consume(count, seconds)  # waits until there are as many
+    messages: Sequence[Message] = client.consume(count, seconds)  # waits until there are as many
     if not messages and not seconds:
         message = client.poll(FETCH_SECONDS)
         messages = () if message is None else (message,)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from cloudevents_kafka.clients._protocols import Consumer
+from cloudevents_kafka.clients._protocols import Message
 
 if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
@@ -24,15 +24,12 @@ class Source(ABC):
     ahead of what was returned by one batch at most.
     """
 
-    client: Consumer
-    """The client of the `EventConsumer` that reads the messages."""
-
-    def __init__(self, max_records: int) -> None:
+    def __init__(self, max_records: int, waiting: list[Message]) -> None:
         if max_records < 1:
             raise ValueError(f"max_records must be at least 1, got {max_records}")
         self.max_records = max_records
-        self.waiting: list[Any] = []
-        self._fetching: asyncio.Future[Sequence[Any]] | None = None
+        self.waiting = waiting
+        self._fetching: asyncio.Future[Sequence[Message]] | None = None
         self._failure: BaseException | None = None
 
     async def wait(self, timeout: float | None, count: int = 0, seconds: float = 0) -> None:
@@ -55,7 +52,7 @@ class Source(ABC):
         if self._fetching is not None:
             await asyncio.wait((self._fetching,))
 
-    def _fetched(self, fetch: asyncio.Future[Sequence[Any]]) -> None:
+    def _fetched(self, fetch: asyncio.Future[Sequence[Message]]) -> None:
         self._fetching = None
         if fetch.cancelled():
             return
@@ -64,7 +61,7 @@ class Source(ABC):
             self.waiting += fetch.result()
 
     @abstractmethod
-    def fetch(self, count: int, seconds: float) -> asyncio.Future[Sequence[Any]]:
+    def fetch(self, count: int, seconds: float) -> asyncio.Future[Sequence[Message]]:
         """Begin to wait for up to ``count`` messages, for a short time, and return their future.
 
         It has what is there, or the next message, or what arrives within ``seconds`` if they are not 0.
@@ -75,8 +72,8 @@ class Source(ABC):
         """Drop those of ``waiting`` whose partitions have moved since they were fetched."""
 
     @abstractmethod
-    async def commit(self, commit: Callable[[], None]) -> None:
-        """Call a function that commits by `client`."""
+    async def commit(self, offsets: list[TopicPartition]) -> Sequence[TopicPartition]:
+        """Commit offsets, and return them, each with its error. That goes on if the task is cancelled."""
 
     @abstractmethod
     async def seek(self, place: TopicPartition) -> None:

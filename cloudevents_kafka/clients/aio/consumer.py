@@ -1,27 +1,26 @@
 """`AsyncEventConsumer`: reads events through a user's Kafka consumer, for asyncio.
 
-An `EventConsumer` reads the messages, as it does in synchronous programs; a `Source` gathers them.
+A `Source` fetches messages; they are read as in an `EventConsumer`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterable, Mapping
-from functools import partial
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from types import TracebackType, UnionType
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Self, TypeVar, Unpack, overload
 
 from cloudevents_kafka.binding import Decoded, Undecodable
-from cloudevents_kafka.clients._errors import is_record
+from cloudevents_kafka.clients._errors import OnError
+from cloudevents_kafka.clients._gathered import Gathered, check_committed, ends_of, start_of
 from cloudevents_kafka.clients._protocols import Consumer
-from cloudevents_kafka.clients._reading import DataReader, ItemT_co, ReadOptions
+from cloudevents_kafka.clients._reading import DataReader, ItemOptions, ItemT_co, ReadOptions, item_reader
 from cloudevents_kafka.clients.aio._aiokafka_source import AiokafkaSource
 from cloudevents_kafka.clients.aio._clients import is_awaited
 from cloudevents_kafka.clients.aio._polled_source import PolledSource
 from cloudevents_kafka.clients.aio._source import Source
 from cloudevents_kafka.clients.aio._turn import Turn
-from cloudevents_kafka.clients.consumer import EventConsumer, start_of
 from cloudevents_kafka.clients.typed_data import DataHook
 from cloudevents_kafka.record import Record
 
@@ -38,46 +37,6 @@ class AsyncReadOptions(ReadOptions, total=False):
     """The options of `AsyncEventConsumer` that do not change the type of its items."""
 
     max_records: int
-
-
-class _Events(EventConsumer[Any, ItemT_co]):
-    """Reads what a source has gathered."""
-
-    def __init__(self, source: Source, **options: Any) -> None:
-        super().__init__(source.client, **options)
-        self._source = source
-        self._waiting = source.waiting
-
-    def take(self) -> ItemT_co | None:
-        """Return the next record that was gathered, or None if there is none left."""
-        waiting = self._waiting
-        self._source.drop_moved()
-        while waiting:
-            message = waiting.pop(0)
-            if message.error() is None or is_record(message, self._on_error):
-                return self._read(message)
-        return None
-
-    def take_batch(self, max_records: int) -> list[ItemT_co]:
-        """Return the next records that were gathered, up to one that raises an error.
-
-        Raises the error if it is the first.
-        """
-        self._source.drop_moved()
-        later = self._waiting[max_records:]
-        del self._waiting[max_records:]
-        try:
-            return self._read_waiting()
-        finally:
-            self._waiting += later
-
-    def unread(self) -> list[TopicPartition]:
-        """Return where the records begin that were gathered and not returned."""
-        first: dict[tuple[str, int], Record] = {}
-        for message in self._waiting:
-            if message.error() is None:
-                first.setdefault((message.topic(), message.partition()), Record.of(message))
-        return [start_of(record) for record in first.values()]
 
 
 class AsyncEventConsumer(Generic[ConsumerT, ItemT_co]):
@@ -178,15 +137,16 @@ class AsyncEventConsumer(Generic[ConsumerT, ItemT_co]):
         data_reader: DataReader | None = None,
         data_type: Any = None,
         max_records: int = 100,
-        **options: Unpack[ReadOptions],
+        on_error: OnError | None = None,
+        **options: Unpack[ItemOptions],
     ) -> None:
         awaited = is_awaited(consumer, Consumer, "getmany", "start", "stop")
-        kind: Any = AiokafkaSource if awaited else PolledSource
+        read_item = item_reader(strict=strict, data_reader=data_reader, data_type=data_type, **options)
         self.consumer = consumer
-        self._source: Source = kind(consumer, max_records)
-        self._events: _Events[ItemT_co] = _Events(
-            self._source, strict=strict, data_reader=data_reader, data_type=data_type, **options
-        )
+        self._gathered: Gathered[ItemT_co] = Gathered(read_item, on_error)
+        source: Callable[..., Source] = AiokafkaSource if awaited else PolledSource
+        self._source = source(consumer, max_records, self._gathered.waiting)
+        self._stopped = False
         self._turn = Turn()
         self._closing: asyncio.Task[None] | None = None
 
@@ -199,12 +159,16 @@ class AsyncEventConsumer(Generic[ConsumerT, ItemT_co]):
         while True:
             if self._turn.is_over():
                 await self._turn.end()
-            item = self._events.take()
+            item = self._take()
             left = deadline - time.monotonic()
-            if item is not None or self._events.stopped or (waited and left <= 0):
+            if item is not None or self._stopped or (waited and left <= 0):
                 return item
             await self._source.wait(max(left, 0))
             waited = True
+
+    def _take(self) -> ItemT_co | None:
+        self._source.drop_moved()
+        return self._gathered.take()
 
     def __aiter__(self) -> AsyncIterator[ItemT_co]:
         """Iterate over records until `stop` or `close`."""
@@ -216,10 +180,10 @@ class AsyncEventConsumer(Generic[ConsumerT, ItemT_co]):
         Other tasks run at least once in a millisecond, if the body of the loop does not take longer.
         """
         idle_since = time.monotonic()
-        while not self._events.stopped:
+        while not self._stopped:
             if self._turn.is_over():
                 await self._turn.end()
-            item = self._events.take()
+            item = self._take()
             if item is not None:
                 yield item
                 if idle_timeout is not None:
@@ -254,11 +218,12 @@ class AsyncEventConsumer(Generic[ConsumerT, ItemT_co]):
             2
         """
         idle_since = time.monotonic()
-        while not self._events.stopped:
+        while not self._stopped:
             await self._turn.end()
             if not self._source.waiting:
                 await self._source.wait(None, max_records, timeout)
-            batch = self._events.take_batch(max_records)
+            self._source.drop_moved()
+            batch = self._gathered.take_batch(max_records)
             if batch:
                 yield batch
                 idle_since = time.monotonic()
@@ -269,11 +234,11 @@ class AsyncEventConsumer(Generic[ConsumerT, ItemT_co]):
         """Read on from a record, or from the offset of a partition, as `EventConsumer.seek`."""
         place = start_of(to)
         await self._source.seek(place)
-        self._events.discard([place])
+        self._gathered.discard([place])
 
     def discard(self, partitions: Iterable[TopicPartition] | None = None) -> None:
         """Drop the records that were gathered and not returned, as `EventConsumer.discard`."""
-        self._events.discard(partitions)
+        self._gathered.discard(partitions)
 
     async def commit(
         self, done: Decoded | Undecodable | Record | Iterable[Decoded | Undecodable | Record]
@@ -284,22 +249,23 @@ class AsyncEventConsumer(Generic[ConsumerT, ItemT_co]):
         `EventConsumer.commit`. With aiokafka, offsets of partitions that were revoked are not committed,
         nor any while the group is rebalanced, which is logged: the group reads their records again.
         """
-        await self._source.commit(partial(self._events.commit, done))
+        if offsets := ends_of(done):
+            check_committed(await self._source.commit(offsets))
 
     def stop(self) -> None:
         """End all iteration, within 0.2 seconds or the timeout of `batches`; a signal handler may call it."""
-        self._events.stop()
+        self._stopped = True
 
     async def close(self) -> None:
         """Stop, and close the client, which leaves its group; if this is cancelled, that goes on."""
-        self._events.stop()
+        self._stopped = True
         if self._closing is None:
             self._closing = asyncio.ensure_future(self._close())
         await asyncio.shield(self._closing)
 
     async def _close(self) -> None:
         await self._source.idle()
-        await self._source.close(self._events.unread())
+        await self._source.close(self._gathered.starts())
 
     async def __aenter__(self) -> Self:
         return self

@@ -1,0 +1,152 @@
+"""`Gathered`: the messages that a client has returned, up to the call that returns their records.
+
+Both consumers have one, for threads and for asyncio. It reads messages, and knows where partitions go
+on; it does no input or output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Generic
+
+from cloudevents_kafka.binding import Decoded, Undecodable
+from cloudevents_kafka.clients._errors import PARTITION_EOF, ConsumeError, OnError, is_record
+from cloudevents_kafka.clients._protocols import Message
+from cloudevents_kafka.clients._reading import ItemT_co
+from cloudevents_kafka.record import Record
+
+if TYPE_CHECKING:
+    from confluent_kafka import TopicPartition
+
+Item = Decoded | Undecodable
+
+
+class Gathered(Generic[ItemT_co]):
+    """Messages in ``waiting``, a list that is never replaced, and the function that reads them."""
+
+    def __init__(self, read_item: Callable[[Record], ItemT_co], on_error: OnError | None) -> None:
+        self.waiting: list[Message] = []
+        self.read_item = read_item
+        self._on_error = on_error
+        self._ends: dict[tuple[str | None, int | None], TopicPartition] | None = None
+
+    def add(self, messages: Iterable[Message]) -> None:
+        """Add messages that the client has returned."""
+        self._ends = None
+        self.waiting += messages
+
+    def take(self) -> ItemT_co | None:
+        """Return the next record, or None if there is none left."""
+        waiting = self.waiting
+        while waiting:
+            message = waiting.pop(0)
+            if message.error() is None or self.is_record(message):
+                return self.read(message)
+        return None
+
+    def take_batch(self, max_records: int | None = None) -> list[ItemT_co]:
+        """Return the next records, up to one that raises an error; raise it if it is the first."""
+        if max_records is None:
+            return self._take_batch()
+        later = self.waiting[max_records:]
+        del self.waiting[max_records:]
+        try:
+            return self._take_batch()
+        finally:
+            self.waiting += later
+
+    def _take_batch(self) -> list[ItemT_co]:
+        batch: list[ItemT_co] = []
+        waiting, number = self.waiting, 0
+        try:
+            for number, message in enumerate(waiting):  # noqa: B007  # the place of the failure
+                error = message.error()
+                if error is None:
+                    batch.append(self.read(message))
+                elif error.code() != PARTITION_EOF:
+                    break
+            else:
+                number = len(waiting)
+        except Exception:  # a user's function may raise any error
+            if not batch:
+                del waiting[: number + 1]
+                raise
+        del waiting[:number]
+        if waiting and not batch:
+            self.is_record(waiting.pop(0))
+        return batch
+
+    def is_record(self, message: Message) -> bool:
+        """Return whether a message is a record; raise `ConsumeError` for an error that is final."""
+        return is_record(message, self._on_error)
+
+    def read(self, message: Message) -> ItemT_co:
+        """Return the record of a message without an error."""
+        kind, timestamp = message.timestamp()
+        return self.read_item(
+            Record(  # as `Record.of` does, without a copy of the headers
+                key=message.key(),
+                value=message.value(),
+                headers=message.headers() or [],
+                topic=message.topic(),
+                partition=message.partition(),
+                offset=message.offset(),
+                timestamp=timestamp if kind else None,
+            )
+        )
+
+    def discard(self, partitions: Iterable[TopicPartition] | None = None) -> None:
+        """Drop the messages of partitions, or all."""
+        names = None if partitions is None else {(each.topic, each.partition) for each in partitions}
+        self.waiting[:] = [
+            message
+            for message in self.waiting
+            if not (names is None or (message.topic(), message.partition()) in names)
+        ]
+
+    def drop_moved(self, position: Callable[[list[TopicPartition]], list[TopicPartition]]) -> None:
+        """Drop messages of partitions that were sought or revoked since, by the positions of the client.
+
+        The position of the client is after the messages, until a partition moves.
+        """
+        if self._ends is None:
+            messages = [message for message in self.waiting if message.error() is None]
+            last = {(message.topic(), message.partition()): message for message in messages}
+            self._ends = {name: Record.of(message).position for name, message in last.items()}
+        ends = self._ends
+        places = position(list(ends.values()))
+        # Behind transactions' markers it is further; of a partition that moved it is unknown, below zero.
+        self.discard([place for place in places if place.offset < ends[place.topic, place.partition].offset])
+
+    def starts(self) -> list[TopicPartition]:
+        """Return where the messages of each partition begin."""
+        first: dict[tuple[str | None, int | None], Record] = {}
+        for message in self.waiting:
+            if message.error() is None:
+                first.setdefault((message.topic(), message.partition()), Record.of(message))
+        return [start_of(record) for record in first.values()]
+
+
+def start_of(place: Item | Record | TopicPartition) -> TopicPartition:
+    """Return where a record is, to seek to it; a place itself."""
+    record = place.record if isinstance(place, Item) else place
+    if not isinstance(record, Record):
+        return record
+    start = record.position
+    start.offset -= 1
+    return start
+
+
+def ends_of(done: Item | Record | Iterable[Item | Record]) -> list[TopicPartition]:
+    """Return the offset after a record, or after the last record of each partition of several."""
+    done = (done,) if isinstance(done, Item | Record) else done
+    records = [each if isinstance(each, Record) else each.record for each in done]
+    last = {(record.topic, record.partition): record for record in records}
+    return [record.position for record in last.values()]
+
+
+def check_committed(places: Iterable[TopicPartition]) -> None:
+    """Raise `ConsumeError` if a partition was not committed."""
+    for place in places:
+        if getattr(place, "error", None) is not None:
+            raise ConsumeError(place.error, f"{place.topic}[{place.partition}]")
