@@ -10,6 +10,8 @@ import msgspec
 import peer_samples
 import pytest
 import strategies as make
+from conformance import Dataset
+from conformance._entry_cases import EntryCase
 from hypothesis import given, reject
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
@@ -17,8 +19,6 @@ from slow_path import Call, Monitor
 
 from cloudevents_kafka import EncodeError, Event, Record, decode, from_record, to_record
 from cloudevents_kafka.codecs.payload import DataKind
-from cloudevents_kafka.conformance import Dataset
-from cloudevents_kafka.conformance._entry_cases import EntryCase
 from cloudevents_kafka.formats.json import JsonFormat
 from cloudevents_kafka.formats.registry import names
 from cloudevents_kafka.record import Headers

@@ -93,16 +93,6 @@ def test_a_pipe_gets_json_and_no_progress(filled):
     assert piped.count(b"\n") == 1
 
 
-def test_conformance_is_in_color_on_a_terminal_only():
-    """Results are in color on a terminal; a pipe gets plain text."""
-    asked = ("conformance", "--clause", "K-07")
-    screen, _, _ = on_terminal(*asked)
-    _, piped, _ = on_terminal(*asked, stdout=False)
-    assert COLOR.search(screen)
-    assert b"\x1b" not in piped
-    assert COLOR.sub(b"", screen).endswith(piped.replace(b"\n", b"\r\n"))
-
-
 def test_characters_that_stdout_cannot_encode():
     """Characters that stdout cannot encode are escaped, on a terminal and in a pipe."""
     for stdout in (True, False):

@@ -1,6 +1,7 @@
 """Fuzz a target with atheris, guided by coverage.
 
-    PYTHONPATH=tests python -m fuzz TARGET [SECONDS] [--seed N] [--keep FOLDER]     after pip install atheris
+    pip install atheris
+    PYTHONPATH=tests:spec-conformance python -m fuzz TARGET [SECONDS] [--seed N] [--keep FOLDER]
 
 The first inputs are the corpus and the captured exchanges or the conformance vectors. The smallest
 input for each new code path is written to a folder of the target in ``--keep``; `archive` adds these to

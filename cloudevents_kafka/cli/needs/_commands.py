@@ -34,7 +34,6 @@ COMMAND_NEEDS: Final[dict[str, tuple[str, ...]]] = {
     "table": ("extra spark", "Java", "Delta", "Iceberg"),
     "spark-jar": ("extra spark",),
     "spark-zip": (),
-    "conformance": (),
     "protocol": (),
     "protocol produce --compression": ("extra protocol",),
 }
