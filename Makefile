@@ -140,7 +140,8 @@ pictures: $(INSTALLED)
 # that: make INSTALL_JDK=0.
 INSTALL_JDK := 1
 ready: $(INSTALLED)
-	@CLOUDEVENTS_KAFKA_INSTALL_JDK=$(INSTALL_JDK) $(PY) -m cloudevents_kafka.testing >/dev/null
+	@$(PY) .ci/java.py $(if $(filter 0,$(INSTALL_JDK)),,--download) >/dev/null
+	@$(PY) -m cloudevents_kafka.testing >/dev/null
 	@$(PY) -m cloudevents_kafka.spark.connector >/dev/null
 	@$(PY) -m cloudevents_kafka.spark.table_formats >/dev/null
 

@@ -1,9 +1,8 @@
 """Java and jar files for the local Kafka and for Spark.
 
-`find_java` returns a suitable Java on this machine; `install_java` installs one if there is none.
+`find_java` returns a suitable Java on this machine.
 `resolve` returns the jars of Maven coordinates from the user's cache, downloaded once and each
 compared with a checksum; it needs neither Maven nor Java. `cached` downloads nothing.
-``python -m cloudevents_kafka.jvm`` installs a Java.
 
 Read `_jars` first, then `_coordinates` (which jars are listed), `_repository` (which Maven repository),
 `_web` and `_checksums` (the download and its checks), `_resolver` (other jars), `_cache`; then `_java`.
@@ -20,12 +19,12 @@ from cloudevents_kafka.jvm._cache import (
     locked,
 )
 from cloudevents_kafka.jvm._jars import NoJars, PlainHttp, cached, resolve
-from cloudevents_kafka.jvm._java import INSTALL_OPTION, Java, NoJava, find_java, install_java
+from cloudevents_kafka.jvm._java import SUPPORTED, Java, NoJava, find_java
 from cloudevents_kafka.jvm._progress import Progress
 
 __all__ = [
     "CACHE_VARIABLE",
-    "INSTALL_OPTION",
+    "SUPPORTED",
     "CacheNotWritable",
     "Java",
     "NoJars",
@@ -37,7 +36,6 @@ __all__ = [
     "cached",
     "check_cache",
     "find_java",
-    "install_java",
     "locked",
     "resolve",
 ]

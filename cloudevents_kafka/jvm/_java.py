@@ -1,42 +1,29 @@
-"""Find or install a Java for Apache Kafka 4 and Spark 4: version 17 or 21, with jdk.incubator.vector.
+"""Find a Java for Apache Kafka 4 and Spark 4: version 17 or 21, with jdk.incubator.vector.
 
 Spark 4 supports no later version. Some Java distributions (such as those in wheels) have fewer
 modules; without ``jdk.incubator.vector`` Spark does not start.
-
-Packages of apt are signed. The archive that install-jdk downloads is not checked, so the download
-needs the option ``--install-jdk`` or ``CLOUDEVENTS_KAFKA_INSTALL_JDK=1``.
 """
 
 from __future__ import annotations
 
-import importlib
 import os
 import re
 import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from cloudevents_kafka.errors import CloudEventsKafkaError
-from cloudevents_kafka.jvm._progress import Progress
 
 SUPPORTED: Final = (17, 21)
 NEEDED_MODULE: Final = "jdk.incubator.vector"
-INSTALL_OPTION: Final = "--install-jdk"
-INSTALL_VARIABLE: Final = "CLOUDEVENTS_KAFKA_INSTALL_JDK"
 _REQUIRED: Final = f"Java {' or '.join(map(str, SUPPORTED))} with the module {NEEDED_MODULE} is required"
-_UNCHECKED: Final = "its archive is not compared with a checksum"
-_NOT_TRIED: Final = (
-    f"install-jdk: not tried (needs {INSTALL_OPTION} or {INSTALL_VARIABLE}=1, as {_UNCHECKED})"
-)
 _HINT: Final = (
     "Install one with the system's packages (Debian, Ubuntu: apt install openjdk-17-jre-headless or "
     "openjdk-21-jre-headless; Fedora: dnf install java-21-openjdk-headless; macOS: brew install openjdk@17), "
-    "or set JAVA_HOME to an installed one. Without such packages: python -m cloudevents_kafka.jvm "
-    f"{INSTALL_OPTION} (or {INSTALL_VARIABLE}=1) downloads one into ~/.jdk; {_UNCHECKED}."
+    "or set JAVA_HOME to an installed one."
 )
 
 # The Java homes of systems, SDKMAN, IDEs, Homebrew and install-jdk.
@@ -57,7 +44,7 @@ JAVA_HOMES: Final = (
 
 
 class NoJava(CloudEventsKafkaError):
-    """No suitable Java was found. ``searched`` has a line for each place and each attempt to install one."""
+    """No suitable Java was found. ``searched`` has a line for each place."""
 
     def __init__(self, searched: Sequence[str]) -> None:
         super().__init__(searched)
@@ -146,55 +133,3 @@ def _query(home: Path) -> Java | None:
         return None
     modules = frozenset(re.findall(r"^([a-z][\w.]+)@", text, re.MULTILINE))
     return Java(Path(properties["java.home"]), properties["java.version"].strip(), modules)
-
-
-def install_java(*, download: bool = False) -> Java:
-    """Return a suitable Java; install one with apt if there is none, as root on Debian and Ubuntu.
-
-    With ``download`` or ``CLOUDEVENTS_KAFKA_INSTALL_JDK=1`` install-jdk downloads one if apt fails; its
-    archive is not checked. Only the commands that prepare a machine call this function.
-    Raises `NoJava`, which lists the attempts.
-    """
-    download = download or os.environ.get(INSTALL_VARIABLE, "") not in {"", "0"}
-    attempts: list[str] = []
-    for install in (_by_apt, _by_install_jdk) if download else (_by_apt,):
-        with suppress(NoJava):
-            return find_java()
-        attempts.append(install())
-    if not download:
-        attempts.append(_NOT_TRIED)
-    try:
-        return find_java()
-    except NoJava as error:
-        raise NoJava([*error.searched, *attempts]) from None
-
-
-def _by_apt() -> str:
-    """Install a headless JRE with apt; return the result as text."""
-    if os.geteuid() != 0 or shutil.which("apt-get") is None:
-        return "apt: not tried (needs root on Debian or Ubuntu)"
-    env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    with Progress() as progress:
-        progress.log("Java: installing with apt")
-        subprocess.run(["apt-get", "update", "-qq"], env=env, check=False, stdout=subprocess.DEVNULL)
-        for feature in SUPPORTED:
-            package = f"openjdk-{feature}-jre-headless"
-            argv = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", package]
-            done = subprocess.run(argv, env=env, check=False, capture_output=True, text=True)
-            if done.returncode == 0:
-                return f"apt: installed {package}"
-    return f"apt: failed ({(done.stderr.strip() or 'no message').splitlines()[-1]})"
-
-
-def _by_install_jdk() -> str:
-    """Download a JDK into ``~/.jdk`` with the package install-jdk; return the result as text."""
-    try:
-        jdk = importlib.import_module("jdk")
-    except ImportError:
-        return "install-jdk: not installed (pip install 'cloudevents-kafka[testing]')"
-    with Progress() as progress:
-        progress.log(f"Java: downloading version {SUPPORTED[0]} into {Path.home() / '.jdk'}; {_UNCHECKED}")
-        try:
-            return f"install-jdk: installed {jdk.install(str(SUPPORTED[0]))}"
-        except (OSError, ValueError, jdk.JdkError) as error:
-            return f"install-jdk: failed ({error})"

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import runpy
 import stat
-import subprocess
-import sys
-import types
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-import cloudevents_kafka.jvm
-from cloudevents_kafka.jvm import NoJava, _java, find_java, install_java
-from cloudevents_kafka.jvm._java import INSTALL_VARIABLE, NEEDED_MODULE, Java
+from cloudevents_kafka.jvm import NoJava, _java, find_java
+from cloudevents_kafka.jvm._java import NEEDED_MODULE, Java
 
 MODULES = f"java.base java.logging {NEEDED_MODULE}"
 
@@ -116,89 +110,11 @@ def test_this_machine():
     assert find_java().executable.is_file()
 
 
-def test_install_takes_what_is_there(monkeypatch, tmp_path):
-    """Nothing is installed if a suitable Java is found."""
-    java = Java(tmp_path, "17.0.1", frozenset())
-    monkeypatch.setattr(_java, "find_java", lambda: java)
-    monkeypatch.setattr(_java, "_by_apt", lambda: pytest.fail("nothing to install"))
-    assert install_java() is java
-
-
-@pytest.fixture
-def no_java(monkeypatch):
-    """A machine without Java, whose apt installs nothing."""
-
-    def nothing():
-        raise NoJava(["seen"])
-
-    monkeypatch.setattr(_java, "find_java", nothing)
-    monkeypatch.setattr(_java, "_by_apt", lambda: "apt: no")
-    monkeypatch.delenv(INSTALL_VARIABLE, raising=False)
-    return monkeypatch
-
-
-@pytest.mark.parametrize(("variable", "download"), [("1", False), ("0", True), (None, True)])
-def test_install_tries_in_turn(no_java, variable, download):
-    """Apt is first, then install-jdk on request; the error lists both attempts."""
-    if variable is not None:
-        no_java.setenv(INSTALL_VARIABLE, variable)
-    no_java.setattr(_java, "_by_install_jdk", lambda: "install-jdk: no")
+def test_the_hint_has_what_to_install(search):
+    """The error has the command of each system, then the variable that names another Java."""
     with pytest.raises(NoJava) as caught:
-        install_java(download=download)
-    assert caught.value.searched == ("seen", "apt: no", "install-jdk: no")
-
-
-@pytest.mark.parametrize("variable", [None, "", "0"])
-def test_nothing_is_downloaded_unasked(no_java, variable):
-    """Without the option or the variable nothing is downloaded, and the error names both."""
-    if variable is not None:
-        no_java.setenv(INSTALL_VARIABLE, variable)
-    no_java.setattr(_java, "_by_install_jdk", lambda: pytest.fail("downloaded"))
-    with pytest.raises(NoJava, match="install-jdk: not tried") as caught:
-        install_java()
+        search("*")
     hint = str(caught.value).rpartition("\n")[2]
-    packages = ("apt install openjdk-17-jre-headless", "dnf install java-21-openjdk-headless", "brew install")
-    positions = [
-        hint.index(word) for word in (*packages, "JAVA_HOME", "--install-jdk", "not compared with a checksum")
-    ]
+    commands = ("apt install openjdk-17-jre-headless", "dnf install java-21-openjdk-headless", "brew install")
+    positions = [hint.index(word) for word in (*commands, "JAVA_HOME")]
     assert positions == sorted(positions)
-
-
-def test_a_download_is_reported(no_java, capsys):
-    """The download of install-jdk is reported, with the warning that it is not checked."""
-    fake = types.SimpleNamespace(JdkError=RuntimeError, install=lambda version: f"/jdk/{version}")
-    no_java.setitem(sys.modules, "jdk", fake)
-    with pytest.raises(NoJava, match="install-jdk: installed /jdk/17"):
-        install_java(download=True)
-    assert "its archive is not compared with a checksum" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("module", ["cloudevents_kafka.jvm", "cloudevents_kafka.testing"])
-@pytest.mark.parametrize(("args", "download"), [([], False), (["--install-jdk"], True)])
-def test_the_option(monkeypatch, module, args, download):
-    """The commands that install a Java have the option; a failure is a message, not a traceback."""
-    downloads = []
-
-    def none(*, download):
-        downloads.append(download)
-        raise NoJava(["seen"])
-
-    monkeypatch.setattr(cloudevents_kafka.jvm, "install_java", none)
-    monkeypatch.setattr(sys, "argv", ["x", *args])
-    with pytest.raises(SystemExit, match=r"no suitable Java: .*Searched:\n  - seen\n"):
-        runpy.run_path(find_spec(f"{module}.__main__").origin, run_name="__main__")
-    assert downloads == [download]
-
-
-def test_the_makefile_asks():
-    """Make allows the download of a Java by itself; INSTALL_JDK=0 forbids it."""
-    makefile = Path(__file__).parents[2] / "Makefile"
-    for args, value in (([], "1"), (["INSTALL_JDK=0"], "0")):
-        done = subprocess.run(
-            ["make", "-n", "-f", makefile, "ready", *args],
-            cwd=makefile.parent,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert f"{INSTALL_VARIABLE}={value} " in done.stdout
