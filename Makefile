@@ -58,11 +58,11 @@ test: $(INSTALLED) lint ready legacy $(SPARK_CLASSES)
 # With it each of the many Sparks of the tests starts in half the CPU time.
 $(SPARK_CLASSES): $(INSTALLED) | ready
 	@echo "archiving Spark's classes for the tests"
-	@$(PY) tests/spark_classes.py
+	@$(PY) -m tests.support.spark_classes
 
 # From the results of the last make test.
 report: $(INSTALLED)
-	@$(PY) spec-conformance clauses --results $(RESULTS) \
+	@$(VENV)/bin/cloudevents-kafka conformance --results $(RESULTS) \
 	    --report spec-conformance/report.md --records spec-conformance/records.json
 
 # Fewer examples of each property than `make test` tries.
@@ -102,8 +102,8 @@ release: $(INSTALLED)
 	@$(PY) .ci/release.py $(RELEASE_FLAGS)
 
 soak: ready
-	@PYTHONPATH=tests $(PY) tests/soak_processor.py $(SOAK_FLAGS)
-	@PYTHONPATH=tests $(PY) tests/spark/pipeline/soak.py $(SOAK_FLAGS)
+	@$(PY) -m tests.support.soak_processor $(SOAK_FLAGS)
+	@$(PY) -m tests.spark.pipeline.soak $(SOAK_FLAGS)
 
 # Each in the version that spec-conformance/peers pins, by the toolchains that are here.
 peers: ready
@@ -147,7 +147,7 @@ ready: $(INSTALLED)
 
 # The old brokers, which only tests need.
 legacy: ready
-	@$(PY) tests/old_brokers.py
+	@$(PY) -m tests.support.old_brokers
 
 $(INSTALLED): pyproject.toml Makefile | $(VENV)/.made
 	@echo "installing packages into $(VENV) (the first time some minutes: PySpark is 430 MB)"

@@ -183,8 +183,7 @@ def fuzz(minutes: float, seed: int) -> None:
     packages = BUILD / "atheris"
     if not packages.exists():
         command(sys.executable, "-m", "pip", "install", "--quiet", "--target", packages, "atheris")
-    folders = (ROOT, ROOT / "tests", ROOT / "spec-conformance", packages)
-    path = os.pathsep.join(map(str, folders))
+    path = os.pathsep.join(str(folder) for folder in (ROOT, packages))
     with ZipFile(CORPUS) as archive:
         targets = sorted({name.partition("/")[0] for name in archive.namelist()})
     failures = []
@@ -192,7 +191,7 @@ def fuzz(minutes: float, seed: int) -> None:
         seconds = max(1, round(60 * minutes / len(targets)))
         options = [target, str(seconds), "--seed", str(seed), "--keep", str(BUILD / "fuzz")]
         try:
-            command(sys.executable, "-m", "fuzz", *options, PYTHONPATH=path)
+            command(sys.executable, "-m", "tests.fuzz", *options, PYTHONPATH=path)
         except subprocess.CalledProcessError as error:
             failures.append(error)
     if failures:

@@ -23,7 +23,6 @@ def main(arguments: list[str]) -> int:
     if unknown:
         print(f"NAME must be one of {', '.join(NAMES)}, got {', '.join(unknown)}", file=sys.stderr)
         return 2
-    sys.path.insert(0, str(HERE))
     for name in names or NAMES:
         print(f"\n== {name}", flush=True)
         sys.argv = [f"benchmarks/{name}.py", *options]

@@ -24,13 +24,10 @@ import tempfile
 import time
 from pathlib import Path
 
-HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE)]
+from _landing_jobs import FORMATS, Jobs, Took, children, descendants, session
+from _landing_topics import fill, many_types, topics
 
-from _landing_jobs import FORMATS, Jobs, Took, children, descendants, session  # noqa: E402
-from _landing_topics import fill, many_types, topics  # noqa: E402
-
-from cloudevents_kafka.testing import LocalBroker  # noqa: E402
+from cloudevents_kafka.testing import LocalBroker
 
 RATE_TARGET = 0.75
 DECODE_TARGET = 0.92

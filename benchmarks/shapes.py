@@ -6,7 +6,7 @@ can. At the end are the lowest ratio, the slowest twentieth (the median of the l
 median of each group. Both sides use the key of the record; the SDK always reads the data.
 
 --against PATH times an older checkout of this library by turns with this one, each in a process
-of its own. --calls prints the function calls of each shape and its bound instead.
+of its own.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from collections.abc import Iterator
 from importlib.metadata import version
 from itertools import pairwise
 
-from _calls import count_calls
 from _growth import growth
 from _other_checkout import Worker, serve, times_by_turns
 from _peer_samples import Sample, peer_samples, time_in_order, time_repeatedly
@@ -38,7 +37,6 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", metavar="TABLE", default=[*GROUPS, "peers", "growth"])
     parser.add_argument("--against", metavar="PATH", help="an older checkout of this library")
     parser.add_argument("--no-keys", action="store_true", help="records have no keys, and none are set")
-    parser.add_argument("--calls", action="store_true", help="print function calls, not times")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     chosen = [shape for shape in shapes(keys=not options.no_keys) if shape.group in options.only]
@@ -47,9 +45,7 @@ def main() -> None:
         return
     python = sys.version.split()[0]
     print(f"cloudevents {version('cloudevents')}, Python {python}, load {os.getloadavg()[0]:.1f}")
-    if options.calls:
-        print_calls(chosen)
-    elif options.against:
+    if options.against:
         print_against(options.against, chosen, options.rounds, options.seconds)
     else:
         print_shapes(chosen, options.rounds, options.seconds)
@@ -181,14 +177,6 @@ def print_against(path: str, chosen: list[Shape], rounds: int, seconds: float) -
             print(row(key, ours, theirs, 0.95 if shape.is_plain else None), flush=True)
         if ratios:
             print(group_row(f"-- {group.title}", ratios, None, None) + "\n")
-
-
-def print_calls(chosen: list[Shape]) -> None:
-    """Print the function calls of each shape next to its bound."""
-    for shape in chosen:
-        calls = count_calls(shape.ours)
-        more = "" if calls <= shape.calls else "MORE"
-        print(f"{shape.group + ' ' + shape.name:<60} {calls:5} {shape.calls:5}  {more}")
 
 
 if __name__ == "__main__":

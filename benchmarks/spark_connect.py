@@ -20,13 +20,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "tests" / "spark" / "fast")]
+from spark_decode import generate
 
-from connect_server import connect_server, environment  # noqa: E402
-from spark_decode import generate  # noqa: E402
-
-from cloudevents_kafka.jvm import CACHE_VARIABLE  # noqa: E402
+from cloudevents_kafka.jvm import CACHE_VARIABLE
+from tests.spark.java.connect_server import connect_server, environment
 
 JAR_SETTING = "spark.sql.catalog.cloudevents_kafka.jar"
 WARM_UPS = 2

@@ -8,9 +8,9 @@ from importlib.util import find_spec
 
 import pytest
 from hypothesis import settings
-from spark_classes import share_classes
 
 from cloudevents_kafka.registry import temporarily
+from tests.support.spark_classes import share_classes
 
 # On two shared cores a slow example is not a failure; each run tries the same examples.
 settings.register_profile("house", deadline=None, derandomize=True, print_blob=True)
@@ -23,7 +23,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-pytest_plugins = ["time_limits"]
+pytest_plugins = ["tests.support.time_limits"]
 
 # Modules that import PySpark are not collected where it is not installed.
 collect_ignore = [] if find_spec("pyspark") else ["demo", "spark"]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import docstrings
 import pytest
 from confluent_kafka import Producer
 
 from cloudevents_kafka.testing import LocalBroker
+from tests.support import docstrings
 
 EXAMPLES = [doc for doc in docstrings.with_examples() if not doc.of_spark]
 

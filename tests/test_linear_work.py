@@ -11,7 +11,6 @@ from contextlib import suppress
 from typing import Any, Final
 
 import pytest
-import strategies as make
 
 from cloudevents_kafka import (
     DataError,
@@ -27,6 +26,7 @@ from cloudevents_kafka import (
 from cloudevents_kafka.formats import registry as formats
 from cloudevents_kafka.formats.json import JsonFormat
 from cloudevents_kafka.primitives.zigzag import encode as long
+from tests.support import strategies as make
 
 GROWTH: Final = 8
 """The factor from the small input to the large one; work may grow by three times that."""

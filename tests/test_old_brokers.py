@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from old_brokers import LegacyKafka
 
 from cloudevents_kafka.testing import BrokerFailed
+from tests.support.old_brokers import LegacyKafka
 
 
 def test_unknown_release():

@@ -6,7 +6,6 @@ import json
 import re
 from pathlib import Path
 
-import clauses_page
 import pytest
 
 import cloudevents_kafka
@@ -14,6 +13,7 @@ from cloudevents_kafka.cli.commands import pipeline as command
 from cloudevents_kafka.cli.terminal import errors
 from cloudevents_kafka.formats import registry as formats
 from cloudevents_kafka.spark import connector, pipeline, table_formats
+from tests.support import clauses_page
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"

@@ -8,12 +8,12 @@ from itertools import combinations
 from typing import Any, Final, NamedTuple
 
 import pytest
-from strategies import GOOD
 
 from cloudevents_kafka import BrokenEvent, Decoded, Event, InvalidEvent, Problem, Record, decode
 from cloudevents_kafka.attributes.extension_types import type_of
 from cloudevents_kafka.attributes.types import AttributeType
 from cloudevents_kafka.primitives import varint, zigzag
+from tests.support.strategies import GOOD
 
 Entries = list[tuple[str, Any]]
 Found = set[tuple[str | None, str]]

@@ -12,7 +12,6 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-import strategies as make
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
@@ -40,6 +39,7 @@ from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.event import raw_parts
 from cloudevents_kafka.formats.json import JsonFormat
 from cloudevents_kafka.formats.registry import names
+from tests.support import strategies as make
 
 JSON = ("content-type", b"application/cloudevents+json")
 AVRO = ("content-type", b"application/cloudevents+avro")

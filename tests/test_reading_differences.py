@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import reading_differences as script
-
 from cloudevents_kafka import Decoded, Record, decode
+from tests.support import reading_differences as script
 
 
 def test_records_are_of_all_kinds() -> None:

@@ -8,7 +8,6 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-import strategies as make
 
 from cloudevents_kafka import (
     AttributeType,
@@ -32,6 +31,7 @@ from cloudevents_kafka.registry import (
     registered,
     temporarily,
 )
+from tests.support import strategies as make
 
 
 def state() -> tuple[object, ...]:

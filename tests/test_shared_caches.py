@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 from cloudevents.v1.http import CloudEvent
-from interleaving import instructions, interrupted
 
 from cloudevents_kafka import Event, Record, decode, to_record
 from cloudevents_kafka.formats import registry as formats
 from cloudevents_kafka.primitives import bounded
+from tests.support.interleaving import instructions, interrupted
 
 HEADERS = [("ce_specversion", b"1.0"), ("ce_id", b"1"), ("ce_source", b"/shop"), ("ce_type", b"t")]
 JSON = ("content-type", b"application/cloudevents+json")

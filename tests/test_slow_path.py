@@ -7,22 +7,22 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
 import msgspec
-import peer_samples
 import pytest
-import strategies as make
-from conformance import Dataset
-from conformance._entry_cases import EntryCase
 from hypothesis import given, reject
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
-from slow_path import Call, Monitor
 
 from cloudevents_kafka import EncodeError, Event, Record, decode, from_record, to_record
 from cloudevents_kafka.codecs.payload import DataKind
+from cloudevents_kafka.conformance import Dataset
+from cloudevents_kafka.conformance._entry_cases import EntryCase
 from cloudevents_kafka.formats.json import JsonFormat
 from cloudevents_kafka.formats.registry import names
 from cloudevents_kafka.record import Headers
 from cloudevents_kafka.registry import temporarily
+from tests.support import peer_samples
+from tests.support import strategies as make
+from tests.support.slow_path import Call, Monitor
 
 # --- the kinds that do enter the slow path ---
 

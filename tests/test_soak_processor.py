@@ -7,9 +7,9 @@ import struct
 from pathlib import Path
 
 import pytest
-import soak_processor
 
 from cloudevents_kafka.protocol.records import COMMIT, Record, encode_batch
+from tests.support import soak_processor
 
 
 @pytest.mark.broker

@@ -14,7 +14,7 @@ import time
 
 import pytest
 
-pytest_plugins = ["time_limits"]
+pytest_plugins = ["tests.support.time_limits"]
 
 
 @pytest.hookimpl(wrapper=True)
@@ -30,9 +30,9 @@ def test_a_time_out_fails_one_test(
     processes: str, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In a call, a set-up and a tear-down, and in code that catches exceptions; also under pytest-xdist."""
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
     pytester.makeconftest(CONFTEST)
-    pytester.makepyfile(Path(__file__).with_name("slow_phases.py").read_text())
+    pytester.makepyfile((Path(__file__).parent / "support" / "slow_phases.py").read_text())
     options = ("-q", "-n", processes, "-p", "no:cacheprovider", "-p", "no:cloudevents_kafka")
     result = pytester.run(sys.executable, "-m", "pytest", *options, timeout=60)
     assert result.ret == pytest.ExitCode.TESTS_FAILED

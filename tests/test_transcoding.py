@@ -6,13 +6,13 @@ import json
 from typing import Any
 
 import pytest
-import strategies as make
-import transcoding
 from hypothesis import given
-from transcoding import CHANGES, REFUSALS, as_event, check_form, forms, state_of, write
 
 from cloudevents_kafka import Decoded, EncodeError, Event, Record, decode
 from cloudevents_kafka.formats.json import JsonFormat
+from tests.support import strategies as make
+from tests.support import transcoding
+from tests.support.transcoding import CHANGES, REFUSALS, as_event, check_form, forms, state_of, write
 
 TABLE = transcoding.load()
 READ_ONLY = {form for one in TABLE["refusals"] if "always" in one for form in one["forms"]}

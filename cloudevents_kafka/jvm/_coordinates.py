@@ -101,7 +101,7 @@ def jar_sets() -> Mapping[JarRequest, Mapping[Coordinate, str]]:
     """Return the jars that answer each request in ``jar_sets.toml``, with their SHA-256.
 
     There is a set for each version of Kafka, of Spark's Kafka connector, of Delta and of Iceberg that
-    the package offers. ``tests/jvm/pin.py`` writes the file.
+    the package offers. ``tests/support/pin_jars.py`` writes the file.
     """
     text = (files("cloudevents_kafka.jvm") / FILE_NAME).read_text(encoding="utf-8")
     return {

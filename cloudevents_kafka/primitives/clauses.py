@@ -1,4 +1,4 @@
-"""Sections of the clauses that errors cite, written by `tests/clauses_page.py`."""
+"""Sections of the clauses that errors cite, by `tests.support.clauses_page`."""
 
 from __future__ import annotations
 

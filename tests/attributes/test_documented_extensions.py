@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ids import stable
-from strategies import GOOD
 
 from cloudevents_kafka import Decoded, Event, InvalidEvent, Record, decode, from_record, to_record
 from cloudevents_kafka.attributes.documented_extensions import DOCUMENTED
 from cloudevents_kafka.attributes.extension_types import current
 from cloudevents_kafka.primitives.clauses import SECTIONS
+from tests.support.ids import stable
+from tests.support.strategies import GOOD
 
 BAM = {"bamtxid": "1", "bampid": "orders", "bamptxid": "payment", "bamptxsid": "start"}
 

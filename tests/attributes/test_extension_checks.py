@@ -8,13 +8,13 @@ from typing import Any, Final
 
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import GOOD
 
 from cloudevents_kafka.attributes.documented_extensions import DOCUMENTED, Extension, Rule
 from cloudevents_kafka.attributes.extension_checks import check_of
 from cloudevents_kafka.attributes.extension_types import current, parse_values
 from cloudevents_kafka.attributes.types import INTEGER_RANGE, AttributeType, parse
 from cloudevents_kafka.attributes.validation import find_problems
+from tests.support.strategies import GOOD
 
 _INTEGER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)", re.ASCII)
 _TEXTS: Final = (

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import strategies as make
-from strategies import GOOD
 
 from cloudevents_kafka import Event, InvalidEvent, Record, decode, from_record, to_record
 from cloudevents_kafka.attributes.extension_types import parse_value, register_extension, type_of
 from cloudevents_kafka.attributes.fast_validation import accept
 from cloudevents_kafka.attributes.types import AttributeType
 from cloudevents_kafka.attributes.validation import find_problems
+from tests.support import strategies as make
+from tests.support.strategies import GOOD
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 import pytest
-import strategies as make
 from hypothesis import example, given
 from hypothesis import strategies as st
-from strategies import GOOD
 
 from cloudevents_kafka.attributes import fast_validation
 from cloudevents_kafka.attributes.documented_extensions import DOCUMENTED
@@ -22,6 +20,8 @@ from cloudevents_kafka.attributes.fast_validation import accept
 from cloudevents_kafka.attributes.types import AttributeType
 from cloudevents_kafka.attributes.validation import find_problems
 from cloudevents_kafka.registry import temporarily
+from tests.support import strategies as make
+from tests.support.strategies import GOOD
 
 _REGISTERED: Final = [f"my{kind.name.lower().replace('_', '')}" for kind in AttributeType] + [
     "mine",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
-import strategies as make
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,6 +18,7 @@ from cloudevents_kafka.attributes.timestamps import (
     to_epoch,
     to_utc_seconds,
 )
+from tests.support import strategies as make
 
 NOON = datetime(2018, 4, 5, 12, 0, 0, tzinfo=UTC)
 

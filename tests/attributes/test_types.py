@@ -8,7 +8,6 @@ from enum import Enum, IntEnum, StrEnum
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import GOOD
 
 from cloudevents_kafka import Event, InvalidEvent
 from cloudevents_kafka.attributes.fast_validation import accept
@@ -22,6 +21,7 @@ from cloudevents_kafka.attributes.types import (
     to_attribute,
 )
 from cloudevents_kafka.attributes.validation import find_problems
+from tests.support.strategies import GOOD
 
 
 @pytest.mark.parametrize("name", ["a", "9x", "id", "x" * 64, "datacontenttype", "data1", "self"])

@@ -6,12 +6,12 @@ from datetime import datetime
 from typing import Any
 
 import pytest
-from strategies import GOOD
 
 from cloudevents_kafka import Event, InvalidEvent
 from cloudevents_kafka.attributes.extension_types import parse_values
 from cloudevents_kafka.attributes.fast_validation import accept
 from cloudevents_kafka.attributes.validation import find_problems
+from tests.support.strategies import GOOD
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-import strategies as make
 
 from cloudevents_kafka import BrokenEvent, Decoded, EncodeError, Event, Record, decode, from_record, to_record
 from cloudevents_kafka.attributes.extension_types import current
 from cloudevents_kafka.binding import _headers
+from tests.support import strategies as make
 
 CE = make.required_headers
 

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from ids import stable
 
 from cloudevents_kafka import (
     Codec,
@@ -26,6 +25,7 @@ from cloudevents_kafka.formats.avro import AvroFormat
 from cloudevents_kafka.formats.avro_compact import AvroCompactFormat, JavaAvroCompactFormat
 from cloudevents_kafka.formats.json import JsonFormat
 from cloudevents_kafka.formats.protobuf import ProtobufFormat
+from tests.support.ids import stable
 
 LIKE = pytest.mark.parametrize("like", [bytearray, memoryview, lambda b: memoryview(bytearray(b))])
 Like = Callable[[bytes], Any]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import strategies as make
 from confluent_kafka import KafkaError, Message
 
 from cloudevents_kafka import (
@@ -19,6 +18,7 @@ from cloudevents_kafka import (
     sniff,
 )
 from cloudevents_kafka.testing import FakeMessage
+from tests.support import strategies as make
 
 CE = make.required_headers
 JSON = ("content-type", b"application/cloudevents+json")

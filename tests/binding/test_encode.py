@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import strategies as make
 from confluent_kafka import Message
 
 from cloudevents_kafka import (
@@ -17,6 +16,7 @@ from cloudevents_kafka import (
     from_record,
     to_record,
 )
+from tests.support import strategies as make
 
 CE = make.required_headers
 JSON = ("content-type", b"application/cloudevents+json")

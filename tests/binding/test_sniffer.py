@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import strategies as make
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cloudevents_kafka import sniff
+from tests.support import strategies as make
 
 CE = make.required_headers
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import strategies as make
 
 from cloudevents_kafka import (
     BrokenEvent,
@@ -19,6 +18,7 @@ from cloudevents_kafka import (
     to_record,
 )
 from cloudevents_kafka.testing import FakeProducer
+from tests.support import strategies as make
 
 EVENT = Event(id="1", source="/", type="t")
 VALUE = b'{"specversion":"1.0","id":"1","source":"/","type":"t"}'

@@ -11,12 +11,12 @@ import sys
 import time
 
 import pytest
-from cli.command_line import lines, send, start
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from cloudevents_kafka import Event, Record, to_record
 from cloudevents_kafka.testing import LocalBroker
+from tests.cli.command_line import lines, send, start
 
 pytestmark = pytest.mark.broker
 COMMAND = f"{sys.executable} -m cloudevents_kafka"

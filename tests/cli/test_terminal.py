@@ -10,10 +10,10 @@ import sys
 import termios
 
 import pytest
-from cli.command_line import send
-from wire_broker import WireBroker
 
 from cloudevents_kafka import Event, Record, to_record
+from tests.cli.command_line import send
+from tests.support.wire_broker import WireBroker
 
 COLOR = re.compile(rb"\x1b\[[0-9;]*m")
 EVENT = to_record(
@@ -91,6 +91,16 @@ def test_a_pipe_gets_json_and_no_progress(filled):
     assert COLOR.sub(b"", screen).strip() == b""
     _, piped, _ = on_terminal("consume", "-b", "127.0.0.1:1", "-t", "x", "--timeout", "1.5", stderr=False)
     assert piped.count(b"\n") == 1
+
+
+def test_conformance_is_in_color_on_a_terminal_only():
+    """Results are in color on a terminal; a pipe gets plain text."""
+    asked = ("conformance", "--clause", "K-07")
+    screen, _, _ = on_terminal(*asked)
+    _, piped, _ = on_terminal(*asked, stdout=False)
+    assert COLOR.search(screen)
+    assert b"\x1b" not in piped
+    assert COLOR.sub(b"", screen).endswith(piped.replace(b"\n", b"\r\n"))
 
 
 def test_characters_that_stdout_cannot_encode():

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-import strategies as make
 from confluent_kafka import KafkaException, TopicPartition
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -25,6 +24,7 @@ from cloudevents_kafka import (
     to_record,
 )
 from cloudevents_kafka.testing import FakeConsumer, FakeLog, FakeMessage
+from tests.support import strategies as make
 
 PARTITIONS, RECORDS = 3, 12
 BAD, BROKEN_DATA = (2, 3, 7), (4, 8)  # offsets: not an event; an event with broken data

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import hostile_records
 
 from cloudevents_kafka import (
     DeadLetter,
@@ -23,6 +22,7 @@ from cloudevents_kafka import (
     to_record,
 )
 from cloudevents_kafka.testing import FakeProducer
+from tests.support.strategies import hostile_records
 
 RECORD = Record(
     key=b"\xff",

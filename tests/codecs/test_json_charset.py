@@ -6,13 +6,13 @@ import json
 from typing import Any
 
 import pytest
-import strategies as make
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cloudevents_kafka import Event, from_record, to_record
 from cloudevents_kafka.attributes.media_type import _CHARSETS
 from cloudevents_kafka.codecs.payload import DataKind, from_payload, to_payload
+from tests.support import strategies as make
 
 CHARSETS = sorted({*_CHARSETS, "us-ascii"})
 CODECS = sorted({*_CHARSETS.values(), "us-ascii"})

@@ -6,11 +6,11 @@ import json
 from typing import Any
 
 import pytest
-import strategies as make
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cloudevents_kafka.codecs.json_grammar import blank_members, find_lone_surrogate, is_json_text
+from tests.support import strategies as make
 
 
 def refuse(_: str) -> Any:

@@ -9,12 +9,12 @@ from typing import Any
 
 import msgspec
 import pytest
-import strategies as make
 from hypothesis import given
-from ids import stable
 
 from cloudevents_kafka import DataError
 from cloudevents_kafka.codecs.payload import DataKind, from_payload, to_payload
+from tests.support import strategies as make
+from tests.support.ids import stable
 
 B, J, T = DataKind.BYTES, DataKind.JSON, DataKind.TEXT
 

@@ -9,7 +9,6 @@ from typing import Any
 import fastavro
 import msgspec
 import pytest
-import strategies as make
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,6 +25,7 @@ from cloudevents_kafka import (
 from cloudevents_kafka.codecs import avro
 from cloudevents_kafka.codecs.json import typed_json
 from cloudevents_kafka.codecs.registry import find
+from tests.support import strategies as make
 
 pytestmark = pytest.mark.usefixtures("registry")
 

@@ -17,7 +17,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ids import stable
 
 from cloudevents_kafka import (
     Decoded,
@@ -38,6 +37,7 @@ from cloudevents_kafka.extensions import SequenceTracker, Step, sequence_numbers
 from cloudevents_kafka.extensions.signing import sign, verify
 from cloudevents_kafka.formats import registry as formats
 from cloudevents_kafka.testing import FakeConsumer, FakeProducer
+from tests.support.ids import stable
 
 MINIMUM = {"specversion": "1.0", "id": "1", "source": "/s", "type": "t"}
 HEADERS: list[tuple[str, bytes | None]] = [(f"ce_{name}", value.encode()) for name, value in MINIMUM.items()]

@@ -18,11 +18,13 @@ def check(*names: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.release  # each change of an import changes the picture
 def test_pictures_are_of_today() -> None:
     """The house has today's imports, the flow today's verdicts and formats, the bars today's tables."""
     check("house", "flow", "speed_of_converters", "speed_by_sdk", "speed_of_landing")
 
 
+@pytest.mark.release
 def test_the_landed_topic_is_of_today() -> None:
     """The folders have the names that the pipeline uses."""
     pytest.importorskip("pyspark")

@@ -10,11 +10,11 @@ from types import MappingProxyType
 from typing import Any
 
 import pytest
-import strategies as make
 from hypothesis import given
 
 from cloudevents_kafka import DataError, Event, InvalidEvent, Record, decode, from_record, to_record
 from cloudevents_kafka.codecs.payload import DataKind
+from tests.support import strategies as make
 
 FULL = Event(
     id="1",

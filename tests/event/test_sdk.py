@@ -11,7 +11,6 @@ from types import MappingProxyType
 from typing import Any
 
 import pytest
-import strategies as make
 from cloudevents.core.base import BaseCloudEvent
 from cloudevents.core.bindings import http, kafka
 from cloudevents.core.formats.json import JSONFormat
@@ -22,6 +21,7 @@ from hypothesis import strategies as st
 
 from cloudevents_kafka import Event, InvalidEvent, Record, from_record, to_record
 from cloudevents_kafka.codecs.payload import DataKind
+from tests.support import strategies as make
 
 TIME = datetime(2018, 4, 5, 17, 31, tzinfo=UTC)
 ATTRIBUTES: dict[str, Any] = {"specversion": "1.0", "id": "1", "source": "/s", "type": "t"}

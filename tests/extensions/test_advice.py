@@ -8,11 +8,11 @@ import time
 from typing import Any, Final, Literal
 
 import pytest
-import strategies as make
 from hypothesis import given
 
 from cloudevents_kafka import Decoded, Event, Record, decode, from_record, to_record
 from cloudevents_kafka.extensions import unmet_recommendations
+from tests.support import strategies as make
 
 MODES: Final[tuple[Literal["binary", "structured"], ...]] = ("binary", "structured")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import strategies as make
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +13,7 @@ from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.extensions import SIZE_LIMIT, fetch_data, size_problem, store_data, wire_size
 from cloudevents_kafka.protocol.records import Record as WireRecord
 from cloudevents_kafka.protocol.records import encode_batch
+from tests.support import strategies as make
 
 
 class Shelf(dict[str, bytes]):

@@ -7,7 +7,6 @@ import json
 from typing import Any
 
 import pytest
-import strategies as make
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,6 +18,7 @@ from cloudevents_kafka.extensions.dsse import (
     read_envelope,
     sign_envelope,
 )
+from tests.support import strategies as make
 
 BODY = {"payloadType": "t", "payload": "aGk=", "signatures": [{"keyid": "k", "sig": "c2ln"}]}
 

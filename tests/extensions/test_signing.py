@@ -8,9 +8,6 @@ import pickle
 from typing import Any
 
 import pytest
-import strategies as make
-from conformance import MODES_AND_FORMATS, Dataset
-from conformance.notation import as_record
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, utils
 from cryptography.hazmat.primitives.hashes import SHA256
@@ -19,6 +16,8 @@ from hypothesis import strategies as st
 
 from cloudevents_kafka import AttributeType, Event, Record, from_record, register_extension, to_record
 from cloudevents_kafka.attributes.types import CORE
+from cloudevents_kafka.conformance import MODES_AND_FORMATS, Dataset
+from cloudevents_kafka.conformance.notation import as_record
 from cloudevents_kafka.extensions._content_type import with_content_type
 from cloudevents_kafka.extensions.dsse import (
     PAYLOAD_TYPE,
@@ -35,6 +34,7 @@ from cloudevents_kafka.extensions.signing import (
     verify,
 )
 from cloudevents_kafka.registry import temporarily
+from tests.support import strategies as make
 
 PRIVATE = ed25519.Ed25519PrivateKey.from_private_bytes(bytes(32))
 ORDER = Event(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import strategies as make
 from hypothesis import example, given
 from hypothesis import strategies as st
 from opentelemetry import trace as otel
@@ -22,6 +21,7 @@ from cloudevents_kafka.extensions import (
 )
 from cloudevents_kafka.extensions._tracing import is_traceparent
 from cloudevents_kafka.testing import FakeProducer
+from tests.support import strategies as make
 
 TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 GOOD = f"00-{TRACE}-{SPAN}-01"

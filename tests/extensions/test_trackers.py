@@ -8,7 +8,6 @@ from itertools import islice
 from typing import Any
 
 import pytest
-import strategies as make
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,6 +20,7 @@ from cloudevents_kafka.extensions import (
     sequence_numbers,
     severity_name,
 )
+from tests.support import strategies as make
 
 EVENT = Event(id="1", source="/a", type="t")
 

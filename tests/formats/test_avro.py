@@ -8,13 +8,13 @@ from typing import Any
 
 import fastavro
 import pytest
-import strategies as make
 from hypothesis import given
 
 from cloudevents_kafka import EncodeError, Event, InvalidEvent
 from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.formats import avro
 from cloudevents_kafka.formats.avro import SCHEMA, AvroFormat
+from tests.support import strategies as make
 
 AVRO = AvroFormat()
 PARSED = fastavro.parse_schema(SCHEMA)

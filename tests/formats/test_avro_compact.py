@@ -8,7 +8,6 @@ from typing import Any
 
 import fastavro
 import pytest
-import strategies as make
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,6 +17,7 @@ from cloudevents_kafka.attributes.types import AttributeType
 from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.formats.avro_compact import AvroCompactFormat, JavaAvroCompactFormat
 from cloudevents_kafka.primitives import zigzag
+from tests.support import strategies as make
 
 from .java_events import java_event
 

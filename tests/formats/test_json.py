@@ -6,11 +6,11 @@ from typing import Any
 
 import msgspec
 import pytest
-import strategies as make
 
 from cloudevents_kafka import DataError, Event, Record, from_record, to_record
 from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.formats.json import JsonFormat
+from tests.support import strategies as make
 
 HEAD = b'{"specversion":"1.0","id":"1","source":"/","type":"t"'
 JSON = JsonFormat()

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 import pytest
-import strategies as make
 
 from cloudevents_kafka import InvalidEvent, Record, from_record
 from cloudevents_kafka.formats.json import JsonFormat
+from tests.support import strategies as make
 
 HEAD = b'{"specversion":"1.0","id":"1","source":"/","type":"t"'
 JSON = JsonFormat()

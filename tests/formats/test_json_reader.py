@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import strategies as make
 from hypothesis import example, given
 from hypothesis import strategies as st
-from interleaving import in_another_thread, instructions, interrupted
 
 from cloudevents_kafka import Event, InvalidEvent
 from cloudevents_kafka.event import raw_parts
 from cloudevents_kafka.formats.json import JsonFormat
 from cloudevents_kafka.formats.json_reader import JsonReader
+from tests.support import strategies as make
+from tests.support.interleaving import in_another_thread, instructions, interrupted
 
 HEAD = b'{"specversion":"1.0","id":"1","source":"/","type":"t"'
 VALUES = [

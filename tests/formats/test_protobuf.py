@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import strategies as make
 from hypothesis import given
 
 from cloudevents_kafka import EncodeError, Event, InvalidEvent
@@ -13,6 +12,7 @@ from cloudevents_kafka.attributes.extension_types import register_extension
 from cloudevents_kafka.attributes.types import AttributeType
 from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.primitives import varint
+from tests.support import strategies as make
 
 from .official import MIN, PROTOBUF, CloudEvent, bytes_field, entry, least, problems
 

@@ -7,12 +7,12 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-import strategies as make
 from google.protobuf.message import DecodeError
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cloudevents_kafka import EncodeError, Event, InvalidEvent
+from tests.support import strategies as make
 
 from .official import MIN, PROTOBUF, CloudEvent, bytes_field, entry, least, outcome, problems
 

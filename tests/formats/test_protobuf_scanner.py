@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import strategies as make
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,6 +16,7 @@ from cloudevents_kafka.formats import _protobuf_reader as reader
 from cloudevents_kafka.formats import _protobuf_scanner as scanner
 from cloudevents_kafka.formats.protobuf import ProtobufFormat
 from cloudevents_kafka.registry import temporarily
+from tests.support import strategies as make
 
 register_extension("scanurl", AttributeType.URI)
 register_extension("scantime", AttributeType.TIMESTAMP)

@@ -1,7 +1,6 @@
 """Fuzz a target with atheris, guided by coverage.
 
-    pip install atheris
-    PYTHONPATH=tests:spec-conformance python -m fuzz TARGET [SECONDS] [--seed N] [--keep FOLDER]
+    python -m tests.fuzz TARGET [SECONDS] [--seed N] [--keep FOLDER]     after pip install atheris
 
 The first inputs are the corpus and the captured exchanges or the conformance vectors. The smallest
 input for each new code path is written to a folder of the target in ``--keep``; `archive` adds these to
@@ -19,7 +18,7 @@ from pathlib import Path
 import atheris
 
 with atheris.instrument_imports(include=["cloudevents_kafka"]):
-    from fuzz import converters, targets
+    from tests.fuzz import converters, targets
 
 VECTORS = Path(__file__).parents[1] / "protocol" / "vectors"
 WORDS = Path(__file__).with_name("words.dict")

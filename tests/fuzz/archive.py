@@ -1,6 +1,6 @@
 """The corpus: inputs that together reach all code paths, in one archive with a folder for each target.
 
-    PYTHONPATH=tests python -m fuzz.archive FOLDER     adds the inputs in FOLDER/TARGET/*
+    python -m tests.fuzz.archive FOLDER     adds the inputs in FOLDER/TARGET/*
 
 The archive has the same bytes for the same inputs: they are sorted, and have one date.
 """

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from fuzz import archive, converters
-
 from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.codec import compiler, interpreter
 from cloudevents_kafka.protocol.errors import ProtocolError
@@ -15,6 +13,7 @@ from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.records import Batches
 from cloudevents_kafka.protocol.v07 import MessageSet
 from cloudevents_kafka.protocol.v07 import frames as frames07
+from tests.fuzz import archive, converters
 
 _LIMIT: Final = 1 << 20  # bytes of decompressed data
 

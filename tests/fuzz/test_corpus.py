@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from fuzz import archive, converters, targets
+
+from tests.fuzz import archive, converters, targets
 
 
 @pytest.mark.parametrize("name", targets.TARGETS)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from jvm.repository import serving
 
 from cloudevents_kafka.jvm import CACHE_VARIABLE
 from cloudevents_kafka.jvm._web import MIRROR_VARIABLE
+from tests.support.maven_repository import serving
 
 
 @pytest.fixture

@@ -7,10 +7,10 @@ import subprocess
 import sys
 
 import pytest
-from jvm.repository import THING, entries
 
 from cloudevents_kafka.jvm import CACHE_VARIABLE, _jars, cache_folder, resolve
 from cloudevents_kafka.jvm._coordinates import JarRequest
+from tests.support.maven_repository import THING, entries
 
 pytestmark = pytest.mark.filterwarnings("ignore::cloudevents_kafka.jvm.PlainHttp")
 

@@ -8,11 +8,11 @@ import re
 import zipfile
 
 import pytest
-from jvm.repository import NEEDED, THING, failure, jar
 
 from cloudevents_kafka.jvm import NoJars, resolve
 from cloudevents_kafka.jvm._checksums import ALGORITHMS
 from cloudevents_kafka.jvm._web import MIRROR_VARIABLE
+from tests.support.maven_repository import NEEDED, THING, failure, jar
 
 pytestmark = pytest.mark.filterwarnings("ignore::cloudevents_kafka.jvm.PlainHttp")
 

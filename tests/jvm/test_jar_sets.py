@@ -7,12 +7,12 @@ import re
 import sys
 
 import pytest
-from jvm.pin import REQUESTS
-from jvm.repository import THING, jar
 
 from cloudevents_kafka.jvm import NoJars, PlainHttp, _checksums, _jars, resolve
 from cloudevents_kafka.jvm._coordinates import JarRequest, jar_sets, pinned_checksums
 from cloudevents_kafka.testing.local import KAFKA_VERSION, kafka_coordinates
+from tests.support.maven_repository import THING, jar
+from tests.support.pin_jars import REQUESTS
 
 
 def test_offered():

@@ -8,11 +8,11 @@ import json
 import socket
 
 import pytest
-from jvm.repository import NEEDED, THING, entries, failure, jar, pom
 
 from cloudevents_kafka.jvm import CACHE_VARIABLE, NoJars, PlainHttp, _jars, cache_folder, resolve
 from cloudevents_kafka.jvm._coordinates import Coordinate, JarRequest
 from cloudevents_kafka.jvm._web import MIRROR_VARIABLE
+from tests.support.maven_repository import NEEDED, THING, entries, failure, jar, pom
 
 pytestmark = pytest.mark.filterwarnings("ignore::cloudevents_kafka.jvm.PlainHttp")
 THING_JAR, NEEDED_JAR = jar("thing"), jar("needed")

@@ -6,11 +6,11 @@ import hashlib
 import time
 
 import pytest
-from jvm.repository import NEEDED, THING, pom
 
 from cloudevents_kafka.jvm._coordinates import Coordinate, JarRequest
 from cloudevents_kafka.jvm._progress import Progress
 from cloudevents_kafka.jvm._web import FetchFailed, Repository
+from tests.support.maven_repository import NEEDED, THING, pom
 
 _resolver = pytest.importorskip("cloudevents_kafka.jvm._resolver", exc_type=ImportError)
 PARENT = Coordinate("org.example", "parent", "1")

@@ -6,11 +6,11 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-import peer_samples
 import pytest
-from peer_samples import PEERS
 
 from cloudevents_kafka import Decoded, decode
+from tests.support import peer_samples
+from tests.support.peer_samples import PEERS
 
 SCRIPTS = Path(__file__).parents[2] / "spec-conformance" / "peers"
 

@@ -32,7 +32,7 @@ def head(table: dict[str, Any]) -> Iterator[str]:
     tests = {test for entry in all_entries for test in entry.get("shown_by", [])}
     yield "# The protocol, line by line\n"
     yield f"{table['about']}\n"
-    yield "Written from `protocol.json` by `python tests/protocol/conformance_table.py`; a test checks it.\n"
+    yield "Written from `protocol.json` by `python -m tests.protocol.conformance_table`; a test checks it.\n"
     yield "| document | lines | shown | not shown | corrections | shown | not shown |"
     yield "|---|---|---|---|---|---|---|"
     for name, document in table["documents"].items():

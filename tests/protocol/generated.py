@@ -9,7 +9,6 @@ from typing import Annotated, Any, ClassVar, Final
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
-from strategies import scaled
 
 from cloudevents_kafka.protocol.layout import Array, Codec, Layout, LengthPrefixed, default_of, layout_of
 from cloudevents_kafka.protocol.messages import APIS
@@ -38,6 +37,7 @@ from cloudevents_kafka.protocol.schema import (
     spec_of,
     wire,
 )
+from tests.support.strategies import scaled
 
 
 class EverythingInner(Structure, kw_only=True):

@@ -67,5 +67,5 @@ def test_a_missing_test_is_detected():
 
 
 def test_the_table_is_current():
-    """The Markdown is current; otherwise run python tests/protocol/conformance_table.py."""
+    """The Markdown is current; otherwise run python -m tests.protocol.conformance_table."""
     assert TABLE.read_text(encoding="utf-8") == render(load())

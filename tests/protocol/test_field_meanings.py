@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 import pytest
-from protocol.captured import FILES
-from wire import only
 
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.messages.produce import ProduceRequest
 from cloudevents_kafka.protocol.records import Batches
+from tests.protocol.captured import FILES
+from tests.support.wire import only
 
 HOST = "127.0.0.1"
 RELEASED, BETA = "0.8.2.2", "0.8.2-beta"

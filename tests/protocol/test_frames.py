@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from protocol.generated import message, versions_of
-from strategies import examples
 
 from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.codec import compiler
@@ -20,6 +18,8 @@ from cloudevents_kafka.protocol.messages.connection import (
 )
 from cloudevents_kafka.protocol.messages.groups import HeartbeatRequest, HeartbeatResponse
 from cloudevents_kafka.protocol.messages.topics import MetadataRequest
+from tests.protocol.generated import message, versions_of
+from tests.support.strategies import examples
 
 BEAT = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
 API_VERSIONS = [(api, version) for api in APIS.values() for version in versions_of(api.request)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from protocol.generated import CASES, IDS, Everything, EverythingInner
 
 from cloudevents_kafka.protocol.errors import Unsupported
 from cloudevents_kafka.protocol.layout import Array, Layout, LengthPrefixed, default_of, layout_of
@@ -20,6 +19,7 @@ from cloudevents_kafka.protocol.schema import (
     fields_of,
     spec_of,
 )
+from tests.protocol.generated import CASES, IDS, Everything, EverythingInner
 
 
 def names(layout):

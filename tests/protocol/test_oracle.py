@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from protocol.generated import bulk, versions_of
 
 from cloudevents_kafka.jvm import find_java, resolve
 from cloudevents_kafka.protocol import varint
@@ -23,6 +22,7 @@ from cloudevents_kafka.protocol.codec import compiler
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.layout import Layout, layout_of
 from cloudevents_kafka.protocol.schema import Structure, fields_of
+from tests.protocol.generated import bulk, versions_of
 
 from .apache import MESSAGES, NEWEST, OLDEST
 from .apache import versions_of as their_versions

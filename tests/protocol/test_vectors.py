@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from protocol.captured import ANSWERED_IN, CAPTURED, Exchange
 
 from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.api_keys import ApiKey
@@ -15,6 +14,7 @@ from cloudevents_kafka.protocol.errors import Malformed, ProtocolError, Truncate
 from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.messages.connection import ApiVersionsResponse, RequestHeader
 from cloudevents_kafka.protocol.messages.offsets import OffsetCommitRequestBeta
+from tests.protocol.captured import ANSWERED_IN, CAPTURED, Exchange
 
 # Requests cut behind their header on purpose: the broker closed the connection.
 CUT = {

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import docstrings
 import pytest
+
+from tests.support import docstrings
 
 EXAMPLES = [doc for doc in docstrings.with_examples() if doc.of_spark and not doc.needs]
 

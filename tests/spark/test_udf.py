@@ -7,11 +7,11 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from spark.records import BASE, binary, structured
-from spark.rows import expected, read_back, rows_of
 
 from cloudevents_kafka import AttributeType, Event, Record, register_extension, register_format
 from cloudevents_kafka.formats.json import JsonFormat
+from tests.spark.records import BASE, binary, structured
+from tests.spark.rows import expected, read_back, rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -13,11 +13,11 @@ import kafka
 import pytest
 from confluent_kafka import ConsumerGroupState
 from confluent_kafka.admin import AdminClient, ConfigResource
-from wire import eventually, meanwhile
 
 from cloudevents_kafka.protocol.api_keys import ApiKey
 from cloudevents_kafka.protocol.error_codes import ErrorCode
-from wire_broker import RELEASES, Settings, WireBroker, faults
+from tests.support.wire import eventually, meanwhile
+from tests.support.wire_broker import RELEASES, Settings, WireBroker, faults
 
 MODERN = ["0.10", "1.1", "3.9", "4.3"]
 COUNT = 40

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from wire import Wire, join, only
 
 from cloudevents_kafka.protocol.api_keys import ApiKey
 from cloudevents_kafka.protocol.error_codes import ErrorCode
@@ -20,7 +19,8 @@ from cloudevents_kafka.protocol.messages.offsets import (
     OffsetFetchRequestTopics,
 )
 from cloudevents_kafka.protocol.schema import Versions
-from wire_broker import RELEASES, WireBroker
+from tests.support.wire import Wire, join, only
+from tests.support.wire_broker import RELEASES, WireBroker
 
 EVERY_VERSION = RELEASES["3.9"]._replace(
     versions=RELEASES["3.9"].versions

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from wire import Wire, only, produce, produced
 
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.messages.configs import DescribeConfigsRequest, DescribeConfigsResource
@@ -13,7 +12,8 @@ from cloudevents_kafka.protocol.messages.topics import (
     CreateTopicsRequest,
 )
 from cloudevents_kafka.protocol.records import Record, TimestampType, encode_batch
-from wire_broker import WireBroker
+from tests.support.wire import Wire, only, produce, produced
+from tests.support.wire_broker import WireBroker
 
 
 def create(wire, name="t", version=2, **settings):

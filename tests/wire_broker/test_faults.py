@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 
 import pytest
-from wire import Wire, fetch, fetched, join, list_offsets, metadata, only, produce, produced
 
 from cloudevents_kafka.protocol.api_keys import ApiKey
 from cloudevents_kafka.protocol.error_codes import ErrorCode
@@ -21,7 +20,8 @@ from cloudevents_kafka.protocol.messages.groups import (
 from cloudevents_kafka.protocol.messages.offsets import OffsetFetchRequest
 from cloudevents_kafka.protocol.messages.produce import InitProducerIdRequest, ProduceRequest
 from cloudevents_kafka.protocol.records import Batches, Record, encode_batch
-from wire_broker import WireBroker, faults
+from tests.support.wire import Wire, fetch, fetched, join, list_offsets, metadata, only, produce, produced
+from tests.support.wire_broker import WireBroker, faults
 
 BATCH = encode_batch([Record(value=b"v")])
 

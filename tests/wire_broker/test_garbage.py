@@ -6,11 +6,11 @@ import random
 import struct
 
 import pytest
-from wire import Wire, metadata, only
 
 from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.messages import APIS
-from wire_broker import RELEASES, Settings, WireBroker, WireBroker07
+from tests.support.wire import Wire, metadata, only
+from tests.support.wire_broker import RELEASES, Settings, WireBroker, WireBroker07
 
 
 def is_alive(broker):

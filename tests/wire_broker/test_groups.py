@@ -6,7 +6,6 @@ import time
 from contextlib import ExitStack
 
 import pytest
-from wire import Wire, eventually, join, meanwhile, only
 
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.messages.groups import (
@@ -16,7 +15,8 @@ from cloudevents_kafka.protocol.messages.groups import (
     SyncGroupRequest,
     SyncGroupRequestAssignment,
 )
-from wire_broker import Settings, WireBroker
+from tests.support.wire import Wire, eventually, join, meanwhile, only
+from tests.support.wire_broker import Settings, WireBroker
 
 QUICK = Settings(session_timeouts=(10, 60_000))
 

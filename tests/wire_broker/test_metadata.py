@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 
 import pytest
-from wire import Wire, fetch, fetched, list_offsets, metadata, only, produce, produced
 
 from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.api_keys import ApiKey
@@ -14,7 +13,8 @@ from cloudevents_kafka.protocol.messages.connection import ApiVersionsRequest, A
 from cloudevents_kafka.protocol.messages.groups import FindCoordinatorRequest
 from cloudevents_kafka.protocol.messages.topics import CreatableTopic, CreateTopicsRequest, MetadataRequest
 from cloudevents_kafka.protocol.records import Record, encode_message_set
-from wire_broker import RELEASES, ApiError, Settings, WireBroker
+from tests.support.wire import Wire, fetch, fetched, list_offsets, metadata, only, produce, produced
+from tests.support.wire_broker import RELEASES, ApiError, Settings, WireBroker
 
 
 @pytest.mark.parametrize("name", ["0.10", "1.1", "3.9", "4.3"])

@@ -8,14 +8,24 @@ import time
 import zlib
 
 import pytest
-from wire import Wire, eventually, fetch, fetched, list_offsets, meanwhile, only, produce, produced
 
 from cloudevents_kafka.protocol.api_keys import ApiKey
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.messages.fetch import FetchRequest
 from cloudevents_kafka.protocol.messages.produce import InitProducerIdRequest
 from cloudevents_kafka.protocol.records import Batches, Codec, Record, encode_batch, encode_message_set
-from wire_broker import Settings, WireBroker
+from tests.support.wire import (
+    Wire,
+    eventually,
+    fetch,
+    fetched,
+    list_offsets,
+    meanwhile,
+    only,
+    produce,
+    produced,
+)
+from tests.support.wire_broker import Settings, WireBroker
 
 RECORDS = [Record(key=None, value=b"one"), Record(key=b"k", value=b""), Record(key=b"", value=None)]
 

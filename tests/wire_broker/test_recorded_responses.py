@@ -7,13 +7,13 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from wire import Wire
 
 from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.errors import Malformed, Truncated
 from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.records import Batches
-from wire_broker import RELEASES, WireBroker
+from tests.support.wire import Wire
+from tests.support.wire_broker import RELEASES, WireBroker
 
 VECTORS = Path(__file__).parents[1] / "protocol" / "vectors"
 EMULATED = {

@@ -7,8 +7,6 @@ import struct
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import examples
-from wire import Wire, metadata, only
 
 from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.codec import compiler
@@ -17,8 +15,10 @@ from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.messages.fetch import FetchRequest
 from cloudevents_kafka.protocol.messages.groups import FindCoordinatorRequest
 from cloudevents_kafka.protocol.messages.topics import MetadataRequest
-from wire_broker import RELEASES, WireBroker
-from wire_broker._requests import decode_request
+from tests.support.strategies import examples
+from tests.support.wire import Wire, metadata, only
+from tests.support.wire_broker import RELEASES, WireBroker
+from tests.support.wire_broker._requests import decode_request
 
 
 def refused(structure, version, data):

@@ -9,7 +9,6 @@ import ssl
 import struct
 
 import pytest
-from wire import Wire, metadata, only, self_signed
 
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.messages.connection import (
@@ -17,7 +16,8 @@ from cloudevents_kafka.protocol.messages.connection import (
     SaslAuthenticateRequest,
     SaslHandshakeRequest,
 )
-from wire_broker import WireBroker
+from tests.support.wire import Wire, metadata, only, self_signed
+from tests.support.wire_broker import WireBroker
 
 USERS = {"ann": "secret", "a,b=c": "p"}
 

@@ -8,7 +8,6 @@ import time
 from pathlib import Path
 
 import pytest
-from wire import Wire, only
 
 from cloudevents_kafka.protocol.v07 import (
     Connection,
@@ -22,7 +21,8 @@ from cloudevents_kafka.protocol.v07 import (
     encode,
     frames,
 )
-from wire_broker import WireBroker07
+from tests.support.wire import Wire, only
+from tests.support.wire_broker import WireBroker07
 
 VECTORS = Path(__file__).parents[1] / "protocol" / "vectors" / "0.7.2.json"
 

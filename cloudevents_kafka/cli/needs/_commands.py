@@ -34,6 +34,7 @@ COMMAND_NEEDS: Final[dict[str, tuple[str, ...]]] = {
     "table": ("extra spark", "Java", "Delta", "Iceberg"),
     "spark-jar": ("extra spark",),
     "spark-zip": (),
+    "conformance": (),
     "protocol": (),
     "protocol produce --compression": ("extra protocol",),
 }

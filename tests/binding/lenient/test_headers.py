@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import strategies as make
 
 from cloudevents_kafka import Record, from_record
 from cloudevents_kafka.binding.lenient._headers import normalize_headers
+from tests.support import strategies as make
 
 CE = make.required_headers
 EVENTS = b"application/cloudevents+json"

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import lenient_table
 import pytest
-import strategies as make
 
 from cloudevents_kafka import (
     BrokenEvent,
@@ -33,6 +31,8 @@ from cloudevents_kafka.event import raw_parts, unchecked_event
 from cloudevents_kafka.formats import json_decoder
 from cloudevents_kafka.formats.base import InvalidAttributes
 from cloudevents_kafka.formats.registry import Format, find
+from tests.support import lenient_table
+from tests.support import strategies as make
 
 CE = make.required_headers
 JSON = ("content-type", b"application/cloudevents+json")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from cli.command_line import lines, send
 
 from cloudevents_kafka import Event, Record, to_record
+from tests.cli.command_line import lines, send
 
 COUNT = 20
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
-from cli.command_line import HEADERS
 
 from cloudevents_kafka import Event, decode, to_record
 from cloudevents_kafka.cli.records.json_lines import write_line
+from tests.cli.command_line import HEADERS
 
 EVENT = Event(id="1", source="/", type="t", sampledrate=5, partitionkey="p", time="2026-11-21T12:00:00Z")
 

@@ -8,11 +8,11 @@ import threading
 from contextlib import contextmanager
 
 import pytest
-from wire_broker import WireBroker
 
 from cloudevents_kafka.cli.needs import COMMAND_NEEDS
 from cloudevents_kafka.jvm import CACHE_VARIABLE, _java
 from cloudevents_kafka.jvm._web import MIRROR_VARIABLE
+from tests.support.wire_broker import WireBroker
 
 
 @contextmanager

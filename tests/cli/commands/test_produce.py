@@ -6,10 +6,10 @@ import json
 import uuid
 
 import pytest
-from cli.command_line import lines
 
 from cloudevents_kafka.attributes.timestamps import is_timestamp
 from cloudevents_kafka.attributes.types import parse_binary
+from tests.cli.command_line import lines
 
 ONE = ["--source", "/shop", "--type", "order.placed"]
 PLAIN = '{"specversion":"1.0","id":"%s","source":"/","type":"t"}\n'

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from cli.command_line import lines, send
 from confluent_kafka import Producer
 
 from cloudevents_kafka import DeadLetters, Event, EventProducer, Record, to_record
+from tests.cli.command_line import lines, send
 
 
 @pytest.fixture

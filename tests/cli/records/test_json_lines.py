@@ -8,7 +8,6 @@ import re
 
 import msgspec
 import pytest
-import strategies as make
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -16,6 +15,7 @@ from cloudevents_kafka import EncodeError, Event, Record, decode, from_record, p
 from cloudevents_kafka.cli.records.json_lines import BadLine, read_line, read_record, write_line
 from cloudevents_kafka.cli.records.resolve import Overrides, resolve_line
 from cloudevents_kafka.errors import CloudEventsKafkaError
+from tests.support import strategies as make
 
 EVENT = Event(
     id="1",

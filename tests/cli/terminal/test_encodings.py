@@ -12,10 +12,10 @@ from typing import Any
 
 import click
 import pytest
-from cli.command_line import send
 
 from cloudevents_kafka import Event, Record, to_record
 from cloudevents_kafka.cli.app import app
+from tests.cli.command_line import send
 
 ENCODINGS = ["ascii", "latin-1", "cp1252", "cp437", "koi8-r", "utf-8"]
 TEXT = "é€ж\N{GRINNING FACE}"

@@ -6,11 +6,11 @@ import subprocess
 import sys
 
 import pytest
-from wire_broker import WireBroker
 
 from cloudevents_kafka.jvm import resolve
 from cloudevents_kafka.spark.connector import connector_jars
 from cloudevents_kafka.testing.local import KAFKA_VERSION, kafka_coordinates
+from tests.support.wire_broker import WireBroker
 
 WITHOUT = """
 import sys

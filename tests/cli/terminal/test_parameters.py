@@ -7,12 +7,12 @@ import sys
 
 import click
 import pytest
-from cli.command_line import HEADERS, lines
 
 from cloudevents_kafka.cli import app as root
 from cloudevents_kafka.cli.commands import protocol, table
 from cloudevents_kafka.cli.terminal.parameters import BYTES, FILE, PAIR, PairType, SecondsType, TextType
 from cloudevents_kafka.protocol.client import MAX_SECONDS
+from tests.cli.command_line import HEADERS, lines
 
 NOT_UTF8 = "\udcff"  # what Python makes of the byte ff
 GROUPS = {"protocol": protocol, "table": table}

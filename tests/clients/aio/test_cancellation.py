@@ -6,12 +6,12 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import Literal
 
-import strategies as make
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cloudevents_kafka import AsyncEventProducer, DeliveryError, Event, from_record
 from cloudevents_kafka.testing import FakeProducer
+from tests.support import strategies as make
 
 
 @dataclass

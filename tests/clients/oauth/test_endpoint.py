@@ -9,9 +9,9 @@ import urllib.error
 import urllib.request
 
 import pytest
-from oidc import SOON, unsigned_jwt
 
 from cloudevents_kafka.clients.oauth import TokenCommand, TokenEndpoint
+from tests.support.oidc import SOON, unsigned_jwt
 
 LOCAL = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 

@@ -10,12 +10,12 @@ import time
 import pytest
 from click.testing import CliRunner
 from confluent_kafka import Consumer, Producer, TopicPartition
-from oidc import CLIENT, SECRET, IdentityProvider, client_credentials, oauth_broker
 
 from cloudevents_kafka import Event, EventConsumer, EventProducer
 from cloudevents_kafka.cli.app import app
 from cloudevents_kafka.clients.oauth import TokenCommand, TokenEndpoint
 from cloudevents_kafka.protocol import AuthenticationFailed, Client, OAuthBearer
+from tests.support.oidc import CLIENT, SECRET, IdentityProvider, client_credentials, oauth_broker
 
 pytestmark = pytest.mark.broker
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
-from wire import self_signed
 
 from cloudevents_kafka.cli.kafka.logins import client_settings, token_command
 from cloudevents_kafka.cli.kafka.settings import Settings, load_settings
+from tests.support.wire import self_signed
 
 PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "managed_kafka.md"
 BLOCKS = re.findall(r"^```properties\n(.*?)^```", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)

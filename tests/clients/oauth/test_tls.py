@@ -9,12 +9,12 @@ from importlib.util import find_spec
 
 import pytest
 from confluent_kafka import Producer, admin
-from oidc import OAUTH_LISTENER, IdentityProvider, client_credentials
-from wire import self_signed
 
 from cloudevents_kafka.jvm import find_java
 from cloudevents_kafka.testing import LocalBroker
 from cloudevents_kafka.testing.local import free_ports
+from tests.support.oidc import OAUTH_LISTENER, IdentityProvider, client_credentials
+from tests.support.wire import self_signed
 
 pytestmark = [pytest.mark.broker, pytest.mark.release, pytest.mark.timeout(300)]
 

@@ -8,9 +8,9 @@ from base64 import urlsafe_b64encode
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oidc import SOON, unsigned_jwt
 
 from cloudevents_kafka.clients.oauth._token import TokenError, read_token
+from tests.support.oidc import SOON, unsigned_jwt
 
 
 def signed_url(date: str, seconds: int) -> str:

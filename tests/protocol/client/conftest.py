@@ -6,10 +6,10 @@ import threading
 from contextlib import ExitStack
 
 import pytest
-from wire import eventually
-from wire_broker import Settings, WireBroker
 
 from cloudevents_kafka.protocol.client._client import Client
+from tests.support.wire import eventually
+from tests.support.wire_broker import Settings, WireBroker
 
 OURS = ("kafka-producer", "kafka-group", "WireBroker")
 

@@ -8,7 +8,6 @@ import time
 from contextlib import contextmanager
 
 import pytest
-from wire_broker import RELEASES, faults
 
 from cloudevents_kafka.protocol import Client, DeadlineExceeded, Disconnected, frames
 from cloudevents_kafka.protocol.client._api_versions import CLIENT_VERSIONS, VERSIONS_0_9, choose_version
@@ -24,6 +23,7 @@ from cloudevents_kafka.protocol.messages.fetch import FetchRequest
 from cloudevents_kafka.protocol.messages.produce import ProduceRequest
 from cloudevents_kafka.protocol.messages.topics import MetadataResponse
 from cloudevents_kafka.protocol.schema import Versions
+from tests.support.wire_broker import RELEASES, faults
 
 API_VERSIONS, PRODUCE, METADATA = 18, 0, 3
 

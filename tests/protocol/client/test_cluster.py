@@ -7,8 +7,6 @@ import threading
 import time
 
 import pytest
-from wire import eventually
-from wire_broker import faults
 
 from cloudevents_kafka.protocol.client._cluster import Cluster
 from cloudevents_kafka.protocol.client._retry import Deadline
@@ -17,6 +15,8 @@ from cloudevents_kafka.protocol.client._socket import Address
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import BrokerError, ClientError, DeadlineExceeded, Disconnected
 from cloudevents_kafka.protocol.messages.topics import MetadataRequest
+from tests.support.wire import eventually
+from tests.support.wire_broker import faults
 
 METADATA, LIST_OFFSETS = 3, 2
 

@@ -10,8 +10,6 @@ import threading
 import time
 
 import pytest
-from wire import interrupted, metadata
-from wire_broker import faults
 
 from cloudevents_kafka.protocol.client._connection import Connection
 from cloudevents_kafka.protocol.client._retry import Deadline
@@ -20,6 +18,8 @@ from cloudevents_kafka.protocol.client._socket import Address
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import DeadlineExceeded, Disconnected, Malformed, ProtocolError
 from cloudevents_kafka.protocol.messages.connection import ApiVersionsRequest
+from tests.support.wire import interrupted, metadata
+from tests.support.wire_broker import faults
 
 METADATA = 3
 

@@ -8,8 +8,6 @@ import time
 import tracemalloc
 
 import pytest
-from wire import eventually, fill, interrupted, numbers, take
-from wire_broker import RELEASES, faults
 
 from cloudevents_kafka.protocol.client import EARLIEST, LATEST, STORED, UNKNOWN, TopicPartition
 from cloudevents_kafka.protocol.error_codes import ErrorCode
@@ -27,6 +25,8 @@ from cloudevents_kafka.protocol.messages.fetch import (
     PartitionData,
 )
 from cloudevents_kafka.protocol.records import Codec, Record, encode_batch
+from tests.support.wire import eventually, fill, interrupted, numbers, take
+from tests.support.wire_broker import RELEASES, faults
 
 FETCH, METADATA, LIST_OFFSETS = 1, 3, 2
 T0, T1 = TopicPartition("t", 0, 0), TopicPartition("t", 1, 0)

@@ -6,12 +6,12 @@ import threading
 import time
 
 import pytest
-from wire import eventually, fill, numbers, take
-from wire_broker import faults
 
 from cloudevents_kafka.protocol.client import TopicPartition, _offsets
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import BrokerError, ClientError
+from tests.support.wire import eventually, fill, numbers, take
+from tests.support.wire_broker import faults
 
 COMMIT, FETCH_OFFSETS, FIND, JOIN, HEARTBEAT, LEAVE, SYNC = 8, 9, 10, 11, 12, 13, 14
 MODERN = ["0.9", "0.10", "1.1", "3.9", "4.3"]

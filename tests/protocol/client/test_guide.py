@@ -6,8 +6,6 @@ import socket
 import time
 
 import pytest
-from wire import Wire, eventually, metadata, only
-from wire_broker import faults
 
 from cloudevents_kafka.protocol.client import TopicPartition
 from cloudevents_kafka.protocol.client._partitioners import round_robin
@@ -21,6 +19,8 @@ from cloudevents_kafka.protocol.messages.produce import (
     TopicProduceResponse,
 )
 from cloudevents_kafka.protocol.records import Batches
+from tests.support.wire import Wire, eventually, metadata, only
+from tests.support.wire_broker import faults
 
 PRODUCE, FETCH, OFFSETS, METADATA, COMMIT, COMMITTED = 0, 1, 2, 3, 8, 9
 COORDINATOR, JOIN, BEAT = 10, 11, 12

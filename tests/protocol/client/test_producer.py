@@ -6,8 +6,6 @@ import threading
 import time
 
 import pytest
-from wire import eventually, interrupted, numbers
-from wire_broker import RELEASES, faults
 
 from cloudevents_kafka.protocol.client import _accumulator
 from cloudevents_kafka.protocol.error_codes import ErrorCode
@@ -24,6 +22,8 @@ from cloudevents_kafka.protocol.messages.produce import (
     TopicProduceResponse,
 )
 from cloudevents_kafka.protocol.records import Batches
+from tests.support.wire import eventually, interrupted, numbers
+from tests.support.wire_broker import RELEASES, faults
 
 PRODUCE, METADATA, INIT = 0, 3, 22
 

@@ -8,7 +8,6 @@ import time
 from types import SimpleNamespace
 
 import pytest
-from wire_broker import faults
 
 from cloudevents_kafka.protocol import BrokerError
 from cloudevents_kafka.protocol.client import LATEST
@@ -20,6 +19,7 @@ from cloudevents_kafka.protocol.client._socket import Address
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import DeadlineExceeded
 from cloudevents_kafka.protocol.messages.topics import MetadataResponseTopic
+from tests.support.wire_broker import faults
 
 LIST_OFFSETS = 2
 

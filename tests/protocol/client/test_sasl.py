@@ -10,8 +10,6 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from wire import self_signed
-from wire_broker import RELEASES, faults
 
 from cloudevents_kafka.protocol.client._retry import Deadline
 from cloudevents_kafka.protocol.client._sasl import ScramKeys, authenticate, exchange_scram
@@ -20,6 +18,8 @@ from cloudevents_kafka.protocol.client._settings import ConnectionSettings, Plai
 from cloudevents_kafka.protocol.client._socket import AuthenticationFailed
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import BrokerError, ClientError, ProtocolError
+from tests.support.wire import self_signed
+from tests.support.wire_broker import RELEASES, faults
 
 PASSWORD = "pencil-secret"  # for a broker of this process
 USERS = {"ann": PASSWORD, "a,b=c": PASSWORD}

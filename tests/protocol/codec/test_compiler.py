@@ -13,8 +13,6 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from protocol.generated import CASES, IDS, Everything, EverythingInner, any_case, bulk, messages
-from strategies import examples
 
 from cloudevents_kafka.protocol.codec import compiler, interpreter
 from cloudevents_kafka.protocol.codec._function_source import FallBack, FunctionSource
@@ -37,6 +35,8 @@ from cloudevents_kafka.protocol.messages.groups import (
 from cloudevents_kafka.protocol.messages.produce import LeaderIdAndEpoch as Leader
 from cloudevents_kafka.protocol.messages.topics import MetadataRequest
 from cloudevents_kafka.protocol.schema import Structure, fields_of
+from tests.protocol.generated import CASES, IDS, Everything, EverythingInner, any_case, bulk, messages
+from tests.support.strategies import examples
 
 
 class NoIndex:

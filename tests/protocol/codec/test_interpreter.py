@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from protocol.generated import CASES, IDS, Everything, EverythingInner, bulk
 
 from cloudevents_kafka.protocol.codec import interpreter
 from cloudevents_kafka.protocol.error_codes import ErrorCode
@@ -22,6 +21,7 @@ from cloudevents_kafka.protocol.messages.topics import (
     MetadataResponse,
     MetadataResponseBroker,
 )
+from tests.protocol.generated import CASES, IDS, Everything, EverythingInner, bulk
 
 
 def read(structure, version, data):

@@ -10,8 +10,6 @@ from typing import Any
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from protocol.captured import CAPTURED, FILES, exchanges
-from protocol.generated import any_case, messages
 
 from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.api_keys import ApiKey
@@ -44,6 +42,8 @@ from cloudevents_kafka.protocol.records import (
 from cloudevents_kafka.protocol.v07 import Message, encode, pack
 from cloudevents_kafka.protocol.v07 import ProduceRequest as ProduceRequest07
 from cloudevents_kafka.protocol.v07 import frames as frames_07
+from tests.protocol.captured import CAPTURED, FILES, exchanges
+from tests.protocol.generated import any_case, messages
 
 KEYS = [*APIS, ApiKey.DESCRIBE_CLUSTER, -1]
 OLD = exchanges(Path(__file__).parent.parent / "vectors" / "0.7.2.json")

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from protocol.captured import record_sets
 
 from cloudevents_kafka.protocol.codec import interpreter
 from cloudevents_kafka.protocol.errors import Unsupported
@@ -34,6 +33,7 @@ from cloudevents_kafka.protocol.messages.offsets import (
 )
 from cloudevents_kafka.protocol.messages.produce import MessageSetEntry, ProduceRequest, ProduceResponse
 from cloudevents_kafka.protocol.messages.topics import MetadataRequest, MetadataResponse
+from tests.protocol.captured import record_sets
 
 GUIDE = {
     MetadataRequest: """

@@ -5,10 +5,10 @@ from __future__ import annotations
 from contextlib import contextmanager
 
 import pytest
-from old_brokers import LegacyKafka
 
 from cloudevents_kafka.testing import LocalBroker
 from cloudevents_kafka.testing.local import KAFKA_VERSION
+from tests.support.old_brokers import LegacyKafka
 
 from .kafkas import ALL, Kafka
 

@@ -6,7 +6,6 @@ import threading
 import time
 
 import pytest
-from old_brokers import LegacyKafka
 
 from cloudevents_kafka.protocol import EARLIEST, BrokerError, Client, TopicPartition
 from cloudevents_kafka.protocol.client import _fetcher as fetcher
@@ -14,6 +13,7 @@ from cloudevents_kafka.protocol.client import _sender as sender
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.testing import LocalBroker
 from cloudevents_kafka.testing.local import free_ports
+from tests.support.old_brokers import LegacyKafka
 
 from .kafkas import delivered, pairs, read, write
 

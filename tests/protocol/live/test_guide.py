@@ -7,10 +7,10 @@ import time
 from typing import NamedTuple
 
 import pytest
-from old_brokers import LegacyKafka
-from wire import Wire, fetch, fetched, metadata, only, produce, produced
 
 from cloudevents_kafka.protocol.records import Record, encode_message_set
+from tests.support.old_brokers import LegacyKafka
+from tests.support.wire import Wire, fetch, fetched, metadata, only, produce, produced
 
 pytestmark = pytest.mark.legacy
 

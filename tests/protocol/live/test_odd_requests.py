@@ -7,7 +7,8 @@ import itertools
 from typing import NamedTuple
 
 import pytest
-from wire_broker import RELEASES, WireBroker
+
+from tests.support.wire_broker import RELEASES, WireBroker
 
 from .odd import fetch_cases, frame_cases, group_cases, produce_cases, topic_cases
 from .odd.asking import Asking, NotHereError

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from protocol.captured import RecordSet, record_sets
 
 from cloudevents_kafka.protocol.errors import Corrupt, Malformed
 from cloudevents_kafka.protocol.records import Batches, Codec, RecordBatch, encode_batch, encode_message_set
+from tests.protocol.captured import RecordSet, record_sets
 
 BROKEN = {"produce bad crc": Corrupt, "negative size": Malformed, "size 3": Malformed}
 SETS = list(record_sets())

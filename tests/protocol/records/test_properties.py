@@ -8,11 +8,11 @@ import msgspec
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from protocol.records.samples import FORMS, encoded, records
-from strategies import examples
 
 from cloudevents_kafka.protocol.errors import Malformed
 from cloudevents_kafka.protocol.records import Batches, Codec, Record, decompress
+from tests.protocol.records.samples import FORMS, encoded, records
+from tests.support.strategies import examples
 
 SAMPLE = [
     Record(b"k", b"value " * 3, [], None, 7),

@@ -11,8 +11,6 @@ import tracemalloc
 
 import cramjam
 import pytest
-from wire import Wire, metadata, produce
-from wire_broker import WireBroker
 
 from cloudevents_kafka.protocol.errors import Malformed
 from cloudevents_kafka.protocol.records import (
@@ -25,6 +23,8 @@ from cloudevents_kafka.protocol.records import (
     encode_message_set,
 )
 from cloudevents_kafka.protocol.records._unpacked import LARGE, Pieces, finish, free, new_mapping, take
+from tests.support.wire import Wire, metadata, produce
+from tests.support.wire_broker import WireBroker
 
 MIB = 1 << 20
 linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux frees parts of a mapping")

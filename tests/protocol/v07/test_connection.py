@@ -7,7 +7,6 @@ import threading
 import time
 
 import pytest
-from kafka07 import EXCHANGES, Replay
 
 from cloudevents_kafka.protocol.errors import (
     BrokerError,
@@ -31,6 +30,7 @@ from cloudevents_kafka.protocol.v07 import (
     encode,
     frames,
 )
+from tests.support.kafka07 import EXCHANGES, Replay
 
 BY_NAME = {exchange.name: exchange for exchange in EXCHANGES}
 

@@ -8,7 +8,6 @@ from contextlib import suppress
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from kafka07 import EXCHANGES
 
 from cloudevents_kafka.protocol.codec import compiler, interpreter
 from cloudevents_kafka.protocol.errors import Malformed, ProtocolError, Unencodable, Unsupported
@@ -31,6 +30,7 @@ from cloudevents_kafka.protocol.v07 import (
     RequestHeader,
     frames,
 )
+from tests.support.kafka07 import EXCHANGES
 
 KNOWN = [exchange for exchange in EXCHANGES if exchange.name != "unknown type 9"]
 ANSWERED = [exchange for exchange in KNOWN if exchange.response is not None]

@@ -9,7 +9,6 @@ from contextlib import suppress
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from kafka07 import EXCHANGES
 
 from cloudevents_kafka.protocol.errors import Corrupt, Malformed, ProtocolError, Unencodable
 from cloudevents_kafka.protocol.records import Codec, compress
@@ -23,6 +22,7 @@ from cloudevents_kafka.protocol.v07 import (
     frames,
     pack,
 )
+from tests.support.kafka07 import EXCHANGES
 
 messages = st.builds(Message, st.binary(max_size=30), st.sampled_from([0, 1]), st.just(0))
 

@@ -7,14 +7,14 @@ import sys
 import time
 from itertools import pairwise
 
-import docstrings
 import pytest
-from kafka07 import zookeeper_server
 
 from cloudevents_kafka.protocol.errors import Disconnected, Malformed
 from cloudevents_kafka.protocol.v07 import zookeeper
 from cloudevents_kafka.protocol.v07.partitions import BrokerPartition, Cluster, Group
 from cloudevents_kafka.protocol.v07.zookeeper import Broker, Consumer, NodeExists
+from tests.support import docstrings
+from tests.support.kafka07 import zookeeper_server
 
 pytestmark = pytest.mark.legacy
 

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
-from spark.cluster.spark_home import QUICK, descendants, kill
-from spark.records import BASE, binary, structured
-from spark.rows import expected, read_back, rows_of
 
 from cloudevents_kafka.spark import decode_events
 from cloudevents_kafka.spark.package_zip import write_zip
+from tests.spark.cluster.spark_home import QUICK, descendants, kill
+from tests.spark.records import BASE, binary, structured
+from tests.spark.rows import expected, read_back, rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

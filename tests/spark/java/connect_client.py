@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
-from spark.records import changed, edges, vectors
-from spark.rows import expected, read_back, rows_of
 
 from cloudevents_kafka.jvm import CACHE_VARIABLE
 from cloudevents_kafka.spark import decode_events
+from tests.spark.records import changed, edges, vectors
+from tests.spark.rows import expected, read_back, rows_of
 
 RECORDS = [*vectors(), *edges(), *changed(300)]
 JAR_SETTING = "spark.sql.catalog.cloudevents_kafka.jar"

@@ -11,12 +11,11 @@ import pytest
 
 pytest.importorskip("pyspark", minversion="4.0")
 
-from spark.records import BASE, binary, structured
-from spark.rows import expected, read_back, rows_of
-
 from cloudevents_kafka.spark import decode_events
 from cloudevents_kafka.spark.java import reader as java_reader
 from cloudevents_kafka.spark.java.jar import build_jar
+from tests.spark.records import BASE, binary, structured
+from tests.spark.rows import expected, read_back, rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

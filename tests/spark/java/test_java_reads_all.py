@@ -9,17 +9,16 @@ import pytest
 
 pytest.importorskip("pyspark", minversion="4.0")
 
-import peer_samples
-from spark.generated import ADDRESSES, generated
-from spark.records import BASE, binary, changed, document, edges, structured, vectors
-from spark.rows import expected, read_by_java, rows_of
-
 from cloudevents_kafka import AttributeType, Record, register_extension, register_format
 from cloudevents_kafka.attributes import extension_types
 from cloudevents_kafka.attributes.documented_extensions import DOCUMENTED, RULES
 from cloudevents_kafka.attributes.media_type import media_type
 from cloudevents_kafka.formats import registry
 from cloudevents_kafka.formats.json import JsonFormat
+from tests.spark.generated import ADDRESSES, generated
+from tests.spark.records import BASE, binary, changed, document, edges, structured, vectors
+from tests.spark.rows import expected, read_by_java, rows_of
+from tests.support import peer_samples
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -10,15 +10,14 @@ import pytest
 
 pytest.importorskip("pyspark", minversion="4.0")
 
-import peer_samples
-from spark.deviating import deviating, producers
-from spark.generated import generated
-from spark.records import BASE, changed, edges, structured, vectors
-from spark.rows import expected, in_order, read_by_java, rows_of
-
 from cloudevents_kafka import Record, register_format
 from cloudevents_kafka.formats import registry
 from cloudevents_kafka.formats.json import JsonFormat
+from tests.spark.deviating import deviating, producers
+from tests.spark.generated import generated
+from tests.spark.records import BASE, changed, edges, structured, vectors
+from tests.spark.rows import expected, in_order, read_by_java, rows_of
+from tests.support import peer_samples
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.dataset as ds
 from confluent_kafka import KafkaException, Producer
-from old_brokers import LegacyKafka
 
 from cloudevents_kafka import Event, to_record
 from cloudevents_kafka.spark.pipeline import EventPipeline
@@ -21,6 +20,7 @@ from cloudevents_kafka.spark.pipeline._options import PipelineOptions
 from cloudevents_kafka.spark.pipeline._reports import Summary
 from cloudevents_kafka.testing import LocalBroker
 from cloudevents_kafka.testing.local.clients import create_topic, delete_topic
+from tests.support.old_brokers import LegacyKafka
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

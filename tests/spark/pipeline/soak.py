@@ -28,10 +28,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from confluent_kafka import Consumer, Producer, TopicPartition
-from spark.cluster.spark_home import ROOT, descendants, environment
 
 from cloudevents_kafka import Event, Record, to_record
 from cloudevents_kafka.testing import LocalBroker
+from tests.spark.cluster.spark_home import ROOT, descendants, environment
 
 KINDS: Final = ("parquet", "delta", "iceberg")
 VICTIMS: Final = ("driver", "java", "worker", "executor", "broker")

@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark.cluster.spark_home import environment as bare_environment
-from spark.java.connect_server import ROOT, connect_server, environment
 
 from cloudevents_kafka.spark.connector import connector_jars
 from cloudevents_kafka.spark.table_formats import table_jars, table_settings
 from cloudevents_kafka.testing import LocalBroker
+from tests.spark.cluster.spark_home import environment as bare_environment
+from tests.spark.java.connect_server import ROOT, connect_server, environment
 
 from .lake import create, produce, produce_broken
 from .pages import CONNECT_PAGE, spark_blocks

@@ -5,9 +5,10 @@ from __future__ import annotations
 import gc
 import warnings
 
-import docstrings
 import pytest
 from confluent_kafka import Producer
+
+from tests.support import docstrings
 
 from .conftest import hidden_spark
 

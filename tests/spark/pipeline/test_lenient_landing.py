@@ -8,9 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from confluent_kafka import Producer
-from spark.deviating import producers
-from spark.records import BASE, structured
-from spark.rows import expected, row_fields
 
 from cloudevents_kafka import Decoded, Record, decode
 from cloudevents_kafka.spark.pipeline import BatchCounts, PipelineFailed
@@ -20,6 +17,9 @@ from cloudevents_kafka.spark.pipeline.landing._table_landing import TableBatch
 from cloudevents_kafka.spark.pipeline.notes._counts import OTHERS
 from cloudevents_kafka.spark.pipeline.tables._parquet import ParquetFiles
 from cloudevents_kafka.spark.pipeline.tables._table_names import table_in_folder
+from tests.spark.deviating import producers
+from tests.spark.records import BASE, structured
+from tests.spark.rows import expected, row_fields
 
 from .batches import batch_of
 from .lake import Lake

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from confluent_kafka import Producer
-from oidc import SECRET, IdentityProvider, OAuthBroker, client_credentials, oauth_broker
 from pyspark.sql import SparkSession
 
 from cloudevents_kafka import Event, EventProducer
 from cloudevents_kafka.cli.app import app
 from cloudevents_kafka.clients.oauth import TokenCommand, TokenEndpoint
 from cloudevents_kafka.spark.pipeline import EventPipeline, PipelineFailed, PipelineOptions, to_java_settings
+from tests.support.oidc import SECRET, IdentityProvider, OAuthBroker, client_credentials, oauth_broker
 
 pytestmark = [pytest.mark.spark, pytest.mark.broker]
 

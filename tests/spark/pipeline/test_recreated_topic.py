@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from old_brokers import LegacyKafka
 
 from cloudevents_kafka.spark.pipeline.batches._batch import BatchWriter
 from cloudevents_kafka.spark.pipeline.topics._topics import KafkaAdmin, TopicChanged, TopicState
 from cloudevents_kafka.testing import LocalBroker
 from cloudevents_kafka.testing.local.clients import delete_topic
+from tests.support.old_brokers import LegacyKafka
 
 from .lake import Lake, create, produce, recreate, until
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.dataset as ds
 import pytest
 from confluent_kafka import Producer
-from spark.settings import SETTINGS
 
 from cloudevents_kafka import Event, to_record
 from cloudevents_kafka.testing import LocalBroker
+from tests.spark.settings import SETTINGS
 
 from .lake import Lake, produce, produce_broken
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, ConfigResource
-from testing.local.programs import eventually, is_alive, python
 
 from cloudevents_kafka.testing import BrokerFailed, LocalBroker
 from cloudevents_kafka.testing.local import _broker
+from tests.testing.local.programs import eventually, is_alive, python
 
 pytestmark = pytest.mark.broker
 

@@ -8,9 +8,9 @@ import sys
 import threading
 
 import pytest
-from testing.local.programs import eventually, is_alive, python
 
 from cloudevents_kafka.testing.local import Process, tail
+from tests.testing.local.programs import eventually, is_alive, python
 
 SLEEP = [sys.executable, "-c", "import time; print('up', flush=True); time.sleep(100)"]
 

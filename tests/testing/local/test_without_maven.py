@@ -8,10 +8,10 @@ import subprocess
 import sys
 
 import pytest
-from jvm.repository import named_set, serving
 
 from cloudevents_kafka.jvm import CACHE_VARIABLE, find_java
 from cloudevents_kafka.testing.local import KAFKA_VERSION, kafka_coordinates
+from tests.support.maven_repository import named_set, serving
 
 pytestmark = pytest.mark.broker
 

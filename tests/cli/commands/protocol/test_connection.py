@@ -9,14 +9,14 @@ import subprocess
 import time
 
 import pytest
-from cli.command_line import lines, start
 from confluent_kafka import Producer
-from wire_broker import WireBroker
 
 from cloudevents_kafka.cli.commands.protocol.produce import CODECS
 from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.records import Codec
 from cloudevents_kafka.testing import LocalBroker
+from tests.cli.command_line import lines, start
+from tests.support.wire_broker import WireBroker
 
 PASSWORD = "correct horse"
 

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import click
 import pytest
-from cli.command_line import lines
 
 from cloudevents_kafka.cli.commands.protocol import _explained
 from cloudevents_kafka.cli.commands.protocol._explained import Frame
@@ -21,6 +20,7 @@ from cloudevents_kafka.protocol.messages.connection import ApiVersionsRequest
 from cloudevents_kafka.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from cloudevents_kafka.protocol.messages.topics import MetadataRequest, MetadataRequestTopic
 from cloudevents_kafka.protocol.records import Codec, Record, encode_batch
+from tests.cli.command_line import lines
 
 VECTORS = Path(__file__).parents[3] / "protocol" / "vectors"
 ASK = "0000000a00120000000000070000"

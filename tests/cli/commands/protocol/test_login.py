@@ -5,12 +5,12 @@ from __future__ import annotations
 import ssl
 
 import pytest
-from wire_broker import WireBroker
 
 from cloudevents_kafka.cli.commands.protocol import _login
 from cloudevents_kafka.cli.commands.protocol._login import Login, LoginOptions, read_login
 from cloudevents_kafka.cli.terminal.errors import BadUsage
 from cloudevents_kafka.protocol import OAuthBearer, Plain, Scram
+from tests.support.wire_broker import WireBroker
 
 OIDC = {
     "sasl.mechanism": "OAUTHBEARER",

@@ -8,7 +8,6 @@ import time
 from contextlib import suppress
 
 import msgspec
-from wire import Wire, only
 
 from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.api_keys import ApiKey
@@ -21,6 +20,7 @@ from cloudevents_kafka.protocol.messages.offsets import (
 )
 from cloudevents_kafka.protocol.records import Batches
 from cloudevents_kafka.protocol.schema import NO_UUID, Versions, spec_of
+from tests.support.wire import Wire, only
 
 NOT_THERE = {14, 15, 16}
 """A coordinator is not there yet: the topic of the offsets is made, or loaded."""

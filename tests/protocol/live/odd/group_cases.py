@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from wire import join
-
 from cloudevents_kafka.protocol.messages import groups, offsets
+from tests.support.wire import join
 
 JOIN, FIRST_ID = "0-3", "4-9"  # without and with an id before the first join
 

@@ -1,0 +1,124 @@
+"""Write what follows from `clauses.toml`: the sections that errors print, and `docs/clauses.md`.
+
+The clauses that errors cite are those that the package names in a text of its code.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Final
+
+ROOT: Final = Path(__file__).parents[2]
+PAGE: Final = ROOT / "docs" / "clauses.md"
+MODULE: Final = ROOT / "cloudevents_kafka" / "primitives" / "clauses.py"
+_ID: Final = re.compile(r"(?:^|\()([A-Z]{1,2}-\d\d)(?:$|,)")
+_MAX_TEXT: Final = 200  # docstrings are longer
+_MODULE_HEAD: Final = '''"""Sections of the clauses that errors cite, by `tests.support.clauses_page`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+SECTIONS: Final = {'''
+_REPOSITORY: Final = "https://github.com/cloudevents-kafka/cloudevents-kafka/blob/main"
+
+_HEAD: Final = f"""# Clauses
+
+A clause is one requirement of a specification, with an id that stays. Each problem in an error has the
+clause that is broken and its section, so that you can look it up, count it, and decide by it:
+
+```python
+from cloudevents_kafka import Event, InvalidEvent
+
+try:
+    Event(id="", source="/s", type="t", sampledrate=0)
+except InvalidEvent as error:
+    for problem in error.problems:
+        print(problem)  # id: must not be empty, got '' (R-02, core: id)
+    assert [problem.clause for problem in error.problems] == ["R-02", "X-05"]
+    assert error.problems[0].section == "core: id"
+```
+
+The letters are those of the document: N, R, T, E and S for the core specification, J, A, AC and P for the
+formats, K for the Kafka binding, X for the documented extensions. `error.clauses` has them, the command
+line prints them, and in tables of Spark they are in `error.clause`.
+
+To see that this library meets a clause, run its cases:
+
+```sh
+cloudevents-kafka conformance --clause K-07
+```
+
+Without `--clause` it runs all of them, and prints how many requirements pass, by area and level, and which
+do not, and why. Some cases need the extra `protobuf`, and some the package `cryptography`, which checks their
+signatures. [`clauses.toml`]({_REPOSITORY}/spec-conformance/clauses.toml)
+has each requirement with its cases and tests,
+[`report.md`]({_REPOSITORY}/spec-conformance/report.md) the results,
+and the [README there]({_REPOSITORY}/spec-conformance/README.md)
+how any SDK can use the cases, which are plain JSON.
+
+`python -m tests.support.clauses_page` writes this page, and the sections in errors, from `clauses.toml`."""
+
+
+def markdown() -> str:
+    """Return the page in Markdown."""
+    clauses, cited = _clauses(), cited_clauses()
+    count = (
+        f"Errors cite these {len(cited)} of {len(clauses)} clauses. The others are requirements that a "
+        "record cannot break, such as those for the converters themselves."
+    )
+    return "\n".join([_HEAD, "", "## The clauses that errors cite", "", count, *_tables(cited), ""])
+
+
+def module() -> str:
+    """Return the source of the module with the sections."""
+    lines = (f'    "{clause["id"]}": "{clause["source"]}",' for clause in cited_clauses())
+    return "\n".join([_MODULE_HEAD, *lines, "}", ""])
+
+
+def cited_clauses() -> list[dict[str, Any]]:
+    """Return the clauses that texts in the code of the package name, in the order of the file.
+
+    Raises `ValueError` for a clause that the file does not have.
+    """
+    clauses, used = _clauses(), _used_ids()
+    if unknown := used - clauses.keys():
+        raise ValueError(f"clauses.toml must have the clauses that errors cite, got {sorted(unknown)}")
+    return [clause for name, clause in clauses.items() if name in used]
+
+
+def _used_ids() -> set[str]:
+    return {
+        clause
+        for path in MODULE.parents[1].rglob("*.py")
+        if path != MODULE and "conformance" not in path.parts
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) < _MAX_TEXT
+        for clause in _ID.findall(node.value)
+    }
+
+
+def _clauses() -> dict[str, dict[str, Any]]:
+    table = tomllib.loads((ROOT / "spec-conformance" / "clauses.toml").read_text("utf-8"))
+    return {clause["id"]: clause for clause in table["clause"]}
+
+
+def _tables(cited: list[dict[str, Any]]) -> Iterator[str]:
+    for area, members in groupby(cited, key=lambda clause: clause["area"]):
+        yield f"\n### {area}\n"
+        yield "| clause | level | section | requirement |"
+        yield "|---|---|---|---|"
+        for clause in members:
+            name = clause["id"]
+            anchor = f'<a id="{name.lower()}"></a>{name}'
+            yield f"| {anchor} | {clause['level']} | {clause['source']} | {clause['about']} |"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(markdown(), encoding="utf-8")
+    MODULE.write_text(module(), encoding="utf-8")
