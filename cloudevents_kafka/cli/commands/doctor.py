@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Any, Final
 
@@ -12,10 +12,41 @@ import click
 from cloudevents_kafka import __version__
 from cloudevents_kafka.cli.kafka.servers import ask_broker, ask_registry
 from cloudevents_kafka.cli.kafka.settings import Settings, config_option, pop_settings, timeout_option
-from cloudevents_kafka.cli.needs import COMMAND_NEEDS, PARTS, Finding, as_list
+from cloudevents_kafka.cli.needs import (
+    Check,
+    Finding,
+    as_list,
+    connector,
+    java,
+    kafka_jars,
+    packages,
+    table_format,
+)
 from cloudevents_kafka.cli.terminal.errors import BAD_USAGE, BROKER_FAILURE, BrokerFailure
 from cloudevents_kafka.primitives.text_table import format_table
 
+PARTS: Final[dict[str, Check]] = {
+    **{f"extra {name}": packages(name) for name in ("protobuf", "protocol", "spark")},
+    "Java": java,
+    "Kafka": kafka_jars,
+    "connector": connector,
+    "Delta": table_format("delta"),
+    "Iceberg": table_format("iceberg"),
+}
+_PIPELINE: Final = ("extra spark", "Java", "connector")
+COMMAND_NEEDS: Final[dict[str, tuple[str, ...]]] = {
+    **dict.fromkeys(("consume", "produce", "replay", "decode", "spark-zip", "protocol"), ()),
+    "produce --format protobuf": ("extra protobuf",),
+    "broker": ("Java", "Kafka"),
+    "demo": (*_PIPELINE, "Kafka"),
+    "pipeline": _PIPELINE,
+    "pipeline --to delta": (*_PIPELINE, "Delta"),
+    "pipeline --to iceberg": (*_PIPELINE, "Iceberg"),
+    "table": ("extra spark", "Java", "Delta", "Iceberg"),
+    "spark-jar": ("extra spark",),
+    "protocol produce --compression": ("extra protocol",),
+}
+"""The parts that commands need, and options that need more than their command does."""
 _PACKAGES: Final = ("cloudevents", "confluent-kafka", "fastavro", "msgspec", "click")
 
 
@@ -47,11 +78,9 @@ def command(
     cloudevents-kafka doctor -b localhost:9092 --registry http://localhost:8081
     """
     chosen = _select(commands)
-    settings = pop_settings(options)
-    findings = {
-        name: check(fetch) for name, check in PARTS.items() if not commands or _is_needed(name, chosen)
-    }
-    servers = _ask(settings, registry, timeout)
+    needed = {need for needs in chosen.values() for need in needs} if commands else PARTS.keys()
+    servers = _ask(pop_settings(options), registry, timeout)
+    findings = {name: check(fetch) for name, check in PARTS.items() if name in needed}
     click.echo(_report(findings, servers, chosen))
     if any(finding.problem for finding in servers.values()):
         raise click.exceptions.Exit(BROKER_FAILURE)
@@ -59,32 +88,27 @@ def command(
         raise click.exceptions.Exit(BAD_USAGE)
 
 
-def _select(commands: tuple[str, ...]) -> Mapping[str, tuple[str, ...]]:
+def _select(commands: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
     """Return the needs of the commands, with their options; of all commands, if none is named."""
     names = list(dict.fromkeys(name.split()[0] for name in COMMAND_NEEDS))
-    for command_ in commands:
-        if command_ not in names:
-            raise click.UsageError(f"COMMAND must be one of {', '.join(names)}, got {command_}")
-    return {
-        name: needs for name, needs in COMMAND_NEEDS.items() if not commands or name.split()[0] in commands
-    }
-
-
-def _is_needed(part: str, chosen: Mapping[str, tuple[str, ...]]) -> bool:
-    return any(part in needs for needs in chosen.values())
+    for name in commands:
+        if name not in names:
+            raise click.UsageError(f"COMMAND must be one of {', '.join(names)}, got {name}")
+    return {name: COMMAND_NEEDS[name] for name in COMMAND_NEEDS if name.split()[0] in (commands or names)}
 
 
 def _ask(settings: Settings, registry: str | None, timeout: float) -> dict[str, Finding]:
-    """Return what the servers answered that are named; an error of one hides no answer of another."""
-    asked: dict[str, Callable[[], str]] = {}
-    if {"bootstrap.servers", "metadata.broker.list"} & settings.effective.keys():
-        asked["broker"] = lambda: ask_broker(settings, timeout)
-    if registry:
-        asked["registry"] = lambda: ask_registry(registry, timeout)
-    findings = {}
-    for name, ask in asked.items():
+    """Return the answers of the servers that are named; an error of one hides no answer of another."""
+    asked = {
+        "broker": lambda: ask_broker(settings, timeout),
+        "registry": lambda: ask_registry(registry or "", timeout),
+    }
+    hints = {"broker": "not asked; pass -b HOST:PORT", "registry": "not asked; pass --registry URL"}
+    findings = {name: Finding(hint) for name, hint in hints.items()}
+    named = {"broker": {"bootstrap.servers", "metadata.broker.list"} & settings.effective.keys()}
+    for name in [name for name in asked if named.get(name, registry)]:
         try:
-            findings[name] = Finding(found=ask())
+            findings[name] = Finding(asked[name]())
         except BrokerFailure as error:
             findings[name] = Finding(problem=error.format_message())
     return findings
@@ -93,14 +117,15 @@ def _ask(settings: Settings, registry: str | None, timeout: float) -> dict[str, 
 def _report(
     findings: Mapping[str, Finding], servers: Mapping[str, Finding], chosen: Mapping[str, tuple[str, ...]]
 ) -> str:
+    from confluent_kafka import libversion
+
     missing = [finding.problem for finding in (*findings.values(), *servers.values()) if finding.problem]
     here = [
         ["cloudevents-kafka", __version__],
         ["Python", f"{platform.python_version()}, {platform.system()} {platform.machine()}"],
         *([name, version(name)] for name in _PACKAGES),
-        ["librdkafka", _librdkafka()],
-        *([name, _state(finding)] for name, finding in findings.items()),
-        *([name, _state(servers[name]) if name in servers else hint] for name, hint in _HINTS.items()),
+        ["librdkafka", libversion()[0]],
+        *([name, _state(finding)] for name, finding in (*findings.items(), *servers.items())),
     ]
     parts = [
         f"What is here\n{format_table(None, here)}",
@@ -108,16 +133,6 @@ def _report(
         *([f"What is missing, and what to do\n{as_list(missing)}"] if missing else []),
     ]
     return "\n\n".join(parts)
-
-
-_HINTS: Final = {"broker": "not asked; pass -b HOST:PORT", "registry": "not asked; pass --registry URL"}
-
-
-def _librdkafka() -> str:
-    from confluent_kafka import libversion
-
-    name: str = libversion()[0]
-    return name
 
 
 def _state(finding: Finding) -> str:

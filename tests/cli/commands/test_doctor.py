@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from cloudevents_kafka.cli.needs import COMMAND_NEEDS
+from cloudevents_kafka.cli.commands.doctor import COMMAND_NEEDS
 from cloudevents_kafka.jvm import CACHE_VARIABLE, _java
 from cloudevents_kafka.jvm._web import MIRROR_VARIABLE
 from tests.support.wire_broker import WireBroker

@@ -11,18 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from cloudevents_kafka.cli import needs
 from cloudevents_kafka.cli.app import COMMANDS
-from cloudevents_kafka.cli.needs import (
-    COMMAND_NEEDS,
-    PARTS,
-    Finding,
-    _checks,
-    connector,
-    kafka_jars,
-    packages,
-    port,
-    table_format,
-)
+from cloudevents_kafka.cli.commands.doctor import COMMAND_NEEDS, PARTS
+from cloudevents_kafka.cli.needs import Finding, connector, kafka_jars, packages, port, table_format
 from cloudevents_kafka.jvm import CACHE_VARIABLE, _java
 from cloudevents_kafka.jvm._web import MIRROR_VARIABLE
 
@@ -115,11 +107,10 @@ def test_a_single_need_is_one_sentence(taken_port):
 def test_an_old_pyspark_is_reported(monkeypatch):
     """A PySpark that is too old counts as missing."""
     pytest.importorskip("pyspark")
-    monkeypatch.setattr(_checks, "version", lambda _: "3.5.9")
-    oldest = "pyspark 4.0 or newer (got 3.5.9)"
-    monkeypatch.setattr(_checks, "EXTRAS", {"spark": ("pyspark", "py4j")})
-    problem = f"{oldest}: pip install 'cloudevents-kafka[spark]'"
-    assert packages("spark")(False).problem == problem
+    monkeypatch.setattr(needs, "version", lambda _: "3.5.9")
+    problem = "pyspark 4.0 or newer (got 3.5.9)"
+    monkeypatch.setattr(needs, "EXTRAS", {"spark": {"pyspark": (4, 0), "py4j": ()}})
+    assert packages("spark")(False).problem == f"{problem}: pip install 'cloudevents-kafka[spark]'"
     for check in (connector, table_format("delta")):  # these depend on it
         assert check(True) == Finding()
 
@@ -127,9 +118,10 @@ def test_an_old_pyspark_is_reported(monkeypatch):
 def test_old_packages_are_reported_together(monkeypatch):
     """All packages of an extra that are missing or too old are in one line, with one command."""
     versions = {"pandas": "1.5.3", "pyarrow": "12.0.0"}
-    monkeypatch.setattr(_checks, "EXTRAS", {"spark": ("no_such_package", "pandas", "pyarrow")})
-    monkeypatch.setattr(_checks, "is_installed", lambda name: name != "no_such_package")
-    monkeypatch.setattr(_checks, "version", versions.__getitem__)
+    wanted = {"no_such_package": (), "pandas": (2, 2), "pyarrow": (18, 0)}
+    monkeypatch.setattr(needs, "EXTRAS", {"spark": wanted})
+    monkeypatch.setattr(needs, "find_spec", versions.get)
+    monkeypatch.setattr(needs, "version", versions.__getitem__)
     assert packages("spark")(False).problem == (
         "no_such_package, pandas 2.2 or newer (got 1.5.3), pyarrow 18.0 or newer (got 12.0.0): "
         "pip install 'cloudevents-kafka[spark]'"
@@ -138,15 +130,13 @@ def test_old_packages_are_reported_together(monkeypatch):
 
 def test_the_oldest_versions_are_those_of_the_extras():
     """The oldest versions that the checks accept are those that pip would install."""
-    project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
-    extras = [
-        text
-        for extra in ("spark", "protobuf", "protocol")
-        for text in project["optional-dependencies"][extra]
-    ]
-    found = {match[1]: match[2] for text in extras if (match := re.match(r"(\w+)>=([\d.]+)", text))}
-    for name, oldest in _checks.OLDEST.items():
-        assert (*map(int, found[name].split(".")), 0)[:2] == oldest
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    texts = [text for extra in needs.EXTRAS for text in project["optional-dependencies"][extra]]
+    found = {match[1]: match[2] for text in texts if (match := re.match(r"(\w+)>=([\d.]+)", text))}
+    for extra in needs.EXTRAS.values():
+        for name, oldest in extra.items():
+            minimum = found.get(name.removeprefix("google."), "")
+            assert (*map(int, filter(None, minimum.split("."))), 0)[: len(oldest)] == oldest
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no folder that root cannot write to")

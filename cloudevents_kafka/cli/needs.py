@@ -1,0 +1,178 @@
+"""What commands need beyond the package itself: extras, Java, jars, ports.
+
+A command calls `require` before it starts anything; ``doctor`` prints the same for all commands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from cloudevents_kafka.cli.terminal.errors import BadUsage
+from cloudevents_kafka.errors import CloudEventsKafkaError
+from cloudevents_kafka.primitives.plural import pluralize
+
+
+class Finding(NamedTuple):
+    """The result of a check.
+
+    ``found`` describes what is here, ``problem`` what is missing and what to do. Both are empty if the part
+    depends on another one that is missing. With ``later`` a command that needs the part fetches it.
+    """
+
+    found: str = ""
+    problem: str = ""
+    later: bool = False
+
+
+# A check fetches jars that are missing if its argument is true; otherwise it only looks.
+Check = Callable[[bool], Finding]
+
+
+# What each extra installs and cannot do without: import names, with the oldest versions that work.
+EXTRAS: Final[dict[str, dict[str, tuple[int, ...]]]] = {
+    "protobuf": {"google.protobuf": (5, 0)},
+    "protocol": {"cramjam": (2, 9)},
+    "spark": {"pyspark": (4, 0), "py4j": (), "pandas": (2, 2), "pyarrow": (18, 0)},
+}
+
+
+def packages(extra: str) -> Check:
+    """Return the check of the packages of an extra, which imports none of them."""
+
+    def check(_fetch: bool) -> Finding:  # noqa: FBT001
+        states = [_package(name, oldest) for name, oldest in EXTRAS[extra].items()]
+        if problems := [state.problem for state in states if state.problem]:
+            return Finding(problem=f"{', '.join(problems)}: pip install 'cloudevents-kafka[{extra}]'")
+        return Finding(", ".join(state.found for state in states))
+
+    return check
+
+
+def _package(name: str, oldest: tuple[int, ...]) -> Finding:
+    """Return the version of a package, or what is wrong, without importing it."""
+    distribution = name.removeprefix("google.")
+    try:
+        found = version(distribution) if find_spec(name) else None
+    except PackageNotFoundError:  # it is here, in an unknown version
+        return Finding(distribution)
+    except (ModuleNotFoundError, ValueError):  # the parent package is missing, or it was replaced
+        found = None
+    if found is None:
+        return Finding(problem=name)
+    if tuple(int(part) for part in found.split(".")[:2] if part.isdecimal()) < oldest:
+        return Finding(problem=f"{distribution} {'.'.join(map(str, oldest))} or newer (got {found})")
+    return Finding(f"{distribution} {found}")
+
+
+def _no_pyspark() -> bool:
+    return bool(_package("pyspark", EXTRAS["spark"]["pyspark"]).problem)
+
+
+def java(_fetch: bool) -> Finding:  # noqa: FBT001
+    """Return the Java that Kafka and Spark would use."""
+    from cloudevents_kafka.jvm import NoJava, find_java
+
+    try:
+        found = find_java()
+    except NoJava as error:
+        return Finding(problem=f"Java: {error}")
+    return Finding(f"{found.version} in {found.home}")
+
+
+def kafka_jars(fetch: bool) -> Finding:  # noqa: FBT001
+    """Return the jars of the local broker."""
+    from cloudevents_kafka.jvm import resolve
+    from cloudevents_kafka.testing.local import KAFKA_VERSION, kafka_coordinates
+
+    wanted = kafka_coordinates(KAFKA_VERSION)
+    return _jars(f"Kafka {KAFKA_VERSION}", wanted, (), lambda: resolve(wanted), fetch=fetch)
+
+
+def connector(fetch: bool) -> Finding:  # noqa: FBT001
+    """Return the jars of Spark's Kafka connector for the installed PySpark."""
+    from cloudevents_kafka.jvm import CacheNotWritable, cache_folder, check_cache
+    from cloudevents_kafka.spark.connector import IN_PYSPARK, connector_jars, kafka_package
+
+    if not _no_pyspark():
+        name = f"Spark's Kafka connector {version('pyspark')}"
+        return _jars(name, [kafka_package()], IN_PYSPARK, connector_jars, fetch=fetch)
+    try:  # the check of the extra reports PySpark; the jars of any need at least a folder
+        if not [*(cache_folder() / "jars").glob("spark-sql-kafka-*")]:
+            check_cache()
+    except CacheNotWritable as error:
+        return Finding(problem=f"the jars of Spark: {error}")
+    return Finding()
+
+
+def table_format(name: str) -> Check:
+    """Return the check of the jars of ``delta`` or ``iceberg`` for the installed PySpark."""
+
+    def check(fetch: bool) -> Finding:  # noqa: FBT001
+        if _no_pyspark():
+            return Finding()
+        from cloudevents_kafka.spark import table_formats as formats
+
+        try:
+            package = formats.table_package(name)
+        except formats.NoTableFormat as error:
+            return Finding(problem=f"{name.capitalize()}: {error}")
+        title = f"{name.capitalize()} {package.rpartition(':')[2]}"
+        without = formats.excluded_from(name)
+        return _jars(title, [package], without, lambda: formats.table_jars([name]), fetch=fetch)
+
+    return check
+
+
+def _jars(
+    name: str,
+    coordinates: Sequence[str],
+    exclude: Sequence[str],
+    resolve: Callable[[], list[Path]],
+    *,
+    fetch: bool,
+) -> Finding:
+    from cloudevents_kafka.jvm import cached, check_cache
+
+    try:
+        jars = cached(coordinates, exclude=exclude) or (resolve() if fetch else [])
+        if not jars:
+            check_cache()
+    except CloudEventsKafkaError as error:
+        return Finding(problem=f"the jars of {name}: {error}")
+    if not jars:
+        advice = "the first command that needs them fetches them, or: cloudevents-kafka doctor --fetch"
+        return Finding(problem=f"the jars of {name}: {advice}", later=True)
+    size = sum(jar.stat().st_size for jar in jars) / 1e6
+    return Finding(f"{name}: {pluralize(len(jars), 'jar')}, {size:.0f} MB, in {jars[0].parent}")
+
+
+def port(number: int) -> Check:
+    """Return the check that a port on loopback is free."""
+
+    def check(_fetch: bool) -> Finding:  # noqa: FBT001
+        from cloudevents_kafka.testing.local import is_free
+
+        if is_free(number):
+            return Finding(f"{number} is free")
+        advice = "stop that one, or pass another --port, or none for a free one"
+        return Finding(problem=f"port {number} to be free: another program listens on it; {advice}")
+
+    return check
+
+
+def require(feature: str, *checks: Check) -> None:
+    """Run all checks, fetching jars; raise one `BadUsage` that has each problem and what to do."""
+    problems = [finding.problem for check in checks if (finding := check(True)).problem]
+    if len(problems) == 1:
+        raise BadUsage(f"{feature} needs {problems[0]}")
+    if problems:
+        raise BadUsage(f"{feature} needs what is missing here, and was not started:\n{as_list(problems)}")
+
+
+def as_list(texts: list[str]) -> str:
+    """Return texts as items of a list, the further lines of each indented."""
+    return "\n".join("- " + text.replace("\n", "\n  ") for text in texts)
