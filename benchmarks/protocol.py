@@ -20,8 +20,14 @@ from cloudevents_kafka.protocol.messages.topics import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from cloudevents_kafka.protocol.records import Batches, Codec, Record, encode_batch, encode_message_set
-from cloudevents_kafka.protocol.records.checksum import crc32c
+from cloudevents_kafka.protocol.records import (
+    Batches,
+    Codec,
+    Record,
+    crc32c,
+    encode_batch,
+    encode_message_set,
+)
 
 try:
     import kafka

@@ -9,7 +9,7 @@ more. Importing it imports neither a Kafka client, nor asyncio, nor Spark. Read 
 * `registry` and `extensions`: what users add, and what documented extensions ask for;
 * `clients`: wrappers of Kafka clients for producers, consumers and services, also for asyncio;
 * `protocol`: Kafka's protocol and a client; `testing`: brokers and fakes for tests;
-* `spark`: DataFrames and a pipeline; `cli`: a program;
+* `spark`: DataFrames and a pipeline; `cli` and `conformance`: programs;
 * `primitives` and `jvm`: small parts, such as masking of secrets, and Java with its jars.
 """
 
@@ -34,7 +34,7 @@ from cloudevents_kafka.binding import (
 from cloudevents_kafka.clients.consumer import ConsumeError, EventConsumer, RunResult
 from cloudevents_kafka.clients.dead_letters import DeadLetter, DeadLetterError, DeadLetters, dead_letter
 from cloudevents_kafka.clients.processor import EventProcessor, TransactionError
-from cloudevents_kafka.clients.producer import Delivery, DeliveryError, EventProducer, RecordDelivery
+from cloudevents_kafka.clients.producer import Delivery, DeliveryError, EventProducer
 from cloudevents_kafka.codecs import Codec
 from cloudevents_kafka.errors import (
     BrokenData,
@@ -58,7 +58,6 @@ if TYPE_CHECKING:
         AsyncDelivery,
         AsyncEventConsumer,
         AsyncEventProducer,
-        AsyncRecordDelivery,
     )
 
 __version__ = "0.1.0"
@@ -67,7 +66,6 @@ __all__ = [
     "AsyncDelivery",
     "AsyncEventConsumer",
     "AsyncEventProducer",
-    "AsyncRecordDelivery",
     "AttributeType",
     "BrokenData",
     "BrokenEvent",
@@ -91,7 +89,6 @@ __all__ = [
     "NotAnEvent",
     "Problem",
     "Record",
-    "RecordDelivery",
     "RunResult",
     "TransactionError",
     "Undecodable",
@@ -112,7 +109,7 @@ __all__ = [
     "to_record",
 ]
 
-_ASYNCIO = ("AsyncDelivery", "AsyncEventConsumer", "AsyncEventProducer", "AsyncRecordDelivery")
+_ASYNCIO = ("AsyncDelivery", "AsyncEventConsumer", "AsyncEventProducer")
 
 
 def __getattr__(name: str) -> Any:

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cloudevents_kafka.protocol.records import Record, encode_batch
-from cloudevents_kafka.protocol.records.record import COMMIT
+from cloudevents_kafka.protocol.records import COMMIT, Record, encode_batch
 from tests.support import soak_processor
 
 

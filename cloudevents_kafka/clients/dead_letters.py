@@ -30,7 +30,6 @@ from cloudevents_kafka.clients.producer import (
     DeliveryError,
     EventProducer,
     OnDelivery,
-    RecordDelivery,
 )
 from cloudevents_kafka.errors import DecodeError
 from cloudevents_kafka.extensions import wire_size
@@ -98,7 +97,7 @@ class DeadLetters:
         >>> item = EventConsumer(consumer).poll()
         >>> if item:
         ...     print(letters.send(item, KeyError("total"), attempt=3).result())
-        RecordDelivery(record orders[0]@0: orders.dead[0]@0)
+        Delivery(record orders[0]@0: orders.dead[0]@0)
     """
 
     def __init__(self, producer: EventProducer[Any], *, topic: str) -> None:
@@ -123,7 +122,7 @@ class DeadLetters:
         *,
         attempt: int = 1,
         on_delivery: OnDelivery | None = None,
-    ) -> RecordDelivery:
+    ) -> Delivery[Record]:
         """Queue a record with the reason of its failure, and return its delivery without waiting for it.
 
         ``error`` is by default that of an `Undecodable`; its message becomes a header, up to 1,000
@@ -222,7 +221,7 @@ class DeadLetterError(DeliveryError):
     """
 
     def __init__(
-        self, reason: str, record: Record, error: Exception, failed: Sequence[Delivery] = ()
+        self, reason: str, record: Record, error: Exception, failed: Sequence[Delivery[Any]] = ()
     ) -> None:
         super().__init__(reason, failed)
         self.args = reason, record, error

@@ -28,7 +28,13 @@ import msgspec
 
 
 class Fixed(NamedTuple):
-    """An integer, float or bool of fixed width, big endian; ``code`` is its `struct` character."""
+    """An integer, float or bool of fixed width, big endian; ``code`` is its `struct` character.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol.schema import INT16
+        >>> INT16.name, INT16.size
+        ('int16', 2)
+    """
 
     name: str
     code: str
@@ -36,7 +42,13 @@ class Fixed(NamedTuple):
 
 
 class Varint(NamedTuple):
-    """A variable-length integer (`varint`)."""
+    """A variable-length integer (`varint`).
+
+    Examples:
+        >>> from cloudevents_kafka.protocol.schema import VARINTS
+        >>> VARINTS["unsigned_varint32"].signed
+        False
+    """
 
     name: str
     bits: int
@@ -47,13 +59,24 @@ class Prefixed(NamedTuple):
     """A UTF-8 string or bytes after their length; ``records`` is a message set or record batches.
 
     Only ``rest`` has no length: it extends to the end of the message (0.7).
+
+    Examples:
+        >>> from cloudevents_kafka.protocol.schema import STRING
+        >>> STRING
+        Prefixed(name='string')
     """
 
     name: str
 
 
 class Uuid(NamedTuple):
-    """A UUID, 16 bytes."""
+    """A UUID, 16 bytes.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol.schema import Uuid
+        >>> Uuid().name
+        'uuid'
+    """
 
     name: str = "uuid"
 
@@ -85,9 +108,23 @@ Boolean = Annotated[bool, BOOLEAN]
 String = Annotated[str, STRING]
 Bytes = Annotated[bytes, BYTES]
 Records = Annotated[bytes, RECORDS]
-"""A message set or record batches; `records.Batches` decodes them."""
+"""A message set or record batches; `records.Batches` decodes them.
+
+Examples:
+    >>> from cloudevents_kafka.protocol.messages.produce import ProduceRequest
+    >>> from cloudevents_kafka.protocol.schema import fields_of
+    >>> [field.name for field in fields_of(ProduceRequest)][:3]
+    ['transactional_id', 'acks', 'timeout_ms']
+"""
 Rest = Annotated[bytes, REST]
-"""All remaining bytes; for the last field of a message only."""
+"""All remaining bytes; for the last field of a message only.
+
+Examples:
+    >>> from cloudevents_kafka.protocol.schema import fields_of
+    >>> from cloudevents_kafka.protocol.v07 import FetchResponse
+    >>> [field.type for field in fields_of(FetchResponse)][-1]
+    Prefixed(name='rest')
+"""
 UuidField = Annotated[uuid.UUID, Uuid()]
 NO_UUID: Final = uuid.UUID(int=0)
 
@@ -96,7 +133,13 @@ VARINTS: Final = {
     for bits in (16, 32, 64)
     for sign in ("", "unsigned_")
 }
-"""The types of KIP-625, by name."""
+"""The types of KIP-625, by name.
+
+Examples:
+    >>> from cloudevents_kafka.protocol.schema import VARINTS
+    >>> VARINTS["varint32"].bits
+    32
+"""
 
 # S3-T2: "the keys would be version ranges"
 _TYPES: Final = {type.name: type for type in (INT8, INT16, INT32, INT64, UINT16)} | VARINTS
@@ -106,11 +149,23 @@ _ENCODINGS: Final = {f"fixed{type.size * 8}": type for type in (INT16, INT32, IN
 }
 
 NEWEST: Final = 32767
-"""The end of an open range; versions are int16."""
+"""The end of an open range; versions are int16.
+
+Examples:
+    >>> from cloudevents_kafka.protocol.schema import NEWEST, Versions
+    >>> Versions.parse("3+").last == NEWEST
+    True
+"""
 
 
 class Versions(NamedTuple):
-    """A range of versions, both ends included; empty if ``first > last``."""
+    """A range of versions, both ends included; empty if ``first > last``.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol.schema import Versions
+        >>> 4 in Versions.parse("2-5"), str(Versions.parse("2-5").common(Versions.parse("4+")))
+        (True, '4-5')
+    """
 
     first: int
     last: int
@@ -151,6 +206,11 @@ class MessageSpec(NamedTuple):
 
     ``key`` is -1 if the message is not a request or response; ``guide`` is the name in the 0.8 guide, if it
     differs.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol.schema import MessageSpec
+        >>> MessageSpec.of("0-9", 11, flexible="6+").flexible.first
+        6
     """
 
     versions: Versions
@@ -167,7 +227,13 @@ class MessageSpec(NamedTuple):
 
 
 class Wire(NamedTuple):
-    """The properties of a field other than its type; see `wire`."""
+    """The properties of a field other than its type; see `wire`.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol.schema import wire
+        >>> wire("1+", nullable="2+").versions.first
+        1
+    """
 
     versions: Versions = ALL
     nullable: Versions = NONE
@@ -205,6 +271,11 @@ def wire(
     brackets if it names the elements of an array, "" if the guide writes the parts in place. An
     ``optional`` field may be missing at the end of a message (the guide's ``|foo|``). The count of a
     ``short`` array is an int16 (0.7).
+
+    Examples:
+        >>> from typing import Annotated
+        >>> from cloudevents_kafka.protocol.schema import Int32, wire
+        >>> Timeout = Annotated[Int32, wire("1+")]
     """
     names, known = (type, _TYPES) if type is not None else (encoding or {}, _ENCODINGS)
     return Wire(
@@ -222,7 +293,19 @@ def wire(
 
 
 class Structure(msgspec.Struct, gc=False, kw_only=True):
-    """A structure of a message; a whole message has a ``spec``."""
+    """A structure of a message; a whole message has a ``spec``.
+
+    Examples:
+        >>> from typing import ClassVar
+        >>> from cloudevents_kafka.protocol.codec import compiler
+        >>> from cloudevents_kafka.protocol.schema import Int16, MessageSpec, String, Structure
+        >>> class Pair(Structure, kw_only=True):
+        ...     spec: ClassVar = MessageSpec.of("0")
+        ...     name: String
+        ...     number: Int16
+        >>> compiler.encode(Pair(name="a", number=1), 0).hex()
+        '0001610001'
+    """
 
     spec: ClassVar[MessageSpec | None] = None
 
@@ -231,20 +314,41 @@ class Structure(msgspec.Struct, gc=False, kw_only=True):
 
 
 def spec_of(structure: type[Structure]) -> MessageSpec:
-    """Return the spec of a message; raise `TypeError` for a structure that is a part of a message."""
+    """Return the spec of a message; raise `TypeError` for a structure that is a part of a message.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol.messages.topics import MetadataRequest
+        >>> from cloudevents_kafka.protocol.schema import spec_of
+        >>> spec_of(MetadataRequest).key
+        <ApiKey.METADATA: 3>
+    """
     if structure.spec is None:
         raise TypeError(f"{structure.__name__} must be a message, but is a part of one")
     return structure.spec
 
 
 class ArrayOf(NamedTuple):
-    """Elements after their count."""
+    """Elements after their count.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol.messages.topics import MetadataRequest
+        >>> from cloudevents_kafka.protocol.schema import ArrayOf, fields_of
+        >>> isinstance(fields_of(MetadataRequest)[0].type, ArrayOf)
+        True
+    """
 
     element: Scalar | type[Structure]
 
 
 class Field(NamedTuple):
-    """One declared field."""
+    """One declared field.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol.messages.groups import HeartbeatRequest
+        >>> from cloudevents_kafka.protocol.schema import fields_of
+        >>> [field.name for field in fields_of(HeartbeatRequest) if field.required]
+        ['group_id', 'generation_id', 'member_id']
+    """
 
     name: str
     type: Scalar | ArrayOf | type[Structure]
@@ -255,7 +359,14 @@ class Field(NamedTuple):
 
 @cache
 def fields_of(structure: type[Structure]) -> tuple[Field, ...]:
-    """Return the declared fields in wire order."""
+    """Return the declared fields in wire order.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol.messages.groups import HeartbeatRequest
+        >>> from cloudevents_kafka.protocol.schema import fields_of
+        >>> [str(field.wire.versions) for field in fields_of(HeartbeatRequest)]
+        ['0+', '0+', '0+', '3+']
+    """
     return tuple(_field(info) for info in msgspec.structs.fields(structure) if info.name != "unknown_tags")
 
 

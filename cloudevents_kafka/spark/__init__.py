@@ -4,8 +4,8 @@
 events; `cloudevent` and `register` do so for one column and for SQL. `event_schema` is the type of
 an event; `kafka_package`, `connector_jars`, `table_jars` and `table_settings` are for the session's builder.
 
-Read `schema`, `decode` (with `udf`, the functions of Python workers) and
-`encode` (with `_event_columns`, its input); both use the functions in `java`, and check
+Read `schema`, `decode` (with `fast`, its Java function, and `udf`, the functions of Python workers) and
+`encode` (with `_event_columns`, its input, and `_patterns`, the rows that it recognizes); both check
 their input with `_columns`. `sql` has the functions for SQL, `connector` the jars of Spark's Kafka
 source, `table_formats` those of Delta and Iceberg, and `pipeline` is the job that writes tables.
 

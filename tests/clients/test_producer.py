@@ -21,7 +21,6 @@ from cloudevents_kafka import (
     EventProducer,
     NotAnEvent,
     Record,
-    RecordDelivery,
     from_record,
     to_record,
 )
@@ -319,7 +318,7 @@ def test_a_record_is_sent_unchanged() -> None:
     assert (tombstone.key, tombstone.value, tombstone.headers) == (None, None, [])
     assert delivery.result() is delivery
     assert delivery.record is RECORD
-    assert repr(delivery) == "RecordDelivery(record orders[2]@1741: copies[0]@0)"
+    assert repr(delivery) == "Delivery(record orders[2]@1741: copies[0]@0)"
     with pytest.raises(NotAnEvent):
         _ = delivery.event
 
@@ -346,7 +345,7 @@ def test_records_wait_for_room_and_fail_as_events_do() -> None:
         DeliveryError, match=r"the first: record orders\[2\]@1741 to t: .*_MSG_TIMED_OUT"
     ) as caught:
         producer.flush()
-    assert isinstance(caught.value.failed[0], RecordDelivery)
+    assert caught.value.failed[0].record.where == RECORD.where
     assert len(fake.log) == 9
 
 
@@ -373,7 +372,7 @@ def test_leaving_a_block_ends_at_its_bound() -> None:
         ("3", False, None),
         ("4", False, None),
     ]
-    assert isinstance(record, RecordDelivery)
+    assert isinstance(record.record, Record)
     fake.hold = False
     fake.flush()
     assert (third.offset, fourth.offset, record.offset) == (1, 2, 3)

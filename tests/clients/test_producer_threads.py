@@ -29,7 +29,7 @@ def failures(producer: EventProducer[Any]) -> list[str]:
     return []
 
 
-class Held(dict[Delivery, None]):
+class Held(dict[Delivery[Any], None]):
     """The failures of a producer, where a report waits after it has found them and before it adds to them."""
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ def test_a_failure_that_is_reported_during_a_flush_is_raised_by_the_next() -> No
     fake.hold = True
     producer = EventProducer(fake, topic="orders")
     producer.send(order(1))
-    producer._failed = held = Held()
+    producer._polling.deliveries.failed = held = Held()
     fake.fail_next("_MSG_TIMED_OUT")
     fake.hold = False
     reporter = threading.Thread(target=fake.poll)

@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from conformance import (
+
+from cloudevents_kafka.conformance import (
     ClauseResult,
     Dataset,
     Result,

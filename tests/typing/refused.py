@@ -1,7 +1,7 @@
 """Calls that type checkers refuse, each in the line of its comment; tests/test_typing.py counts them."""
 
-from cloudevents_kafka import Event, EventConsumer
-from cloudevents_kafka.testing import FakeConsumer
+from cloudevents_kafka import Event, EventConsumer, EventProducer
+from cloudevents_kafka.testing import FakeConsumer, FakeProducer
 
 client = FakeConsumer()
 event = Event(id="1", source="/", type="t")
@@ -14,4 +14,5 @@ event.data = 1  # refused: events are read-only
 event.extension("attempt", list)  # refused: not a type of attributes
 EventConsumer(client, data_type=int, data_reader=lambda event, record: 1)  # refused: both
 EventConsumer(client, strict=True, idle=1)  # refused: no such option
+_ = EventProducer(FakeProducer()).send(event).record  # refused: an event was sent, not a record
 EventConsumer({"group.id": "g"})  # refused: settings, not a client

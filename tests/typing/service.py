@@ -20,8 +20,10 @@ from cloudevents_kafka import (
     Codec,
     ConsumeError,
     Decoded,
+    Delivery,
     Event,
     EventConsumer,
+    EventProducer,
     Record,
     Undecodable,
     register_codec,
@@ -109,6 +111,14 @@ def with_hooks(client: FakeConsumer) -> None:
     EventConsumer(client, data_type=Order | None, strict=True)
     assert_type(EventConsumer(client, strict=True, data_type=None).poll(), Decoded[Any] | None)
     EventConsumer(client, data_reader=lambda event, record: (event.id, record.topic), eager_data=True)
+
+
+def send(producer: EventProducer[Any], order: Event[Any], record: Record) -> None:
+    """The delivery of a record has the record; that of an event has only the event."""
+    assert_type(producer.send(order), Delivery)
+    assert_type(producer.send(order).result().event, Event[Any])
+    assert_type(producer.send_record(record).result(1).record, Record)
+    assert_type(producer.send_record(record), Delivery[Record])
 
 
 event = Event(id="1", source="/", type="t", time=datetime.now().astimezone(), data={"a": 1}, attempt=3)

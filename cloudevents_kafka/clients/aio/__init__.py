@@ -10,6 +10,6 @@ and `_aiokafka_source`.
 from __future__ import annotations
 
 from cloudevents_kafka.clients.aio.consumer import AsyncEventConsumer
-from cloudevents_kafka.clients.aio.producer import AsyncDelivery, AsyncEventProducer, AsyncRecordDelivery
+from cloudevents_kafka.clients.aio.producer import AsyncDelivery, AsyncEventProducer
 
-__all__ = ["AsyncDelivery", "AsyncEventConsumer", "AsyncEventProducer", "AsyncRecordDelivery"]
+__all__ = ["AsyncDelivery", "AsyncEventConsumer", "AsyncEventProducer"]

@@ -53,11 +53,8 @@ class AiokafkaSender(Sender):
             self.resume()
 
     def _is_awaited(self) -> bool:
-        deliveries = [reference() for reference in self.reports.values()]
         waiters = (*self._for_room, *self._for_none)
-        return any(not waiter.done() for waiter in waiters) or any(
-            delivery is not None and delivery.awaited for delivery in deliveries
-        )
+        return any(not waiter.done() for waiter in waiters) or self.deliveries.is_awaited()
 
     async def _send_queued(self) -> None:
         while self._queue:

@@ -1,4 +1,4 @@
-"""`Sender`: a producer client for `EventProducer` that never waits, with a bound on what is in flight.
+"""`Sender`: the shell of deliveries for an event loop, with a bound on what is in flight.
 
 `_polled_sender` and `_aiokafka_sender` pass records to a client, and its reports to the deliveries.
 """
@@ -7,43 +7,67 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
-from typing import Any, Final, NoReturn, Protocol
-from weakref import ReferenceType
+from collections.abc import Callable, Generator
+from typing import Any, Final, NoReturn, Self
+
+from cloudevents_kafka.clients._deliveries import Deliveries, Delivery, SentT_co
 
 _WOKEN: Final = 100  # in one callback of the loop, so that it ends within a millisecond
 _ROOM: Final = 250  # which a waiting task is woken for
 _RETRY_SECONDS: Final = 0.02  # a queue that others have filled is reported to them
 
 
-class Awaited(Protocol):
-    """A delivery that tasks await."""
+class AsyncDelivery(Delivery[SentT_co]):
+    """The delivery of one event, or of one record, which any number of tasks may await.
 
-    @property
-    def awaited(self) -> bool:
-        """Whether a task awaits it."""
+    ``await delivery`` waits for the report, and returns the delivery or raises `DeliveryError`.
+    Cancelled, it leaves the event on its way.
 
-    def wake(self) -> None:
-        """Wake the tasks."""
+    Examples:
+        >>> import asyncio
+        >>> from cloudevents_kafka import AsyncEventProducer, Event
+        >>> async def main() -> None:
+        ...     async with AsyncEventProducer(producer, topic="orders") as events:
+        ...         delivery = events.send_nowait(Event(id="1", source="/shop", type="order.placed"))
+        ...         print((await delivery).offset)
+        >>> asyncio.run(main())
+        0
+    """
+
+    def __await__(self) -> Generator[Any, None, Self]:
+        waiter = self.waiter()
+        if waiter is not None:
+            yield from waiter
+        return self if self._client_error is None else self.result()
+
+    def waiter(self) -> asyncio.Future[None] | None:
+        """Return a new future of the report, or None if it has arrived."""
+        if self.done:
+            return None
+        if isinstance(self._shell, Sender):
+            self._shell.resume()
+        waiter = asyncio.get_running_loop().create_future()
+        self._waiters = (*self._waiters, waiter)
+        return None if self.done else waiter  # another thread may have reported it, and seen no waiter
 
 
 class Sender:
-    """A producer client, used on one event loop, with a bound on the records in flight.
+    """Passes records to a client on one event loop, and wakes the tasks that wait for deliveries or room.
 
     A subclass sets ``produce``, which is the client's or queues a record, and calls
     `report_called` after reports.
     """
 
     produce: Callable[..., Any]  # raises BufferError if the client has no room
-    # Those that the client still has to call, with their deliveries: `EventProducer` sets it.
-    reports: Mapping[Any, ReferenceType[Any]] = MappingProxyType({})
 
     def __init__(self, max_in_flight: int) -> None:
         if max_in_flight < 1:
             raise ValueError(f"max_in_flight must be at least 1, got {max_in_flight}")
         self.max_in_flight = max_in_flight
-        self.reported: deque[Awaited] = deque()  # appended by the thread that calls the reports
+        self.deliveries: Deliveries[AsyncDelivery[Any]] = Deliveries(
+            AsyncDelivery, self, looks_for_reports=True
+        )
+        self.reports = self.deliveries.reports  # which are in flight
         self._loop: asyncio.AbstractEventLoop | None = None
         self._scheduled = False  # whether the loop is going to call `_wake`
         self._client_full = False
@@ -68,13 +92,10 @@ class Sender:
         self.running_loop().call_later(_RETRY_SECONDS, self._retry)
         raise asyncio.QueueFull(f"the client has no room: {error}; await drain() first") from None
 
-    def poll(self, timeout: float = 0) -> int:  # noqa: ARG002  # of a client
-        """Return 0: reports are called elsewhere."""
-        return 0
-
-    def flush(self, timeout: float = 0) -> int:  # noqa: ARG002  # of a client
-        """Return the number of records in flight."""
-        return len(self.reports)
+    def wait(self, delivery: Delivery[Any], timeout: float | None) -> None:  # noqa: ARG002  # only tasks wait
+        """Raise `asyncio.InvalidStateError` unless a delivery is done."""
+        if not delivery.done:
+            raise asyncio.InvalidStateError(f"{delivery!r} has no report yet; await it")
 
     def resume(self) -> None:
         """Send on, if that was cancelled; called before each wait."""
@@ -108,7 +129,11 @@ class Sender:
 
     def _schedule(self, *, from_thread: bool = False) -> None:
         loop = self._loop
-        if loop is None or self._scheduled or not (self.reported or self._for_room or self._for_none):
+        if (
+            loop is None
+            or self._scheduled
+            or not (self.deliveries.awaited or self._for_room or self._for_none)
+        ):
             return
         self._scheduled = True
         (loop.call_soon_threadsafe if from_thread else loop.call_soon)(self._wake)
@@ -127,15 +152,14 @@ class Sender:
         are woken without one.
         """
         self._scheduled = False
-        for _ in range(min(len(self.reported), _WOKEN)):
-            self.reported.popleft().wake()
+        self.deliveries.wake(_WOKEN)
         in_flight = len(self.reports)
         if not in_flight:
             _wake_some(self._for_none, len(self._for_none))
         room = 0 if self._client_full else self.max_in_flight - in_flight
         if room >= min(_ROOM, -(-self.max_in_flight // 2)):
             _wake_some(self._for_room, room)
-        if self.reported or (room and not in_flight):
+        if self.deliveries.awaited or (room and not in_flight):
             self._schedule()
 
     def _retry(self) -> None:

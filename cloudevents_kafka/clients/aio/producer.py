@@ -1,149 +1,38 @@
 """`AsyncEventProducer`: sends events through a user's Kafka producer, for asyncio.
 
-`EventProducer` converts the events and keeps their deliveries, as it does in synchronous programs.
-Its client here is a `Sender`, which does not wait.
+Events are converted as in an `EventProducer`; a `Sender` passes them to the client.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from types import TracebackType
-from typing import Any, Generic, Self, TypedDict, TypeVar, Unpack, cast
-from weakref import ReferenceType
+from typing import Any, Generic, Self, TypeVar, Unpack
 
 from cloudevents_kafka.binding import ContentMode, KeyMapper
+from cloudevents_kafka.clients._deliveries import DeliveryError
 from cloudevents_kafka.clients._protocols import Producer
 from cloudevents_kafka.clients.aio._aiokafka_sender import AiokafkaSender
 from cloudevents_kafka.clients.aio._clients import is_awaited
 from cloudevents_kafka.clients.aio._polled_sender import PolledSender
-from cloudevents_kafka.clients.aio._sender import Sender
+from cloudevents_kafka.clients.aio._sender import AsyncDelivery, Sender
 from cloudevents_kafka.clients.aio._turn import Turn
-from cloudevents_kafka.clients.producer import Delivery, DeliveryError, EventProducer, RecordDelivery
-from cloudevents_kafka.record import HeaderInput, RecordInput
+from cloudevents_kafka.clients.producer import Outgoing, SentT, WriteOptions, Writer, set_options
+from cloudevents_kafka.event import Event
+from cloudevents_kafka.record import Record, RecordInput
+
+__all__ = ["AsyncDelivery", "AsyncEventProducer"]
 
 ProducerT = TypeVar("ProducerT")
 
 
-class SendOptions(TypedDict, total=False):
+class SendOptions(WriteOptions, total=False):
     """The options of `AsyncEventProducer.send`: those of `EventProducer.send`."""
 
-    key: bytes | str | None
     partition: int | None
     timestamp: int | None
-    headers: HeaderInput
-    mode: ContentMode | None
-    format: str | None
-    key_mapper: KeyMapper | None
-    like: RecordInput | None
-
-
-class AsyncDelivery(Delivery):
-    """The delivery of one event, which any number of tasks may await.
-
-    ``await delivery`` waits for the report, and returns the delivery or raises `DeliveryError`.
-    Cancelled, it leaves the event on its way.
-
-    Examples:
-        >>> import asyncio
-        >>> from cloudevents_kafka import AsyncEventProducer, Event
-        >>> async def main() -> None:
-        ...     async with AsyncEventProducer(producer, topic="orders") as events:
-        ...         delivery = events.send_nowait(Event(id="1", source="/shop", type="order.placed"))
-        ...         print((await delivery).offset)
-        >>> asyncio.run(main())
-        0
-    """
-
-    _waiters: tuple[asyncio.Future[None], ...] = ()
-
-    def result(self, timeout: float | None = None) -> Self:  # noqa: ARG002  # of the base class
-        """Return the delivery or raise `DeliveryError`; before the report, `asyncio.InvalidStateError`."""
-        if not self.done:
-            raise asyncio.InvalidStateError(f"{self!r} has no report yet; await it")
-        return super().result(0)
-
-    def __await__(self) -> Generator[Any, None, Self]:
-        waiter = self.waiter()
-        if waiter is not None:
-            yield from waiter
-        return self if self._client_error is None else self.result()
-
-    def waiter(self) -> asyncio.Future[None] | None:
-        """Return a new future of the report, or None if it has arrived."""
-        if self.done:
-            return None
-        if self._producer is not None:
-            self._producer.producer.resume()
-        waiter = asyncio.get_running_loop().create_future()
-        self._waiters = (*self._waiters, waiter)
-        return None if self.done else waiter  # another thread may have reported it, and seen no waiter
-
-    @property
-    def awaited(self) -> bool:
-        """Whether a task awaits it."""
-        return any(not waiter.done() for waiter in self._waiters)
-
-    def wake(self) -> None:
-        """Wake the tasks that await it; called on their event loop after the report."""
-        waiters, self._waiters = self._waiters, ()
-        for waiter in waiters:
-            if not waiter.done():
-                waiter.set_result(None)
-
-    def _report(self, error: Any, message: Any) -> None:
-        super()._report(error, message)
-        if self._waiters and self._producer is not None:
-            self._producer.producer.reported.append(self)
-
-
-class AsyncRecordDelivery(RecordDelivery, AsyncDelivery):
-    """The delivery of one record, which `AsyncEventProducer.send_record` has sent.
-
-    Examples:
-        >>> import asyncio
-        >>> from cloudevents_kafka import AsyncEventProducer, Record
-        >>> async def main() -> None:
-        ...     async with AsyncEventProducer(producer) as events:
-        ...         delivery = await events.send_record(Record(value=b"17"), "orders")
-        ...         print(delivery.record.value)
-        >>> asyncio.run(main())
-        b'17'
-    """
-
-
-def _forget(deliveries: dict[Any, ReferenceType[Delivery]], reference: Any) -> None:
-    """Wake who awaits a delivery that is not reported, as with ``delivery.report.only.error``."""
-    delivery = deliveries.pop(reference)()
-    if delivery is not None and not delivery.done:
-        delivery._look_for_report()
-
-
-class _Events(EventProducer[Sender]):
-    """The events of an `AsyncEventProducer`, which waits instead of them."""
-
-    _delivery = AsyncDelivery
-    _record_delivery = AsyncRecordDelivery
-
-    def __init__(self, sender: Sender, **options: Any) -> None:
-        super().__init__(sender, **options)
-        sender.reports = self._reports
-        self._forget = partial(_forget, self._reports)
-
-    def end(self) -> None:
-        """Accept no more events."""
-        self._closed = True
-
-    def _produce(self, produce: Callable[[], Any]) -> None:
-        try:
-            produce()
-        except BufferError as error:
-            self.producer.refuse(error)
-
-    def _drain(self, timeout: float | None) -> int:  # noqa: ARG002  # of the base class
-        return len(self._reports)
 
 
 class AsyncEventProducer(Generic[ProducerT]):
@@ -181,23 +70,16 @@ class AsyncEventProducer(Generic[ProducerT]):
         close_timeout: float | None = None,
     ) -> None:
         awaited = is_awaited(producer, Producer, "send", "start", "stop")
-        kind: Any = AiokafkaSender if awaited else PolledSender
+        sender: Callable[..., Sender] = AiokafkaSender if awaited else PolledSender
         self.producer = producer
-        self._sender: Sender = kind(producer, max_in_flight)
-        self._events = _Events(
-            self._sender,
-            topic=topic,
-            mode=mode,
-            format=format,
-            key_mapper=key_mapper,
-            close_timeout=close_timeout,
-        )
-        self._close_timeout = close_timeout
+        self._sender = sender(producer, max_in_flight)
+        self._writer = Writer(topic, mode, format, key_mapper, close_timeout)
+        self._closed = False
         self._turn = Turn()
 
     async def send(
         self, event: Any, topic: str | None = None, **options: Unpack[SendOptions]
-    ) -> AsyncDelivery:
+    ) -> AsyncDelivery[Event]:
         """Send an event, or an SDK's event, and return its delivery when the broker has it.
 
         Waits for room while ``max_in_flight`` events are on their way. Raises `DeliveryError` if the
@@ -220,14 +102,22 @@ class AsyncEventProducer(Generic[ProducerT]):
         return delivery if delivery._client_error is None else delivery.result()
 
     def send_nowait(
-        self, event: Any, topic: str | None = None, **options: Unpack[SendOptions]
-    ) -> AsyncDelivery:
+        self,
+        event: Any,
+        topic: str | None = None,
+        *,
+        partition: int | None = None,
+        timestamp: int | None = None,
+        **options: Unpack[WriteOptions],
+    ) -> AsyncDelivery[Event]:
         """Queue an event, or an SDK's event, and return its delivery, to await it or not.
 
         Raises `asyncio.QueueFull` if there is no room: await `drain` before.
         """
         self._sender.check()
-        return cast("AsyncDelivery", self._events.send(event, topic, **options))
+        if self._closed:
+            raise DeliveryError("the EventProducer is closed; the event was not sent")
+        return self._send(self._writer.encode(event, topic, **options), set_options(partition, timestamp))
 
     async def send_record(
         self,
@@ -236,7 +126,7 @@ class AsyncEventProducer(Generic[ProducerT]):
         *,
         partition: int | None = None,
         timestamp: int | None = None,
-    ) -> AsyncRecordDelivery:
+    ) -> AsyncDelivery[Record]:
         """Send any record as it is, and return its delivery when the broker has it.
 
         Arguments are those of `EventProducer.send_record`. Waits, raises and is cancelled as `send`.
@@ -244,11 +134,27 @@ class AsyncEventProducer(Generic[ProducerT]):
         while True:
             try:
                 self._sender.check()
-                delivery = self._events.send_record(record, topic, partition=partition, timestamp=timestamp)
+                if self._closed:
+                    raise DeliveryError("the EventProducer is closed; the record was not sent")
+                outgoing = self._writer.copy(record, topic)
+                delivery = self._send(outgoing, set_options(partition, timestamp))
             except asyncio.QueueFull:
                 await self._sender.wait_for_room()
             else:
-                return await cast("AsyncRecordDelivery", delivery)
+                return await delivery
+
+    def _send(self, outgoing: Outgoing[SentT], options: dict[str, int]) -> AsyncDelivery[SentT]:
+        topic, (sent, key, value, headers) = outgoing
+        deliveries = self._sender.deliveries
+        delivery, report = deliveries.begin(sent, topic, self._sender)
+        try:
+            self._sender.produce(topic, value=value, key=key, headers=headers, on_delivery=report, **options)
+        except BaseException as error:
+            deliveries.drop(delivery)
+            if isinstance(error, BufferError):
+                self._sender.refuse(error)
+            raise
+        return delivery
 
     async def drain(self) -> None:
         """Wait until `send_nowait` has room, and let other tasks run from time to time.
@@ -276,16 +182,16 @@ class AsyncEventProducer(Generic[ProducerT]):
         with suppress(TimeoutError):  # the error of what is still on its way has more to say
             async with asyncio.timeout(timeout):
                 await self._sender.wait_for_none()
-        self._events.flush(timeout)
+        self._sender.deliveries.raise_failures(len(self._sender.reports), timeout)
 
     async def close(self, timeout: float | None = None) -> None:
         """Flush, for ``close_timeout`` seconds by default, and raise as `flush`; `send` fails from now on.
 
         The client stays open, and may still deliver what was on its way at the timeout.
         """
-        self._events.end()
+        self._closed = True
         try:
-            await self.flush(self._close_timeout if timeout is None else timeout)
+            await self.flush(self._writer.close_timeout if timeout is None else timeout)
         finally:
             await self._sender.close()
 

@@ -10,8 +10,7 @@ from cloudevents_kafka.protocol.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
-from cloudevents_kafka.protocol.records import Codec, Record, encode_batch, encode_message_set
-from cloudevents_kafka.protocol.records.checksum import crc32c
+from cloudevents_kafka.protocol.records import Codec, Record, crc32c, encode_batch, encode_message_set
 
 # The index and format of each field of a batch.
 FIELDS = {

@@ -22,9 +22,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from cloudevents_kafka.protocol.errors import Corrupt, Malformed, Truncated, Unencodable
-from cloudevents_kafka.protocol.records import Codec
-from cloudevents_kafka.protocol.records.compression import LIMIT, compress
-from cloudevents_kafka.protocol.records.nesting import Nesting
+from cloudevents_kafka.protocol.records import LIMIT, Codec, Nesting, compress
 
 _LENGTH: Final = struct.Struct(">i")
 _CRC: Final = struct.Struct(">I")
@@ -82,7 +80,15 @@ def encode(messages: Iterable[Message | bytes]) -> bytes:
 
 
 def pack(messages: Iterable[Message | bytes], codec: Codec) -> Message:
-    """Return a compressed message of a set; raise `Unsupported` if the codec is not installed."""
+    """Return a compressed message of a set; raise `Unsupported` if the codec is not installed.
+
+    Examples:
+        >>> from cloudevents_kafka.protocol import v07
+        >>> from cloudevents_kafka.protocol.records import Codec
+        >>> packed = v07.pack([b"17", b"18"], Codec.GZIP)
+        >>> [entry.message.payload for entry in v07.MessageSet(v07.encode([packed]))]
+        [b'17', b'18']
+    """
     if codec not in {Codec.GZIP, Codec.SNAPPY}:
         raise Unencodable(f"the codec must be GZIP or SNAPPY in Kafka 0.7, got {codec.name}")
     return Message(compress(encode(messages), codec), attributes=codec)

@@ -15,11 +15,7 @@ from cloudevents_kafka.binding import (
     to_record,
 )
 from cloudevents_kafka.clients.producer import EventProducer
-from cloudevents_kafka.errors import EncodeError, InvalidEvent
-from cloudevents_kafka.event import Event
-from cloudevents_kafka.record import Record
-from cloudevents_kafka.testing import FakeProducer
-from conformance._case import (
+from cloudevents_kafka.conformance._case import (
     MODES,
     MODES_AND_FORMATS,
     CaseFailed,
@@ -28,8 +24,8 @@ from conformance._case import (
     require,
     require_equal,
 )
-from conformance._compare import check_record, check_value, require_same, texts
-from conformance.notation import (
+from cloudevents_kafka.conformance._compare import check_record, check_value, require_same, texts
+from cloudevents_kafka.conformance.notation import (
     Bytes,
     EventNotation,
     HeaderPairs,
@@ -40,6 +36,10 @@ from conformance.notation import (
     as_headers,
     as_record,
 )
+from cloudevents_kafka.errors import EncodeError, InvalidEvent
+from cloudevents_kafka.event import Event
+from cloudevents_kafka.record import Record
+from cloudevents_kafka.testing import FakeProducer
 
 _PRODUCE: Final = {"0.8": 0, "0.9": 1, "0.10": 2, "0.11": 3}
 """The newest version of the Produce request that brokers of a version accept."""

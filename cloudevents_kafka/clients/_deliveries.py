@@ -1,0 +1,287 @@
+"""`Deliveries`: what a producer has sent: what is on its way, what has failed, and who waits for it.
+
+It does no input or output. A shell passes its reports to a client, which calls them, and waits: by polling
+in threads, in `producer`, or on an event loop, in `aio`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
+from weakref import ReferenceType, ref
+
+import msgspec
+
+from cloudevents_kafka.binding import from_record
+from cloudevents_kafka.clients._protocols import Message, is_purged
+from cloudevents_kafka.errors import CloudEventsKafkaError
+from cloudevents_kafka.event import Event
+from cloudevents_kafka.primitives.plural import pluralize
+from cloudevents_kafka.record import Record
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as TypeVarWithDefault
+
+    SentT_co = TypeVarWithDefault("SentT_co", bound=Event[Any] | Record, covariant=True, default=Event[Any])
+else:
+    SentT_co = TypeVar("SentT_co", covariant=True)
+
+DeliveryT = TypeVar("DeliveryT", bound="Delivery[Any]")
+
+
+class Shell(Protocol):
+    """What waits for deliveries."""
+
+    deliveries: Deliveries[Any]
+
+    def wait(self, delivery: Delivery[Any], timeout: float | None, /) -> None:
+        """Return when a delivery is done; raise an error if it is not within ``timeout`` seconds."""
+
+
+class Waiter(Protocol):
+    """A future, of an event loop or a thread."""
+
+    def done(self) -> bool:
+        """Return whether nobody waits for it any more."""
+
+    def set_result(self, result: None, /) -> None:
+        """Wake who waits for it."""
+
+
+class Delivery(msgspec.Struct, Generic[SentT_co], eq=False, weakref=True):
+    """The delivery of one event, or of one record that `EventProducer.send_record` has sent.
+
+    ``done`` is whether the delivery report has arrived; then ``partition`` and ``offset`` are set if
+    it succeeded. A client with ``delivery.report.only.error`` reports only failures: a delivery is
+    ``done`` then when `result` has seen that none came, without ``partition`` and ``offset``.
+    It keeps neither an exception nor a callback, whose references would delay freeing the event.
+
+    Examples:
+        >>> from cloudevents_kafka import Event, EventProducer, Record
+        >>> event = Event(id="1", source="/shop", type="order.placed")
+        >>> EventProducer(producer, topic="orders").send(event).result()
+        Delivery(event '1' of '/shop': orders[0]@0)
+        >>> EventProducer(producer).send_record(Record(value=b"17"), "orders").result().record.value
+        b'17'
+    """
+
+    _sent: Any
+    topic: str
+    _shell: Shell | None
+    done: bool = False
+    partition: int | None = None
+    offset: int | None = None
+    _client_error: Any = None
+    _report_reference: ReferenceType[Report] | None = None
+    _waiters: tuple[Waiter, ...] = ()
+
+    @property
+    def event(self) -> Event:
+        """The sent event, or that of the sent record. Raises `DecodeError` if the record has none."""
+        sent: Event | Record = self._sent
+        return from_record(sent) if isinstance(sent, Record) else sent
+
+    @property
+    def record(self: Delivery[Record]) -> Record:
+        """The sent record; an event that was sent has none."""
+        if not isinstance(self._sent, Record):
+            problem = f"record must be that of a sent record, got {self!r}; use event"
+            raise AttributeError(problem, name="record")  # noqa: TRY004  # hasattr() is false
+        return self._sent
+
+    @property
+    def aborted(self) -> bool:
+        """Whether ``abort_transaction`` or ``purge`` of the client removed it, so that no broker has it."""
+        return is_purged(self._client_error)
+
+    @property
+    def error(self) -> DeliveryError | None:
+        """A new `DeliveryError` if the delivery has failed or was aborted, else None."""
+        return None if self._client_error is None else self._failure()
+
+    def _failure(self) -> DeliveryError:
+        aborted = "aborted with its transaction, or purged: " if self.aborted else ""
+        return DeliveryError(f"{self._name()} to {self.topic}: {aborted}{self._client_error}", [self])
+
+    def _name(self) -> str:
+        sent: Event | Record = self._sent
+        if isinstance(sent, Record):
+            return f"record {sent.where}".rstrip()
+        return f"event {sent.id!r} of {sent.source!r}"
+
+    def result(self, timeout: float | None = None) -> Self:
+        """Wait up to ``timeout`` seconds for the report; return the delivery or raise `DeliveryError`."""
+        if self._shell is not None:  # None only if the producer was freed before the report
+            self._shell.wait(self, timeout)
+            self._shell.deliveries.failed.pop(self, None)  # flush does not raise it again
+        if self._client_error is not None:
+            raise self._failure()  # without a variable, which would be a cycle with the traceback
+        return self
+
+    def __repr__(self) -> str:
+        state = f"{self.topic}[{self.partition}]@{self.offset}" if self.done else "pending"
+        if self._client_error is not None:
+            state = "aborted" if self.aborted else "failed"
+        return f"{type(self).__name__}({self._name()}: {state})"
+
+    def _look_for_report(self) -> None:
+        """Note a success that the client does not report: it has freed the report, and not called it."""
+        reference = self._report_reference
+        if reference is not None and reference() is None and not self.done:
+            self._report(None, None)
+
+    def _report(self, error: object, message: Message | None) -> None:
+        self.done = True
+        self._client_error = error
+        if error is None and message is not None:
+            self.partition = message.partition()
+            self.offset = message.offset()
+        if self._waiters and self._shell is not None:
+            self._shell.deliveries.awaited.append(self)
+
+    def _is_awaited(self) -> bool:
+        return any(not waiter.done() for waiter in self._waiters)
+
+    def _wake(self) -> None:
+        waiters, self._waiters = self._waiters, ()
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+
+
+OnDelivery = Callable[[Delivery[Any]], None]
+"""Called with each delivery, successful or failed, by `send`, `flush` or the client's ``poll``."""
+
+
+class Report(msgspec.Struct, eq=False, weakref=True):
+    """The callback for the client, which updates the delivery and its shell if they still exist.
+
+    The garbage collector does not see a client's references: the report must not refer to the shell.
+    """
+
+    sent: Any
+    topic: str
+    shell: ReferenceType[Shell]
+    delivery: ReferenceType[Delivery[Any]]
+    on_delivery: OnDelivery | None
+    done: bool = False
+
+    def __call__(self, error: object, message: Message | None) -> None:
+        """Handle a delivery report; the client calls it in poll, flush or produce."""
+        self.done = True
+        if error is None and self.on_delivery is None and self.delivery() is None:
+            return  # nobody can ask for it
+        shell = self.shell()
+        delivery = self.find_delivery(shell)
+        if self.on_delivery is None and error is not None and shell is not None and not is_purged(error):
+            shell.deliveries.failed[delivery] = (
+                None  # before another thread sees that it is done, and removes it
+            )
+        delivery._report(error, message)
+        if self.on_delivery is not None:
+            on_delivery, self.on_delivery = self.on_delivery, None
+            on_delivery(delivery)
+
+    def find_delivery(self, shell: Shell | None) -> Delivery[Any]:
+        """Return the delivery, or a new one if the user has not kept it."""
+        delivery = self.delivery()
+        if delivery is None:
+            kind: type[Delivery[Any]] = Delivery if shell is None else shell.deliveries.kind
+            delivery = kind(self.sent, self.topic, shell)
+            delivery._report_reference = ref(self)
+            self.delivery = ref(delivery)
+        return delivery
+
+
+class Deliveries(Generic[DeliveryT]):
+    """What is on its way, what has failed, and the done ones that somebody waits for.
+
+    ``kind`` is the class of the deliveries, and ``shell`` what waits for them.
+    """
+
+    def __init__(self, kind: type[DeliveryT], shell: Shell, *, looks_for_reports: bool = False) -> None:
+        # The reports that the client still has to call, in order, with their deliveries. It frees each one
+        # after the call, or without it (``delivery.report.only.error``), which removes its reference here.
+        self.reports: dict[ReferenceType[Report], ReferenceType[Delivery[Any]]] = {}
+        self.failed: dict[Delivery[Any], None] = {}  # an ordered set, never replaced: threads add to it
+        self.awaited: deque[Delivery[Any]] = deque()  # done; the thread that calls the reports adds them
+        self.kind = kind
+        self._shell = ref(shell)
+        # Without a reference to this object, which would be a cycle.
+        self._forget: Callable[[ReferenceType[Report]], object] = (
+            partial(_forget, self.reports) if looks_for_reports else self.reports.pop
+        )
+
+    def begin(
+        self, sent: Any, topic: str, shell: Shell, on_delivery: OnDelivery | None = None
+    ) -> tuple[DeliveryT, Report]:
+        """Return a new delivery that is on its way, and its report for the client."""
+        delivery = self.kind(sent, topic, shell)
+        of_delivery: ReferenceType[Delivery[Any]] = ref(delivery)
+        report = Report(sent, topic, self._shell, of_delivery, on_delivery)
+        delivery._report_reference = reference = ref(report, self._forget)
+        self.reports[reference] = of_delivery
+        return delivery, report
+
+    def drop(self, delivery: Delivery[Any]) -> None:
+        """Forget a delivery whose report the client has not accepted."""
+        if delivery._report_reference is not None:
+            self.reports.pop(delivery._report_reference, None)
+            delivery._report_reference = None
+
+    def wake(self, most: int) -> None:
+        """Wake who waits for deliveries that are done, up to so many of them."""
+        for _ in range(min(len(self.awaited), most)):
+            self.awaited.popleft()._wake()
+
+    def is_awaited(self) -> bool:
+        """Return whether somebody waits for a delivery that is on its way."""
+        deliveries = [reference() for reference in self.reports.values()]
+        return any(delivery is not None and delivery._is_awaited() for delivery in deliveries)
+
+    def raise_failures(self, pending: int, timeout: float | None) -> None:
+        """Raise `DeliveryError` if messages are pending, or have failed since the last call."""
+        failed = [each for each in list(self.failed) if self.failed.pop(each, False) is None]
+        if pending:
+            failed += self._pending()
+            messages = pluralize(pending, "message is", "messages are")
+            raise DeliveryError(f"{messages} still pending after {timeout} s; flush again", failed)
+        if failed:
+            events = pluralize(len(failed), "event was", "events were")
+            raise DeliveryError(f"{events} not delivered; the first: {failed[0].error}", failed)
+
+    def _pending(self) -> list[Delivery[Any]]:
+        """Return the deliveries whose reports have not arrived, in the order of sending."""
+        reports = [report for reference in list(self.reports) if (report := reference()) is not None]
+        return [report.find_delivery(report.shell()) for report in reports if not report.done]
+
+
+def _forget(
+    reports: dict[ReferenceType[Report], ReferenceType[Delivery[Any]]], reference: ReferenceType[Report]
+) -> None:
+    """Forget a report that the client has freed, and note a success that it does not report."""
+    delivery = reports.pop(reference)()
+    if delivery is not None and not delivery.done:
+        delivery._look_for_report()
+
+
+class DeliveryError(CloudEventsKafkaError):
+    """Events or records were not delivered, or not within the time to wait; ``failed`` are their deliveries.
+
+    A delivery in ``failed`` that is not ``done`` was still on its way.
+
+    Examples:
+        >>> from cloudevents_kafka import DeliveryError, Event, EventProducer
+        >>> producer.fail_next("_MSG_TIMED_OUT")
+        >>> try:
+        ...     EventProducer(producer).send(Event(id="1", source="/", type="t"), "orders").result()
+        ... except DeliveryError as error:
+        ...     print(error.failed)
+        (Delivery(event '1' of '/': failed),)
+    """
+
+    def __init__(self, reason: str, failed: Sequence[Delivery[Any]] = ()) -> None:
+        super().__init__(reason)
+        self.failed = tuple(failed)
