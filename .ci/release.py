@@ -40,7 +40,8 @@ TRIES = {
     "protobuf": "from cloudevents_kafka import *; e = Event(id='1', source='/', type='t', data=1);"
     "assert from_record(to_record(e, mode='structured', format='protobuf')).id == '1'",
     "protocol": "import cramjam, google_crc32c, kazoo, cloudevents_kafka.protocol.client",
-    "spark": "from cloudevents_kafka.spark import *; connector_jars(); table_jars(['delta', 'iceberg']);"
+    "spark": "from pyspark.sql import SparkSession; from cloudevents_kafka.spark import configure_session;"
+    "configure_session(SparkSession.builder, formats=['delta', 'iceberg']);"
     "import cloudevents_kafka.spark.pipeline",
     "testing": "from cloudevents_kafka.testing import LocalBroker; import jgo, jdk",
     "readers": "import deltalake, duckdb, polars, pyiceberg.table",

@@ -25,31 +25,15 @@ from cloudevents_kafka.event import Event, binary_parts
 from cloudevents_kafka.primitives.plural import with_article
 from cloudevents_kafka.primitives.preview import message_without_data, preview
 
+__all__ = ["by_dataschema", "by_type", "read_as"]
+
 T = TypeVar("T")
 
 DataHook = Callable[[Event], T]
-"""Return the data of an event as a value.
-
-Examples:
-    >>> from cloudevents_kafka import Event, EventConsumer
-    >>> def size(event: Event) -> int:
-    ...     return len(event.payload or b"")
-    >>> item = EventConsumer(consumer, strict=True, data_type=size).poll()
-    >>> item and item.event.data
-    16
-"""
+"""Return the data of an event as a value."""
 
 Check = Callable[[Any], object]
-"""Raise an exception if data is not valid; the return value is ignored.
-
-Examples:
-    >>> from typing import Any
-    >>> from cloudevents_kafka.clients.typed_data import by_dataschema
-    >>> def check(data: Any) -> None:
-    ...     if "total" not in data:
-    ...         raise ValueError("an order must have a total")
-    >>> hook = by_dataschema({"https://example.com/order": check})
-"""
+"""Raise an exception if data is not valid; the return value is ignored."""
 
 _Convert = Callable[[Any], Any]
 
@@ -62,13 +46,6 @@ def hook_of(data_type: Any) -> DataHook[Any]:
     """Return the hook of a ``data_type``: a type, a hook, or a mapping from types of events to one of them.
 
     Raises `TypeError` for anything else.
-
-    Examples:
-        >>> from cloudevents_kafka import Event
-        >>> from cloudevents_kafka.clients.typed_data import hook_of
-        >>> read = hook_of({"order.placed": dict[str, str]})
-        >>> read(Event(id="1", source="/shop", type="order.placed", data={"total": "9.50"}))
-        {'total': '9.50'}
     """
     if isinstance(data_type, Mapping):
         return by_type({name: hook_of(each) for name, each in data_type.items()})
@@ -155,17 +132,7 @@ def read_as(data_type: type[T]) -> DataHook[T]:
 
 
 def read_eagerly(event: Event, hook: DataHook[T] | None) -> Event[T]:
-    """Return an event whose data is decoded, by a hook or as without one; raise `DataError` if that fails.
-
-    Examples:
-        >>> from cloudevents_kafka import DataError, Event
-        >>> from cloudevents_kafka.clients.typed_data import read_as, read_eagerly
-        >>> try:
-        ...     read_eagerly(Event(id="1", source="/shop", type="order.placed", data="17"), read_as(int))
-        ... except DataError as error:
-        ...     print("not an int")
-        not an int
-    """
+    """Return an event whose data is decoded, by a hook or as without one; raise `DataError` if that fails."""
     if hook is None:
         _ = event.data
         return event

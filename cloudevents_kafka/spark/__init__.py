@@ -2,14 +2,16 @@
 
 `decode_events` and `encode_events` convert between the columns of Spark's Kafka source and those of
 events; `cloudevent` and `register` do so for one column and for SQL. `event_schema` is the type of
-an event; `kafka_package`, `connector_jars`, `table_jars` and `table_settings` are for the session's builder.
+an event; `configure_session` adds the jars and settings of Kafka's source and of tables to the builder
+of a session.
 
 Read `schema`, `decode` (with `fast`, its Java function, and `udf`, the functions of Python workers) and
 `encode` (with `_event_columns`, its input, and `_patterns`, the rows that it recognizes); both check
 their input with `_columns`. `sql` has the functions for SQL, `connector` the jars of Spark's Kafka
-source, `table_formats` those of Delta and Iceberg, and `pipeline` is the job that writes tables.
+source, `table_formats` those of Delta and Iceberg, `session` joins both, and `pipeline` is the job that
+writes tables.
 
-PySpark is imported with the first function that needs it: `connector_jars` and the code of workers
+PySpark is imported with the first function that needs it: `configure_session` and the code of workers
 do not. If a package is missing, the import raises `ModuleNotFoundError` with the extra to install.
 """
 
@@ -19,27 +21,23 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # the names are imported on first use; type checkers of users see them here
-    from cloudevents_kafka.spark.connector import connector_jars, kafka_package
     from cloudevents_kafka.spark.decode import cloudevent, decode_events
     from cloudevents_kafka.spark.encode import encode_events
     from cloudevents_kafka.spark.pipeline import EventBatch, EventPipeline, PipelineOptions
     from cloudevents_kafka.spark.schema import event_schema
+    from cloudevents_kafka.spark.session import configure_session
     from cloudevents_kafka.spark.sql import register
-    from cloudevents_kafka.spark.table_formats import table_jars, table_settings
 
 _MODULES = {
     "EventBatch": "pipeline",
     "EventPipeline": "pipeline",
     "PipelineOptions": "pipeline",
     "cloudevent": "decode",
-    "connector_jars": "connector",
+    "configure_session": "session",
     "decode_events": "decode",
     "encode_events": "encode",
     "event_schema": "schema",
-    "kafka_package": "connector",
     "register": "sql",
-    "table_jars": "table_formats",
-    "table_settings": "table_formats",
 }
 
 _EXTRA = "cloudevents-kafka[spark]"
@@ -51,14 +49,11 @@ __all__ = [
     "EventPipeline",
     "PipelineOptions",
     "cloudevent",
-    "connector_jars",
+    "configure_session",
     "decode_events",
     "encode_events",
     "event_schema",
-    "kafka_package",
     "register",
-    "table_jars",
-    "table_settings",
 ]
 
 

@@ -1,8 +1,8 @@
 """Spark's Kafka connector: its Maven coordinate for the installed PySpark, and its jars.
 
-Pass `connector_jars` to ``spark.jars``, or `kafka_package` to ``spark.jars.packages``, which Spark
-downloads itself. The first downloads four jars (10 MB) once; the second all eleven, most of which
-PySpark contains. ``python -m cloudevents_kafka.spark.connector`` downloads them and prints their paths.
+`connector_jars` downloads four jars (10 MB) once. Spark's own download of `kafka_package`, by
+``spark.jars.packages``, has all eleven, most of which PySpark contains. ``python -m
+cloudevents_kafka.spark.connector`` downloads the four and prints their paths.
 """
 
 from __future__ import annotations
@@ -41,11 +41,6 @@ def kafka_package() -> str:
     """Return the Maven coordinate of the connector for the installed PySpark.
 
     Raises `NoConnector` if PySpark is not installed.
-
-    Examples:
-        >>> from pyspark.sql import SparkSession
-        >>> from cloudevents_kafka.spark import kafka_package
-        >>> builder = SparkSession.builder.config("spark.jars.packages", kafka_package())
     """
     if importlib.util.find_spec("pyspark") is None:
         raise NoConnector("PySpark is not installed; do: pip install 'cloudevents-kafka[spark]'")
@@ -58,11 +53,6 @@ def connector_jars() -> list[Path]:
     The package lists the jars for PySpark 4.0.0, 4.1.1 and 4.2.0; for other versions the connector's
     dependencies are resolved. Raises `NoConnector` if none is published for the installed PySpark, or
     if the download fails.
-
-    Examples:
-        >>> from pyspark.sql import SparkSession
-        >>> from cloudevents_kafka.spark import connector_jars
-        >>> builder = SparkSession.builder.config("spark.jars", ",".join(map(str, connector_jars())))
     """
     try:
         return resolve([kafka_package()], exclude=IN_PYSPARK)

@@ -1,6 +1,6 @@
 """Delta and Iceberg: their Maven coordinates for the installed PySpark, their jars and a session's settings.
 
-Pass `table_jars` to ``spark.jars`` and `table_settings` to the session's builder. ``python -m
+`session.configure_session` passes both to a session's builder. ``python -m
 cloudevents_kafka.spark.table_formats`` downloads the jars of both and prints their paths.
 """
 
@@ -87,11 +87,6 @@ def table_jars(formats: Iterable[str]) -> list[Path]:
     """Return the jar files of table formats, downloaded into the cache at the first use.
 
     Raises `NoTableFormat` if there are none for the installed PySpark, or if the download fails.
-
-    Examples:
-        >>> from pyspark.sql import SparkSession
-        >>> from cloudevents_kafka.spark import table_jars
-        >>> builder = SparkSession.builder.config("spark.jars", ",".join(map(str, table_jars(["delta"]))))
     """
     packages = {name: table_package(name) for name in formats}
     jars: list[Path] = []
@@ -108,11 +103,6 @@ def table_settings(formats: Iterable[str], conf: Mapping[str, str] | None = None
 
     Settings in ``conf`` override them; its extensions are added to those of the formats. The jars are
     not among them, see `table_jars`.
-
-    Examples:
-        >>> from cloudevents_kafka.spark import table_settings
-        >>> table_settings(["delta"])["spark.sql.extensions"]
-        'io.delta.sql.DeltaSparkSessionExtension'
     """
     conf = dict(conf or {})
     settings = dict(_TIMES)

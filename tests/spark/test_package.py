@@ -44,7 +44,7 @@ try:
 except ImportError as error:
     print(error.name, type(error.__cause__).__name__)
 try:
-    spark.kafka_package()
+    spark.connector.kafka_package()
 except spark.connector.NoConnector as error:
     print(error)
 """

@@ -32,7 +32,7 @@ from cloudevents_kafka.spark.table_formats import TableFormat
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Maintenance", "WrongTable", "needed_formats", "optimize_tables", "vacuum_tables"]
+__all__ = ["Maintenance", "optimize_tables", "vacuum_tables"]
 
 _FORMATS: tuple[TableFormat, ...] = ("delta", "iceberg")
 
@@ -136,11 +136,6 @@ def needed_formats(folder: str | None, names: Sequence[str]) -> tuple[TableForma
     """Return the formats of the tables: those in a local folder, or else both.
 
     Raises `WrongTable` if a local folder has no table.
-
-    Examples:
-        >>> from cloudevents_kafka.spark.pipeline.maintenance import needed_formats
-        >>> needed_formats(None, ["catalog.shop.orders"])
-        ('delta', 'iceberg')
     """
     local = None if folder is None else local_path(folder)
     if folder is None or local is None or names:

@@ -46,7 +46,6 @@ def maintain(action: Callable[..., Iterator[Maintenance]], options: dict[str, An
     """Run an action on the tables of the options, and print a line for each."""
     require("table", packages("spark"), java, *_formats(options))
     from cloudevents_kafka.spark import pipeline
-    from cloudevents_kafka.spark.pipeline.maintenance import WrongTable
     from cloudevents_kafka.spark.table_formats import NoTableFormat
 
     if options["folder"] is None and not options["names"]:
@@ -58,7 +57,7 @@ def maintain(action: Callable[..., Iterator[Maintenance]], options: dict[str, An
     try:
         for done in action(conf=conf, **options):
             click.echo(str(done))
-    except (WrongTable, NoTableFormat, pipeline.InUse, ValueError) as error:
+    except (pipeline.WrongTable, NoTableFormat, pipeline.InUse, ValueError) as error:
         raise BadUsage(settings.redact(str(error))) from error
     except (pipeline.PipelineFailed, pipeline.SparkFailed) as error:
         raise BrokerFailure(settings.redact(str(error))) from error
@@ -66,7 +65,8 @@ def maintain(action: Callable[..., Iterator[Maintenance]], options: dict[str, An
 
 def _formats(options: dict[str, Any]) -> Iterator[Check]:
     """Yield the checks of the formats of the tables; none for a wrong folder, which the action reports."""
-    from cloudevents_kafka.spark.pipeline.maintenance import WrongTable, needed_formats
+    from cloudevents_kafka.spark.pipeline import WrongTable
+    from cloudevents_kafka.spark.pipeline.maintenance import needed_formats
 
     with suppress(WrongTable):
         yield from map(table_format, needed_formats(options["folder"], options["names"]))

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.jvm import find_java
 from cloudevents_kafka.spark._java import forget_java, silence_accumulators, stop_active_context
-from cloudevents_kafka.spark.connector import connector_jars
 from cloudevents_kafka.spark.pipeline._errors import PipelineError, PipelineFailed
 from cloudevents_kafka.spark.pipeline._options import is_launch_setting
 from cloudevents_kafka.spark.pipeline.session._scratch import scratch_folder
-from cloudevents_kafka.spark.table_formats import TableFormat, table_jars, table_settings
+from cloudevents_kafka.spark.session import session_settings
+from cloudevents_kafka.spark.table_formats import TableFormat
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -76,9 +76,7 @@ def spark_settings(
 ) -> dict[str, str]:
     """Return the settings of the session; those in ``conf`` override the defaults, or add jars to ours."""
     # First: Java needs all jars when it starts, and a missing one is reported before anything starts.
-    jars = [str(jar) for jar in (*table_jars(formats), *(connector_jars() if kafka else ()))]
-    jars += filter(None, conf.get("spark.jars", "").split(","))
-    conf = {**table_settings(formats, conf), "spark.jars": ",".join(jars)}
+    conf = session_settings(formats, kafka=kafka, conf=conf)
     defaults = {
         "spark.master": master or "local[*]",
         "spark.app.name": "cloudevents-kafka",

@@ -61,8 +61,8 @@ class DeltaTable(Table):
         if _EXTENSION not in str(spark.conf.get("spark.sql.extensions", "")):
             raise WrongTable(
                 f"the Spark session cannot write the Delta table {self.name}: its setting "
-                f"spark.sql.extensions must contain {_EXTENSION}. Build the session with the settings of "
-                "cloudevents_kafka.spark.table_settings(['delta']) and the jars of table_jars(['delta'])"
+                f"spark.sql.extensions must contain {_EXTENSION}. Build the session with "
+                "cloudevents_kafka.spark.configure_session(builder, formats=['delta'])"
             )
 
     @property

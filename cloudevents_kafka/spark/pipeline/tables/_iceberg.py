@@ -86,8 +86,7 @@ class IcebergTable(Table):
             raise WrongTable(
                 f"the server of Spark Connect cannot write the Iceberg table {self.name}: its setting "
                 f"spark.sql.extensions must contain {_EXTENSION}, for branches. Start it with the settings "
-                "of cloudevents_kafka.spark.table_settings(['iceberg']) and the jars of "
-                "table_jars(['iceberg'])"
+                "and jars that cloudevents_kafka.spark.configure_session(builder, formats=['iceberg']) sets"
             )
 
     def _configure(self, spark: SparkSession) -> None:
@@ -124,9 +123,9 @@ class IcebergTable(Table):
             if any(text in str(error) for text in _NO_CATALOG):
                 raise WrongTable(
                     f"the Spark session cannot write the Iceberg table {self.name}: it has no such "
-                    "catalog, or no Iceberg. Build the session with the settings of "
-                    "cloudevents_kafka.spark.table_settings(['iceberg']), the jars of "
-                    f"table_jars(['iceberg']), and the catalog: {catalog}={_CATALOG_CLASS}, with its type"
+                    "catalog, or no Iceberg. Build the session with "
+                    "cloudevents_kafka.spark.configure_session(builder, formats=['iceberg']) "
+                    f"and the catalog: {catalog}={_CATALOG_CLASS}, with its type"
                 ) from error
             raise
 

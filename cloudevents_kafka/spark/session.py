@@ -1,0 +1,55 @@
+"""`configure_session`: the jars and settings that a Spark session of a user needs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cloudevents_kafka.spark.connector import connector_jars
+from cloudevents_kafka.spark.table_formats import TableFormat, table_jars, table_settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_JARS = "spark.jars"
+
+
+def configure_session(
+    builder: SparkSession.Builder,
+    formats: Collection[TableFormat] = (),
+    *,
+    jars: Iterable[str | Path] = (),
+    conf: Mapping[str, str] | None = None,
+) -> SparkSession.Builder:
+    """Return the builder with Spark's Kafka connector, and with what these table formats need.
+
+    Sets ``spark.jars`` to the connector's jars, those of ``formats`` and ``jars``; jars that the builder
+    had before are replaced. Sets the extensions and the catalog of ``formats``, and exact times in
+    Parquet; settings in ``conf`` override these, and its extensions and jars are added. The jars are
+    downloaded into the cache at the first use. Call it before ``getOrCreate()``: Spark ignores jars
+    after that. Raises `ValueError` for another format, and `CloudEventsKafkaError` if there are no jars
+    for the installed PySpark, or if the download fails.
+
+    Examples:
+        >>> from pyspark.sql import SparkSession
+        >>> from cloudevents_kafka.spark import configure_session
+        >>> builder = configure_session(SparkSession.builder.appName("landing"), formats=["delta"])
+    """
+    for name, value in session_settings(formats, jars=jars, conf=conf).items():
+        builder = builder.config(name, value)
+    return builder
+
+
+def session_settings(
+    formats: Collection[TableFormat] = (),
+    *,
+    kafka: bool = True,
+    jars: Iterable[str | Path] = (),
+    conf: Mapping[str, str] | None = None,
+) -> dict[str, str]:
+    """Return ``conf`` with what `configure_session` sets; the connector is left out if not ``kafka``."""
+    conf = dict(conf or {})
+    paths = [*table_jars(formats), *(connector_jars() if kafka else ()), *jars]
+    added = [*map(str, paths), *filter(None, conf.get(_JARS, "").split(","))]
+    return {**table_settings(formats, conf), _JARS: ",".join(added)}
