@@ -39,6 +39,7 @@ def test_the_package_itself_needs_none_of_them() -> None:
     """The package can be imported without PySpark; its functions are imported one by one."""
     code = """
 import cloudevents_kafka.spark as spark
+import cloudevents_kafka.spark.connector
 try:
     spark.decode_events
 except ImportError as error:
