@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from confluent_kafka import TopicPartition
+from confluent_kafka import KafkaError, TopicPartition
 
 from cloudevents_kafka import (
     BrokenEvent,
@@ -24,7 +24,6 @@ from cloudevents_kafka import (
     to_record,
 )
 from cloudevents_kafka.testing import FakeConsumer, FakeLog, FakeProducer
-from cloudevents_kafka.testing.fakes._log import kafka_error
 
 
 def order(number: int) -> Event:
@@ -338,7 +337,7 @@ def test_a_commit_that_fails_for_a_partition_is_an_error() -> None:
 
     class Refuses(FakeConsumer):
         def commit(self, *args: Any, **kwargs: Any) -> Any:
-            error = kafka_error("TOPIC_AUTHORIZATION_FAILED")
+            error = KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED)
             return [SimpleNamespace(topic="orders", partition=0, error=error)]
 
     events = EventConsumer(Refuses(topic_of(order(1)).log))

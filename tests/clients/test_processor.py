@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from confluent_kafka import KafkaError, KafkaException
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,7 +25,6 @@ from cloudevents_kafka import (
     to_record,
 )
 from cloudevents_kafka.testing import FakeConsumer, FakeLog, FakeMessage, FakeProducer
-from cloudevents_kafka.testing.fakes._log import kafka_exception
 
 
 def message(number: int, partition: int = 0, topic: str = "in") -> FakeMessage:
@@ -177,7 +177,7 @@ def test_a_fatal_error_ends_with_what_to_do() -> None:
     assert kafka.offsets == {("in", 0): 4}
 
 
-FENCED: dict[str, Any] = {"code": "_FENCED", "fatal": True, "txn_requires_abort": False}
+FENCED = KafkaException(KafkaError(KafkaError._FENCED, fatal=True, txn_requires_abort=False))
 
 
 def test_a_fatal_error_while_sending_waits_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,7 +185,7 @@ def test_a_fatal_error_while_sending_waits_for_nothing(monkeypatch: pytest.Monke
     kafka, calls = Kafka(timeout=60), list[str]()
 
     def fail(*_: Any, **options: Any) -> None:
-        raise kafka_exception(**FENCED)
+        raise FENCED
 
     kafka.before[5] = lambda: monkeypatch.setattr(kafka.writer, "produce", fail)
     for name in ("purge", "abort_transaction"):
@@ -204,7 +204,7 @@ def test_a_fatal_error_during_an_abort_ends_with_what_to_do(
     kafka = Kafka()
 
     def fail(*_: Any, **options: Any) -> None:
-        raise kafka_exception(**FENCED)
+        raise FENCED
 
     def begin_to_fail() -> None:
         monkeypatch.setattr(kafka.writer, method, fail)

@@ -14,7 +14,7 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
-from confluent_kafka import KafkaException, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -37,7 +37,6 @@ from cloudevents_kafka import (
 from cloudevents_kafka.clients._offsets import MARK
 from cloudevents_kafka.clients.serdes import serialize_data
 from cloudevents_kafka.testing import FakeConsumer, FakeLog, FakeMessage, FakeProducer
-from cloudevents_kafka.testing.fakes._log import kafka_exception
 
 
 def message(number: int, partition: int = 0, key: str | None = None) -> FakeMessage:
@@ -441,7 +440,7 @@ def test_nothing_is_committed_while_the_group_does_not_answer(
 
     def ask(*arguments: Any, **options: Any) -> Any:
         if len(kafka.handled) < answers_from:
-            raise kafka_exception("_TIMED_OUT")
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
         return committed(*arguments, **options)
 
     def note(**options: Any) -> Any:
@@ -561,7 +560,7 @@ def test_a_member_that_the_group_has_expelled_is_not_refused(
     client, ids = kafka.events.consumer, count()
 
     def refuse(**_: Any) -> Any:
-        raise kafka_exception("UNKNOWN_MEMBER_ID")
+        raise KafkaException(KafkaError(KafkaError.UNKNOWN_MEMBER_ID))
 
     commit_at_looks(kafka, monkeypatch, slow, lambda: kafka.offsets.update({("in", 0): 9}))
     if refuses:
@@ -724,7 +723,7 @@ def test_a_dead_letter_that_is_too_large_is_explained(
     if by_broker:
         dead.producer.producer.fail_next("MSG_SIZE_TOO_LARGE")
     else:
-        refused = kafka_exception("MSG_SIZE_TOO_LARGE")
+        refused = KafkaException(KafkaError(KafkaError.MSG_SIZE_TOO_LARGE))
         monkeypatch.setattr(dead.producer.producer, "produce", Mock(side_effect=refused))
     with pytest.raises(DeadLetterError) as caught:
         kafka.run(Flaky(kafka, n1=9), tries=2, on_failure=dead)

@@ -16,16 +16,9 @@ from typing import Final, Self
 from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.jvm import find_java, resolve
 from cloudevents_kafka.protocol import Client, ProtocolError
-from cloudevents_kafka.testing.local import prepare
+from cloudevents_kafka.testing.local import Process, free_ports, is_free, prepare
 from cloudevents_kafka.testing.local._prepared import java_command
-from cloudevents_kafka.testing.local._process import Process
-from cloudevents_kafka.testing.local._settings import (
-    COMMON_DEFAULTS,
-    HOST,
-    free_ports,
-    is_free,
-    write_properties,
-)
+from cloudevents_kafka.testing.local._settings import COMMON_DEFAULTS, HOST, write_properties
 
 RELEASES: Final[Mapping[str, tuple[str, ...]]] = {
     "0.8.2-beta": ("org.apache.kafka:kafka_2.10:0.8.2-beta",),

@@ -12,10 +12,9 @@ from functools import partial
 from pathlib import Path
 
 import cloudevents_kafka.jvm
-from cloudevents_kafka.jvm import _checksums
+from cloudevents_kafka.jvm import Progress, _checksums
 from cloudevents_kafka.jvm._coordinates import FILE_NAME, Coordinate, JarRequest, jar_sets
 from cloudevents_kafka.jvm._jars import download
-from cloudevents_kafka.jvm._progress import Progress
 from cloudevents_kafka.jvm._repository import find_repository
 from cloudevents_kafka.jvm._web import Repository
 from cloudevents_kafka.spark.connector import IN_PYSPARK
@@ -67,7 +66,7 @@ def table(name: str, request: JarRequest, digests: dict[Coordinate, str]) -> str
 
 def digests(request: JarRequest, repository: Repository, folder: Path) -> dict[Coordinate, str]:
     """Return the SHA-256 of each jar of a request, after comparing it with the repository's checksum."""
-    from cloudevents_kafka.jvm._resolver import resolve_request  # needs jgo
+    from cloudevents_kafka.jvm._resolver import resolve_request
 
     listed = jar_sets().get(request)
     wanted = listed or resolve_request(request, repository, Progress())

@@ -18,8 +18,7 @@ import pytest
 from cloudevents_kafka.jvm import resolve
 from cloudevents_kafka.spark.pipeline import local_session
 from cloudevents_kafka.testing import LocalBroker
-
-from .lake import Lake
+from tests.spark.pipeline.lake import Lake
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

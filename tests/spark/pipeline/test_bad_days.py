@@ -16,10 +16,9 @@ import pyarrow.dataset as ds
 import pytest
 
 from cloudevents_kafka.spark.pipeline import FolderFailed, PipelineFailed, WrongCheckpoint
-from cloudevents_kafka.spark.pipeline.stores._store import LocalStore
-from cloudevents_kafka.spark.pipeline.tables._table_names import table_in_folder
-
-from .lake import Lake, produce
+from cloudevents_kafka.spark.pipeline.stores import LocalStore
+from cloudevents_kafka.spark.pipeline.tables import table_in_folder
+from tests.spark.pipeline.lake import Lake, produce
 
 pytestmark = [
     pytest.mark.broker,

@@ -8,9 +8,8 @@ import warnings
 import pytest
 from confluent_kafka import Producer
 
+from tests.spark.pipeline.conftest import hidden_spark
 from tests.support import docstrings
-
-from .conftest import hidden_spark
 
 pytestmark = [
     pytest.mark.spark,

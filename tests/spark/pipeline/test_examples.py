@@ -12,8 +12,8 @@ from types import ModuleType
 import pytest
 from confluent_kafka import Producer
 
-from .lake import Lake, create
-from .pages import CONNECT_PAGE, spark_blocks
+from tests.spark.pipeline.lake import Lake, create
+from tests.spark.pipeline.pages import CONNECT_PAGE, spark_blocks
 
 pytestmark = [
     pytest.mark.broker,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cloudevents_kafka.spark.pipeline._options import PipelineOptions, is_launch_setting
-from cloudevents_kafka.spark.pipeline.stores._store import local_path
+from cloudevents_kafka.spark.pipeline.stores import local_path
 
 GOOD: dict[str, Any] = {"bootstrap_servers": "b:1", "topics": ("t",), "out": "o"}
 

@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cloudevents_kafka.spark.pipeline.tables._sink import write_settings
-from cloudevents_kafka.spark.pipeline.tables._table_names import table_in_folder
-
-from .batches import KEY, ranges
+from cloudevents_kafka.spark.pipeline.tables import table_in_folder, write_settings
+from tests.spark.pipeline.sample_batches import KEY, ranges
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

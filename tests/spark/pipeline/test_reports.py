@@ -6,7 +6,7 @@ import pytest
 
 from cloudevents_kafka.spark.pipeline._errors import explain_failure
 from cloudevents_kafka.spark.pipeline._reports import Summary, batch_progress
-from cloudevents_kafka.spark.pipeline.notes._counts import BatchCounts, PartitionCounts
+from cloudevents_kafka.spark.pipeline.notes import BatchCounts, PartitionCounts
 
 COUNTS = BatchCounts(
     read=3,

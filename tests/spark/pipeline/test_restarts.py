@@ -9,10 +9,9 @@ import pytest
 
 from cloudevents_kafka.spark.pipeline import PipelineFailed
 from cloudevents_kafka.spark.pipeline._job import Job
-from cloudevents_kafka.spark.pipeline.landing._lander import BatchLander
-
-from .lake import Lake, produce
-from .test_bad_days import _read_only as read_only
+from cloudevents_kafka.spark.pipeline.landing import BatchLander
+from tests.spark.pipeline.lake import Lake, produce
+from tests.spark.pipeline.test_bad_days import _read_only as read_only
 
 pytestmark = [
     pytest.mark.broker,

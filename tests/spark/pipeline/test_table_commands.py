@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cloudevents_kafka.spark.pipeline.maintenance import WrongTable, _optimize
-from cloudevents_kafka.spark.pipeline.tables import Table
-from cloudevents_kafka.spark.pipeline.tables._table_names import table_by_name, table_in_folder
+from cloudevents_kafka.spark.pipeline.tables import Table, table_by_name, table_in_folder
 from cloudevents_kafka.spark.table_formats import TableFormat
-
-from .batches import KEY, offsets, ranges, rows
-from .conftest import QUICK
+from tests.spark.pipeline.conftest import QUICK
+from tests.spark.pipeline.sample_batches import KEY, offsets, ranges, rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -4,6 +4,7 @@ from cloudevents_kafka.spark.pipeline.landing._function_landing import EachBatch
 from cloudevents_kafka.spark.pipeline.landing._lander import BatchLander
 from cloudevents_kafka.spark.pipeline.landing._landing import Landing
 from cloudevents_kafka.spark.pipeline.landing._renames import WrongStore, check_renames
+from cloudevents_kafka.spark.pipeline.landing._table_landing import TableBatch
 from cloudevents_kafka.spark.pipeline.landing._targets import check_catalog, open_landing
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "EachBatch",
     "EventBatch",
     "Landing",
+    "TableBatch",
     "WrongStore",
     "check_catalog",
     "check_renames",

@@ -1,7 +1,13 @@
 """The topics that a pipeline reads: their ids, partitions and offsets, asked for by an admin client."""
 
 from cloudevents_kafka.spark.pipeline.topics._librdkafka_admin import LibrdkafkaAdmin
-from cloudevents_kafka.spark.pipeline.topics._topics import KafkaAdmin, TopicAdmin, TopicChanged, TopicMonitor
+from cloudevents_kafka.spark.pipeline.topics._topics import (
+    KafkaAdmin,
+    TopicAdmin,
+    TopicChanged,
+    TopicMonitor,
+    TopicState,
+)
 
 __all__ = [
     "KafkaAdmin",
@@ -9,4 +15,5 @@ __all__ = [
     "TopicAdmin",
     "TopicChanged",
     "TopicMonitor",
+    "TopicState",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cloudevents_kafka.spark.pipeline.session import _session
-from cloudevents_kafka.spark.pipeline.stores._store import LocalStore
+from cloudevents_kafka.spark.pipeline.stores import LocalStore
 
 pytest.importorskip("pyspark")
 

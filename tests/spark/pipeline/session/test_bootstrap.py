@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cloudevents_kafka.spark.pipeline import EventPipeline, PipelineFailed, PipelineOptions
-from cloudevents_kafka.spark.pipeline.session._bootstrap import check_reachable
+from cloudevents_kafka.spark.pipeline.session import check_reachable
 
 
 def test_one_that_accepts_is_enough() -> None:

@@ -10,7 +10,8 @@ from click.testing import CliRunner
 
 from cloudevents_kafka.cli.app import app
 from cloudevents_kafka.spark.pipeline import EventPipeline, PipelineOptions, WrongStore
-from cloudevents_kafka.spark.pipeline.landing._renames import check_namespace, check_renames
+from cloudevents_kafka.spark.pipeline.landing import check_renames
+from cloudevents_kafka.spark.pipeline.landing._renames import check_namespace
 
 
 def options(out: str, **more: Any) -> PipelineOptions:

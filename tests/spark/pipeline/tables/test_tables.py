@@ -14,8 +14,7 @@ from confluent_kafka import Producer
 
 from cloudevents_kafka import Event, to_record
 from cloudevents_kafka.primitives.epoch import EPOCH, MICROSECOND
-
-from .lake import Lake
+from tests.spark.pipeline.lake import Lake
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

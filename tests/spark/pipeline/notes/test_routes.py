@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cloudevents_kafka.spark.pipeline import PipelineOptions
-from cloudevents_kafka.spark.pipeline.notes._routes import MAX_ROUTES, table_for
+from cloudevents_kafka.spark.pipeline.notes import table_for
+from cloudevents_kafka.spark.pipeline.notes._routes import MAX_ROUTES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -106,7 +107,7 @@ def test_spark_chooses_as_python(session: SparkSession, patterns: list[str], typ
     """The first pattern that matches decides, for any types and patterns, also where Python chooses."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    from cloudevents_kafka.spark.pipeline.tables._tables import table_of
+    from cloudevents_kafka.spark.pipeline.tables import table_of
 
     routes = {pattern: f"table{number}" for number, pattern in enumerate(patterns)}
     types = [*types, *patterns, "a" * 20_000]
@@ -127,7 +128,7 @@ def test_time_of_a_pattern(session: SparkSession) -> None:
 
     from pyspark.sql import functions as F  # noqa: N812
 
-    from cloudevents_kafka.spark.pipeline.tables._tables import table_of
+    from cloudevents_kafka.spark.pipeline.tables import table_of
 
     frame = session.createDataFrame([("a" * 100_000 + "b",)], "type string")
     start = time.monotonic()

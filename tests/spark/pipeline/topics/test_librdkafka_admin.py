@@ -8,11 +8,8 @@ import pytest
 
 from cloudevents_kafka.spark.pipeline import EventPipeline, NotOnConnect, PipelineOptions, to_java_settings
 from cloudevents_kafka.spark.pipeline._errors import explain_failure
-from cloudevents_kafka.spark.pipeline.topics._librdkafka_admin import (
-    LibrdkafkaAdmin,
-    NoCounterpart,
-    librdkafka_settings,
-)
+from cloudevents_kafka.spark.pipeline.topics import LibrdkafkaAdmin
+from cloudevents_kafka.spark.pipeline.topics._librdkafka_admin import NoCounterpart, librdkafka_settings
 from cloudevents_kafka.spark.pipeline.topics._topics import TopicState
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cloudevents_kafka.spark.pipeline.notes._connect_manifests import ConnectManifests
-from cloudevents_kafka.spark.pipeline.notes._counts import BatchCounts
-from cloudevents_kafka.spark.pipeline.notes._file_manifests import FileManifests
-from cloudevents_kafka.spark.pipeline.notes._manifests import BatchManifest, BegunBatch
-from cloudevents_kafka.spark.pipeline.stores._store import LocalStore
+from cloudevents_kafka.spark.pipeline.notes import (
+    BatchCounts,
+    BatchManifest,
+    BegunBatch,
+    ConnectManifests,
+    FileManifests,
+)
+from cloudevents_kafka.spark.pipeline.stores import LocalStore
 
 
 class FolderStore(LocalStore):

@@ -9,16 +9,10 @@ from typing import Any
 import pytest
 from py4j.protocol import Py4JJavaError
 
-from cloudevents_kafka.spark.pipeline._errors import PipelineFailed
-from cloudevents_kafka.spark.pipeline.notes._offsets import OffsetRange, OffsetRanges
-from cloudevents_kafka.spark.pipeline.topics._topics import (
-    KafkaAdmin,
-    TopicChanged,
-    TopicMonitor,
-    TopicNotDescribed,
-    TopicState,
-    call_java,
-)
+from cloudevents_kafka.spark.pipeline import PipelineFailed
+from cloudevents_kafka.spark.pipeline.notes import OffsetRange, OffsetRanges
+from cloudevents_kafka.spark.pipeline.topics import KafkaAdmin, TopicChanged, TopicMonitor
+from cloudevents_kafka.spark.pipeline.topics._topics import TopicNotDescribed, TopicState, call_java
 
 ERRORS = "org.apache.kafka.common.errors."
 

@@ -11,8 +11,7 @@ from confluent_kafka import Consumer, Message, Producer, TopicPartition
 from cloudevents_kafka import Decoded, Event, Record, decode, sniff, to_record
 from cloudevents_kafka.spark.pipeline import PipelineFailed
 from cloudevents_kafka.spark.pipeline.landing._topic_landing import TopicLanding
-
-from .lake import Broker, Lake
+from tests.spark.pipeline.lake import Broker, Lake
 
 pytestmark = [
     pytest.mark.broker,

@@ -11,9 +11,8 @@ from confluent_kafka import Producer
 
 from cloudevents_kafka import Event, to_record
 from cloudevents_kafka.testing import LocalBroker
+from tests.spark.pipeline.lake import Lake, produce, produce_broken
 from tests.spark.settings import SETTINGS
-
-from .lake import Lake, produce, produce_broken
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

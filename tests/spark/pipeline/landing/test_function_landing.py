@@ -10,13 +10,12 @@ from confluent_kafka import Producer
 
 from cloudevents_kafka import Event, to_record
 from cloudevents_kafka.spark.pipeline import EventBatch, EventPipeline, PipelineFailed, PipelineOptions
-from cloudevents_kafka.spark.pipeline.notes._offsets import OffsetRange
-
-from .lake import Lake, produce
+from cloudevents_kafka.spark.pipeline.notes import OffsetRange
+from tests.spark.pipeline.lake import Lake, produce
 
 if TYPE_CHECKING:
     from cloudevents_kafka.spark.pipeline import Summary
-    from cloudevents_kafka.spark.pipeline.landing._function_landing import EachBatch
+    from cloudevents_kafka.spark.pipeline.landing import EachBatch
 
 pytestmark = [
     pytest.mark.spark,

@@ -11,10 +11,9 @@ from confluent_kafka import Producer
 from cloudevents_kafka import Event, to_record
 from cloudevents_kafka.spark.pipeline import PipelineFailed, Summary
 from cloudevents_kafka.spark.pipeline.landing._table_landing import TableBatch
-from cloudevents_kafka.spark.pipeline.notes._file_manifests import FileManifests
-from cloudevents_kafka.spark.pipeline.tables._table_names import table_in_folder
-
-from .lake import Lake, produce
+from cloudevents_kafka.spark.pipeline.notes import FileManifests
+from cloudevents_kafka.spark.pipeline.tables import table_in_folder
+from tests.spark.pipeline.lake import Lake, produce
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

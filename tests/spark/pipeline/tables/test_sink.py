@@ -7,18 +7,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cloudevents_kafka.spark.pipeline.notes._offsets import OffsetRange
-from cloudevents_kafka.spark.pipeline.stores._store import LocalStore
-from cloudevents_kafka.spark.pipeline.tables._sink import Table, WrongTable, offsets_text
-from cloudevents_kafka.spark.pipeline.tables._table_names import (
+from cloudevents_kafka.spark.pipeline.notes import OffsetRange
+from cloudevents_kafka.spark.pipeline.stores import LocalStore
+from cloudevents_kafka.spark.pipeline.tables import (
+    Table,
+    WrongTable,
     find_tables,
     name_parts,
     sibling_name,
     table_by_name,
     table_in_folder,
 )
-
-from .batches import KEY, SCHEMA, offsets, ranges, rows
+from cloudevents_kafka.spark.pipeline.tables._sink import offsets_text
+from tests.spark.pipeline.sample_batches import KEY, SCHEMA, offsets, ranges, rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -11,19 +11,17 @@ from confluent_kafka import Producer
 
 from cloudevents_kafka import Decoded, Record, decode
 from cloudevents_kafka.spark.pipeline import BatchCounts, PipelineFailed
-from cloudevents_kafka.spark.pipeline.batches._batch import BatchWriter
+from cloudevents_kafka.spark.pipeline.batches import BatchWriter
 from cloudevents_kafka.spark.pipeline.batches._observed import rule_counts
-from cloudevents_kafka.spark.pipeline.landing._table_landing import TableBatch
-from cloudevents_kafka.spark.pipeline.notes._counts import OTHERS
-from cloudevents_kafka.spark.pipeline.tables._parquet import ParquetFiles
-from cloudevents_kafka.spark.pipeline.tables._table_names import table_in_folder
+from cloudevents_kafka.spark.pipeline.landing import TableBatch
+from cloudevents_kafka.spark.pipeline.notes import OTHERS
+from cloudevents_kafka.spark.pipeline.tables import ParquetFiles, table_in_folder
 from tests.spark.deviating import producers
+from tests.spark.pipeline.batches.test_batch import frame
+from tests.spark.pipeline.lake import Lake
+from tests.spark.pipeline.sample_batches import batch_of
 from tests.spark.records import BASE, structured
 from tests.spark.rows import expected, row_fields
-
-from .batches import batch_of
-from .lake import Lake
-from .test_batch import frame
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -22,9 +22,8 @@ from cloudevents_kafka.spark.table_formats import table_jars, table_settings
 from cloudevents_kafka.testing import LocalBroker
 from tests.spark.cluster.spark_home import environment as bare_environment
 from tests.spark.java.connect_server import ROOT, connect_server, environment
-
-from .lake import create, produce, produce_broken
-from .pages import CONNECT_PAGE, spark_blocks
+from tests.spark.pipeline.lake import create, produce, produce_broken
+from tests.spark.pipeline.pages import CONNECT_PAGE, spark_blocks
 
 pytestmark = [
     pytest.mark.broker,

@@ -13,15 +13,18 @@ import pytest
 
 from cloudevents_kafka import Event, Record, to_record
 from cloudevents_kafka.spark.java.reader import foreign_sql, reader_sql
-from cloudevents_kafka.spark.pipeline.batches import _batch, _batch_rows
-from cloudevents_kafka.spark.pipeline.batches._batch import BatchWriter
+from cloudevents_kafka.spark.pipeline.batches import BatchWriter, _batch, _batch_rows
 from cloudevents_kafka.spark.pipeline.batches._observed import label_counts
-from cloudevents_kafka.spark.pipeline.notes._counts import OTHERS, BatchCounts, CountMismatch
-from cloudevents_kafka.spark.pipeline.notes._offsets import OffsetRange, OffsetRanges
-from cloudevents_kafka.spark.pipeline.tables._parquet import ParquetFiles
+from cloudevents_kafka.spark.pipeline.notes import (
+    OTHERS,
+    BatchCounts,
+    CountMismatch,
+    OffsetRange,
+    OffsetRanges,
+)
+from cloudevents_kafka.spark.pipeline.tables import ParquetFiles
 from cloudevents_kafka.spark.pipeline.tables._tables import _foreign
-
-from .batches import batch_of
+from tests.spark.pipeline.sample_batches import batch_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from cloudevents_kafka.spark.pipeline.landing._parquet_landing import ParquetLanding
-from cloudevents_kafka.spark.pipeline.notes._checkpoint import WrongCheckpoint
-from cloudevents_kafka.spark.pipeline.stores._store import HadoopStore
+from cloudevents_kafka.spark.pipeline.notes import WrongCheckpoint
+from cloudevents_kafka.spark.pipeline.stores import HadoopStore
 from cloudevents_kafka.testing import LocalBroker
-
-from .lake import Lake, produce
+from tests.spark.pipeline.lake import Lake, produce
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -14,10 +14,8 @@ import msgspec
 from pyspark.sql import SparkSession
 
 from cloudevents_kafka.spark.pipeline import BatchProgress, EventPipeline, PipelineOptions
-from cloudevents_kafka.spark.pipeline.tables import _delta
-from cloudevents_kafka.spark.pipeline.tables._sink import WrongTable
-from cloudevents_kafka.spark.pipeline.tables._table_names import table_by_name, table_in_folder
-from tests.spark.pipeline.batches import KEY, ranges, rows
+from cloudevents_kafka.spark.pipeline.tables import WrongTable, _delta, table_by_name, table_in_folder
+from tests.spark.pipeline.sample_batches import KEY, ranges, rows
 
 
 def run(spark: SparkSession, options: PipelineOptions) -> dict[str, Any]:

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
-from cloudevents_kafka.spark.pipeline.notes._manifests import BegunBatch
-from cloudevents_kafka.spark.pipeline.notes._offsets import OffsetRange, OffsetRanges
+from cloudevents_kafka.spark.pipeline.notes import BegunBatch, OffsetRange, OffsetRanges
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

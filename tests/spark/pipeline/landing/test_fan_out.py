@@ -26,14 +26,12 @@ from cloudevents_kafka.spark.pipeline import (
     WrongCheckpoint,
     WrongTable,
 )
-from cloudevents_kafka.spark.pipeline.landing import _table_landing
+from cloudevents_kafka.spark.pipeline.landing import _table_landing, check_catalog
 from cloudevents_kafka.spark.pipeline.landing._table_landing import TableBatch
-from cloudevents_kafka.spark.pipeline.landing._targets import check_catalog
-from cloudevents_kafka.spark.pipeline.notes._file_manifests import FileManifests
-from cloudevents_kafka.spark.pipeline.tables._table_names import table_in_folder
-
-from .conftest import Run
-from .lake import Lake, produce
+from cloudevents_kafka.spark.pipeline.notes import FileManifests
+from cloudevents_kafka.spark.pipeline.tables import table_in_folder
+from tests.spark.pipeline.conftest import Run
+from tests.spark.pipeline.lake import Lake, produce
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cloudevents_kafka.spark.pipeline.batches._batch import BatchWriter
-from cloudevents_kafka.spark.pipeline.topics._topics import KafkaAdmin, TopicChanged, TopicState
+from cloudevents_kafka.spark.pipeline.batches import BatchWriter
+from cloudevents_kafka.spark.pipeline.topics import KafkaAdmin, TopicChanged
+from cloudevents_kafka.spark.pipeline.topics._topics import TopicState
 from cloudevents_kafka.testing import LocalBroker
 from cloudevents_kafka.testing.local.clients import delete_topic
+from tests.spark.pipeline.lake import Lake, create, produce, recreate, until
 from tests.support.old_brokers import LegacyKafka
-
-from .lake import Lake, create, produce, recreate, until
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

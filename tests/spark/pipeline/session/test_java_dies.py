@@ -16,16 +16,18 @@ from click.testing import CliRunner
 from py4j.protocol import Py4JError, Py4JNetworkError
 
 from cloudevents_kafka.cli.app import app
-from cloudevents_kafka.spark.pipeline import EventPipeline, _event_pipeline, _job
-from cloudevents_kafka.spark.pipeline._errors import PipelineFailed
-from cloudevents_kafka.spark.pipeline._options import PipelineOptions
-from cloudevents_kafka.spark.pipeline.session import _session
-from cloudevents_kafka.spark.pipeline.session._session import SparkFailed
-from cloudevents_kafka.spark.pipeline.topics._topics import TopicState
+from cloudevents_kafka.spark.pipeline import (
+    EventPipeline,
+    PipelineFailed,
+    PipelineOptions,
+    _event_pipeline,
+    _job,
+)
+from cloudevents_kafka.spark.pipeline.session import SparkFailed, _session
+from cloudevents_kafka.spark.pipeline.topics import TopicState
 from cloudevents_kafka.testing import LocalBroker
-
-from .conftest import QUICK, hidden_spark
-from .lake import create, produce
+from tests.spark.pipeline.conftest import QUICK, hidden_spark
+from tests.spark.pipeline.lake import create, produce
 
 ERRORS = (
     Py4JError("An error occurred while calling o42.isActive"),

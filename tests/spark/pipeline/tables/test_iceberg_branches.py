@@ -15,8 +15,7 @@ import pytest
 from cloudevents_kafka.spark.pipeline import WrongTable
 from cloudevents_kafka.spark.pipeline.tables import _iceberg
 from cloudevents_kafka.spark.pipeline.tables._iceberg import IcebergTable
-
-from .batches import KEY, offsets, ranges, rows
+from tests.spark.pipeline.sample_batches import KEY, offsets, ranges, rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -10,11 +10,19 @@ from pathlib import Path
 import pytest
 
 from cloudevents_kafka.spark.pipeline.landing._parquet_landing import ParquetLanding, final_path
-from cloudevents_kafka.spark.pipeline.notes._checkpoint import Checkpoint, WrongCheckpoint
-from cloudevents_kafka.spark.pipeline.notes._counts import BatchCounts, CountMismatch, PartitionCounts
-from cloudevents_kafka.spark.pipeline.notes._manifests import BatchManifest, BegunBatch
-from cloudevents_kafka.spark.pipeline.notes._offsets import BatchPlan, OffsetRange, OffsetRanges
-from cloudevents_kafka.spark.pipeline.stores._store import InUse, LocalStore
+from cloudevents_kafka.spark.pipeline.notes import (
+    BatchCounts,
+    BatchManifest,
+    BatchPlan,
+    BegunBatch,
+    Checkpoint,
+    CountMismatch,
+    OffsetRange,
+    OffsetRanges,
+    PartitionCounts,
+    WrongCheckpoint,
+)
+from cloudevents_kafka.spark.pipeline.stores import InUse, LocalStore
 
 FILES = (
     "events/record_date=1/part-0.parquet",
