@@ -62,7 +62,7 @@ $(SPARK_CLASSES): $(INSTALLED) | ready
 
 # From the results of the last make test.
 report: $(INSTALLED)
-	@$(VENV)/bin/cloudevents-kafka conformance --results $(RESULTS) \
+	@$(PY) spec-conformance clauses --results $(RESULTS) \
 	    --report spec-conformance/report.md --records spec-conformance/records.json
 
 # Fewer examples of each property than `make test` tries.

@@ -184,7 +184,7 @@ def fuzz(minutes: float, seed: int) -> None:
     packages = BUILD / "atheris"
     if not packages.exists():
         command(sys.executable, "-m", "pip", "install", "--quiet", "--target", packages, "atheris")
-    path = os.pathsep.join(str(folder) for folder in (ROOT, packages))
+    path = os.pathsep.join(str(folder) for folder in (ROOT, ROOT / "spec-conformance", packages))
     with ZipFile(CORPUS) as archive:
         targets = sorted({name.partition("/")[0] for name in archive.namelist()})
     failures = []

@@ -18,6 +18,7 @@ import base64
 import gzip
 import json
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -26,10 +27,13 @@ from typing import TYPE_CHECKING, Any
 
 from cloudevents_kafka import Decoded, Event, Record, decode, to_record
 from cloudevents_kafka.binding import lenient_mode
-from cloudevents_kafka.conformance.notation import RecordNotation, as_record, convert
 from cloudevents_kafka.spark import decode_events
 from cloudevents_kafka.spark.java.reader import reader_sql
 from cloudevents_kafka.spark.pipeline import local_session
+
+sys.path[:0] = [str(Path(__file__).parents[1] / "spec-conformance")]
+
+from conformance.notation import RecordNotation, as_record, convert  # noqa: E402
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

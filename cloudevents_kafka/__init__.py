@@ -9,7 +9,7 @@ more. Importing it imports neither a Kafka client, nor asyncio, nor Spark. Read 
 * `registry` and `extensions`: what users add, and what documented extensions ask for;
 * `clients`: wrappers of Kafka clients for producers, consumers and services, also for asyncio;
 * `protocol`: Kafka's protocol and a client; `testing`: brokers and fakes for tests;
-* `spark`: DataFrames and a pipeline; `cli` and `conformance`: programs;
+* `spark`: DataFrames and a pipeline; `cli`: a program;
 * `primitives` and `jvm`: small parts, such as masking of secrets, and Java with its jars.
 """
 

@@ -31,7 +31,7 @@
         └── TopicChanged                 a topic is missing, or was deleted and created again
 
 `SigningError` and those after it are defined in `extensions`, `clients` and `spark.pipeline`, which raise
-them. `cli`, `conformance`, `jvm`, `oauth`, `spark` and `testing` define further ones; `binding` and
+them. `cli`, `jvm`, `oauth`, `spark` and `testing` define further ones; `binding` and
 `formats` raise private kinds of `InvalidEvent`, which users see as `BrokenEvent`.
 The exceptions of `protocol` have another root, `ProtocolError`.
 

@@ -81,7 +81,7 @@ def test_the_wheel_works(built, tmp_path):
     for argv, expected in (
         (["-c", code], f"{tmp_path}/cloudevents_kafka/__init__.py {cloudevents_kafka.__version__}"),
         (["-m", "cloudevents_kafka", "--version"], cloudevents_kafka.__version__),
-        (["-m", "cloudevents_kafka", "conformance", "--clause", "K-07"], "cases:"),
+        (["-m", "cloudevents_kafka", "protocol", "grammar", "MetadataRequest", "0"], "TopicName => string"),
     ):
         done = subprocess.run(
             [sys.executable, *argv], cwd=tmp_path, env=env, capture_output=True, text=True, check=True

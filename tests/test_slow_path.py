@@ -8,14 +8,14 @@ from typing import Any, Final, cast
 
 import msgspec
 import pytest
+from conformance import Dataset
+from conformance._entry_cases import EntryCase
 from hypothesis import given, reject
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
 from cloudevents_kafka import EncodeError, Event, Record, decode, from_record, to_record
 from cloudevents_kafka.codecs.payload import DataKind
-from cloudevents_kafka.conformance import Dataset
-from cloudevents_kafka.conformance._entry_cases import EntryCase
 from cloudevents_kafka.formats.json import JsonFormat
 from cloudevents_kafka.formats.registry import names
 from cloudevents_kafka.record import Headers

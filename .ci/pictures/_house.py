@@ -16,7 +16,6 @@ CAPTIONS = {
     "testing": "brokers and fakes for tests",
     "spark": "DataFrames and the pipeline",
     "clients": "clients, handlers, dead letters, logins",
-    "conformance": "the clauses of the specifications, run",
     "extensions": "what extensions ask for; what users add",
     "binding": "a record to an event, and back",
     "formats": "a whole event to one value, and back",

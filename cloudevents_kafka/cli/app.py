@@ -34,7 +34,6 @@ COMMANDS: Final = {
     "table": "Maintain Delta and Iceberg tables: optimize, vacuum.",
     "spark-jar": "Write the jar of Spark's Java function.",
     "spark-zip": "Write this package to a zip, for Spark's workers.",
-    "conformance": "Run the clauses of CloudEvents against this library.",
     "protocol": "Inspect the Kafka protocol: frames, grammar, brokers.",
 }
 

@@ -5,7 +5,6 @@ package has nothing of CloudEvents. Read `schema` (how messages are declared), `
 version), `messages` (the declarations), `codec` (messages to bytes and back), `frames` (size and header),
 `records` (message sets and record batches), then `client`. `errors`, `error_codes`, `api_keys` and `varint`
 serve all of them. `explain` describes frames byte by byte; `v07` is Kafka 0.7, which has another protocol;
-`kip625` measures KIP-625.
 """
 
 from __future__ import annotations

@@ -7,10 +7,9 @@ import re
 from typing import Any
 
 import pytest
-
-from cloudevents_kafka.conformance import Case, CaseFailed, Dataset, _raw_encoders
-from cloudevents_kafka.conformance._case import require_equal
-from cloudevents_kafka.conformance._dataset import KINDS, as_case
+from conformance import Case, CaseFailed, Dataset, _raw_encoders
+from conformance._case import require_equal
+from conformance._dataset import KINDS, as_case
 
 DATASET = Dataset()
 CASES = {case.id: case for _, case in DATASET.all_cases}

@@ -12,9 +12,8 @@ from typing import Any
 import jsonschema
 import msgspec
 import pytest
-
-from cloudevents_kafka.conformance import Clause, Dataset, DatasetError
-from cloudevents_kafka.conformance._dataset import KINDS
+from conformance import Clause, Dataset, DatasetError
+from conformance._dataset import KINDS
 
 DATASET = Dataset()
 CLAUSES = {clause.id: clause for clause in DATASET.clauses}

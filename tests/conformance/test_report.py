@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from cloudevents_kafka.conformance import Dataset, Result, flat_records, report, run_clauses
-from cloudevents_kafka.conformance._dataset import as_case
+from conformance import Dataset, Result, flat_records, report, run_clauses
+from conformance._dataset import as_case
 
 DATASET = Dataset()
 FOLDER = Path(__file__).parents[2] / "spec-conformance"

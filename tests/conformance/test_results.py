@@ -9,8 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from cloudevents_kafka.conformance import (
+from conformance import (
     ClauseResult,
     Dataset,
     Result,

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
+from conformance import CaseFailed, Dataset
+from conformance._entry_cases import EntryCase
+from conformance.notation import as_record
 
 from cloudevents_kafka import registry
 from cloudevents_kafka.attributes import extension_types
-from cloudevents_kafka.conformance import CaseFailed, Dataset
-from cloudevents_kafka.conformance._entry_cases import EntryCase
-from cloudevents_kafka.conformance.notation import as_record
 from cloudevents_kafka.extensions import SIZE_LIMIT, wire_size
 
 DATASET = Dataset()

@@ -8,6 +8,8 @@ import pickle
 from typing import Any
 
 import pytest
+from conformance import MODES_AND_FORMATS, Dataset
+from conformance.notation import as_record
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, utils
 from cryptography.hazmat.primitives.hashes import SHA256
@@ -16,8 +18,6 @@ from hypothesis import strategies as st
 
 from cloudevents_kafka import AttributeType, Event, Record, from_record, register_extension, to_record
 from cloudevents_kafka.attributes.types import CORE
-from cloudevents_kafka.conformance import MODES_AND_FORMATS, Dataset
-from cloudevents_kafka.conformance.notation import as_record
 from cloudevents_kafka.extensions._content_type import with_content_type
 from cloudevents_kafka.extensions.dsse import (
     PAYLOAD_TYPE,

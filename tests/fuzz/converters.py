@@ -14,6 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, get_args
 
+from conformance import notation
+
 from cloudevents_kafka import (
     DataError,
     Decoded,
@@ -34,7 +36,6 @@ from cloudevents_kafka.binding import Mode
 from cloudevents_kafka.cli.records.json_lines import BadLine, read_line, write_line
 from cloudevents_kafka.cli.records.resolve import Overrides, resolve_line
 from cloudevents_kafka.codecs.payload import DataKind, from_payload, to_payload
-from cloudevents_kafka.conformance import notation
 from cloudevents_kafka.formats import registry as formats
 from cloudevents_kafka.formats.json import JsonFormat
 from cloudevents_kafka.record import Headers

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from cloudevents_kafka.conformance.notation import RecordNotation, as_record, convert
+from conformance.notation import RecordNotation, as_record, convert
+
 from cloudevents_kafka.record import Headers, Record
 
 _VECTORS = Path(__file__).parents[2] / "spec-conformance" / "vectors"

@@ -11,9 +11,10 @@ import pytest
 
 pytest.importorskip("pyspark", minversion="4.0")
 
+from conformance.notation import RecordNotation, as_record, convert
+
 from cloudevents_kafka import AttributeType, register_extension
 from cloudevents_kafka.binding import lenient_mode
-from cloudevents_kafka.conformance.notation import RecordNotation, as_record, convert
 from cloudevents_kafka.record import Record
 
 from .deviating import deviating, producers

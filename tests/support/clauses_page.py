@@ -51,7 +51,7 @@ line prints them, and in tables of Spark they are in `error.clause`.
 To see that this library meets a clause, run its cases:
 
 ```sh
-cloudevents-kafka conformance --clause K-07
+python spec-conformance clauses --clause K-07
 ```
 
 Without `--clause` it runs all of them, and prints how many requirements pass, by area and level, and which

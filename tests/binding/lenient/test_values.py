@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from conformance import Dataset
+from conformance._dataset import KINDS
+from conformance.notation import as_record
 
 from cloudevents_kafka import AttributeType, Decoded, Record, decode, register_extension
 from cloudevents_kafka.attributes.extension_types import current
 from cloudevents_kafka.binding.lenient import _headers, _json, _names
-from cloudevents_kafka.conformance import Dataset
-from cloudevents_kafka.conformance._dataset import KINDS
-from cloudevents_kafka.conformance.notation import as_record
 from tests.support import strategies as make
 
 CE = make.required_headers

@@ -1,6 +1,6 @@
 """``protocol``: commands that inspect the Kafka protocol, one module each.
 
-`decode`, `grammar` and `sizes` need no broker. `api_versions`, `fetch` and `produce` connect to
+`decode` and `grammar` need no broker. `api_versions`, `fetch` and `produce` connect to
 one, by the options and the client of `_connection`.
 """
 
@@ -15,7 +15,6 @@ from cloudevents_kafka.cli.app import LazyGroup
 COMMANDS: Final = {
     "decode": "Explain frames field by field.",
     "grammar": "Print the grammar of a message.",
-    "sizes": "Print what variable-length integers would save (KIP-625).",
     "api-versions": "Print the API versions that a broker supports.",
     "fetch": "Read records with the pure-Python client.",
     "produce": "Send a record with the pure-Python client.",

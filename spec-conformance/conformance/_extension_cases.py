@@ -13,24 +13,6 @@ from msgspec import UNSET, Struct, UnsetType
 
 from cloudevents_kafka.attributes.timestamps import to_datetime
 from cloudevents_kafka.binding import ContentMode, from_record, to_record
-from cloudevents_kafka.conformance._case import (
-    MODES_AND_FORMATS,
-    CaseFailed,
-    Format,
-    kind,
-    require,
-    require_equal,
-)
-from cloudevents_kafka.conformance._compare import check_attributes
-from cloudevents_kafka.conformance.notation import (
-    Bytes,
-    Data,
-    EventNotation,
-    RecordNotation,
-    Scalar,
-    as_event,
-    as_record,
-)
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.extensions import (
     DuplicateTracker,
@@ -49,6 +31,24 @@ from cloudevents_kafka.extensions.dsse import (
     pre_authentication_encoding,
     read_envelope,
     read_material,
+)
+from conformance._case import (
+    MODES_AND_FORMATS,
+    CaseFailed,
+    Format,
+    kind,
+    require,
+    require_equal,
+)
+from conformance._compare import check_attributes
+from conformance.notation import (
+    Bytes,
+    Data,
+    EventNotation,
+    RecordNotation,
+    Scalar,
+    as_event,
+    as_record,
 )
 
 _INTEGER_SIZE: Final = 32

@@ -8,20 +8,20 @@ from xml.etree import ElementTree as ET
 
 import msgspec
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
-
-from cloudevents_kafka.protocol import frames, varint
-from cloudevents_kafka.protocol.codec import compiler, interpreter
-from cloudevents_kafka.protocol.errors import Unencodable
-from cloudevents_kafka.protocol.kip625 import sizes
-from cloudevents_kafka.protocol.kip625.sizes import (
+from conformance.kip625 import sizes
+from conformance.kip625.sizes import (
     LARGE,
     PARTITIONS,
     SMALL,
     FirstNumbers,
     ListLengths,
 )
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from cloudevents_kafka.protocol import frames, varint
+from cloudevents_kafka.protocol.codec import compiler, interpreter
+from cloudevents_kafka.protocol.errors import Unencodable
 from cloudevents_kafka.protocol.layout import layout_of
 from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.messages.topics import (

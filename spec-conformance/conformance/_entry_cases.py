@@ -16,13 +16,13 @@ from msgspec import UNSET, UnsetType
 from cloudevents_kafka.attributes.extension_types import type_of
 from cloudevents_kafka.attributes.types import CORE, INTEGER_RANGE, AttributeType, canonical_text
 from cloudevents_kafka.binding import from_record, to_record
-from cloudevents_kafka.conformance._case import KINDS, MODES, Case, CaseFailed, require, require_equal
-from cloudevents_kafka.conformance._compare import attributes_of, check_attribute, texts
-from cloudevents_kafka.conformance._raw_encoders import avro, avro_compact, protobuf
-from cloudevents_kafka.conformance.notation import Attribute, EventNotation, as_event
 from cloudevents_kafka.errors import CloudEventsKafkaError, InvalidEvent, NotAnEvent
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.record import Record
+from conformance._case import KINDS, MODES, Case, CaseFailed, require, require_equal
+from conformance._compare import attributes_of, check_attribute, texts
+from conformance._raw_encoders import avro, avro_compact, protobuf
+from conformance.notation import Attribute, EventNotation, as_event
 
 EntryPoint = Literal["constructor", "headers", "json", "avro", "avro-compact", "protobuf"]
 

@@ -1,4 +1,4 @@
-"""``conformance``: run the clauses of the specification against the library."""
+"""``clauses``: run the clauses of the specification against the library."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Final
 
 import click
 
-from cloudevents_kafka import conformance
+import conformance
 from cloudevents_kafka.cli.terminal.errors import BAD_DATA, BadData, BadUsage
 from cloudevents_kafka.cli.terminal.text import Style, escape, print_lines, styled
-from cloudevents_kafka.conformance import flat_records, report
 from cloudevents_kafka.primitives.plural import pluralize
+from conformance import flat_records, report
 
 _STYLES: Final[dict[str, Style]] = {"FAILED": "error", "not run": "warning", "not shown": "warning"}
 _PACKAGE: Final = re.compile(r"pip install (\S+)")
 _WIDTH: Final = len("accepted")
 
 
-@click.command(short_help="Run the clauses of CloudEvents against this library.")
+@click.command(short_help="Run the clauses of CloudEvents against the library.")
 @click.option("--clause", "clauses", multiple=True, metavar="ID", help="Only this clause. Repeatable.")
 @click.option(
     "--results",
@@ -39,7 +39,7 @@ def command(
     records: str | None,
     folder: str | None,
 ) -> None:
-    """Run the clauses of CloudEvents against this library.
+    """Run the clauses of CloudEvents against the library.
 
     Runs every case of the vectors for each requirement of the CloudEvents core specification,
     its formats, the Kafka binding and the documented extensions. Prints how many clauses are
@@ -48,9 +48,9 @@ def command(
     The exit code is 0 if no case or test failed, else 1.
 
     \b
-    cloudevents-kafka conformance
-    cloudevents-kafka conformance --clause K-07
-    cloudevents-kafka conformance --results build/tests.xml --report report.md
+    python spec-conformance clauses
+    python spec-conformance clauses --clause K-07
+    python spec-conformance clauses --results build/tests.xml --report report.md
     """
     dataset = conformance.Dataset(Path(folder) if folder else None)
     clauses = tuple(name.upper() for name in clauses)

@@ -1,4 +1,4 @@
-"""``protocol sizes``: the sizes of KIP-625."""
+"""``kip625``: the sizes of KIP-625."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import click
 
 from cloudevents_kafka.cli.terminal.errors import BadUsage
 from cloudevents_kafka.cli.terminal.parameters import FILE
-from cloudevents_kafka.protocol.kip625 import sizes
+from conformance.kip625 import sizes
 
 
 @click.command()

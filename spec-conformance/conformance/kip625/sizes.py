@@ -18,23 +18,17 @@ from typing import Final, NamedTuple
 from cloudevents_kafka.protocol import varint
 from cloudevents_kafka.protocol.codec import compiler
 from cloudevents_kafka.protocol.error_codes import ErrorCode
-from cloudevents_kafka.protocol.kip625 import _svg
 from cloudevents_kafka.protocol.messages.topics import (
     MetadataResponse,
     MetadataResponseBroker,
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
+from conformance.kip625 import _svg
 
 PARTITIONS: Final = 100
 KIP_TOTALS: Final = (3216, 1170, 4026)  # S3-M3
-"""The KIP's bytes for fixed integers, unsigned varints at best, and at worst.
-
-Examples:
-    >>> from cloudevents_kafka.protocol.kip625.sizes import KIP_TOTALS
-    >>> KIP_TOTALS
-    (3216, 1170, 4026)
-"""
+"""The KIP's bytes for fixed integers, unsigned varints at best, and at worst."""
 
 _WHY_THEY_DIFFER: Final = (
     "The KIP's totals differ as they are of three messages, each with other lists of replicas in sync."
@@ -43,13 +37,7 @@ ENCODINGS: Final = ("fixed", "unsigned varint", "zigzag varint", "worst varint")
 
 
 class ListLengths(NamedTuple):
-    """The lengths of the lists of a partition.
-
-    Examples:
-        >>> from cloudevents_kafka.protocol.kip625.sizes import ListLengths, metadata, sizes
-        >>> sizes(metadata([ListLengths(replicas=2, in_sync=1, offline=1)]))
-        (105, 83, 83)
-    """
+    """The lengths of the lists of a partition."""
 
     replicas: int
     in_sync: int
@@ -57,13 +45,7 @@ class ListLengths(NamedTuple):
 
 
 class FirstNumbers(NamedTuple):
-    """The first broker id and partition index, and the epoch and error code of every partition.
-
-    Examples:
-        >>> from cloudevents_kafka.protocol.kip625.sizes import FirstNumbers, ListLengths, metadata, sizes
-        >>> sizes(metadata([ListLengths(2, 2)], FirstNumbers(broker=1000)))
-        (105, 88, 88)
-    """
+    """The first broker id and partition index, and the epoch and error code of every partition."""
 
     broker: int = 0
     partition: int = 0
@@ -74,36 +56,18 @@ class FirstNumbers(NamedTuple):
 SMALL: Final = FirstNumbers()
 # S3-M4: "ids greater than 134,217,727" is the edge of zigzag, not of unsigned varints
 LARGE: Final = FirstNumbers(broker=1 << 28, partition=1 << 28, epoch=1 << 28, error=1 << 14)
-"""The first numbers whose unsigned varint has a byte more than the fixed integer, in all seven fields.
-
-Examples:
-    >>> from cloudevents_kafka.protocol.kip625.sizes import LARGE, ListLengths, metadata, sizes
-    >>> sizes(metadata([ListLengths(2, 2)], LARGE))
-    (105, 113, 113)
-"""
+"""The first numbers whose unsigned varint has a byte more than the fixed integer, in all seven fields."""
 
 
 class Row(NamedTuple):
-    """The sizes of a message in the order of `ENCODINGS`; the worst is with `LARGE` numbers.
-
-    Examples:
-        >>> from cloudevents_kafka.protocol.kip625.sizes import rows
-        >>> rows()[0]
-        Row(lists=ListLengths(replicas=2, in_sync=2, offline=0), sizes=(3471, 1271, 1307, 4271))
-    """
+    """The sizes of a message in the order of `ENCODINGS`; the worst is with `LARGE` numbers."""
 
     lists: ListLengths
     sizes: tuple[int, int, int, int]
 
 
 class KipMatch(NamedTuple):
-    """A message that has one of the KIP's totals, and its three sizes.
-
-    Examples:
-        >>> from cloudevents_kafka.protocol.kip625.sizes import kip_matches
-        >>> [match.total for match in kip_matches()]
-        [3216, 1170, 4026]
-    """
+    """A message that has one of the KIP's totals, and its three sizes."""
 
     name: str
     partitions: str
@@ -113,13 +77,7 @@ class KipMatch(NamedTuple):
 
 
 class Range(NamedTuple):
-    """The integers from ``first`` to ``last``, both included, whose encoding has ``bytes`` bytes.
-
-    Examples:
-        >>> from cloudevents_kafka.protocol.kip625.sizes import unsigned_ranges
-        >>> unsigned_ranges()[0]
-        Range(bytes=1, first=0, last=127)
-    """
+    """The integers from ``first`` to ``last``, both included, whose encoding has ``bytes`` bytes."""
 
     bytes: int
     first: int
@@ -129,13 +87,7 @@ class Range(NamedTuple):
 def metadata(
     lists: Sequence[ListLengths], numbers: FirstNumbers = SMALL, topic: str = "topic"
 ) -> MetadataResponse:
-    """Return the message: two brokers, one topic, and a partition for each item of ``lists``.
-
-    Examples:
-        >>> from cloudevents_kafka.protocol.kip625.sizes import ListLengths, metadata
-        >>> len(metadata([ListLengths(2, 2)] * 3).topics[0].partitions)
-        3
-    """
+    """Return the message: two brokers, one topic, and a partition for each item of ``lists``."""
     # S3-M3: "100 partition topic replicated across two brokers"
     broker = numbers.broker
     partitions = [
@@ -158,14 +110,7 @@ def metadata(
 
 
 def sizes(message: MetadataResponse) -> tuple[int, int, int]:
-    """Return the sizes of the body in bytes: with fixed integers, unsigned varints and zigzag varints.
-
-    Examples:
-        >>> from cloudevents_kafka.protocol.kip625.sizes import ListLengths, metadata, sizes
-        >>> fixed, unsigned, zigzag = sizes(metadata([ListLengths(2, 2)] * 100))
-        >>> fixed > unsigned
-        True
-    """
+    """Return the sizes of the body in bytes: with fixed integers, unsigned varints and zigzag varints."""
     fixed = len(compiler.encode(message, 9))
     return (
         fixed,
@@ -192,25 +137,13 @@ def _row_sizes(lists: Sequence[ListLengths], topic: str = "topic") -> tuple[int,
 
 
 def rows() -> list[Row]:
-    """Return the sizes of the KIP's example: all replicas in sync, 1 of 2 in sync, the other offline.
-
-    Examples:
-        >>> from cloudevents_kafka.protocol.kip625.sizes import rows
-        >>> [row.sizes for row in rows()]
-        [(3471, 1271, 1307, 4271), (3071, 1171, 1207, 3771), (3471, 1271, 1307, 4271)]
-    """
+    """Return the sizes of the KIP's example: all replicas in sync, 1 of 2 in sync, the other offline."""
     cases = (ListLengths(2, 2), ListLengths(2, 1), ListLengths(2, 1, 1))
     return [Row(lists, _row_sizes([lists] * PARTITIONS)) for lists in cases]
 
 
 def kip_matches() -> list[KipMatch]:
-    """Return three messages, each of which has one of the KIP's totals.
-
-    Examples:
-        >>> from cloudevents_kafka.protocol.kip625.sizes import kip_matches
-        >>> kip_matches()[0].name
-        'fixed'
-    """
+    """Return three messages, each of which has one of the KIP's totals."""
     cases = (
         ("fixed", "35 partitions with both replicas in sync, 65 with one", [2] * 35 + [1] * 65),
         ("best", "94 partitions with one of two replicas in sync, 6 with none", [1] * 94 + [0] * 6),
@@ -225,24 +158,12 @@ def kip_matches() -> list[KipMatch]:
 
 
 def unsigned_ranges() -> list[Range]:
-    """Return the 32-bit patterns by the size of their unsigned varint; those from 2^31 on are negative.
-
-    Examples:
-        >>> from cloudevents_kafka.protocol.kip625.sizes import unsigned_ranges
-        >>> [(each.bytes, each.last) for each in unsigned_ranges()][:2]
-        [(1, 127), (2, 16383)]
-    """
+    """Return the 32-bit patterns by the size of their unsigned varint; those from 2^31 on are negative."""
     return _ranges(1 << 32, lambda n: len(varint.encode_unsigned(n - (n >> 31 << 32))))
 
 
 def zigzag_ranges() -> list[Range]:
-    """Return the 32-bit integers by the size of their zigzag varint, on both sides of 0.
-
-    Examples:
-        >>> from cloudevents_kafka.protocol.kip625.sizes import zigzag_ranges
-        >>> [(each.bytes, each.first, each.last) for each in zigzag_ranges()][:2]
-        [(5, -2147483648, -134217729), (4, -134217728, -1048577)]
-    """
+    """Return the 32-bit integers by the size of their zigzag varint, on both sides of 0."""
     above = _ranges(1 << 31, lambda n: len(varint.encode_signed(n)))
     below = [Range(size, -1 - last, -1 - first) for size, first, last in reversed(above)]
     return [*below[:-1], Range(1, below[-1].first, above[0].last), *above[1:]]
@@ -260,13 +181,7 @@ def _ranges(end: int, size_of: Callable[[int], int]) -> list[Range]:
 
 
 def table() -> str:
-    """Return the sizes as text.
-
-    Examples:
-        >>> from cloudevents_kafka.protocol.kip625.sizes import table
-        >>> print(table().splitlines()[0])
-        MetadataResponse v9, bytes of the body: 2 brokers (localhost), 1 topic, 100 partitions.
-    """
+    """Return the sizes as text."""
     lines = [
         f"MetadataResponse v9, bytes of the body: 2 brokers (localhost), 1 topic, {PARTITIONS} partitions.",
         "The encoding of seven integers of each partition differs; the rest is as in version 9.",
@@ -300,13 +215,7 @@ def table() -> str:
 
 
 def histogram() -> str:
-    """Return the size of each integer in both encodings as text, as the KIP draws it, with correct edges.
-
-    Examples:
-        >>> from cloudevents_kafka.protocol.kip625.sizes import histogram
-        >>> print(histogram().splitlines()[0])
-        unsigned varint of a 32-bit integer (its pattern; negative integers are those from 2^31 on)
-    """
+    """Return the size of each integer in both encodings as text, as the KIP draws it, with correct edges."""
     return "\n".join(
         [
             "unsigned varint of a 32-bit integer (its pattern; negative integers are those from 2^31 on)",
@@ -331,13 +240,7 @@ def _staircase(ranges: Sequence[Range]) -> list[str]:
 
 
 def svg() -> str:
-    """Return both as an SVG.
-
-    Examples:
-        >>> from cloudevents_kafka.protocol.kip625.sizes import svg
-        >>> svg()[:4]
-        '<svg'
-    """
+    """Return both as an SVG."""
     fixed, best, worst = KIP_TOTALS
     groups: list[tuple[str, Sequence[int | None]]] = [
         (f"{r.lists.in_sync} of {r.lists.replicas} in sync, {r.lists.offline} offline", r.sizes)

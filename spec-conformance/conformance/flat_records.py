@@ -12,14 +12,14 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from cloudevents_kafka.binding import Decoded, decode, sniff
-from cloudevents_kafka.conformance._compare import attributes_of, verdict_of
-from cloudevents_kafka.conformance._dataset import Dataset
-from cloudevents_kafka.conformance._entry_cases import EntryCase
-from cloudevents_kafka.conformance._writing_cases import encoded
-from cloudevents_kafka.conformance.notation import RecordNotation, as_record
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.extensions import SIZE_LIMIT, wire_size
 from cloudevents_kafka.record import Record
+from conformance._compare import attributes_of, verdict_of
+from conformance._dataset import Dataset
+from conformance._entry_cases import EntryCase
+from conformance._writing_cases import encoded
+from conformance.notation import RecordNotation, as_record
 
 _ABOUT: Final = (
     "The cases in their simplest form: records in hex, each with the outcome of strict reading. "

@@ -10,9 +10,9 @@ from xml.etree import ElementTree as ET
 
 import msgspec
 
-from cloudevents_kafka.conformance._case import Case, CaseFailed
-from cloudevents_kafka.conformance._dataset import Clause, Dataset
 from cloudevents_kafka.errors import CloudEventsKafkaError
+from conformance._case import Case, CaseFailed
+from conformance._dataset import Clause, Dataset
 
 Status = Literal["accepted", "refused", "passed", "FAILED", "not run"]
 """A case that passes is accepted or refused, as what it reads or writes is; a test is passed."""
@@ -51,7 +51,7 @@ def read_results(path: Path) -> dict[str, Result]:
     was not run if one of them was skipped. Raises `ResultsError` if it is not such a file.
     """
     try:
-        elements = list(ET.parse(path).iter("testcase"))  # noqa: S314  # expat limits the expansion of entities
+        elements = list(ET.parse(path).iter("testcase"))  # expat limits the expansion of entities
     except OSError as error:
         raise ResultsError(f"{path} cannot be read: {error.strerror or error}; make test writes it") from None
     except (ET.ParseError, LookupError, ValueError) as error:

@@ -12,13 +12,12 @@ from msgspec import Struct
 
 from cloudevents_kafka.attributes.extension_types import register_extension
 from cloudevents_kafka.attributes.types import AttributeType
-from cloudevents_kafka.conformance import _entry_cases, _extension_cases, _reading_cases, _writing_cases  # noqa: F401  # add kinds
-from cloudevents_kafka.conformance._case import KINDS, Case
-from cloudevents_kafka.conformance.notation import convert
 from cloudevents_kafka.errors import CloudEventsKafkaError
+from conformance import _entry_cases, _extension_cases, _reading_cases, _writing_cases  # noqa: F401  # add kinds
+from conformance._case import KINDS, Case
+from conformance.notation import convert
 
-_IN_WHEEL: Final = Path(__file__).parent / "data"
-_IN_CHECKOUT: Final = Path(__file__).parents[2] / "spec-conformance"
+_FOLDER: Final = Path(__file__).parents[1]
 _CLAUSES: Final = "clauses.toml"
 _VECTORS: Final = "vectors"
 _SCHEMA: Final = "schema.json"
@@ -98,13 +97,13 @@ def _type_of(value: Any) -> type[Case]:
 
 
 class Dataset:
-    """The clauses and vectors of a folder, by default those of this package.
+    """The clauses and vectors of a folder, by default those of ``spec-conformance``.
 
     Attributes and methods raise `DatasetError` if a file is missing or has another shape.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
-        self.folder = folder or (_IN_CHECKOUT if _IN_CHECKOUT.is_dir() else _IN_WHEEL)
+        self.folder = folder or _FOLDER
 
     @property
     def clauses(self) -> tuple[Clause, ...]:

@@ -7,9 +7,9 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Final
 
-from cloudevents_kafka.conformance._dataset import Document
-from cloudevents_kafka.conformance._results import ClauseResult
 from cloudevents_kafka.primitives.plural import pluralize
+from conformance._dataset import Document
+from conformance._results import ClauseResult
 
 COLUMNS: Final = ("MUST", "SHOULD", "MAY", "derived")
 HEADINGS: Final = ("area", *COLUMNS, "cases accepted", "refused", "tests")

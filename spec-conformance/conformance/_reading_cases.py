@@ -13,18 +13,18 @@ from msgspec import UnsetType
 from cloudevents_kafka import registry
 from cloudevents_kafka.attributes.types import AttributeType, AttributeValue
 from cloudevents_kafka.binding import Decoded, Undecodable, decode, sniff
-from cloudevents_kafka.conformance._case import MODES, CaseFailed, difference, kind, require, require_equal
-from cloudevents_kafka.conformance._compare import attributes_of, check_attributes, require_same, verdict_of
-from cloudevents_kafka.conformance.notation import (
+from cloudevents_kafka.errors import InvalidEvent
+from cloudevents_kafka.event import Event
+from cloudevents_kafka.record import Record
+from conformance._case import MODES, CaseFailed, difference, kind, require, require_equal
+from conformance._compare import attributes_of, check_attributes, require_same, verdict_of
+from conformance.notation import (
     Expected,
     HeaderPairs,
     RecordNotation,
     as_headers,
     as_record,
 )
-from cloudevents_kafka.errors import InvalidEvent
-from cloudevents_kafka.event import Event
-from cloudevents_kafka.record import Record
 
 _JSON: Final = "application/cloudevents+json"
 _BATCH: Final = "application/cloudevents-batch+json"

@@ -15,7 +15,11 @@ from cloudevents_kafka.binding import (
     to_record,
 )
 from cloudevents_kafka.clients.producer import EventProducer
-from cloudevents_kafka.conformance._case import (
+from cloudevents_kafka.errors import EncodeError, InvalidEvent
+from cloudevents_kafka.event import Event
+from cloudevents_kafka.record import Record
+from cloudevents_kafka.testing import FakeProducer
+from conformance._case import (
     MODES,
     MODES_AND_FORMATS,
     CaseFailed,
@@ -24,8 +28,8 @@ from cloudevents_kafka.conformance._case import (
     require,
     require_equal,
 )
-from cloudevents_kafka.conformance._compare import check_record, check_value, require_same, texts
-from cloudevents_kafka.conformance.notation import (
+from conformance._compare import check_record, check_value, require_same, texts
+from conformance.notation import (
     Bytes,
     EventNotation,
     HeaderPairs,
@@ -36,10 +40,6 @@ from cloudevents_kafka.conformance.notation import (
     as_headers,
     as_record,
 )
-from cloudevents_kafka.errors import EncodeError, InvalidEvent
-from cloudevents_kafka.event import Event
-from cloudevents_kafka.record import Record
-from cloudevents_kafka.testing import FakeProducer
 
 _PRODUCE: Final = {"0.8": 0, "0.9": 1, "0.10": 2, "0.11": 3}
 """The newest version of the Produce request that brokers of a version accept."""

@@ -1,4 +1,4 @@
-"""`conformance` prints which clauses are shown, and why the others are not."""
+"""`clauses` prints which clauses are shown, and why the others are not."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ import shutil
 import sys
 
 import pytest
-
-from cloudevents_kafka.conformance import Dataset
+from conformance import Dataset
 
 
 def test_the_table_has_areas_and_levels(run):
     """Areas are rows and levels columns; a clause that is not shown has a reason; the exit code is 0."""
-    done = run("conformance")
+    done = run("clauses")
     assert done.exit_code == 0
     head, *rest = done.stdout.splitlines()
     assert head.split()[:4] == ["area", "MUST", "SHOULD", "MAY"]
@@ -27,7 +26,7 @@ def test_the_table_has_areas_and_levels(run):
 
 def test_the_last_lines_explain_the_numbers(run):
     """The last lines say that a test may count in several rows, and levels share columns; cases add up."""
-    done = run("conformance")
+    done = run("clauses")
     cases, levels, clauses = done.stdout.splitlines()[-3:]
     assert (
         cases
@@ -43,7 +42,7 @@ def test_the_last_lines_explain_the_numbers(run):
 
 def test_clauses_that_were_not_run_stand_apart(run):
     """Without --results, clauses with tests only are not run; those that nothing can show are not shown."""
-    text = run("conformance").stdout
+    text = run("clauses").stdout
     left = {clause.id for clause in Dataset().clauses if clause.tests and not clause.vectors}
     assert set(re.findall(r"^not shown: (\S+)", text, re.MULTILINE)) == {
         clause.id for clause in Dataset().clauses if clause.open
@@ -54,7 +53,7 @@ def test_clauses_that_were_not_run_stand_apart(run):
 
 def test_a_clause_in_detail(run):
     """One clause is printed with its text and the result of each of its cases and tests."""
-    done = run("conformance", "--clause", "K-07")
+    done = run("clauses", "--clause", "K-07")
     assert done.exit_code == 0
     assert done.stdout.startswith(
         "K-07  derived  Kafka binding 3.2.2\n  In binary mode an event without data "
@@ -73,7 +72,7 @@ def test_a_clause_in_detail(run):
 
 def test_a_clause_in_lower_case(run):
     """An id is found regardless of case."""
-    assert run("conformance", "--clause", "k-07").stdout.startswith("K-07  derived")
+    assert run("clauses", "--clause", "k-07").stdout.startswith("K-07  derived")
 
 
 def test_a_closed_pipe(run, monkeypatch):
@@ -82,8 +81,8 @@ def test_a_closed_pipe(run, monkeypatch):
     def close(_results, _documents):
         raise BrokenPipeError
 
-    monkeypatch.setattr("cloudevents_kafka.conformance.report.markdown", close)
-    done = run("conformance", "--clause", "K-07", "--report", "report.md")
+    monkeypatch.setattr("conformance.report.markdown", close)
+    done = run("clauses", "--clause", "K-07", "--report", "report.md")
     assert done.exit_code == 141
     assert "Broken pipe" not in done.stderr
 
@@ -108,7 +107,7 @@ def wrong_data(tmp_path):
 
 def test_failures_come_last(run, wrong_data):
     """Clauses that fail come last, each failing case with a detail; the exit code is 1."""
-    done = run("conformance", "--folder", wrong_data)
+    done = run("clauses", "--folder", wrong_data)
     assert done.exit_code == 1
     *before, second, third, last = done.stdout.rstrip().split("\n\n")
     assert "FAILED" not in "".join(before)
@@ -123,7 +122,7 @@ def test_failures_come_last(run, wrong_data):
 
 def test_a_failing_clause_in_detail(run, wrong_data):
     """Failures follow the cases that hold and are counted at the end."""
-    done = run("conformance", "--folder", wrong_data, "--clause", "D-03")
+    done = run("clauses", "--folder", wrong_data, "--clause", "D-03")
     assert done.exit_code == 1
     *_, good, bad, verdict, other, mode, empty, total = done.stdout.splitlines()
     assert good.startswith("  accepted  D-03/2  ")
@@ -139,7 +138,7 @@ def test_a_failing_clause_in_detail(run, wrong_data):
 def test_the_report_has_failures_first(run, wrong_data, tmp_path):
     """The report lists failures, clauses that were not run and clauses that nothing can show apart."""
     target = tmp_path / "report.md"
-    run("conformance", "--folder", wrong_data, "--report", str(target))
+    run("clauses", "--folder", wrong_data, "--report", str(target))
     text = target.read_text("utf-8")
     failed, rest = text.partition("\nFAILED:\n")[2].split("\nNot run:\n")
     left, rest = rest.split("\nNot shown:\n")
@@ -156,7 +155,7 @@ def test_control_characters_are_escaped(run, tmp_path):
     case = {**BASE, "about": "\x1b[2J", "kind": "sniff", "headers": [], "mode": "batch"}
     (tmp_path / "vectors" / "x.json").write_text(json.dumps({"about": "x", "cases": [case]}), "utf-8")
     for more in ([], ["--clause", "Z-01"]):
-        done = run("conformance", "--folder", str(tmp_path), *more)
+        done = run("clauses", "--folder", str(tmp_path), *more)
         assert done.exit_code == 1
         assert done.stdout.count("\\x1b[2J") == 2
         assert "\x1b" not in done.stdout
@@ -243,7 +242,7 @@ def test_invalid_vectors(run, tmp_path, text, message):
     file.parent.mkdir()
     (tmp_path / "clauses.toml").write_text(CLAUSES, "utf-8")
     file.write_text(text if isinstance(text, str) else json.dumps({"about": "x", "cases": [text]}), "utf-8")
-    done = run("conformance", "--folder", str(tmp_path))
+    done = run("clauses", "--folder", str(tmp_path))
     assert isinstance(done.exception, SystemExit)
     assert done.exit_code == 2
     assert "x.json" in done.stderr
@@ -256,7 +255,7 @@ def test_invalid_vectors(run, tmp_path, text, message):
 def test_invalid_folders(run, tmp_path, level, message):
     """A folder without vectors is bad usage, and so is an unknown level."""
     (tmp_path / "clauses.toml").write_text(CLAUSES.replace("MUST", level), "utf-8")
-    done = run("conformance", "--folder", str(tmp_path))
+    done = run("clauses", "--folder", str(tmp_path))
     assert done.exit_code == 2
     assert message in done.stderr
 
@@ -264,7 +263,7 @@ def test_invalid_folders(run, tmp_path, level, message):
 def test_records_of_a_case_that_fails(run, wrong_data, tmp_path):
     """Records are not written if a case fails; the message names it, and the exit code is 1."""
     target = tmp_path / "records.json"
-    done = run("conformance", "--folder", wrong_data, "--records", str(target))
+    done = run("clauses", "--folder", wrong_data, "--records", str(target))
     assert done.exit_code == 1
     assert "records cannot be written because a case failed: " in done.stderr
     assert not target.exists()
@@ -283,13 +282,13 @@ def junit(folder, **outcomes):
 def test_results_of_tests(run, tmp_path):
     """Tests that passed in --results show their clauses; one that failed has a message and exit code 1."""
     names = {"test_x_57_a_signed_sequence_shows_a_missing_event": ""}
-    done = run("conformance", "--clause", "X-57", "--results", junit(tmp_path, **names))
+    done = run("clauses", "--clause", "X-57", "--results", junit(tmp_path, **names))
     assert done.exit_code == 0
     assert re.search(
         r"^  passed    tests/conformance/test_clauses\.py::test_x_57_", done.stdout, re.MULTILINE
     )
     names = dict.fromkeys(names, '<failure message="no"/>')
-    done = run("conformance", "--clause", "X-57", "--results", junit(tmp_path, **names))
+    done = run("clauses", "--clause", "X-57", "--results", junit(tmp_path, **names))
     assert done.exit_code == 1
     assert "failure: no" in done.stdout
     assert done.stdout.endswith("1 clause: 1 FAILED (1 test).\n")
@@ -298,7 +297,7 @@ def test_results_of_tests(run, tmp_path):
 def test_cases_that_need_a_missing_package(run, monkeypatch):
     """Cases that need a missing package are not run; the message says what to install."""
     monkeypatch.setitem(sys.modules, "cryptography.exceptions", None)
-    done = run("conformance")
+    done = run("clauses")
     assert done.exit_code == 0
     verify = [case for _, case in Dataset().all_cases if case.kind == "verify" and case.keys]
     assert (
@@ -307,7 +306,7 @@ def test_cases_that_need_a_missing_package(run, monkeypatch):
     )
     assert f"\n{len(Dataset().all_cases) - len(verify):,} cases ran; " in done.stdout
     assert done.stdout.endswith("none FAILED.\n")
-    assert "  not run   X-48/7  " in run("conformance", "--clause", "X-48").stdout
+    assert "  not run   X-48/7  " in run("clauses", "--clause", "X-48").stdout
 
 
 @pytest.mark.parametrize(
@@ -330,7 +329,7 @@ def test_cases_that_need_a_missing_package(run, monkeypatch):
 def test_bad_usage(run, tmp_path, monkeypatch, arguments, message):
     """Unknown clauses and files that cannot be used are reported before anything runs; exit code 2."""
     monkeypatch.chdir(tmp_path)
-    done = run("conformance", *arguments)
+    done = run("clauses", *arguments)
     assert (done.exit_code, done.stdout) == (2, "")
     assert message in done.stderr
     assert "running" not in done.stderr
@@ -339,7 +338,7 @@ def test_bad_usage(run, tmp_path, monkeypatch, arguments, message):
 @pytest.mark.parametrize("option", ["--report", "--records"])
 def test_a_file_that_cannot_be_written_to(run, option):
     """A file that cannot be written is bad usage; the message has its name and the reason."""
-    done = run("conformance", "--clause", "K-07", option, "/dev/full")
+    done = run("clauses", "--clause", "K-07", option, "/dev/full")
     assert done.exit_code == 2
     assert "/dev/full cannot be written: No space left on device" in done.stderr
 
@@ -379,6 +378,6 @@ def test_a_case_without_sense_fails(run, tmp_path, file, kind, change):
     )
     document["cases"][number] = change(document["cases"][number])
     path.write_text(json.dumps(document), "utf-8")
-    done = run("conformance", "--folder", str(tmp_path / "data"))
+    done = run("clauses", "--folder", str(tmp_path / "data"))
     assert (done.exit_code, "Traceback" in done.stderr) == (1, False)
     assert f"FAILED    {document['cases'][number]['id']}  " in done.stdout

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from cloudevents_kafka.binding import Decoded, Undecodable
-from cloudevents_kafka.conformance._case import CaseFailed, difference, require, require_equal
-from cloudevents_kafka.conformance.notation import Written, WrittenRecord, as_headers
 from cloudevents_kafka.errors import Problem
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.formats import protobuf_decoder
 from cloudevents_kafka.record import Record
+from conformance._case import CaseFailed, difference, require, require_equal
+from conformance.notation import Written, WrittenRecord, as_headers
 
 
 def verdict_of(outcome: Decoded | Undecodable) -> str:

@@ -1,1 +1,0 @@
-"""The bytes that variable-length integers save, after KIP-625: `sizes` measures them, `_svg` draws them."""
