@@ -142,7 +142,7 @@ def test_errors_of_protocol_commands():
     """Errors of the protocol commands do not quote a password in an address or a user name."""
     secret = f"{BEGIN}{MIDDLE}{END}"
     for args in (
-        ("127.0.0.1:1", "--user", f"me:{secret}"),
+        ("127.0.0.1:1", "-X", f"sasl.username=me:{secret}", "-X", "security.protocol=sasl_ssl"),
         (f"me:{secret}@127.0.0.1:1",),
         ("127.0.0.1:1", secret),
         ("127.0.0.1:1", "-X", f"sasl.password={secret}", "--timeout", "0.3"),

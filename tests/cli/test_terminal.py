@@ -13,7 +13,6 @@ import pytest
 
 from cloudevents_kafka import Event, Record, to_record
 from tests.cli.command_line import send
-from tests.support.wire_broker import WireBroker
 
 COLOR = re.compile(rb"\x1b\[[0-9;]*m")
 EVENT = to_record(
@@ -93,16 +92,6 @@ def test_a_pipe_gets_json_and_no_progress(filled):
     assert piped.count(b"\n") == 1
 
 
-def test_conformance_is_in_color_on_a_terminal_only():
-    """Results are in color on a terminal; a pipe gets plain text."""
-    asked = ("conformance", "--clause", "K-07")
-    screen, _, _ = on_terminal(*asked)
-    _, piped, _ = on_terminal(*asked, stdout=False)
-    assert COLOR.search(screen)
-    assert b"\x1b" not in piped
-    assert COLOR.sub(b"", screen).endswith(piped.replace(b"\n", b"\r\n"))
-
-
 def test_characters_that_stdout_cannot_encode():
     """Characters that stdout cannot encode are escaped, on a terminal and in a pipe."""
     for stdout in (True, False):
@@ -118,32 +107,6 @@ def test_waiting_is_shown_on_a_terminal():
     screen, _, code = on_terminal("consume", "-b", "127.0.0.1:1", "-t", "x", "--timeout", "1.5")
     assert code == 3
     assert screen.startswith("waiting for broker 127.0.0.1:1 …\r\n".encode())
-
-
-def test_password_prompt():
-    """On a terminal the password is read from a prompt on stderr, without echo."""
-    with WireBroker("4.3", users={"ann": "correct horse"}) as broker:
-        terminal, end = pty.openpty()
-        process = subprocess.Popen(
-            [
-                *(sys.executable, "-m", "cloudevents_kafka", "protocol", "api-versions"),
-                *(broker.bootstrap_servers, "--user", "ann", "--json"),
-            ],
-            stdin=end,
-            stdout=subprocess.PIPE,
-            stderr=end,
-            start_new_session=True,  # else the prompt would go to the terminal of the tests
-        )
-        os.close(end)
-        screen = b""
-        while b"password of ann: " not in screen:
-            screen += os.read(terminal, 1024)
-        os.write(terminal, b"correct horse\n")
-        out, _ = process.communicate(timeout=30)
-        screen += os.read(terminal, 1024)
-        os.close(terminal)
-    assert (process.returncode, b"horse" in screen + out) == (0, False)
-    assert b'"api":"Produce"' in out
 
 
 def test_frames_are_trees():

@@ -198,8 +198,7 @@ timeout_option: Final = click.option(
 config_option: Final = click.option(
     "--config", type=FILE, metavar="FILE", help="Read settings, lines of NAME=VALUE (or CE_KAFKA_CONFIG)."
 )
-kafka_options: Final = option_group(
-    click.option("-b", "--brokers", metavar="HOST:PORT,…", help="The brokers (bootstrap.servers)."),
+client_options: Final = option_group(
     click.option(
         "-X",
         "options",
@@ -217,6 +216,16 @@ kafka_options: Final = option_group(
 )
 
 
-def pop_settings(options: dict[str, Any]) -> Settings:
-    """Remove the values of `kafka_options` from a command's options, and return all settings."""
-    return load_settings(options.pop("config"), os.environ, options.pop("options"), options.pop("brokers"))
+kafka_options: Final = option_group(
+    click.option("-b", "--brokers", metavar="HOST:PORT,…", help="The brokers (bootstrap.servers)."),
+    client_options,
+)
+
+
+def pop_settings(options: dict[str, Any], brokers: str | None = None) -> Settings:
+    """Remove the values of `kafka_options` or `client_options` from a command's options; return all settings.
+
+    ``brokers`` are those of a command without -b.
+    """
+    brokers = options.pop("brokers", brokers)
+    return load_settings(options.pop("config"), os.environ, options.pop("options"), brokers)

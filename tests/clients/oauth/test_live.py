@@ -255,7 +255,7 @@ def test_protocol_commands(provider, brokers, run, fetch, tmp_path, monkeypatch)
     """They log in by the settings of the other commands: a command, client credentials, the environment."""
     capture = tmp_path / "capture.jsonl"
     command = f"sasl.oauthbearer.token.command={fetch} {SECRET}"
-    words = ("--mechanism", "OAUTHBEARER", "-X", command, "--trace", str(capture))
+    words = ("-X", "security.protocol=sasl_plaintext", "-X", command, "--trace", str(capture))
     sent = run("protocol", "produce", brokers, "orders", "by our client", *words)
     assert (sent.exit_code, sent.stderr) == (0, "")
     (tmp_path / "secret").write_text(f"{SECRET}\n")
@@ -295,7 +295,7 @@ def test_protocol_commands_without_a_token(provider, brokers, run, settings, wor
 def test_protocol_commands_with_a_token_that_is_refused(provider, brokers, run, fetch):
     """The error says whether the command or the broker refuses, and what to check."""
     command = "sasl.oauthbearer.token.command"
-    login = ("protocol", "api-versions", brokers, "--mechanism", "oauthbearer", "-X")
+    login = ("protocol", "api-versions", brokers, "-X", "security.protocol=sasl_plaintext", "-X")
     failed = run(*login, f"{command}={fetch} wrong-Xv9y")
     assert failed.exit_code == 3
     assert "HTTP Error 401: Unauthorized; run it by hand; check sasl.oauthbearer.token" in failed.stderr

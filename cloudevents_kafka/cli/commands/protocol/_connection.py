@@ -1,4 +1,4 @@
-"""The connection to a broker: options, the capture, and the errors of the client; `_login` has the login."""
+"""The connection to a broker: options, the capture, the errors of the client; `_login` has the login."""
 
 from __future__ import annotations
 
@@ -12,44 +12,15 @@ import click
 import msgspec
 
 from cloudevents_kafka import protocol
-from cloudevents_kafka.cli.commands.protocol._login import CHOICES, LoginOptions, explain_refusal, read_login
-from cloudevents_kafka.cli.kafka.settings import config_option, timeout_option
+from cloudevents_kafka.cli.commands.protocol._login import explain_refusal, read_login
+from cloudevents_kafka.cli.kafka.settings import Settings, client_options, pop_settings
 from cloudevents_kafka.cli.terminal.errors import BadData, BadUsage, BrokerFailure, CommandError
-from cloudevents_kafka.cli.terminal.parameters import FILE, option_group
+from cloudevents_kafka.cli.terminal.parameters import FILE
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 
 _Decorated = TypeVar("_Decorated", bound=Callable[..., Any])
-_options: Final = option_group(
-    click.option("--tls", is_flag=True, help="Connect with TLS."),
-    click.option(
-        "--cafile",
-        type=FILE,
-        metavar="FILE",
-        help="The certificate authorities to trust, in PEM; implies --tls.",
-    ),
-    click.option(
-        "--user",
-        metavar="NAME",
-        help="Log in as this user; the password is read from CE_KAFKA_SASL_PASSWORD or a prompt.",
-    ),
-    click.option(
-        "--mechanism",
-        type=click.Choice(CHOICES, case_sensitive=False),
-        help="The SASL mechanism; OAUTHBEARER needs the setting sasl.oauthbearer.token.command, or client "
-        "credentials.  [default: SCRAM-SHA-256]",
-    ),
-    click.option(
-        "-X",
-        "settings",
-        metavar="NAME=VALUE",
-        multiple=True,
-        help="A librdkafka setting of the login; NAME@=FILE reads the value from a file. Repeatable.",
-    ),
-    config_option,
-    click.option(
-        "--trace", type=FILE, metavar="FILE", help="Append all frames to a capture file, for protocol decode."
-    ),
-    timeout_option,
+_trace_option: Final = click.option(
+    "--trace", type=FILE, metavar="FILE", help="Append all frames to a capture file, for protocol decode."
 )
 
 
@@ -57,7 +28,7 @@ class ConnectionOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options of a connection to a broker."""
 
     broker: str
-    login: LoginOptions
+    settings: Settings
     trace: str | None
     timeout: float
 
@@ -66,20 +37,25 @@ def connection_options(command: _Decorated) -> _Decorated:
     """Return a command with the argument BROKER and the options of a connection, passed as ``connection``."""
 
     @wraps(command)
-    def with_connection(**options: Any) -> Any:
-        login = LoginOptions(**{name: options.pop(name) for name in LoginOptions._fields})
-        values = {name: options.pop(name) for name in ("broker", "trace", "timeout")}
-        return command(connection=ConnectionOptions(login=login, **values), **options)
+    def with_connection(*, broker: str, trace: str | None, timeout: float, **options: Any) -> Any:
+        settings = pop_settings(options, broker)
+        if options.pop("show_config"):
+            return click.echo(settings.to_text(), nl=False)
+        connection = ConnectionOptions(broker=broker, settings=settings, trace=trace, timeout=timeout)
+        return command(connection=connection, **options)
 
-    return cast("_Decorated", click.argument("broker", metavar="BROKER")(_options(with_connection)))
+    argument = click.argument("broker", metavar="BROKER")
+    return cast("_Decorated", argument(client_options(_trace_option(with_connection))))
 
 
 @contextmanager
 def connect(options: ConnectionOptions) -> Iterator[protocol.Client]:
     """Return a context manager for a client; errors of the client end the command."""
     if "@" in options.broker:
-        raise BadUsage("BROKER must be host:port, without a user or a password; log in with --user")
-    login = read_login(options.login, options.timeout)
+        raise BadUsage(
+            "BROKER must be host:port, without a user or a password; set sasl.username and sasl.password"
+        )
+    login = read_login(options.settings, options.timeout)
     with ExitStack() as stack:
         trace = None if options.trace is None else stack.enter_context(_open_capture(options.trace))
         try:
@@ -106,9 +82,11 @@ def command_error(error: protocol.ProtocolError, options: ConnectionOptions) -> 
     if isinstance(error, protocol.Malformed | protocol.Truncated):
         return BadData(f"{text}; to see the frames, use --trace FILE, then protocol decode FILE")
     if isinstance(error, protocol.AuthenticationFailed):
-        return BrokerFailure(f"{text}; {explain_refusal(options.login, text)}")
+        return BrokerFailure(f"{text}; {explain_refusal(options.settings, text)}")
     if isinstance(error, protocol.Disconnected | protocol.DeadlineExceeded) and cause is error:
-        return BrokerFailure(f"{text}; check BROKER, that a broker listens there, --tls and --user")
+        return BrokerFailure(
+            f"{text}; check BROKER, that a broker listens there, and security.protocol (--show-config)"
+        )
     return BrokerFailure(text)
 
 

@@ -172,9 +172,11 @@ def test_all_partitions(run, topic):
             2,
             "topic 'known' has no partition 7; it has partition 0",
         ),
-        (["produce", "BROKER", "known", "x", "--mechanism", "PLAIN"], 2, "--mechanism needs --user"),
-        (["produce", "BROKER", "known", "x", "--user", "ann"], 2, "set CE_KAFKA_SASL_PASSWORD"),
-        (["produce", "BROKER", "known", "x", "--cafile", "/nowhere"], 2, "--cafile: cannot read"),
+        (
+            ["produce", "BROKER", "known", "x", "-X", "security.protocol=x"],
+            2,
+            "security.protocol must be one",
+        ),
         (["produce", "BROKER", "known", "x", "--trace", "/no/where"], 2, "--trace: cannot write /no/where"),
         (["api-versions", "a:b"], 2, "BROKER: an address must be host:port, got 'a:b'"),
         (["api-versions", "CLOSED", "--timeout", "0.3"], 3, "check BROKER, that a broker listens there"),
@@ -220,14 +222,15 @@ def test_login(run, monkeypatch, tmp_path, mechanism):
     """The password is read from the environment; a wrong one is refused; neither is printed or traced."""
     path = tmp_path / "capture.jsonl"
     with WireBroker("4.3", users={"ann": PASSWORD}) as broker:
-        options = ("--user", "ann", "--mechanism", mechanism)
+        settings = ("security.protocol=sasl_plaintext", "sasl.username=ann", f"sasl.mechanism={mechanism}")
+        options = [word for setting in settings for word in ("-X", setting)]
         ask = ("protocol", "api-versions", broker.bootstrap_servers, *options)
         monkeypatch.setenv("CE_KAFKA_SASL_PASSWORD", PASSWORD)
         good = run(*ask, "--trace", path)
         monkeypatch.setenv("CE_KAFKA_SASL_PASSWORD", "wrong horse")
         bad = run(*ask, "--trace", path)
     assert (good.exit_code, bad.exit_code) == (0, 3)
-    assert "check --user, --mechanism and the password" in bad.stderr
+    assert "check sasl.mechanism, sasl.username and sasl.password" in bad.stderr
     written = path.read_text() + good.output + bad.output
     assert not any(secret in written for secret in ("horse", b"horse".hex()))
 
@@ -246,14 +249,14 @@ def certificate(tmp_path_factory):
 
 
 def test_tls(run, certificate):
-    """--cafile is the trusted certificate; without it, an unknown certificate is refused."""
+    """ssl.ca.location is the trusted certificate; without it, an unknown certificate is refused."""
     cert, key = certificate
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     server.load_cert_chain(cert, key)
     with WireBroker("4.3", tls=server) as broker:
         ask = ("protocol", "api-versions", broker.bootstrap_servers)
-        assert run(*ask, "--cafile", cert).exit_code == 0
-        result = run(*ask, "--tls", "--timeout", 1)
+        assert run(*ask, "-X", "security.protocol=ssl", "-X", f"ssl.ca.location={cert}").exit_code == 0
+        result = run(*ask, "-X", "security.protocol=ssl", "--timeout", 1)
         assert (result.exit_code, result.stdout) == (3, "")
         assert "certificate verify failed" in result.stderr
 

@@ -1,13 +1,15 @@
-"""The logins of the protocol commands: options, and the settings of the other commands."""
+"""The logins of the protocol commands, by the settings of the other commands."""
 
 from __future__ import annotations
 
+import os
 import ssl
 
 import pytest
 
 from cloudevents_kafka.cli.commands.protocol import _login
-from cloudevents_kafka.cli.commands.protocol._login import Login, LoginOptions, read_login
+from cloudevents_kafka.cli.commands.protocol._login import Login, read_login
+from cloudevents_kafka.cli.kafka.settings import load_settings
 from cloudevents_kafka.cli.terminal.errors import BadUsage
 from cloudevents_kafka.protocol import OAuthBearer, Plain, Scram
 from tests.support.wire_broker import WireBroker
@@ -21,8 +23,8 @@ OIDC = {
 }
 
 
-def login(*pairs: str, tls=False, cafile=None, user=None, mechanism=None, config=None) -> Login:
-    return read_login(LoginOptions(tls, cafile, user, mechanism, config, pairs), 5.0)
+def login(*pairs: str, config=None) -> Login:
+    return read_login(load_settings(config, os.environ, pairs, "broker:9092"), 5.0)
 
 
 def pairs(settings, **more):
@@ -54,24 +56,25 @@ def test_settings(tmp_path, security, mechanism, expected):
     assert login(config=str(file)) == expected
 
 
-def test_options_override_settings(monkeypatch):
-    """--user and --mechanism take the place of the settings of the environment."""
+def test_later_settings_override_earlier_ones(monkeypatch):
+    """-X takes the place of the settings of the environment."""
+    monkeypatch.setenv("CE_KAFKA_SECURITY_PROTOCOL", "SASL_PLAINTEXT")
     monkeypatch.setenv("CE_KAFKA_SASL_USERNAME", "bob")
     monkeypatch.setenv("CE_KAFKA_SASL_MECHANISM", "SCRAM-SHA-512")
     monkeypatch.setenv("CE_KAFKA_SASL_PASSWORD", "secret")
-    assert login(user="ann").sasl == Scram("ann", "secret", "SCRAM-SHA-512")
-    assert login(mechanism="PLAIN").sasl == Plain("bob", "secret")
+    assert login("sasl.username=ann").sasl == Scram("ann", "secret", "SCRAM-SHA-512")
+    assert login("sasl.mechanism=PLAIN").sasl == Plain("bob", "secret")
 
 
 def test_a_command_is_a_function_of_the_client():
     """The client calls the command for each token; extensions are passed on."""
     token = 'echo \'{"access_token": "abc", "expires_in": 600}\''
-    for options in ({"mechanism": "OAUTHBEARER"}, {}):
+    for more in (["sasl.mechanism=OAUTHBEARER"], []):
         found = login(
             "security.protocol=sasl_plaintext",
             f"sasl.oauthbearer.token.command={token}",
             "sasl.oauthbearer.extensions=logicalCluster=lkc-1",
-            **options,
+            *more,
         ).sasl
         assert isinstance(found, OAuthBearer)
         assert (found.token(), found.extensions) == ("abc", {"logicalCluster": "lkc-1"})
@@ -86,7 +89,7 @@ def test_a_command_is_a_function_of_the_client():
         (["security.protocol=tls"], "security.protocol must be one of plaintext, ssl, "),
         (["security.protocol=ssl", "ssl.ca.location=/nowhere"], "ssl.ca.location: cannot read certificates"),
         (pairs(OIDC, sasl_mechanism="GSSAPI"), "sasl.mechanism must be one of PLAIN, SCRAM-SHA-256, "),
-        (pairs(OIDC, sasl_mechanism="PLAIN"), "--mechanism needs --user, or the setting sasl.username"),
+        (pairs(OIDC, sasl_mechanism="PLAIN"), "PLAIN needs sasl.username and sasl.password"),
         (pairs(OIDC, sasl_oauthbearer_method=None), "OAUTHBEARER needs a token: set sasl.oauthbearer.token."),
         (pairs(OIDC, sasl_oauthbearer_token_command="x"), "exclude each other; leave out one"),
         (pairs(OIDC, sasl_oauthbearer_client_secret=""), "need sasl.oauthbearer.client.secret"),
@@ -102,20 +105,20 @@ def test_wrong_settings(settings, words):
     assert "hunter22" not in caught.value.message
 
 
-def test_a_user_has_no_token():
-    """--user is refused where the mechanism is OAUTHBEARER, by an option or by a setting."""
-    for options in ({"mechanism": "OAUTHBEARER"}, {}):
-        with pytest.raises(BadUsage, match="--user and OAUTHBEARER exclude each other"):
-            login(*pairs(OIDC), user="ann", **options)
-
-
-def test_a_certificate_authority_is_trusted(tmp_path, monkeypatch):
-    """ssl.ca.location and --cafile are the authorities that are trusted."""
+def test_a_certificate_authority_is_trusted(monkeypatch):
+    """ssl.ca.location is the authority that is trusted."""
     loaded = []
     monkeypatch.setattr(ssl, "create_default_context", lambda cafile: loaded.append(cafile) or True)
     login("security.protocol=ssl", "ssl.ca.location=ca.pem")
-    login("ssl.ca.location=ca.pem", cafile="other.pem")
-    assert loaded == ["ca.pem", "other.pem"]
+    assert loaded == ["ca.pem"]
+
+
+def test_the_settings_in_force_are_shown(run):
+    """--show-config prints the settings, with the address, and no secret; nothing is connected."""
+    done = run("protocol", "api-versions", "127.0.0.1:1", "-X", "sasl.password=hunter22", "--show-config")
+    assert done.exit_code == 0
+    assert "bootstrap.servers=127.0.0.1:1" in done.stdout
+    assert "hunter22" not in done.stdout
 
 
 def test_login_by_settings(run, tmp_path):
