@@ -5,8 +5,8 @@ events; `cloudevent` and `register` do so for one column and for SQL. `event_sch
 an event; `configure_session` adds the jars and settings of Kafka's source and of tables to the builder
 of a session.
 
-Read `schema`, `decode` (with `fast`, its Java function, and `udf`, the functions of Python workers) and
-`encode` (with `_event_columns`, its input, and `_patterns`, the rows that it recognizes); both check
+Read `schema`, `decode` (with `udf`, the functions of Python workers) and
+`encode` (with `_event_columns`, its input); both use the functions in `java`, and check
 their input with `_columns`. `sql` has the functions for SQL, `connector` the jars of Spark's Kafka
 source, `table_formats` those of Delta and Iceberg, `session` joins both, and `pipeline` is the job that
 writes tables.

@@ -19,6 +19,7 @@ from cloudevents_kafka import (
     to_record,
 )
 from cloudevents_kafka.attributes.types import CORE, AttributeType, parse
+from cloudevents_kafka.codecs.payload import implies_json
 from cloudevents_kafka.event import raw_parts
 
 from .events import in_columns, written
@@ -139,6 +140,32 @@ def test_same_records_as_to_record(spark: SparkSession, way: dict[str, Any]) -> 
         if not agreed:
             different.append((row, made[number]))
     assert not different, different[:3]
+
+
+@pytest.mark.parametrize("way", WAYS[:2], ids=lambda way: way["mode"])
+def test_java_writes_valid_rows(spark: SparkSession, way: dict[str, Any]) -> None:
+    """Java leaves only rows to Python whose content type is that of JSON and whose data may not be."""
+    from cloudevents_kafka.spark import _event_columns, encode
+
+    rows = valid_rows()
+    df, _ = _event_columns.select(frame(spark, rows), None)
+    format_name = "json" if way["mode"] == "structured" else None
+    left = df.withColumn("written", encode._written(df, format_name)).where("written is null").collect()
+    assert len(left) < len(rows) / 8
+    json = {row["partition"] for row in left if implies_json(row["__ce_datacontenttype"])}
+    assert [row["partition"] for row in left if row["partition"] not in json] == []
+
+
+@pytest.mark.parametrize("way", WAYS[:2], ids=lambda way: way["mode"])
+def test_without_java(spark: SparkSession, way: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python writes the same rows, and refuses the same ones, in a session without the Java function."""
+    from cloudevents_kafka.spark import encode_events
+
+    df = frame(spark, [*valid_rows()[:100], *odd_rows()])
+    by_java = sorted(encode_events(df, errors="column", **way).collect(), key=lambda row: row.partition)
+    monkeypatch.setattr("cloudevents_kafka.spark.encode.writer_sql", lambda df, columns, **options: None)
+    by_python = sorted(encode_events(df, errors="column", **way).collect(), key=lambda row: row.partition)
+    assert by_java == by_python
 
 
 @pytest.fixture(scope="module")

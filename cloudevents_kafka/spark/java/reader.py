@@ -7,12 +7,14 @@ already, as on a server that was started with them, nothing is added.
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakSet
 
 from cloudevents_kafka.attributes.documented_extensions import RULES
 from cloudevents_kafka.attributes.extension_types import current
+from cloudevents_kafka.attributes.types import CORE
 from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.formats import registry as formats
 from cloudevents_kafka.spark._java import has_java, java_of, java_session
@@ -45,6 +47,18 @@ def reader_sql(df: DataFrame, *, lenient: bool = False) -> str | None:
         return None
     left, known = extension_texts()
     return f"{_function('read', lenient=lenient)}(`value`, headers, '{left}', '{known}')"
+
+
+def writer_sql(df: DataFrame, columns: Mapping[str, str], *, structured: bool) -> str | None:
+    """Return SQL that encodes a row to a struct of ``value`` and ``headers``; null for rows left to `encode`.
+
+    ``columns`` has the names of the columns of an event. Return None as `reader_sql` does.
+    """
+    if not _has_function(df.sparkSession):
+        return None
+    left, known = extension_texts()
+    names = ", ".join(f"`{columns[name]}`" for name in (*CORE, "extensions", "data", "data_kind"))
+    return f"{_CATALOG}.write({names}, {str(structured).lower()}, '{left}', '{known}')"
 
 
 def extension_texts() -> tuple[str, str]:
@@ -112,7 +126,8 @@ def _has_function(spark: SparkSession) -> bool:
         # Planned, not run: fails if the classes are missing.
         coalesce = coalesce_sql("NULL", "NULL", lenient=True)
         _ = spark.sql(
-            f"SELECT {coalesce}, {few_sql('NULL', 0)}, {foreign_sql('NULL')}, {is_new_sql(0, '0', 0)}"
+            f"SELECT {coalesce}, {few_sql('NULL', 0)}, {foreign_sql('NULL')}, {is_new_sql(0, '0', 0)}, "
+            f"{_CATALOG}.write({'NULL, ' * 11}false, '', '')"
         ).schema
     except _errors() as error:
         if not is_set:
@@ -183,7 +198,7 @@ def _warn_once(spark: SparkSession, error: Exception) -> None:
     if spark not in _refused:
         _refused.add(spark)
         _log.warning(
-            "decode_events reads all records in Python workers by an Arrow UDF, several times slower, "
+            "decode_events and encode_events convert all rows in Python by an Arrow UDF, much slower, "
             "because this session has no Java function: %s. Write its jar by `cloudevents-kafka spark-jar "
             "FILE` on a machine with PySpark and Java; then set %s to FILE, or start Spark with --jars FILE "
             "and the settings that the command prints",

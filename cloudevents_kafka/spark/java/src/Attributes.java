@@ -371,10 +371,28 @@ final class Attributes {
         return fields[AT_ID] != null && fields[AT_SOURCE] != null && fields[AT_TYPE] != null && fields[AT_SPECVERSION] != null;
     }
 
+    /** Return the number of extensions. */
+    int size() {
+        return extensions;
+    }
+
+    UTF8String name(int n) {
+        return names[n];
+    }
+
+    /** Return the canonical text of an extension. */
+    UTF8String text(int n) {
+        return texts[n];
+    }
+
+    /** Return whether no attribute is missing, and none breaks a rule about several. */
+    boolean isComplete() {
+        return hasRequired() && (relations == 0 || areRelationsValid()); // REQUIRED
+    }
+
     /** Return the row of the event, or null if attributes are missing or break a rule together. */
     InternalRow row(byte[] data, UTF8String kind, UTF8String mode) {
-        if (!hasRequired()) return null; // REQUIRED
-        if ((absences > 0 || others > 1) && isAnyRepeated() || relations > 0 && !areRelationsValid()) return null;
+        if (!isComplete() || (absences > 0 || others > 1) && isAnyRepeated()) return null;
         fields[AT_EXTENSIONS] = new ArrayBasedMapData(array(names, extensions), array(texts, extensions));
         fields[AT_EXTENSION_TYPES] = extensionTypes();
         fields[AT_DATA] = data;

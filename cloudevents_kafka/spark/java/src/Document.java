@@ -29,6 +29,7 @@ final class Document {
     private int at = 0;
     private int data = -1, afterData = -1; // the bounds of the member data
     private boolean encoded = false; // whether the member data_base64 occurred; it may be null
+    private boolean surrogates = false; // whether an escape is, or may be, half of a character
     private boolean escaped = false, plain = false; // whether the last string has an escape; or only plain characters
     private byte[] closers = new byte[16]; // of the open brackets in data
     byte[] payload = null; // the data of the event, or null
@@ -61,6 +62,15 @@ final class Document {
         if (at < b.length) return false;
         if (ofData != null && !attributes.hasContentType() && !attributes.addContentType(ofData)) return false;
         return (attributes.found == null || attributes.addOthers()) && readPayload(attributes);
+    }
+
+    /** Return whether the text is one JSON value; false if it has escapes that may be lone surrogates. */
+    boolean isOneValue() {
+        if (!Text.isUtf8(words, b)) return false;
+        skipSpace();
+        if (at == b.length || !value()) return false;
+        skipSpace();
+        return at == b.length && !surrogates;
     }
 
     private boolean member(Attributes attributes) {
@@ -315,6 +325,7 @@ final class Document {
         byte c = b[at++];
         if (c != 'u') return ESCAPES.indexOf(c) >= 0;
         if (b.length - at < 4) return false;
+        surrogates |= (b[at] | 0x20) == 'd';
         for (int n = 0; n < 4; n++) {
             if (!Text.isHex(b[at + n])) return false;
         }

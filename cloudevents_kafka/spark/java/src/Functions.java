@@ -21,7 +21,7 @@ import org.apache.spark.unsafe.types.UTF8String;
 
 /**
  * A catalog of Spark with the functions {@code read}, {@code coalesce}, each also for lenient reading,
- * {@code few}, {@code is_new} and {@code foreign}.
+ * {@code write}, {@code few}, {@code is_new} and {@code foreign}.
  *
  * Spark compiles calls of their static methods {@code invoke} into its own code. The types of
  * their columns are options of the catalog, in JSON, which, unlike DDL, does not depend on the
@@ -48,7 +48,7 @@ public final class Functions implements FunctionCatalog {
             Identifier.of(namespace, "read"), Identifier.of(namespace, "read_lenient"),
             Identifier.of(namespace, "coalesce"), Identifier.of(namespace, "coalesce_lenient"),
             Identifier.of(namespace, "few"), Identifier.of(namespace, "is_new"),
-            Identifier.of(namespace, "foreign"),
+            Identifier.of(namespace, "foreign"), Identifier.of(namespace, "write"),
         };
     }
 
@@ -56,6 +56,7 @@ public final class Functions implements FunctionCatalog {
         if (identifier.namespace().length == 0) {
             if ("read".equals(identifier.name())) return new Read("read", DataType.fromJson(row));
             if ("read_lenient".equals(identifier.name())) return new ReadLenient(lenient(row));
+            if ("write".equals(identifier.name())) return new Write();
             if ("few".equals(identifier.name())) return new Few();
             if ("is_new".equals(identifier.name())) return new IsNew();
             if ("foreign".equals(identifier.name())) return new Foreign();
@@ -167,6 +168,39 @@ public final class Functions implements FunctionCatalog {
         }
 
         public DataType[] inputTypes() {
+            return types;
+        }
+    }
+
+    /** {@code write(attributes, ..., extensions, data, kind, structured, left, known)}: see {@link Writer#write}. */
+    public static final class Write extends Function {
+        Write() {
+            super("write", new StructType().add("value", DataTypes.BinaryType).add("headers", headersType()));
+        }
+
+        public static InternalRow invoke(
+            UTF8String specversion, UTF8String id, UTF8String source, UTF8String type, UTF8String contentType,
+            UTF8String schema, UTF8String subject, UTF8String time, ArrayData extensions, byte[] data,
+            UTF8String kind, boolean structured, UTF8String left, UTF8String known
+        ) {
+            Extensions table = Extensions.of(left, known);
+            if (extensions == null || structured && !table.readsJson) return null;
+            UTF8String[] core = {specversion, id, source, type, contentType, schema, subject, time};
+            return Writer.write(core, extensions, data, kind, structured, table);
+        }
+
+        public String description() {
+            return "write(attributes, ..., extensions, data, kind, structured, left, known): the value and the "
+                + "headers of a record, null for rows left to Python";
+        }
+
+        public DataType[] inputTypes() {
+            DataType[] types = new DataType[14];
+            Arrays.fill(types, DataTypes.StringType);
+            types[8] = DataTypes.createArrayType(new StructType().add("key", DataTypes.StringType)
+                .add("value", DataTypes.StringType).add("type", DataTypes.StringType));
+            types[9] = DataTypes.BinaryType;
+            types[11] = DataTypes.BooleanType;
             return types;
         }
     }
