@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
-from cloudevents_kafka.attributes._uri import is_uri, is_uri_reference
 from cloudevents_kafka.attributes.documented_extensions import Attributes, Extension
-from cloudevents_kafka.attributes.timestamps import is_timestamp
-from cloudevents_kafka.attributes.types import INTEGER_RANGE, PARSERS, AttributeType, AttributeValue
+from cloudevents_kafka.attributes.types import INTEGER_RANGE, TYPES, AttributeValue
 
 Check = Callable[[dict[str, Any]], bool]
 """A function that returns whether an attribute that an event has keeps its rules.
@@ -16,24 +14,12 @@ Check = Callable[[dict[str, Any]], bool]
 A text of a Boolean, an Integer or a Binary becomes its value. Texts must be Strings (T-06).
 """
 
-_TEXT_CHECKS: Final[dict[AttributeType, Callable[[str], bool]]] = {
-    AttributeType.URI: is_uri,
-    AttributeType.URI_REFERENCE: is_uri_reference,
-    AttributeType.TIMESTAMP: is_timestamp,
-}
-_CLASSES: Final[dict[AttributeType, type]] = {
-    AttributeType.BOOLEAN: bool,
-    AttributeType.INTEGER: int,
-    AttributeType.BINARY: bytes,
-}
-
 
 def check_of(name: str, extension: Extension) -> Check:
     """Return the check of an extension attribute."""
     rules = (*(rule.check for rule in extension.rules), *map(_has, extension.needs))
-    parser = PARSERS.get(extension.type)
-    is_valid = _TEXT_CHECKS.get(extension.type)
-    class_ = _CLASSES.get(extension.type, str)
+    row = TYPES[extension.type]
+    parser, is_valid, class_ = row.parse, row.accepts, row.python
 
     def check(attributes: dict[str, Any]) -> bool:
         value = attributes[name]

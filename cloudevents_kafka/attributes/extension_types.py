@@ -15,15 +15,18 @@ import msgspec
 
 from cloudevents_kafka.attributes.documented_extensions import DOCUMENTED, Extension, Rule
 from cloudevents_kafka.attributes.extension_checks import Check, check_of
-from cloudevents_kafka.attributes.types import CORE, PARSERS, AttributeType, AttributeValue, is_name, parse
+from cloudevents_kafka.attributes.types import (
+    CORE,
+    CORE_TYPES,
+    TYPES,
+    AttributeType,
+    AttributeValue,
+    is_name,
+    parse,
+)
 from cloudevents_kafka.primitives.locks import registration_lock
 from cloudevents_kafka.primitives.preview import preview
 
-_EVENT_TYPES: Final = {
-    "source": AttributeType.URI_REFERENCE,
-    "dataschema": AttributeType.URI,
-    "time": AttributeType.TIMESTAMP,
-}
 _DOCUMENTED_CHECKS: Final = {
     name: check_of(name, extension)
     for name, extension in DOCUMENTED.items()
@@ -141,7 +144,7 @@ def restore(extensions: Mapping[str, Extension]) -> None:
 def type_of(name: str, table: ExtensionTable | None = None) -> AttributeType:
     """Return the type of an attribute: String if it is unknown, since a header does not name its type."""
     if name in CORE:
-        return _EVENT_TYPES.get(name, AttributeType.STRING)
+        return CORE_TYPES.get(name, AttributeType.STRING)
     extension = (table or current.table).extensions.get(name)
     return AttributeType.STRING if extension is None else extension.type
 
@@ -175,7 +178,7 @@ def parse_values(
     values = dict(attributes)
     for name in constrained:
         value = attributes[name]
-        parser = PARSERS.get(table.extensions[name].type)
+        parser = TYPES[table.extensions[name].type].parse
         if parser is not None and isinstance(value, str):
             with suppress(ValueError):  # `find_problems` reports it
                 values[name] = parser(value)

@@ -18,6 +18,8 @@ from cloudevents_kafka.attributes.timestamps import (
     utc_text,
 )
 from cloudevents_kafka.attributes.types import (
+    NATIVE_TYPES,
+    TYPES,
     AttributeType,
     AttributeValue,
     canonical_text,
@@ -31,12 +33,10 @@ from cloudevents_kafka.primitives.preview import preview
 _BACKSLASH: Final = ord("\\")
 _DEL: Final = 0x7F
 _SCALARS: Final = frozenset((int, bool, bytes))
-_TYPES: Final[dict[type, tuple[AttributeType, str]]] = {  # and the clauses
-    str: (AttributeType.STRING, "T-06"),
-    int: (AttributeType.INTEGER, "T-05"),
-    bool: (AttributeType.BOOLEAN, "T-03"),
-    bytes: (AttributeType.BINARY, "T-09"),
-    datetime: (AttributeType.TIMESTAMP, "T-12"),
+_TYPES: Final[dict[type, AttributeType]] = {
+    str: AttributeType.STRING,
+    **{python: row.kind for python, row in NATIVE_TYPES.items()},
+    datetime: AttributeType.TIMESTAMP,
 }
 _write_json: Final = msgspec.json.Encoder().encode
 
@@ -119,7 +119,7 @@ def value_as(name: str, value: AttributeValue, kind: type) -> Any:
         raise TypeError(f"the type of {name} must be str, int, bool, bytes or datetime, got {preview(kind)}")
     if kind is str or type(value) is kind:
         return canonical_text(value) if kind is str else value
-    attribute_type, clause = _TYPES[kind]
+    attribute_type = _TYPES[kind]
     if isinstance(value, str):
         with suppress(ValueError):
             if kind is not datetime:
@@ -127,4 +127,4 @@ def value_as(name: str, value: AttributeValue, kind: type) -> Any:
             if is_timestamp(value):
                 return to_datetime(value)
     rule = f"must be a value of the type {attribute_type.value}"
-    raise InvalidEvent([Problem(name, rule, clause, preview(value))])
+    raise InvalidEvent([Problem(name, rule, TYPES[attribute_type].clause, preview(value))])

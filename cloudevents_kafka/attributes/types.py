@@ -13,9 +13,12 @@ import re
 from collections.abc import Callable
 from datetime import datetime
 from enum import Enum
-from typing import Final
+from typing import Any, Final
 
-from cloudevents_kafka.attributes.timestamps import from_datetime
+import msgspec
+
+from cloudevents_kafka.attributes._uri import is_uri, is_uri_reference
+from cloudevents_kafka.attributes.timestamps import from_datetime, is_timestamp
 
 AttributeValue = str | int | bool | bytes
 """The value of an attribute in an event."""
@@ -102,18 +105,85 @@ def canonical_text(value: AttributeValue) -> str:
     """Return the canonical text of a value (T-02)."""
     if isinstance(value, str):
         return value
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, bytes):
-        return base64.b64encode(value).decode()
-    return str(value)
+    return NATIVE_TYPES[type(value)].write(value)
 
 
-PARSERS: Final[dict[AttributeType, Callable[[str], AttributeValue]]] = {
-    AttributeType.BOOLEAN: _parse_boolean,
-    AttributeType.INTEGER: _parse_integer,
-    AttributeType.BINARY: parse_binary,
+def _write_boolean(value: bool) -> str:  # noqa: FBT001
+    return "true" if value else "false"
+
+
+def _write_binary(value: bytes) -> str:
+    return base64.b64encode(value).decode()
+
+
+class TypeRow(msgspec.Struct, frozen=True):
+    """What holds for the values of a type.
+
+    ``python`` is their class, ``write`` returns the canonical text of a value, and ``parse`` the value
+    of a canonical text, None if this is the text itself. ``accepts`` returns whether a String is a text
+    of the type, None if any is. ``clause`` and ``rule`` are those of a value that is not of the type.
+    """
+
+    kind: AttributeType
+    python: type
+    parse: Callable[[str], AttributeValue] | None
+    write: Callable[[Any], str]
+    accepts: Callable[[str], bool] | None
+    clause: str
+    rule: str
+
+
+_STRING_RULE: Final = "must be text without control characters, surrogates and noncharacters"
+_ROWS: Final = (
+    # T-03: "a case-sensitive value of `true` or `false`"
+    TypeRow(
+        AttributeType.BOOLEAN,
+        bool,
+        _parse_boolean,
+        _write_boolean,
+        None,
+        "T-03",
+        "must be true or false",
+    ),
+    # T-04: "in the range -2,147,483,648 to +2,147,483,647"; T-05: "optionally prefixed with a minus sign"
+    TypeRow(
+        AttributeType.INTEGER,
+        int,
+        _parse_integer,
+        str,
+        None,
+        "T-05",
+        "must be an integer of 32 bits in decimal digits",
+    ),
+    # T-06: "Sequence of allowable Unicode characters"
+    TypeRow(AttributeType.STRING, str, None, str, None, "T-06", _STRING_RULE),
+    # T-09: "Base64 encoding per RFC4648"
+    TypeRow(
+        AttributeType.BINARY,
+        bytes,
+        parse_binary,
+        _write_binary,
+        None,
+        "T-09",
+        "must be bytes, or base64 of RFC 4648 with padding",
+    ),
+    # T-10: "Absolute uniform resource identifier"
+    TypeRow(AttributeType.URI, str, None, str, is_uri, "T-10", "must be a URI with a scheme"),
+    # T-11: "`URI-reference` as defined in RFC 3986 Section 4.1"
+    TypeRow(AttributeType.URI_REFERENCE, str, None, str, is_uri_reference, "T-11", "must be a URI-reference"),
+    # T-12: "Date and time expression using the Gregorian Calendar"
+    TypeRow(AttributeType.TIMESTAMP, str, None, str, is_timestamp, "T-12", "must be an RFC 3339 timestamp"),
+)
+TYPES: Final = {row.kind: row for row in _ROWS}
+"""The seven types; the value of an `AttributeType` is its name in texts and in the Java function."""
+NATIVE_TYPES: Final = {row.python: row for row in _ROWS if row.python is not str}
+"""The rows of the types whose values are not texts, by their classes."""
+CORE_TYPES: Final = {
+    "source": AttributeType.URI_REFERENCE,
+    "dataschema": AttributeType.URI,
+    "time": AttributeType.TIMESTAMP,
 }
+"""The types of the core attributes that are not Strings."""
 
 
 def parse(attribute_type: AttributeType, text: str) -> AttributeValue:
@@ -121,7 +191,7 @@ def parse(attribute_type: AttributeType, text: str) -> AttributeValue:
 
     Raises `ValueError` if a Boolean, an Integer or a Binary has another form.
     """
-    parser = PARSERS.get(attribute_type)
+    parser = TYPES[attribute_type].parse
     return text if parser is None else parser(text)
 
 

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
-from cloudevents_kafka.attributes._uri import is_uri, is_uri_reference
 from cloudevents_kafka.attributes.documented_extensions import Extension
 from cloudevents_kafka.attributes.extension_types import (
     ExtensionTable,
@@ -19,11 +18,13 @@ from cloudevents_kafka.attributes.extension_types import (
     type_of,
 )
 from cloudevents_kafka.attributes.media_type import media_type
-from cloudevents_kafka.attributes.timestamps import is_timestamp
 from cloudevents_kafka.attributes.types import (
+    CORE_TYPES,
     INTEGER_RANGE,
+    NATIVE_TYPES,
     REQUIRED,
     SPECVERSION,
+    TYPES,
     AttributeType,
     AttributeValue,
     is_name,
@@ -33,34 +34,13 @@ from cloudevents_kafka.errors import Problem
 from cloudevents_kafka.primitives.bounded import remember_text
 from cloudevents_kafka.primitives.preview import preview
 
-_STRING_RULE: Final = "must be text without control characters, surrogates and noncharacters"
-_TYPES: Final[dict[AttributeType, tuple[type | Callable[[str], bool], str, str]]] = {
-    # T-03: "a case-sensitive value of `true` or `false`"
-    AttributeType.BOOLEAN: (bool, "T-03", "must be true or false"),
-    # T-04: "in the range -2,147,483,648 to +2,147,483,647"; T-05: "optionally prefixed with a minus sign"
-    AttributeType.INTEGER: (int, "T-05", "must be an integer of 32 bits in decimal digits"),
-    # T-06: "Sequence of allowable Unicode characters"
-    AttributeType.STRING: (is_string, "T-06", _STRING_RULE),
-    # T-09: "Base64 encoding per RFC4648"
-    AttributeType.BINARY: (bytes, "T-09", "must be bytes, or base64 of RFC 4648 with padding"),
-    # T-10: "Absolute uniform resource identifier"
-    AttributeType.URI: (is_uri, "T-10", "must be a URI with a scheme"),
-    # T-11: "`URI-reference` as defined in RFC 3986 Section 4.1"
-    AttributeType.URI_REFERENCE: (is_uri_reference, "T-11", "must be a URI-reference"),
-    # T-12: "Date and time expression using the Gregorian Calendar"
-    AttributeType.TIMESTAMP: (is_timestamp, "T-12", "must be an RFC 3339 timestamp"),
-}
-"""The types: that of Python or the check of a text, the clause, and the rule."""
 _RULED: Final[dict[str, Callable[[str], bool]]] = {
     "specversion": SPECVERSION.__eq__,
-    "source": is_uri_reference,
     "datacontenttype": lambda text: media_type(text).valid,
-    "dataschema": is_uri,
-    "time": is_timestamp,
+    **{name: accepts for name, kind in CORE_TYPES.items() if (accepts := TYPES[kind].accepts) is not None},
 }
 """The core attributes that may not be any text, and the checks of printable ones."""
 _REQUIRED: Final = frozenset(REQUIRED)
-_NATIVE_TYPES: Final = {bool: AttributeType.BOOLEAN, int: AttributeType.INTEGER, bytes: AttributeType.BINARY}
 _CORE_CLAUSES: Final = {
     "id": "R-02",  # "MUST be a non-empty string", as type; the optional ones "If present"
     "source": "R-04",  # "MUST be a non-empty URI-reference"
@@ -193,29 +173,28 @@ def _core_problem(name: str, value: AttributeValue) -> Problem | None:
 
 def native_type(value: object) -> AttributeType:
     """Return the type of an attribute with a value of this Python type: String for text and times."""
-    return _NATIVE_TYPES.get(type(value), AttributeType.STRING)
+    row = NATIVE_TYPES.get(type(value))
+    return AttributeType.STRING if row is None else row.kind
 
 
 def has_type(value: object, attribute_type: AttributeType) -> bool:
     """Return whether a value has a type, and a text is a String."""
-    check = _TYPES[attribute_type][0]
-    if isinstance(check, type):
-        return type(value) is check and (check is not int or value in INTEGER_RANGE)
-    return isinstance(value, str) and is_string(value) and check(value)
+    row = TYPES[attribute_type]
+    if row.python is not str:
+        return type(value) is row.python and (row.python is not int or value in INTEGER_RANGE)
+    return isinstance(value, str) and is_string(value) and (row.accepts is None or row.accepts(value))
 
 
 def find_type_problem(name: str, value: object, attribute_type: AttributeType) -> Problem | None:
     """Return the rule of its type that a value breaks, or None if it has the type."""
     if has_type(value, attribute_type):
         return None
-    check, clause, rule = _TYPES[attribute_type]
-    if check is int and type(value) is int:
+    row = TYPES[attribute_type]
+    clause, rule = row.clause, row.rule
+    if row.python is int and type(value) is int:
         clause = "T-04"
-    elif not isinstance(check, type) and isinstance(value, str) and not is_string(value):
-        clause, rule = "T-06", _STRING_RULE
-    elif not isinstance(check, type) and not isinstance(value, str | bool | int | bytes):
-        clause, rule = (
-            "T-01",
-            "must be of one of the seven types",
-        )  # T-01: "MUST be of one of the types listed"
+    elif row.python is str and isinstance(value, str) and not is_string(value):
+        clause, rule = TYPES[AttributeType.STRING].clause, TYPES[AttributeType.STRING].rule
+    elif row.python is str and not isinstance(value, str | bool | int | bytes):
+        clause, rule = "T-01", "must be of one of the seven types"  # "MUST be of one of the types listed"
     return Problem(name, rule, clause, preview(value))

@@ -16,7 +16,7 @@ import msgspec
 
 from cloudevents_kafka.attributes.extension_types import find_extension, type_of
 from cloudevents_kafka.attributes.timestamps import to_utc_seconds
-from cloudevents_kafka.attributes.types import CORE, AttributeType, canonical_text
+from cloudevents_kafka.attributes.types import CORE, TYPES, AttributeType, canonical_text
 from cloudevents_kafka.event import Event, raw_parts
 from cloudevents_kafka.primitives.preview import preview
 
@@ -32,7 +32,6 @@ DSSE_MATERIAL: Final = "dssematerial"
 PAYLOAD_TYPE: Final = "https://cloudevents.io/verifiability/dsse/v0.1"
 # the order in which the digests of the core attributes are concatenated
 _SIGNED_ORDER: Final = ("id", "source", "specversion", *CORE[3:])
-_NOT_TEXT: Final = {AttributeType.BOOLEAN: bool, AttributeType.INTEGER: int, AttributeType.BINARY: bytes}
 _URL_SAFE: Final = str.maketrans("-_", "+/")
 _MAX_SIGNATURES: Final = 64  # their number is untrusted input, and each check reads the whole message
 _Digest = Annotated[bytes, msgspec.Meta(min_length=32, max_length=32)]
@@ -177,7 +176,7 @@ def canonical_bytes(event: Event, name: str) -> bytes:
     if value is None:
         return b""
     attribute_type = type_of(name)
-    if find_extension(name) is not None and type(value) is not _NOT_TEXT.get(attribute_type, str):
+    if find_extension(name) is not None and type(value) is not TYPES[attribute_type].python:
         raise ValueError(f"{name} must have the type {attribute_type.value}, got {preview(value)}")
     if isinstance(value, bytes):
         return value
