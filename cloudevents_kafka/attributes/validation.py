@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
-from cloudevents_kafka.attributes.documented_extensions import Extension
+from cloudevents_kafka.attributes.documented_extensions import NOT_EMPTY, Extension
 from cloudevents_kafka.attributes.extension_types import (
     ExtensionTable,
     current,
@@ -159,7 +159,7 @@ def name_problem(name: str) -> Problem:
 def _core_problem(name: str, value: AttributeValue) -> Problem | None:
     clause = _CORE_CLAUSES[name]
     if value == "":
-        rule = "must not be empty"
+        rule = NOT_EMPTY.text
     elif not isinstance(value, str):
         rule = "must be text"
     elif name == "specversion" and value != SPECVERSION:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from cloudevents_kafka import Event, InvalidEvent
 from cloudevents_kafka.attributes.fast_validation import accept
 from cloudevents_kafka.attributes.types import (
+    TYPES,
     AttributeType,
     canonical_text,
     is_name,
@@ -213,3 +214,14 @@ def test_values_of_other_types_are_refused(value: object) -> None:
     with pytest.raises(InvalidEvent) as caught:
         Event(id="1", source="/", type="t", x=value)  # type: ignore[arg-type]  # that is the test
     assert [(p.attribute, p.clause) for p in caught.value.problems] == [("x", "T-01")]
+
+
+def test_one_table_of_types() -> None:
+    """Each of the seven types has a row, and what a row writes it parses."""
+    assert list(TYPES) == list(AttributeType)
+    values = (True, -5, "a", b"b", "urn:x", "/s", "2026-01-01T00:00:00Z")
+    for row, value in zip(TYPES.values(), values, strict=True):
+        text = row.write(value)
+        assert type(value) is row.python
+        assert (row.parse or str)(text) == value
+        assert row.accepts is None or row.accepts(text)

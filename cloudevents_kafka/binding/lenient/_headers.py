@@ -25,13 +25,14 @@ from cloudevents_kafka.binding._headers import (
     exact_name,
     name_in,
 )
+from cloudevents_kafka.binding.lenient.rules import COPY, HEADER, LEFT_OUT
 from cloudevents_kafka.errors import Problem
 from cloudevents_kafka.event import Event, raw_parts, unchecked_event
 from cloudevents_kafka.primitives.bounded import remember
 from cloudevents_kafka.primitives.preview import preview
 from cloudevents_kafka.record import Headers, Record
 
-_IS_COPY: Final = f"is in {CONTENT_TYPE_COPY}"
+_IS_COPY: Final = COPY[0]
 _IGNORED_MODE: Final = (
     "was ignored: if all required ce_ headers are present, only content-type makes an event structured"
 )
@@ -44,7 +45,7 @@ class _Names(dict[str, tuple[str, Problem | None] | None]):
 
     def __missing__(self, name: str) -> tuple[str, Problem | None] | None:
         exact = exact_name(name)
-        problem = None if exact in (None, name) else Problem(name, f"was read as {exact}", "K-05")
+        problem = None if exact in (None, name) else Problem(name, HEADER[0] + str(exact), HEADER[1])
         return remember(self, name, None if exact is None else (exact, problem))
 
 
@@ -113,7 +114,7 @@ def _normalize_repeated(headers: Headers) -> tuple[dict[str, bytes], Report]:
     exact = frozenset(values)
     for name, variants in misspelled.items():
         contents = {content for _, content in variants}
-        problems, rule = report.tolerated, f"was read as {name}"
+        problems, rule = report.tolerated, HEADER[0] + name
         if name in exact:
             rule = f"was ignored: {name} is present"
         elif name == CONTENT_TYPE and all(_changes_mode(content, exact) for content in contents):
@@ -166,7 +167,7 @@ def _use_copy(values: dict[str, bytes], tolerated: list[Problem]) -> None:
         rule = _IGNORED_MODE
     else:
         values[CONTENT_TYPE] = copy
-        tolerated.append(Problem("datacontenttype", _IS_COPY, "K-04", preview(copy)))
+        tolerated.append(Problem("datacontenttype", *COPY, preview(copy)))
         return
     tolerated.append(Problem("datacontenttype", rule, "K-04", preview(copy)))
 
@@ -192,7 +193,7 @@ def decode_texts(headers: dict[str, bytes], problems: list[Problem]) -> dict[str
 
 def mark_ignored(problem: Problem) -> Problem:
     """Return a problem of a value that is left out."""
-    return msgspec.structs.replace(problem, rule=f"{problem.rule}: left out")
+    return msgspec.structs.replace(problem, rule=problem.rule + LEFT_OUT)
 
 
 def add_headers(event: Event, record: Record, values: dict[str, bytes], report: Report) -> Event:

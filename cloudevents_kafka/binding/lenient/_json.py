@@ -14,6 +14,7 @@ from cloudevents_kafka.binding._structured import null_value
 from cloudevents_kafka.binding.lenient._headers import Report
 from cloudevents_kafka.binding.lenient._names import correct_names, lower_case_names, lower_name
 from cloudevents_kafka.binding.lenient._values import correct, is_right, make_event
+from cloudevents_kafka.binding.lenient.rules import NESTED, NO_CONTENT_TYPE, OTHER_CONTENT_TYPE
 from cloudevents_kafka.codecs.payload import DataKind, implies_json
 from cloudevents_kafka.errors import InvalidEvent, Problem
 from cloudevents_kafka.event import Event, raw_parts, unchecked_event
@@ -23,9 +24,7 @@ from cloudevents_kafka.primitives.bounded import MAX_KEY_LENGTH, remember
 from cloudevents_kafka.primitives.preview import preview
 
 _BOM: Final = b"\xef\xbb\xbf"
-_NO_CONTENT_TYPE: Final = Problem(
-    CONTENT_TYPE, "header is missing: the value was read as a JSON event", "K-09"
-)
+_NO_CONTENT_TYPE: Final = Problem(CONTENT_TYPE, *NO_CONTENT_TYPE)
 _QUOTE: Final = b'"'
 _NESTED: Final = frozenset((dict, list))
 
@@ -38,8 +37,8 @@ class _WithoutFormat(dict[bytes | None, tuple[Problem, str | None]]):
             return remember(self, content_type, (_NO_CONTENT_TYPE, None))
         text = content_type.decode("utf-8", "replace")
         media = media_type(text)
-        clause = "K-10" if media.essence == CLOUDEVENTS else "K-15"
-        rule = "does not name an event format: the value was read as a JSON event"
+        rule, clause = OTHER_CONTENT_TYPE
+        clause = "K-10" if media.essence == CLOUDEVENTS else clause
         of_data = None if media.cloudevents or implies_json(text) else text or None
         found = Problem(CONTENT_TYPE, rule, clause, preview(text)), of_data
         return remember(self, content_type, found) if len(content_type) <= MAX_KEY_LENGTH else found
@@ -115,7 +114,7 @@ def _keep_json_texts(
         if isinstance(value, dict | list) and is_name(name) and name not in CORE:
             source = name if name in texts else next(member for member in texts if lower_name(member) == name)
             kept[name] = _to_dense(texts[source])
-            tolerated.append(Problem(name, "is an object or a list: kept as its JSON text", "J-03"))
+            tolerated.append(Problem(name, *NESTED))
     return kept
 
 

@@ -8,6 +8,7 @@ from cloudevents_kafka.attributes.extension_types import current
 from cloudevents_kafka.attributes.types import is_name
 from cloudevents_kafka.attributes.validation import name_problem
 from cloudevents_kafka.binding.lenient._headers import Report, mark_ignored
+from cloudevents_kafka.binding.lenient.rules import MEMBER
 from cloudevents_kafka.errors import Problem
 from cloudevents_kafka.primitives.bounded import remember
 
@@ -48,7 +49,7 @@ def _renaming_of(names: tuple[str, ...]) -> _Renaming | None:
         else:
             taken.add(lower)
             renamed[-1] = lower
-            misspelled.append(Problem(name, f"was read as {lower}", "N-01"))
+            misspelled.append(Problem(name, MEMBER[0] + lower, MEMBER[1]))
     return tuple(renamed), tuple(misspelled), tuple(ignored)
 
 
@@ -84,7 +85,7 @@ def lower_case_names(members: dict[str, Any], report: Report) -> dict[str, Any]:
             rule = f"is one of several members for {lower} that differ"
             report.refused.append(Problem(name, rule, "N-01"))
         else:
-            report.tolerated.append(Problem(name, f"was read as {lower}", "N-01"))
+            report.tolerated.append(Problem(name, MEMBER[0] + lower, MEMBER[1]))
             named[lower] = value
     return named
 

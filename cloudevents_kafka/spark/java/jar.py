@@ -27,7 +27,7 @@ from cloudevents_kafka.jvm import cache_folder, find_java
 
 # In order of compilation: each class uses only those before it.
 _CLASSES: Final = (
-    *("Text", "Uri", "Time", "MediaType", "Extension", "Extensions", "Deviations", "HeaderName"),
+    *("Text", "Uri", "Time", "MediaType", "Extension", "Extensions", "Rules", "Deviations", "HeaderName"),
     *("Attributes", "Document", "Reader", "Writer", "Functions"),
 )
 _ZIP_EPOCH: Final = (1980, 1, 1, 0, 0, 0)

@@ -59,10 +59,11 @@ final class Attributes {
     final Deviations found; // null if reading is strict
     boolean unmarked = false; // whether only the attributes show that the record is an event
 
-    Attributes(Extensions known, boolean lenient) {
+    /** @param rules those of lenient reading, or null */
+    Attributes(Extensions known, Rules rules) {
         this.known = known;
-        fields = new Object[lenient ? AT_TOLERATED + 1 : FIELDS];
-        found = lenient ? new Deviations() : null;
+        fields = new Object[rules == null ? FIELDS : AT_TOLERATED + 1];
+        found = rules == null ? null : new Deviations(rules);
     }
 
     /** Add an attribute; return false if it breaks a rule. */
@@ -118,7 +119,7 @@ final class Attributes {
     private boolean correct(int at, byte[] b, int begin, int end) {
         if (begin == end) {
             if (at != AT_SUBJECT && at != AT_TIME_TEXT) return false;
-            found.addValue(at == AT_SUBJECT ? Deviations.NO_SUBJECT : Deviations.NO_TIME);
+            found.addValue(at == AT_SUBJECT ? found.rules.noSubject : found.rules.noTime);
             byte[] name = at == AT_SUBJECT ? SUBJECT : TIME;
             addAbsent(name, 0, name.length);
             return true;
@@ -130,7 +131,7 @@ final class Attributes {
             if (text.length > 10 && text[10] == ' ') text[10] = 'T';
             if (!isValid(at, text, 0, text.length)) return false;
             fields[at] = UTF8String.fromBytes(text);
-            found.addValue(Deviations.TIME);
+            found.addValue(found.rules.time);
             return true;
         }
         if (at != AT_SOURCE && at != AT_DATASCHEMA) return false;
@@ -139,7 +140,7 @@ final class Attributes {
             to = end;
         }
         fields[at] = UTF8String.fromBytes(b, from, to - from);
-        found.addValue(at == AT_SOURCE ? Deviations.SOURCE : Deviations.SCHEMA);
+        found.addValue(at == AT_SOURCE ? found.rules.uriReference : found.rules.uri);
         return true;
     }
 
@@ -168,7 +169,7 @@ final class Attributes {
                 UTF8String name = UTF8String.fromBytes(n, from, to - from);
                 if (begin == end) {
                     if (!extension.isLeftOutIfEmpty()) return false;
-                    found.addValue(Deviations.problem(name, Deviations.EMPTY, extension.clause));
+                    found.addValue(Rules.problem(name, found.rules.text("empty"), extension.clause));
                     addAbsent(n, from, to);
                     return true;
                 }
@@ -176,7 +177,7 @@ final class Attributes {
                 if (b == null) return false;
                 begin = 0;
                 end = b.length;
-                found.addValue(Deviations.problem(name, Deviations.BOOLEAN, Deviations.BOOLEAN_CLAUSE));
+                found.addValue(found.rules.problem(name, "boolean"));
             }
             if (extension.isRelated()) relate(extension);
             type = extension.type;

@@ -2,7 +2,6 @@ package cloudevents_kafka.spark;
 
 import java.util.Arrays;
 import org.apache.spark.sql.catalyst.InternalRow;
-import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.util.GenericArrayData;
 import org.apache.spark.unsafe.types.UTF8String;
 
@@ -14,46 +13,24 @@ import org.apache.spark.unsafe.types.UTF8String;
  * order, the record is left to Python.
  */
 final class Deviations {
-    private static final String LEFT_OUT = ": left out";
     private static final UTF8String CONTENT_TYPE = UTF8String.fromString("content-type");
-    private static final InternalRow NO_CONTENT_TYPE =
-        problem(CONTENT_TYPE, "header is missing: the value was read as a JSON event", "K-09");
-    private static final InternalRow OTHER_CONTENT_TYPE =
-        problem(CONTENT_TYPE, "does not name an event format: the value was read as a JSON event", "K-15");
-    private static final InternalRow COPY =
-        problem(UTF8String.fromString("datacontenttype"), "is in ce_datacontenttype", "K-04");
-    private static final UTF8String NESTED = UTF8String.fromString("is an object or a list: kept as its JSON text");
-    private static final UTF8String NESTED_CLAUSE = UTF8String.fromString("J-03");
-    private static final UTF8String NAME_CLAUSE = UTF8String.fromString("N-01");
-    private static final UTF8String HEADER_CLAUSE = UTF8String.fromString("K-05");
-    private static final UTF8String READ_AS = UTF8String.fromString("was read as ");
-    private static final UTF8String READ_AS_HEADER = UTF8String.fromString("was read as ce_");
-    private static final InternalRow NO_NAME =
-        problem(UTF8String.fromString(""), "an attribute name must have at least one character" + LEFT_OUT, "N-03");
-    private static final UTF8String NAME = UTF8String.fromString("an attribute name must have only a-z and 0-9" + LEFT_OUT);
-    static final UTF8String EMPTY = UTF8String.fromString("must not be empty" + LEFT_OUT);
-    static final UTF8String BOOLEAN = UTF8String.fromString("must be true or false");
-    static final UTF8String BOOLEAN_CLAUSE = UTF8String.fromString("T-03");
-    static final InternalRow SOURCE = problem(UTF8String.fromString("source"), "must be a URI-reference", "T-11");
-    static final InternalRow SCHEMA = problem(UTF8String.fromString("dataschema"), "must be a URI with a scheme", "T-10");
-    static final InternalRow TIME = problem(UTF8String.fromString("time"), "must be an RFC 3339 timestamp", "T-12");
-    static final InternalRow NO_SUBJECT = problem(UTF8String.fromString("subject"), "must not be empty" + LEFT_OUT, "R-12");
-    static final InternalRow NO_TIME = problem(UTF8String.fromString("time"), "must not be empty" + LEFT_OUT, "R-13");
+    private static final UTF8String PREFIX = UTF8String.fromString("ce_");
 
+    final Rules rules;
     private InternalRow[] names = new InternalRow[4], nested = null, values = null;
     int named = 0, nests = 0, valued = 0; // the lengths of the lists
 
-    private static InternalRow problem(UTF8String attribute, String rule, String clause) {
-        return problem(attribute, UTF8String.fromString(rule), UTF8String.fromString(clause));
-    }
-
-    static InternalRow problem(UTF8String attribute, UTF8String rule, UTF8String clause) {
-        return new GenericInternalRow(new Object[] {attribute, rule, clause});
+    Deviations(Rules rules) {
+        this.rules = rules;
     }
 
     private static InternalRow[] grown(InternalRow[] list, int length) {
         if (list == null) return new InternalRow[2];
         return length < list.length ? list : (InternalRow[]) Arrays.copyOf(list, 2 * length);
+    }
+
+    private InternalRow readAs(UTF8String name, String id, UTF8String[] texts) {
+        return Rules.problem(name, UTF8String.concat(texts), rules.clause(id));
     }
 
     private void addName(InternalRow problem) {
@@ -63,28 +40,29 @@ final class Deviations {
 
     /** The content-type header is missing, or is not that of an event. */
     void addContentType(boolean missing) {
-        addName(missing ? NO_CONTENT_TYPE : OTHER_CONTENT_TYPE);
+        addName(missing ? rules.noContentType : rules.otherContentType);
     }
 
     /** The data's content type is in ce_datacontenttype only. */
     void addCopy() {
-        addName(COPY);
+        addName(rules.copy);
     }
 
     /** A header was read as one of another name, which has the prefix ce_ before these bytes, or is content-type. */
     void addHeader(UTF8String name, byte[] read) {
         UTF8String rest = read == null ? CONTENT_TYPE : UTF8String.fromBytes(read);
-        addName(problem(name, UTF8String.concat(new UTF8String[] {read == null ? READ_AS : READ_AS_HEADER, rest}), HEADER_CLAUSE));
+        UTF8String prefix = read == null ? UTF8String.EMPTY_UTF8 : PREFIX;
+        addName(readAs(name, "header", new UTF8String[] {rules.text("header"), prefix, rest}));
     }
 
     /** A member was read as one of another name. */
     void addMember(UTF8String name, byte[] read) {
-        addName(problem(name, UTF8String.concat(new UTF8String[] {READ_AS, UTF8String.fromBytes(read)}), NAME_CLAUSE));
+        addName(readAs(name, "member", new UTF8String[] {rules.text("member"), UTF8String.fromBytes(read)}));
     }
 
     void addNested(UTF8String name) {
         nested = grown(nested, nests);
-        nested[nests++] = problem(name, NESTED, NESTED_CLAUSE);
+        nested[nests++] = rules.problem(name, "nested");
     }
 
     void addValue(InternalRow problem) {
@@ -94,7 +72,7 @@ final class Deviations {
 
     /** A member was left out because of its name. */
     void addIgnored(UTF8String name) {
-        addValue(name.numBytes() == 0 ? NO_NAME : problem(name, NAME, NAME_CLAUSE));
+        addValue(name.numBytes() == 0 ? rules.noName : rules.problem(name, "name"));
     }
 
     /** Return all problems, or null if there are none. */

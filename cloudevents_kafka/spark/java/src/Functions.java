@@ -120,7 +120,7 @@ public final class Functions implements FunctionCatalog {
         }
 
         public static InternalRow invoke(byte[] value, ArrayData headers, UTF8String left, UTF8String known) {
-            return headers == null ? null : Reader.read(value, headers, Extensions.of(left, known), false);
+            return headers == null ? null : Reader.read(value, headers, Extensions.of(left, known), null);
         }
 
         public String description() {
@@ -134,14 +134,20 @@ public final class Functions implements FunctionCatalog {
         }
     }
 
-    /** {@code read_lenient(value, headers, left, known)}: the same, lenient. */
+    /** {@code read_lenient(value, headers, left, known, rules)}: the same, lenient; see {@link Rules}. */
     public static final class ReadLenient extends Read {
         ReadLenient(DataType result) {
             super("read_lenient", result);
         }
 
-        public static InternalRow invoke(byte[] value, ArrayData headers, UTF8String left, UTF8String known) {
-            return Reader.read(value, headers, Extensions.of(left, known), true);
+        public static InternalRow invoke(byte[] value, ArrayData headers, UTF8String left, UTF8String known, UTF8String rules) {
+            return Reader.read(value, headers, Extensions.of(left, known), Rules.of(rules));
+        }
+
+        public DataType[] inputTypes() {
+            DataType[] types = (DataType[]) Arrays.copyOf(super.inputTypes(), 5);
+            types[4] = DataTypes.StringType;
+            return types;
         }
     }
 

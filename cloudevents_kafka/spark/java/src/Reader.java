@@ -31,8 +31,12 @@ final class Reader {
 
     private Reader() {}
 
-    /** Return the row of the event; null for a record that is left to Python. */
-    static InternalRow read(byte[] value, ArrayData headers, Extensions known, boolean lenient) {
+    /**
+     * Return the row of the event; null for a record that is left to Python.
+     *
+     * @param rules those of lenient reading, or null
+     */
+    static InternalRow read(byte[] value, ArrayData headers, Extensions known, Rules rules) {
         byte[] contentType = null;
         int count = headers == null ? 0 : headers.numElements();
         byte[][] names = new byte[count][]; // null for headers that are null, have no name or have no value
@@ -48,12 +52,12 @@ final class Reader {
         }
         // K-09: structured mode if the "value is prefixed with the CloudEvents media type".
         if (contentType != null && Text.startsWithAnyCase(CLOUDEVENTS, contentType, 0, contentType.length)) {
-            if (!known.readsJson || !isJson(contentType) || lenient && HeaderName.mayBeAmbiguous(names)) return null;
-            return structured(value, new Attributes(known, lenient), null);
+            if (!known.readsJson || !isJson(contentType) || rules != null && HeaderName.mayBeAmbiguous(names)) return null;
+            return structured(value, new Attributes(known, rules), null);
         }
-        if (!lenient) return binary(value, names, headers, contentType, known);
-        return HeaderName.isAny(names) ? nearlyBinary(value, names, headers, contentType, known)
-            : unmarked(value, contentType, known);
+        if (rules == null) return binary(value, names, headers, contentType, known);
+        return HeaderName.isAny(names) ? nearlyBinary(value, names, headers, contentType, known, rules)
+            : unmarked(value, contentType, known, rules);
     }
 
     /** Return whether a media type is that of the JSON format in UTF-8; its parameters need not be valid. */
@@ -75,7 +79,7 @@ final class Reader {
     }
 
     /** Read JSON that no header marks as an event. */
-    private static InternalRow unmarked(byte[] value, byte[] contentType, Extensions known) {
+    private static InternalRow unmarked(byte[] value, byte[] contentType, Extensions known, Rules rules) {
         if (!known.readsJson) return null;
         byte[] ofData = null;
         if (contentType != null) {
@@ -84,15 +88,17 @@ final class Reader {
             if (!type.valid) return null;
             if (!type.json) ofData = contentType; // it is that of the data
         }
-        Attributes attributes = new Attributes(known, true);
+        Attributes attributes = new Attributes(known, rules);
         attributes.unmarked = true;
         attributes.found.addContentType(contentType == null);
         return structured(value, attributes, ofData);
     }
 
     /** Read attributes in headers whose names have another prefix or case, too. */
-    private static InternalRow nearlyBinary(byte[] value, byte[][] names, ArrayData headers, byte[] contentType, Extensions known) {
-        Attributes attributes = new Attributes(known, true);
+    private static InternalRow nearlyBinary(
+        byte[] value, byte[][] names, ArrayData headers, byte[] contentType, Extensions known, Rules rules
+    ) {
+        Attributes attributes = new Attributes(known, rules);
         if (contentType != null && !attributes.addContentType(contentType)) return null;
         byte[] copy = null;
         for (int n = 0; n < names.length; n++) {
@@ -136,7 +142,7 @@ final class Reader {
     }
 
     private static InternalRow binary(byte[] value, byte[][] names, ArrayData headers, byte[] contentType, Extensions known) {
-        Attributes attributes = new Attributes(known, false);
+        Attributes attributes = new Attributes(known, null);
         // K-04: content-type "MUST be mapped directly" to datacontenttype.
         if (contentType != null && !attributes.addContentType(contentType)) return null;
         boolean copied = false;

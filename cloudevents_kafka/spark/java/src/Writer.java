@@ -66,7 +66,7 @@ final class Writer {
         UTF8String[] core, ArrayData extensions, byte[] data, UTF8String kind, boolean structured, Extensions known
     ) {
         if (core[0] == null) core[0] = VERSION;
-        Attributes attributes = new Attributes(known, false);
+        Attributes attributes = new Attributes(known, null);
         if (!addCore(attributes, core) || !addExtensions(attributes, extensions) || !attributes.isComplete()) return null;
         Writer writer = new Writer(core, attributes, known, data, kind);
         if (!writer.bytes && !writer.json && !kind.equals(TEXT)) return null;

@@ -1,0 +1,69 @@
+package cloudevents_kafka.spark;
+
+import java.util.HashMap;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.unsafe.types.UTF8String;
+
+/**
+ * The texts and clauses of the deviations that lenient reading accepts, by ids.
+ *
+ * Python has them in {@code binding/lenient/rules.py}. Each query passes them with every row, as lines of an id, a
+ * clause and a text with spaces between them; the last table is cached.
+ */
+final class Rules {
+    private static volatile Rules last = new Rules(UTF8String.fromString(""));
+
+    private final UTF8String source;
+    private final HashMap texts = new HashMap(), clauses = new HashMap();
+    final InternalRow noContentType, otherContentType, copy, noName, uriReference, uri, time, noSubject, noTime;
+
+    private Rules(UTF8String source) {
+        this.source = source.copy();
+        String[] lines = source.toString().split("\n");
+        for (int n = 0; n < lines.length; n++) {
+            String[] words = lines[n].split(" ", 3);
+            if (words.length < 3) continue;
+            clauses.put(words[0], UTF8String.fromString(words[1]));
+            texts.put(words[0], UTF8String.fromString(words[2]));
+        }
+        noContentType = problem("content-type", "no-content-type");
+        otherContentType = problem("content-type", "other-content-type");
+        copy = problem("datacontenttype", "copy");
+        noName = problem("", "no-name");
+        uriReference = problem("source", "uri-reference");
+        uri = problem("dataschema", "uri");
+        time = problem("time", "timestamp");
+        noSubject = problem("subject", "no-subject");
+        noTime = problem("time", "no-time");
+    }
+
+    static Rules of(UTF8String source) {
+        Rules found = last;
+        if (found.source.equals(source)) return found;
+        found = new Rules(source);
+        last = found;
+        return found;
+    }
+
+    private InternalRow problem(String attribute, String id) {
+        return problem(UTF8String.fromString(attribute), id);
+    }
+
+    /** Return the problem of a rule. */
+    InternalRow problem(UTF8String attribute, String id) {
+        return problem(attribute, text(id), clause(id));
+    }
+
+    static InternalRow problem(UTF8String attribute, UTF8String rule, UTF8String clause) {
+        return new GenericInternalRow(new Object[] {attribute, rule, clause});
+    }
+
+    UTF8String text(String id) {
+        return (UTF8String) texts.get(id);
+    }
+
+    UTF8String clause(String id) {
+        return (UTF8String) clauses.get(id);
+    }
+}
