@@ -127,7 +127,7 @@ class DeadLetters:
 
         ``error`` is by default that of an `Undecodable`; its message becomes a header, up to 1,000
         characters. ``attempt`` is how often the record was tried; if it is a dead letter that was
-        sent back, attempts before are added. Commit its offset only after the delivery has succeeded.
+        sent back, tries before are added. Commit its offset only after the delivery has succeeded.
         """
         letter = dead_letter(item, error, topic=self.topic, attempt=attempt)
         return self.producer.send_record(letter, self.topic, on_delivery=on_delivery)

@@ -23,16 +23,19 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from cloudevents_kafka.binding import Decoded, Undecodable
+from cloudevents_kafka.clients._gathered import ends_of
 from cloudevents_kafka.clients._protocols import check_handler, member_id, noting_place
 from cloudevents_kafka.clients._transaction_time import TransactionTime
 from cloudevents_kafka.clients.consumer import EventConsumer
 from cloudevents_kafka.clients.producer import DeliveryError, EventProducer
 from cloudevents_kafka.errors import CloudEventsKafkaError, DecodeError
 from cloudevents_kafka.primitives.plural import pluralize
-from cloudevents_kafka.record import Record
+
+if TYPE_CHECKING:
+    from confluent_kafka import TopicPartition
 
 _POLL_SECONDS: Final = 0.2  # the longest time to gather a batch
 _CALL_SECONDS: Final = 10.0  # in one call of the client, which is repeated if it may be
@@ -159,7 +162,7 @@ class EventProcessor:
             self.consumer.seek(error.record)
             raise
 
-    def _process(self, batch: Sequence[Item], group: Any) -> int | Exception:
+    def _process(self, batch: Sequence[Item], group: object) -> int | Exception:
         """Handle a batch in a transaction, and return the number of records that are committed.
 
         Returns the error if the transaction was aborted and may be repeated.
@@ -168,8 +171,7 @@ class EventProcessor:
         self._call("begin_transaction", timed=False)
         try:
             number = self._handle(batch)
-            last = _last_records(batch[:number])
-            self._send_offsets([record.position for record in last.values()], group)
+            self._send_offsets(ends_of(batch[:number]), group)
             self._call("commit_transaction")
         except TransactionError:
             raise
@@ -237,12 +239,12 @@ class EventProcessor:
     def _seek_back(self, batch: Sequence[Item]) -> None:
         """Read the batch again, except for partitions that were revoked: the group's offsets say where."""
         client = self.consumer.consumer
-        last = _last_records(batch)
+        ends = {(place.topic, place.partition): place.offset for place in ends_of(batch)}
         first = {(item.record.topic, item.record.partition): item.record for item in reversed(batch)}
-        for place in client.position([record.position for record in last.values()]):
+        for place in client.position(ends_of(batch)):
             name = place.topic, place.partition
             # A partition that was revoked has no position, also if it was assigned again.
-            if place.offset >= last[name].next_offset:
+            if place.offset >= ends[name]:
                 self.consumer.seek(first[name])
 
     def _report(self, batch: Sequence[Item], error: Exception, failures: int) -> None:
@@ -254,7 +256,7 @@ class EventProcessor:
         _log.warning("a transaction for %s was aborted, and they are read again: %s", records, reason)
         time.sleep(min(0.05 * 2**failures, _MAX_PAUSE))
 
-    def _call(self, method: str, *arguments: Any, timed: bool = True) -> None:
+    def _call(self, method: str, *arguments: object, timed: bool = True) -> None:
         """Call a method of the producer; repeat it, up to the timeout, if it failed and may be repeated."""
         from confluent_kafka import KafkaException
 
@@ -288,7 +290,7 @@ class EventProcessor:
         reason, advice = explained
         return TransactionError(error, f"{what}, and {reason}" if what else reason, advice)
 
-    def _send_offsets(self, offsets: list[Any], group: Any) -> None:
+    def _send_offsets(self, offsets: list[TopicPartition], group: object) -> None:
         """Add the offsets to the transaction, in a thread.
 
         After a restart of brokers the call may never return, for all its timeout (librdkafka 2.16): it
@@ -316,12 +318,7 @@ class EventProcessor:
         return timeout is not None and time.monotonic() - since >= timeout
 
 
-def _last_records(batch: Sequence[Item]) -> dict[Any, Record]:
-    """Return the last record of each partition."""
-    return {(item.record.topic, item.record.partition): item.record for item in batch}
-
-
-def _check(wrapper: Any, kind: type, name: str, method: str) -> None:
+def _check(wrapper: object, kind: type, name: str, method: str) -> None:
     """Raise `TypeError` unless a wrapper's client has a method of transactions."""
     if not isinstance(wrapper, kind) or not callable(getattr(getattr(wrapper, name), method, None)):
         raise TypeError(

@@ -66,7 +66,7 @@ def command(timeout: float, *, send: bool, show_config: bool, **options: Any) ->
 
     Without --send, this prints what would be sent, and sends nothing. A record is sent with its
     key, value and headers; the headers of its failure stay, so that another failure counts the
-    attempts of this one. --drop-header 'dlq_*' removes them.
+    tries of this one. --drop-header 'dlq_*' removes them.
 
     Reads up to the current end of the topic. Sends all that match each time it runs: pass
     --group NAME to continue after what an earlier run with this group has read.
