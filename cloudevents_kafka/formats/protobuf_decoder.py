@@ -21,7 +21,6 @@ ATTRIBUTES: Final = 0x2A
 DATA: Final = {0x32: "binary_data", 0x3A: "text_data", 0x42: "proto_data"}
 _KEY: Final = 0x0A
 _VALUE: Final = 0x12
-_CE_STRING: Final = 0x1A
 ATTR_FIELDS: Final = {
     AttributeType.BOOLEAN: "ce_boolean",
     AttributeType.INTEGER: "ce_integer",
@@ -92,17 +91,6 @@ def is_any(message: bytes) -> bool:
 
 
 def _entry(entry: bytes) -> AttributeField:
-    """Return an entry of the map; most are a name and a short string."""
-    # Decoded here instead of by `_read_entry`: measured, an event is read in 14 % less time.
-    size = len(entry)
-    if 4 < size < 0x80 and entry[0] == _KEY:  # a length of two bytes would exceed it
-        at = 2 + entry[1]
-        if at + 4 <= size and entry[at : at + 4] == bytes((_VALUE, size - at - 2, _CE_STRING, size - at - 4)):
-            return entry[2:at].decode(), AttributeType.STRING, entry[at + 4 :].decode()
-    return _read_entry(entry)
-
-
-def _read_entry(entry: bytes) -> AttributeField:
     name, attr = _two_fields(entry, _KEY, _VALUE, b"")
     fields = [field for field in _fields(attr) if field[0] in ATTR_TYPES]
     if len(fields) != 1:
@@ -145,18 +133,8 @@ def _fields(message: bytes) -> list[tuple[int, Any]]:
     fields: list[tuple[int, Any]] = []
     at, end = 0, len(message)
     while at < end:
-        tag = message[at]
-        # Most fields are bytes with a tag and a length of one byte each. They are decoded here
-        # instead of by `_field`: measured, an event is read in 18 % less time.
-        if tag > 7 and tag & 0x87 == 2 and (size := message[at + 1]) < 0x80:
-            start = at + 2
-            at = start + size
-            if at > end:
-                raise MalformedMessage(_BEYOND)
-            fields.append((tag, message[start:at]))
-        else:
-            tag, value, at = _field(message, at, end)
-            fields.append((tag, value))
+        tag, value, at = _field(message, at, end)
+        fields.append((tag, value))
     return fields
 
 
