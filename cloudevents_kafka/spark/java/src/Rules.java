@@ -13,6 +13,7 @@ import org.apache.spark.unsafe.types.UTF8String;
  */
 final class Rules {
     private static volatile Rules last = new Rules(UTF8String.fromString(""));
+    private static volatile Object[] lastUsed = new Object[2]; // the last text and its table
 
     private final UTF8String source;
     private final HashMap texts = new HashMap(), clauses = new HashMap();
@@ -39,10 +40,14 @@ final class Rules {
     }
 
     static Rules of(UTF8String source) {
+        Object[] used = lastUsed;
+        if (used[0] == source) return (Rules) used[1]; // Spark passes the same object with all rows of a query
         Rules found = last;
-        if (found.source.equals(source)) return found;
-        found = new Rules(source);
-        last = found;
+        if (!found.source.equals(source)) {
+            found = new Rules(source);
+            last = found;
+        }
+        lastUsed = new Object[] {source, found};
         return found;
     }
 
