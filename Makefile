@@ -109,7 +109,7 @@ soak: ready
 peers: ready
 	@$(PY) spec-conformance/peers $(PEERS_FLAGS)
 
-# After a change of cloudevents_kafka/spark/java/src.
+# After a change in java.
 jar: $(INSTALLED)
 	@$(PY) .ci/jar.py
 

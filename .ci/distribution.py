@@ -33,6 +33,7 @@ IN_SDIST = (
         ".github/workflows/release.yml",
         "docs/design.md",
         "examples/",
+        "java/Functions.java",
         "mkdocs.yml",
         "spec-conformance/clauses.toml",
         "tests/conftest.py",

@@ -23,6 +23,7 @@ import pytest
 import cloudevents_kafka
 from cloudevents_kafka import Record
 from cloudevents_kafka.clients import aio
+from tests.support.jar_script import jar_script
 
 PACKAGE = Path(cloudevents_kafka.__file__).parent
 
@@ -179,10 +180,8 @@ def test_structures_without_gc_have_no_cycles() -> None:
 
 def test_the_jar_is_of_the_current_java_sources() -> None:
     """The package has one jar of the Java function, and its name has the hash of its sources."""
-    from cloudevents_kafka.spark.java.jar import packaged_jar
-
     jars = [path.name for path in (PACKAGE / "spark" / "java" / "jars").iterdir()]
-    assert jars == [packaged_jar().name], "the Java sources have changed; do: make jar"
+    assert jars == [jar_script().jar_name()], "the Java sources have changed; do: make jar"
 
 
 @pytest.mark.parametrize("module", ["attributes/_uri", "attributes/media_type", "codecs/json_grammar"])

@@ -27,13 +27,12 @@ def command(file: str) -> None:
     One jar serves all versions of Spark 4.
     """
     require("spark-jar", packages("spark"))
-    from cloudevents_kafka.jvm import NoJava
-    from cloudevents_kafka.spark.java.jar import NoReaderJar, write_jar
+    from cloudevents_kafka.spark.java.jar import NoReaderJar, packaged_jar
     from cloudevents_kafka.spark.java.reader import catalog_settings
 
     try:
-        write_jar(Path(file))
-    except (NoReaderJar, NoJava) as error:
+        Path(file).write_bytes(packaged_jar().read_bytes())
+    except NoReaderJar as error:
         raise BadUsage(str(error)) from error
     except OSError as error:
         raise BadUsage(f"cannot write {file}: {error.strerror or error}") from error

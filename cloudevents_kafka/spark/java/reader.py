@@ -19,7 +19,7 @@ from cloudevents_kafka.binding.lenient.rules import DEVIATIONS
 from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.formats import registry as formats
 from cloudevents_kafka.spark._java import has_java, java_of, java_session
-from cloudevents_kafka.spark.java.jar import NoReaderJar, build_jar, jar_to_send
+from cloudevents_kafka.spark.java.jar import NoReaderJar, jar_to_send, session_jar
 from cloudevents_kafka.spark.schema import event_schema, wire_schema
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def _has_function(spark: SparkSession) -> bool:
         return True
     is_local = has_java(spark)
     if not is_set and is_local and spark in _refused:
-        return False  # compiling again would take a second for each call
+        return False  # a class loader that refuses it once refuses it again
     try:
         if not is_set:
             _add_function(spark, is_local=is_local)
@@ -182,7 +182,7 @@ def _errors() -> tuple[type[Exception], ...]:
 def _add_function(spark: SparkSession, *, is_local: bool) -> None:
     named = spark.conf.get(_JAR_SETTING, None)
     if is_local:
-        jar = Path(named) if named else build_jar(java_of(spark))
+        jar = Path(named) if named else session_jar(java_of(spark))
         spark.sql(f"ADD JAR '{jar.absolute().as_uri()}'")
     else:
         _send_jar(spark, named)

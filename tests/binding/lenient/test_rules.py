@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import cloudevents_kafka
 from cloudevents_kafka.binding.lenient.rules import DEVIATIONS
 
-SOURCES = Path(cloudevents_kafka.__file__).parent / "spark" / "java" / "src"
+SOURCES = Path(__file__).parents[3] / "java"
 
 
 def _java() -> str:

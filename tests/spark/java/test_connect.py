@@ -27,9 +27,9 @@ CLIENT = Path(__file__).with_name("connect_client.py")
 def jar(spark: SparkSession) -> Path:
     """Return the jar, compiled in the session of other tests if the package does not have it."""
     pytest.importorskip("grpc")
-    from cloudevents_kafka.spark.java.jar import build_jar
+    from cloudevents_kafka.spark.java.jar import session_jar
 
-    return build_jar(spark._jvm)
+    return session_jar(spark._jvm)
 
 
 @pytest.fixture(scope="package")

@@ -1,4 +1,4 @@
-"""The jar of the Java function: in the package, or compiled once; complete, and the same bytes everywhere."""
+"""The jar of the Java function: in the package, and the same bytes everywhere."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from click.testing import CliRunner
 
 from cloudevents_kafka.cli.app import app
 from cloudevents_kafka.spark.java import jar
+from tests.support.jar_script import jar_script
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,12 +25,6 @@ def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     folder = tmp_path / "cache"
     monkeypatch.setenv("CLOUDEVENTS_KAFKA_CACHE", str(folder))
     return folder
-
-
-@pytest.fixture
-def changed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Use a package whose jar is missing, as after a change of the sources."""
-    monkeypatch.setattr(jar, "packaged_jar", lambda: tmp_path / "missing.jar")
 
 
 @pytest.fixture
@@ -44,62 +39,48 @@ def zipped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 def test_the_package_has_what_the_sources_compile_to(spark: SparkSession, cache: Path) -> None:
     """The jar in the package is current, and is used where it is: nothing is written."""
+    script = jar_script()
     packaged = jar.packaged_jar()
-    assert packaged.is_file(), "do: make jar"
-    assert packaged.read_bytes() == jar._compile(spark._jvm), "do: make jar"
-    assert str(jar.build_jar(spark._jvm)) == str(jar.existing_jar()) == str(packaged)
+    assert packaged.name == script.jar_name(), "do: make jar"
+    assert packaged.read_bytes() == script.compiled(spark._jvm), "do: make jar"
+    assert str(jar.session_jar(spark._jvm)) == str(jar.existing_jar()) == str(packaged)
     assert not cache.exists()
 
 
-@pytest.mark.usefixtures("changed")
-def test_it_is_kept_in_the_cache(spark: SparkSession, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The jar is compiled once; its content does not depend on the time or the session."""
-    assert jar.existing_jar() is None
-    first = jar.build_jar(spark._jvm)
-    assert first.parent == cache / "spark"
-    assert list(first.parent.iterdir()) == [first]
-    content = first.read_bytes()
-    first.unlink()
-    assert jar.build_jar(spark.newSession()._jvm).read_bytes() == content
-    monkeypatch.setattr(jar, "_compile", None)
-    assert jar.build_jar(spark._jvm) == jar.existing_jar() == first
-
-
 @pytest.mark.usefixtures("zipped")
-def test_a_package_in_a_zip(spark: SparkSession, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Spark needs a file: the jar is copied from the zip, and not compiled."""
+def test_a_package_in_a_zip(spark: SparkSession, cache: Path) -> None:
+    """Spark needs a file: the jar is copied from the zip, once."""
     content = jar.packaged_jar().read_bytes()
-    monkeypatch.setattr(jar, "_compile", None)
     with jar.jar_to_send() as sent:
         assert sent.read_bytes() == content
     assert not sent.parent.exists()
-    assert jar.build_jar(spark._jvm).parent == cache / "spark"
-    assert jar.build_jar(spark._jvm).read_bytes() == content
+    assert jar.session_jar(spark._jvm).parent == cache / "spark"
+    assert jar.session_jar(spark._jvm).read_bytes() == content
     with jar.jar_to_send() as sent:
         assert sent == jar.existing_jar()
 
 
 def test_its_name_has_a_hash_of_the_sources(monkeypatch: pytest.MonkeyPatch) -> None:
     """Spark Connect refuses another jar of the same name, so other sources have another name."""
-    names = set()
+    script, names = jar_script(), set()
     for source in ("one", "two"):
-        monkeypatch.setattr(jar, "_source", lambda _, source=source: source)
-        names.add(jar._jar_name.__wrapped__())
+        monkeypatch.setattr(script, "source", lambda _, source=source: source)
+        names.add(script.jar_name())
     assert len(names) == 2
 
 
-@pytest.mark.usefixtures("changed")
+@pytest.mark.usefixtures("zipped")
 @pytest.mark.parametrize("content", [b"", b"not a zip file", None])
-def test_a_damaged_jar_is_compiled_again(spark: SparkSession, cache: Path, content: bytes | None) -> None:
-    """A jar that is empty, truncated or changed does not count."""
-    built = jar.build_jar(spark._jvm)
-    good = built.read_bytes()
-    built.write_bytes(good[:2000] + bytes(8) + good[2008:] if content is None else content)
+def test_a_damaged_jar_is_copied_again(spark: SparkSession, cache: Path, content: bytes | None) -> None:
+    """A jar in the cache that is empty, truncated or changed does not count."""
+    copied = jar.session_jar(spark._jvm)
+    good = copied.read_bytes()
+    copied.write_bytes(good[:2000] + bytes(8) + good[2008:] if content is None else content)
     assert jar.existing_jar() is None
-    assert jar.build_jar(spark._jvm).read_bytes() == good
+    assert jar.session_jar(spark._jvm).read_bytes() == good
 
 
-@pytest.mark.usefixtures("changed")
+@pytest.mark.usefixtures("zipped")
 def test_without_a_cache_folder(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """If the cache folder cannot be written, the jar is in the folder that Spark deletes with the session."""
     from pyspark import SparkFiles
@@ -107,12 +88,20 @@ def test_without_a_cache_folder(spark: SparkSession, monkeypatch: pytest.MonkeyP
     file = tmp_path / "file"
     file.touch()
     monkeypatch.setenv("CLOUDEVENTS_KAFKA_CACHE", str(file))
-    built = jar.build_jar(spark._jvm)
-    assert built.is_relative_to(SparkFiles.getRootDirectory())
-    with zipfile.ZipFile(built) as archive:
+    copied = jar.session_jar(spark._jvm)
+    assert copied.is_relative_to(SparkFiles.getRootDirectory())
+    with zipfile.ZipFile(copied) as archive:
         assert "cloudevents_kafka/spark/Functions.class" in archive.namelist()
-    with pytest.raises(jar.NoReaderJar, match="neither in the package nor in the cache"), jar.jar_to_send():
-        pass
+
+
+def test_a_package_without_a_jar(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The error says what makes the jar, and ``spark-jar`` ends with it."""
+    monkeypatch.setattr(jar.resources, "files", lambda _: tmp_path)
+    with pytest.raises(jar.NoReaderJar, match=r"must have 1 jar of the Java function, got 0; do: make jar"):
+        jar.packaged_jar()
+    done = CliRunner().invoke(app, ["spark-jar", str(tmp_path / "ce.jar")])
+    assert done.exit_code == 2
+    assert "do: make jar" in done.output
 
 
 def test_the_command_copies_the_jar(cache: Path, tmp_path: Path) -> None:
@@ -125,16 +114,3 @@ def test_the_command_copies_the_jar(cache: Path, tmp_path: Path) -> None:
     bad = CliRunner().invoke(app, ["spark-jar", str(tmp_path / "missing" / "ce.jar")])
     assert bad.exit_code == 2
     assert "cannot write" in bad.output
-
-
-@pytest.mark.usefixtures("changed")
-def test_a_pyspark_without_java_classes(cache: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """``spark-jar`` needs Spark's compiler if the sources were changed."""
-
-    def launch(*_: object) -> None:
-        raise FileNotFoundError(2, "No such file or directory", "spark-submit")
-
-    monkeypatch.setattr("pyspark.java_gateway.launch_gateway", launch)
-    done = CliRunner().invoke(app, ["spark-jar", str(tmp_path / "ce.jar")])
-    assert done.exit_code == 2
-    assert "pip install pyspark" in done.output

@@ -13,7 +13,7 @@ pytest.importorskip("pyspark", minversion="4.0")
 
 from cloudevents_kafka.spark import decode_events
 from cloudevents_kafka.spark.java import reader as java_reader
-from cloudevents_kafka.spark.java.jar import build_jar
+from cloudevents_kafka.spark.java.jar import session_jar
 from tests.spark.records import BASE, binary, structured
 from tests.spark.rows import expected, read_back, rows_of
 
@@ -90,7 +90,7 @@ def test_without_java_classes_python_decodes(
 ) -> None:
     """A cluster may refuse classes: the events are the same, and one warning says why it is slower."""
     if build is not None:
-        monkeypatch.setattr(java_reader, "build_jar", build)
+        monkeypatch.setattr(java_reader, "session_jar", build)
     session = spark.newSession()
     session.conf.set("spark.sql.session.timeZone", "UTC")
     with caplog.at_level(logging.WARNING, "cloudevents_kafka"):
@@ -119,11 +119,11 @@ def test_settings_without_the_jar(spark: SparkSession, caplog: pytest.LogCapture
 def test_a_session_may_name_the_jar(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A jar that the session's settings name is used instead of compiling one."""
-    jar = build_jar(spark._jvm)
+    """A jar that the session's settings name is used instead of the one in the package."""
+    jar = session_jar(spark._jvm)
     named = tmp_path / "with space.jar"
     named.write_bytes(jar.read_bytes())
-    monkeypatch.setattr(java_reader, "build_jar", _compiler_refused)
+    monkeypatch.setattr(java_reader, "session_jar", _compiler_refused)
     session = spark.newSession()
     session.conf.set("spark.sql.session.timeZone", "UTC")
     session.conf.set("spark.sql.catalog.cloudevents_kafka.jar", str(named))
