@@ -42,7 +42,7 @@ def to_record(
 
     ``mode`` is ``"binary"`` by default; ``format`` names the event format of structured mode,
     ``"json"`` by default. ``key`` takes precedence over ``key_mapper``; without either the key
-    is None. ``headers`` follow the headers of the event and must not have names of these.
+    is None. ``headers`` follow the headers of the event and must not repeat their names.
 
     ``like`` is the record from which the event was read, or a client's (see `Record.of`). Mode,
     format, key, header order and other headers are those of ``like`` unless an argument sets

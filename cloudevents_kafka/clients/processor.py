@@ -64,8 +64,8 @@ class EventProcessor:
 
     A batch has up to ``max_records``; more make transactions larger and rarer. It ends before, too: no
     record begins ``max_seconds`` after its transaction, or after `stop`. What was handled by then is
-    committed, and the others are read again, by the next batch, in their order. So a transaction is
-    open for ``max_seconds``, one record and the commit, however many records there are.
+    committed, and the remaining records are read again, by the next batch, in their order. So a
+    transaction is open for ``max_seconds``, one record and the commit, however many records there are.
 
     A broker aborts a transaction after ``transaction.timeout.ms``, and the process must end then. The
     client does not show that setting: pass it as ``transaction_timeout``, in seconds, unless it has
@@ -114,7 +114,7 @@ class EventProcessor:
     def stop(self) -> None:
         """End `run` after the current record; may be called by a signal handler or a thread.
 
-        The records of the batch that were handled are committed, and the others are read again.
+        The records of the batch that were handled are committed, and the remaining records are read again.
         """
         self._stopped = True
 

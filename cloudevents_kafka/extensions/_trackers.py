@@ -1,7 +1,7 @@
 """Trackers, which observe the events of many sources: duplicates, sequences, severities.
 
 Each keeps the sources or events that it observed last, a bounded number of them; threads may share it.
-`sequence_numbers` and `severity_name` are the producer's side of two of these extensions.
+`sequence_numbers` and `severity_name` are the producer's side of two extensions.
 """
 
 from __future__ import annotations

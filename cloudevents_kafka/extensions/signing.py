@@ -44,7 +44,7 @@ __all__ = ["SigningError", "Verification", "VerificationError", "drop_stale_sign
 
 
 Behaviour = Literal["strict", "passthrough", "core-only"]
-"""The extensions to return: the verified ones; these, and the others separately; none."""
+"""The extensions to return: verified extensions only; these, with unverified extensions apart; none."""
 
 Scope = Literal["core and extensions", "core", "core, extensions skipped", "nothing"]
 """The verified parts. Extensions are skipped if a signed one has no documented or registered type.

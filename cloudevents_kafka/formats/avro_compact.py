@@ -134,7 +134,7 @@ def _micros(name: str, text: str) -> bytes:
 
 
 class _Time(str):
-    """The text of a timestamp, a type of its own so that it differs from a string."""
+    """The text of a Timestamp; a class of its own, as a str would be read as a String."""
 
     __slots__ = ()
 

@@ -194,7 +194,7 @@ class DeadlineExceeded(ClientError, TimeoutError):
 
 
 class Unsupported(ClientError):
-    """A request that broker and client have no common version of, or a missing feature.
+    """Broker and client have no version of a request in common, or the broker does not have a feature.
 
     Examples:
         >>> from cloudevents_kafka.protocol import Unsupported

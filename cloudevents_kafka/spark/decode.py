@@ -53,7 +53,7 @@ def decode_events(df: DataFrame, *, keep: Sequence[str] | None = None, lenient: 
     the row has no deviation or no event.
 
     Verdicts and values are those of `cloudevents_kafka.decode`. A function in Java reads valid
-    events in binary mode and in JSON inside Spark. `decode` reads the others in Python workers,
+    events in binary mode and in JSON inside Spark. `decode` reads the other rows in Python workers,
     which need this package as soon as there is such a record (see ``cloudevents-kafka spark-zip``):
 
     * records that are not a valid event, because Python has the messages of errors;
@@ -118,7 +118,7 @@ def _decode_once(df: DataFrame, name: str, kept: Sequence[str]) -> DataFrame:
     Spark's optimizer would copy what computes the column into the filter, and decode twice. A
     function that is not deterministic prevents that, but it also keeps filters on the kept columns above
     it. ``unpivot`` of one column becomes Spark's Expand, where the column has a new name; it lets
-    filters on the others pass; where the column is not used, its input is not computed.
+    filters on other columns pass; where the column is not used, its input is not computed.
     """
     value = PREFIX + name
     columns: list[Column | str] = [F.col(quote_name(column)) for column in kept]
@@ -218,7 +218,7 @@ def _checked_keep(columns: InputColumns, keep: Sequence[str], of_event: Sequence
 def _select_records(
     df: DataFrame, fields: Sequence[StructField], kept: Sequence[str]
 ) -> tuple[DataFrame, dict[str, str]]:
-    """Return ``value``, ``headers`` and the kept columns, and the new names of these by the old ones.
+    """Return ``value``, ``headers`` and the kept columns, and new names of kept columns by the old ones.
 
     A kept column is renamed if its name is an internal one.
     """

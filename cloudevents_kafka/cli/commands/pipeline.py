@@ -182,7 +182,11 @@ def _pipeline_options(settings: Settings, options: dict[str, Any]) -> pipeline.P
         kafka = {**pipeline.to_java_settings(rest), **source}
         tables = _tables(options.pop("routes"))
         return pipeline.PipelineOptions(
-            bootstrap_servers=settings.bootstrap_servers, kafka=kafka, conf=spark, tables=tables, **options
+            bootstrap_servers=settings.bootstrap_servers,
+            kafka_options=kafka,
+            conf=spark,
+            tables=tables,
+            **options,
         )
     except ValueError as error:
         raise BadUsage(settings.redact(str(error))) from None

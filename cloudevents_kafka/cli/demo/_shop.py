@@ -17,7 +17,7 @@ from cloudevents_kafka.event import Event
 _FIRST_DAY: Final = datetime(2026, 3, 2, 7, 30, tzinfo=UTC)
 _STEP: Final = timedelta(minutes=10)
 _SCHEMA: Final = "https://schemas.example.com/shop/order-placed/1"
-# Article number, name, price in cents. The names have letters outside ASCII and outside Latin.
+# Article number, name, price in cents. The names have letters that are not Latin.
 _ARTICLES: Final = (
     ("TEA-0007", "Darjeeling, 100 g", 1290),
     ("TEA-0031", "Sencha, 100 g", 1450),

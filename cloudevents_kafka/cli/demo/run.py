@@ -175,7 +175,7 @@ def _compare(description: str, expected: object, actual: object) -> Check:
 
 
 def _difference(expected: Mapping[object, object], actual: Mapping[object, object]) -> str:
-    """Return the first entries that differ, and the number of the others."""
+    """Return the first entries that differ, and the number of further differences."""
     keys = [key for key in sorted({*expected, *actual}, key=str) if expected.get(key) != actual.get(key)]
     text = "; ".join(
         f"{key}: expected {_preview(expected.get(key))}, got {_preview(actual.get(key))}"

@@ -62,7 +62,7 @@ class Idempotence:
     def abandon(self, batch: ProducerBatch) -> None:
         """Begin a new epoch, because brokers refuse the sequence numbers after a missing batch.
 
-        They also refuse the missing batch from then on, if it was only late.
+        From then on they also refuse the missing batch, if it was only late.
         """
         if batch.producer_id != NO_PRODUCER_ID and batch.producer_id == self._producer_id:
             producer_id, epoch = batch.producer_id

@@ -116,7 +116,7 @@ class Cluster:
         while addresses:
             silent = []
             for number, address in enumerate(addresses):
-                # S0-N7: an address may be dead, and swallow packets: leave time for the others.
+                # S0-N7: an address may be dead, and swallow packets: leave time for other addresses.
                 others, remaining = len(addresses) - 1, deadline.remaining()
                 share = remaining and remaining / (len(addresses) - number)
                 limit = Deadline(Deadline(share).at_most(patience) if others else share)
@@ -278,7 +278,7 @@ class Cluster:
 
 
 def _first_answer(asked: dict[Connection, int], deadline: Deadline) -> Any:
-    """Return the first response to requests, None if none arrives in time; forget the others.
+    """Return the first response to requests, None if none arrives in time; forget the other responses.
 
     Removes a connection that fails, and raises its error if it is the last one.
     """

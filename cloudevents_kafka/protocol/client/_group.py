@@ -186,7 +186,7 @@ class GroupMember:
         ]
 
     def _partitions(self, topic: str, deadline: Deadline) -> list[int]:
-        """Return a topic's partitions; none if it does not exist, so that the group reads the others."""
+        """Return a topic's partitions; none if it does not exist, so that the group reads the rest."""
         try:
             return self._cluster.partitions(topic, deadline)
         except DeadlineExceeded as error:

@@ -131,7 +131,7 @@ class Producer:
             finished = len(self._reports)
         done = 0
         while done < finished:
-            # One callback at a time, so that one that raises does not lose the others.
+            # One callback at a time, so that one that raises does not lose other reports.
             taken, report = self._take(finished - done)
             if not taken:  # a callback has called `poll`
                 break

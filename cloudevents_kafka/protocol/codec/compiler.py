@@ -1,7 +1,7 @@
 """Encoding and decoding by a function generated for each layout.
 
 A generated function is straight code: adjacent fields of fixed width are one call of `struct`, and
-structures in arrays are decoded inline. It checks only what it must to end soon and without harm. For
+structures in arrays are decoded inline. It checks only what keeps its work and its memory bounded. For
 anything else it falls back to the interpreter, which locates the error in the same bytes or message. In
 arrays it begins at the last element, so that an invalid frame costs no more than a valid one.
 It falls back for the errors in `FALLBACKS` and `_ENCODE_FALLBACKS` only; any other error of

@@ -21,7 +21,7 @@ from cloudevents_kafka.protocol.errors import Malformed, ProtocolError, Truncate
 from cloudevents_kafka.protocol.layout import Array, Codec, Layout, LayoutField, LengthPrefixed, default_of
 from cloudevents_kafka.protocol.schema import BOOLEAN, REST, STRING, Fixed, Structure, Uuid, Varint
 
-# The others are for generated code, and for the broker of `testing`, which reads more than this.
+# The other functions are for generated code, and for the broker of `testing`, which reads more than this.
 __all__ = ["MEMORY", "Visitor", "decode", "encode"]
 
 Visitor: TypeAlias = Callable[[str, int, int, str, Any], None]
@@ -221,7 +221,7 @@ class Decoder:
     def tags(
         self, layout: Layout, at: int, path: str, found: dict[str, Any]
     ) -> tuple[tuple[tuple[int, bytes], ...], int]:
-        """Add the declared tagged fields to ``found``; return the others, and the index after all."""
+        """Add the declared tagged fields to ``found``; return the unknown fields, and the index after all."""
         count, at = self.counted(at, _join(path, "tags"), "tagged_fields")
         if 2 * count > self.end - at:  # a tag and a size have at least 1 byte each
             raise Truncated(2 * count - (self.end - at), at=at, path=path)

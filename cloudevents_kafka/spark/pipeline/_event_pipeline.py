@@ -138,7 +138,7 @@ class EventPipeline:
         options = self.options
         log = None if options.log is None else Path(options.log)
         formats = (options.to,) if options.to == "delta" or options.to == "iceberg" else ()  # noqa: PLR1714
-        conf = allow_token_endpoint(options.conf, options.kafka)
+        conf = allow_token_endpoint(options.conf, options.kafka_options)
         return local_session(master=options.master, ui=options.ui, conf=conf, log=log, formats=formats)
 
     def wait(self, seconds: float | None = None) -> bool:

@@ -88,7 +88,7 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
     ``date_of`` is the source of the date in the folders of events: the record's "timestamp", or the
     event's "time" (the record's timestamp if it has none). Late events make many folders by time.
 
-    ``kafka`` has options of Spark's Kafka source (``kafka.security.protocol``, …), ``conf``
+    ``kafka_options`` has options of Spark's Kafka source (``kafka.security.protocol``, …), ``conf``
     settings of the Spark session (``spark.driver.memory``, …) that `run` creates. ``master`` is
     the Spark master, ``ui`` whether Spark serves its web page, ``log`` the file for Java's log.
 
@@ -116,7 +116,7 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
     lenient: bool = False
     allow_data_loss: bool = False
     date_of: Literal["time", "timestamp"] = "timestamp"
-    kafka: Mapping[str, str] = {}
+    kafka_options: Mapping[str, str] = {}
     to: Target = "parquet"
     table: str | None = None
     tables: Mapping[str, str] = {}
@@ -141,8 +141,10 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
                 f'{{"orders": {{"0": 17}}}} (-2 is earliest, -1 latest), got {self.start!r}'
             )
         self._check_tables()
-        if reserved := sorted(_RESERVED & self.kafka.keys()):
-            raise ValueError(f"the pipeline sets {', '.join(reserved)} itself: kafka must not have it")
+        if reserved := sorted(_RESERVED & self.kafka_options.keys()):
+            raise ValueError(
+                f"the pipeline sets {', '.join(reserved)} itself: kafka_options must not have it"
+            )
         if exposed := [name for name, value in self.conf.items() if _exposes_login(name, value)]:
             raise ValueError(
                 f"{', '.join(exposed)} must not have a URL with a user and a password: other users of this "
@@ -183,11 +185,11 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
         return self.checkpoint or f"{self.out.rstrip('/')}/{CHECKPOINT}"
 
     def redact(self, text: str) -> str:
-        """Return a text, such as an error of Spark, without the values of ``kafka`` and ``conf``.
+        """Return a text, such as an error of Spark, without the values of ``kafka_options`` and ``conf``.
 
         Values that are known to be harmless stay.
         """
-        return mask_settings(text, {**self.kafka, **self.conf})
+        return mask_settings(text, {**self.kafka_options, **self.conf})
 
     def __repr__(self) -> str:
         """Return the topics and the folder only: tracebacks must not contain secrets."""
@@ -202,7 +204,7 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
     def source_options(self) -> dict[str, str]:
         """Return the options of Spark's Kafka source."""
         options = {
-            **self.kafka,
+            **self.kafka_options,
             "kafka.bootstrap.servers": self.bootstrap_servers,
             "subscribe": ",".join(self.topics),
             "startingOffsets": self.start,
@@ -215,7 +217,7 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     def producer_options(self) -> dict[str, str]:
         """Return the options of Spark's Kafka sink, for the brokers that are read."""
-        options = {name: value for name, value in self.kafka.items() if name.startswith("kafka.")}
+        options = {name: value for name, value in self.kafka_options.items() if name.startswith("kafka.")}
         return {**options, "kafka.bootstrap.servers": self.bootstrap_servers}
 
     def batch_options(self, offsets: OffsetRanges) -> dict[str, str]:

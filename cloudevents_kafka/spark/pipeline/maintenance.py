@@ -47,12 +47,11 @@ def optimize_tables(
 ) -> Iterator[Maintenance]:
     """Return an iterator that joins the small files of each table into larger ones and yields what it did.
 
-    The tables are those in ``folder``, or that the folder itself is, and those of catalogs with
-    ``names``. With ``sort_by`` the rows of each are clustered by those of these columns that it has,
-    which rewrites all files; a quarantine has other columns than events. ``conf`` has settings of Spark,
-    such as those of a catalog. Raises `WrongTable` if it finds no table, or before it changes one if a
-    column is in none of them,
-    `InUse` if a pipeline writes to the folder, `ValueError` for a name that cannot be one,
+    The tables are found in ``folder``, which may be a table itself, and ``names`` are tables of catalogs.
+    With ``sort_by`` the rows of each table are clustered by the columns in ``sort_by`` that it has, which
+    rewrites all files; a quarantine has other columns than events. ``conf`` has settings of Spark, such as
+    those of a catalog. Raises `WrongTable` if it finds no table, or before it changes one if a column is in
+    no table, `InUse` if a pipeline writes to the folder, `ValueError` for a name that cannot be one,
     `PipelineFailed` if Spark fails, and the errors of `local_session`.
 
     Examples:

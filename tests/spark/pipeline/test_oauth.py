@@ -45,7 +45,7 @@ def landed(session: SparkSession, broker: OAuthBroker, out: Path, settings: dict
         topics=("orders",),
         out=str(out),
         once=True,
-        kafka=to_java_settings(settings),
+        kafka_options=to_java_settings(settings),
     )
     return EventPipeline(options, spark=session).run().counts.events
 
@@ -81,7 +81,7 @@ def test_tokens_expire(
         topics=("orders",),
         out=str(tmp_path / "out"),
         interval=1.0,
-        kafka={
+        kafka_options={
             **to_java_settings(client_credentials(provider)),
             **{f"kafka.sasl.login.refresh.{name}.seconds": value for name, value in soon.items()},
         },

@@ -22,7 +22,7 @@ GOOD: dict[str, Any] = {"bootstrap_servers": "b:1", "topics": ("t",), "out": "o"
         ({"max_records": 0}, "max_records"),
         ({"start": "yesterday"}, "earliest, latest"),
         ({"start": "[]"}, "earliest, latest"),
-        ({"kafka": {"subscribe": "x"}}, "sets subscribe itself"),
+        ({"kafka_options": {"subscribe": "x"}}, "sets subscribe itself"),
     ],
 )
 def test_invalid_options(changed: dict[str, Any], words: str) -> None:
@@ -34,7 +34,7 @@ def test_invalid_options(changed: dict[str, Any], words: str) -> None:
 def test_source_options() -> None:
     """Spark's source always reads headers, and fails on lost data by default."""
     source = PipelineOptions(
-        **GOOD, kafka={"kafka.security.protocol": "SSL"}, max_records=None
+        **GOOD, kafka_options={"kafka.security.protocol": "SSL"}, max_records=None
     ).source_options()
     assert source["includeHeaders"] == "true"
     assert source["failOnDataLoss"] == "true"
@@ -74,11 +74,11 @@ def test_options_hide_secrets() -> None:
     """Neither the options nor a redacted error of Spark contains a secret."""
     options = PipelineOptions(
         **{**GOOD, "out": "s3a://me:hunter2@bucket/x"},
-        kafka={"kafka.sasl.jaas.config": 'x required password="hunter2";', "kafka.acks": "hunter2"},
+        kafka_options={"kafka.sasl.jaas.config": 'x required password="hunter2";', "kafka.acks": "hunter2"},
         conf={"spark.hadoop.fs.azure.account.key.me": "hunter2hunter2"},
     )
     assert "hunter2" not in repr(options)
-    for value in (*options.kafka.values(), *options.conf.values()):
+    for value in (*options.kafka_options.values(), *options.conf.values()):
         assert "hunter2" not in options.redact(f"bad: {value}")
 
 

@@ -97,7 +97,7 @@ def test_restarted_once(
 def test_a_setting_that_the_source_refuses(lake: Lake) -> None:
     """What Spark refuses at the start is one sentence, with no value of a setting."""
     with pytest.raises(PipelineFailed, match=r"^Spark stopped: .*value\.deserializer") as raised:
-        lake.run(kafka={"kafka.value.deserializer": "Qa7x"})
+        lake.run(kafka_options={"kafka.value.deserializer": "Qa7x"})
     assert "Qa7x" not in str(raised.value)
     assert "\tat " not in str(raised.value)
 

@@ -14,7 +14,7 @@ from cloudevents_kafka.cli.commands.table._options import maintain, table_option
 @click.option(
     "--sort-by",
     metavar="COLUMN,…",
-    help="Cluster the rows of each table by those of these columns that it has, such as type,time; "
+    help="Cluster the rows of each table by these columns, if the table has them, such as type,time; "
     "rewrites all files.",
 )
 def command(sort_by: str | None, **options: Any) -> None:

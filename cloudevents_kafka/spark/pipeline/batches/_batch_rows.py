@@ -118,7 +118,7 @@ class Rows:
 
 
 class Reading:
-    """The rows of a batch that Java reads, the counts of these, and the rows that it leaves."""
+    """The rows of a batch that Java reads, their counts, and the rows that Java does not read."""
 
     def __init__(self, records: DataFrame, rows: Rows) -> None:
         sql = reader_sql(records, lenient=rows.lenient)

@@ -49,7 +49,7 @@ class Labels:
 class Counting:
     """How rows with these offsets are counted: by partition, and by each kind of labels.
 
-    `columns` are added to the rows, in SQL, since Spark compiles them; `counts` is one aggregate of these,
+    `columns` are added to the rows, in SQL, since Spark compiles them; `counts` is one aggregate of them,
     as each aggregate that is observed is interpreted for each row.
     """
 

@@ -128,7 +128,7 @@ def _headers(number: int, values: Mapping[str, Column]) -> Column:
 
 
 def _joined(first: Column, second: Column) -> Column:
-    """Return the headers of two lists, of which the first may be null."""
+    """Return the headers of both lists; the first may be null."""
     from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
 
     from cloudevents_kafka.spark.schema import HEADERS

@@ -67,7 +67,7 @@ class FolderFailed(PipelineError):
 
 
 class Store(Protocol):
-    """A folder that can be read: all that notes, checkpoints and maintenance have in common."""
+    """A folder that can be read, which is what notes, checkpoints and maintenance need."""
 
     def url(self, path: str) -> str:
         """Return the URL of a path, for Spark."""

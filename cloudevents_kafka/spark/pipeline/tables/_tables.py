@@ -142,7 +142,7 @@ def rule_of_error(error: Mapping[str, str | None]) -> str:
 def tolerated_rules(tolerated: str) -> tuple[str, str]:
     """Return SQL for two texts of what was tolerated: the clauses with commas, the rules with newlines.
 
-    Of an event with very many there are `MOST_RULES`, and one more, which stands for the others.
+    Of an event with very many there are `MOST_RULES`, and one more, which stands for all further ones.
     """
     few = f"slice({tolerated}, 1, {MOST_RULES + 1})"
     newline = literal("\n")
