@@ -77,7 +77,7 @@ def read_headers(headers: Headers, table: ExtensionTable) -> HeadersRead | None:
 
 
 def _read_uncached(headers: Headers, table: ExtensionTable) -> HeadersRead | None:
-    """Do the same for headers of any names, and cache these."""
+    """Return the attributes and the checks of headers of any names, and cache the names."""
     attributes: dict[str, Any] = {}
     checks: list[Check] = []
     names = table.header_names

@@ -257,7 +257,7 @@ def _count_quotes(members: bytes) -> int:
 
 
 def _count_outer_quotes(members: bytes, joined: str) -> int:
-    """Return the same for members with quotation marks in their texts, of which ``joined`` has all."""
+    """Return the number of quotation marks around texts; ``joined`` has the texts, which contain others."""
     return _count_quotes(members) if b"u0022" in members else members.count(_QUOTE) - joined.count('"')
 
 

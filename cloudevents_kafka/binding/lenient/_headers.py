@@ -108,7 +108,7 @@ def normalize_headers(headers: Headers) -> tuple[dict[str, bytes], Report]:
 
 
 def _normalize_repeated(headers: Headers) -> tuple[dict[str, bytes], Report]:
-    """Do the same for any headers."""
+    """Return the headers by their exact names, also if names are repeated, and the report."""
     report = Report(may_be_valid=True)
     values, misspelled = _split_exact(headers, report.tolerated)
     exact = frozenset(values)
