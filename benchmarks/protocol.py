@@ -20,14 +20,8 @@ from cloudevents_kafka.protocol.messages.topics import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from cloudevents_kafka.protocol.records import (
-    Batches,
-    Codec,
-    Record,
-    crc32c,
-    encode_batch,
-    encode_message_set,
-)
+from cloudevents_kafka.protocol.records import Batches, Codec, Record, encode_batch, encode_message_set
+from cloudevents_kafka.protocol.records.checksum import crc32c
 
 try:
     import kafka

@@ -17,7 +17,7 @@ import confluent_kafka
 from protocol import RECORDS
 
 from cloudevents_kafka.protocol import EARLIEST, Client, TopicPartition
-from cloudevents_kafka.protocol.records import crc32c
+from cloudevents_kafka.protocol.records.checksum import crc32c
 from cloudevents_kafka.testing import LocalBroker
 
 try:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from cloudevents_kafka.protocol.records import COMMIT, Record, encode_batch
+from cloudevents_kafka.protocol.records import Record, encode_batch
+from cloudevents_kafka.protocol.records.record import COMMIT
 from tests.support import soak_processor
 
 

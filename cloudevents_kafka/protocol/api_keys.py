@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+__all__ = ["ApiKey"]
+
 ApiKey = IntEnum(
     "ApiKey",
     """
@@ -48,13 +50,7 @@ Examples:
 
 
 def api_name(key: int) -> str:
-    """Return the name of an API, such as "JoinGroup", or "API <key>" if the key is unknown.
-
-    Examples:
-        >>> from cloudevents_kafka.protocol.api_keys import api_name
-        >>> api_name(11), api_name(999)
-        ('JoinGroup', 'API 999')
-    """
+    """Return the name of an API, such as "JoinGroup", or "API <key>" if the key is unknown."""
     try:
         return ApiKey(key).name.title().replace("_", "")
     except ValueError:

@@ -8,17 +8,13 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Self
 
+__all__ = ["ErrorCode"]
+
 
 class BrokerErrorCode(IntEnum):
     """The base class of a protocol's error codes.
 
     ``retriable`` is whether the same request may succeed later, ``message`` is what the code means.
-
-    Examples:
-        >>> from cloudevents_kafka.protocol.error_codes import ErrorCode
-        >>> code = ErrorCode.find(3)
-        >>> code and (code.name, code.retriable)
-        ('UNKNOWN_TOPIC_OR_PARTITION', True)
     """
 
     retriable: bool

@@ -28,13 +28,7 @@ import msgspec
 
 
 class Fixed(NamedTuple):
-    """An integer, float or bool of fixed width, big endian; ``code`` is its `struct` character.
-
-    Examples:
-        >>> from cloudevents_kafka.protocol.schema import INT16
-        >>> INT16.name, INT16.size
-        ('int16', 2)
-    """
+    """An integer, float or bool of fixed width, big endian; ``code`` is its `struct` character."""
 
     name: str
     code: str
@@ -42,13 +36,7 @@ class Fixed(NamedTuple):
 
 
 class Varint(NamedTuple):
-    """A variable-length integer (`varint`).
-
-    Examples:
-        >>> from cloudevents_kafka.protocol.schema import VARINTS
-        >>> VARINTS["unsigned_varint32"].signed
-        False
-    """
+    """A variable-length integer (`varint`)."""
 
     name: str
     bits: int
@@ -59,24 +47,13 @@ class Prefixed(NamedTuple):
     """A UTF-8 string or bytes after their length; ``records`` is a message set or record batches.
 
     Only ``rest`` has no length: it extends to the end of the message (0.7).
-
-    Examples:
-        >>> from cloudevents_kafka.protocol.schema import STRING
-        >>> STRING
-        Prefixed(name='string')
     """
 
     name: str
 
 
 class Uuid(NamedTuple):
-    """A UUID, 16 bytes.
-
-    Examples:
-        >>> from cloudevents_kafka.protocol.schema import Uuid
-        >>> Uuid().name
-        'uuid'
-    """
+    """A UUID, 16 bytes."""
 
     name: str = "uuid"
 
@@ -108,23 +85,9 @@ Boolean = Annotated[bool, BOOLEAN]
 String = Annotated[str, STRING]
 Bytes = Annotated[bytes, BYTES]
 Records = Annotated[bytes, RECORDS]
-"""A message set or record batches; `records.Batches` decodes them.
-
-Examples:
-    >>> from cloudevents_kafka.protocol.messages.produce import ProduceRequest
-    >>> from cloudevents_kafka.protocol.schema import fields_of
-    >>> [field.name for field in fields_of(ProduceRequest)][:3]
-    ['transactional_id', 'acks', 'timeout_ms']
-"""
+"""A message set or record batches; `records.Batches` decodes them."""
 Rest = Annotated[bytes, REST]
-"""All remaining bytes; for the last field of a message only.
-
-Examples:
-    >>> from cloudevents_kafka.protocol.schema import fields_of
-    >>> from cloudevents_kafka.protocol.v07 import FetchResponse
-    >>> [field.type for field in fields_of(FetchResponse)][-1]
-    Prefixed(name='rest')
-"""
+"""All remaining bytes; for the last field of a message only."""
 UuidField = Annotated[uuid.UUID, Uuid()]
 NO_UUID: Final = uuid.UUID(int=0)
 
@@ -133,13 +96,7 @@ VARINTS: Final = {
     for bits in (16, 32, 64)
     for sign in ("", "unsigned_")
 }
-"""The types of KIP-625, by name.
-
-Examples:
-    >>> from cloudevents_kafka.protocol.schema import VARINTS
-    >>> VARINTS["varint32"].bits
-    32
-"""
+"""The types of KIP-625, by name."""
 
 # S3-T2: "the keys would be version ranges"
 _TYPES: Final = {type.name: type for type in (INT8, INT16, INT32, INT64, UINT16)} | VARINTS
@@ -149,23 +106,11 @@ _ENCODINGS: Final = {f"fixed{type.size * 8}": type for type in (INT16, INT32, IN
 }
 
 NEWEST: Final = 32767
-"""The end of an open range; versions are int16.
-
-Examples:
-    >>> from cloudevents_kafka.protocol.schema import NEWEST, Versions
-    >>> Versions.parse("3+").last == NEWEST
-    True
-"""
+"""The end of an open range; versions are int16."""
 
 
 class Versions(NamedTuple):
-    """A range of versions, both ends included; empty if ``first > last``.
-
-    Examples:
-        >>> from cloudevents_kafka.protocol.schema import Versions
-        >>> 4 in Versions.parse("2-5"), str(Versions.parse("2-5").common(Versions.parse("4+")))
-        (True, '4-5')
-    """
+    """A range of versions, both ends included; empty if ``first > last``."""
 
     first: int
     last: int
@@ -206,11 +151,6 @@ class MessageSpec(NamedTuple):
 
     ``key`` is -1 if the message is not a request or response; ``guide`` is the name in the 0.8 guide, if it
     differs.
-
-    Examples:
-        >>> from cloudevents_kafka.protocol.schema import MessageSpec
-        >>> MessageSpec.of("0-9", 11, flexible="6+").flexible.first
-        6
     """
 
     versions: Versions
@@ -227,13 +167,7 @@ class MessageSpec(NamedTuple):
 
 
 class Wire(NamedTuple):
-    """The properties of a field other than its type; see `wire`.
-
-    Examples:
-        >>> from cloudevents_kafka.protocol.schema import wire
-        >>> wire("1+", nullable="2+").versions.first
-        1
-    """
+    """The properties of a field other than its type; see `wire`."""
 
     versions: Versions = ALL
     nullable: Versions = NONE
@@ -271,11 +205,6 @@ def wire(
     brackets if it names the elements of an array, "" if the guide writes the parts in place. An
     ``optional`` field may be missing at the end of a message (the guide's ``|foo|``). The count of a
     ``short`` array is an int16 (0.7).
-
-    Examples:
-        >>> from typing import Annotated
-        >>> from cloudevents_kafka.protocol.schema import Int32, wire
-        >>> Timeout = Annotated[Int32, wire("1+")]
     """
     names, known = (type, _TYPES) if type is not None else (encoding or {}, _ENCODINGS)
     return Wire(
@@ -293,19 +222,7 @@ def wire(
 
 
 class Structure(msgspec.Struct, gc=False, kw_only=True):
-    """A structure of a message; a whole message has a ``spec``.
-
-    Examples:
-        >>> from typing import ClassVar
-        >>> from cloudevents_kafka.protocol.codec import compiler
-        >>> from cloudevents_kafka.protocol.schema import Int16, MessageSpec, String, Structure
-        >>> class Pair(Structure, kw_only=True):
-        ...     spec: ClassVar = MessageSpec.of("0")
-        ...     name: String
-        ...     number: Int16
-        >>> compiler.encode(Pair(name="a", number=1), 0).hex()
-        '0001610001'
-    """
+    """A structure of a message; a whole message has a ``spec``."""
 
     spec: ClassVar[MessageSpec | None] = None
 
@@ -314,41 +231,20 @@ class Structure(msgspec.Struct, gc=False, kw_only=True):
 
 
 def spec_of(structure: type[Structure]) -> MessageSpec:
-    """Return the spec of a message; raise `TypeError` for a structure that is a part of a message.
-
-    Examples:
-        >>> from cloudevents_kafka.protocol.messages.topics import MetadataRequest
-        >>> from cloudevents_kafka.protocol.schema import spec_of
-        >>> spec_of(MetadataRequest).key
-        <ApiKey.METADATA: 3>
-    """
+    """Return the spec of a message; raise `TypeError` for a structure that is a part of a message."""
     if structure.spec is None:
         raise TypeError(f"{structure.__name__} must be a message, but is a part of one")
     return structure.spec
 
 
 class ArrayOf(NamedTuple):
-    """Elements after their count.
-
-    Examples:
-        >>> from cloudevents_kafka.protocol.messages.topics import MetadataRequest
-        >>> from cloudevents_kafka.protocol.schema import ArrayOf, fields_of
-        >>> isinstance(fields_of(MetadataRequest)[0].type, ArrayOf)
-        True
-    """
+    """Elements after their count."""
 
     element: Scalar | type[Structure]
 
 
 class Field(NamedTuple):
-    """One declared field.
-
-    Examples:
-        >>> from cloudevents_kafka.protocol.messages.groups import HeartbeatRequest
-        >>> from cloudevents_kafka.protocol.schema import fields_of
-        >>> [field.name for field in fields_of(HeartbeatRequest) if field.required]
-        ['group_id', 'generation_id', 'member_id']
-    """
+    """One declared field."""
 
     name: str
     type: Scalar | ArrayOf | type[Structure]
@@ -359,14 +255,7 @@ class Field(NamedTuple):
 
 @cache
 def fields_of(structure: type[Structure]) -> tuple[Field, ...]:
-    """Return the declared fields in wire order.
-
-    Examples:
-        >>> from cloudevents_kafka.protocol.messages.groups import HeartbeatRequest
-        >>> from cloudevents_kafka.protocol.schema import fields_of
-        >>> [str(field.wire.versions) for field in fields_of(HeartbeatRequest)]
-        ['0+', '0+', '0+', '3+']
-    """
+    """Return the declared fields in wire order."""
     return tuple(_field(info) for info in msgspec.structs.fields(structure) if info.name != "unknown_tags")
 
 

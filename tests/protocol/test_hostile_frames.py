@@ -24,8 +24,9 @@ from cloudevents_kafka.protocol.messages.topics import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from cloudevents_kafka.protocol.records import Batches, Record, _nesting, encode_batch, encode_message_set
+from cloudevents_kafka.protocol.records import Batches, Record, encode_batch, encode_message_set, nesting
 from cloudevents_kafka.protocol.schema import STRING, Fixed, Uuid, fields_of, spec_of
+from cloudevents_kafka.protocol.v07 import messages as messages_v07
 
 MIB = 1 << 20
 
@@ -225,14 +226,14 @@ def wrapped(inner, packed=None):
 
 def unpacked(messages, monkeypatch):
     """Return how many sets are decompressed, their bytes, and the messages until the end or an error."""
-    sizes, records, decompress = [], 0, _nesting.decompress
+    sizes, records, decompress = [], 0, nesting.decompress
 
     def counted(*arguments, **options):
         out = decompress(*arguments, **options)
         sizes.append(len(out))
         return out
 
-    monkeypatch.setattr(_nesting, "decompress", counted)
+    monkeypatch.setattr(nesting, "decompress", counted)
     try:
         for _ in messages:
             records += 1
@@ -285,7 +286,7 @@ def in_a_request(messages):
 
 
 def in_a_request_07(messages):
-    return v07.frames.encode_request(v07.ProduceRequest(topic="t", partition=0, messages=messages))
+    return v07.frames.encode_request(messages_v07.ProduceRequest(topic="t", partition=0, messages=messages))
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,8 @@ from typing import Any, Final
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from cloudevents_kafka import Event, EventConsumer, EventProcessor, EventProducer, TransactionError, to_record
-from cloudevents_kafka.protocol.records import COMMIT, Batches, Record, RecordBatch
+from cloudevents_kafka.protocol.records import Batches, Record, RecordBatch
+from cloudevents_kafka.protocol.records.record import COMMIT
 from cloudevents_kafka.testing import LocalBroker
 
 SOURCE: Final = "orders"

@@ -9,17 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from cloudevents_kafka.protocol.v07 import (
-    Connection,
-    ErrorCode,
-    FetchRequest,
+from cloudevents_kafka.protocol.v07 import Connection, ErrorCode, FetchRequest, MessageSet, encode, frames
+from cloudevents_kafka.protocol.v07.messages import (
     FetchResponse,
-    MessageSet,
     OffsetsRequest,
     OffsetsResponse,
     ProduceRequest,
-    encode,
-    frames,
 )
 from tests.support.wire import Wire, only
 from tests.support.wire_broker import WireBroker07

@@ -17,7 +17,8 @@ from cloudevents_kafka.protocol.client._message import Message, PartitionId
 from cloudevents_kafka.protocol.client._settings import ConsumerSettings
 from cloudevents_kafka.protocol.errors import ProtocolError
 from cloudevents_kafka.protocol.messages.fetch import AbortedTransaction, PartitionData
-from cloudevents_kafka.protocol.records import ABORT, Batches, Record, RecordBatch
+from cloudevents_kafka.protocol.records import Batches, Record, RecordBatch
+from cloudevents_kafka.protocol.records.record import ABORT
 
 _SLICE: Final = 2500
 """The most records and headers of a slice: 500 records with 4 headers."""

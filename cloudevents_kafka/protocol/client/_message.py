@@ -9,7 +9,8 @@ from typing import Final, NamedTuple, Protocol, TypeAlias, TypeVar
 import msgspec
 
 from cloudevents_kafka.protocol.errors import ProtocolError
-from cloudevents_kafka.protocol.records import Headers, Record
+from cloudevents_kafka.protocol.records import Record
+from cloudevents_kafka.protocol.records.record import Headers
 
 _T = TypeVar("_T")
 

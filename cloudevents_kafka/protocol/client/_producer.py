@@ -23,7 +23,8 @@ from cloudevents_kafka.protocol.client._retry import Deadline
 from cloudevents_kafka.protocol.client._sender import Sender
 from cloudevents_kafka.protocol.client._settings import ProducerSettings
 from cloudevents_kafka.protocol.errors import ClientError, ProtocolError
-from cloudevents_kafka.protocol.records import Headers, Record
+from cloudevents_kafka.protocol.records import Record
+from cloudevents_kafka.protocol.records.record import Headers
 
 HeadersInput: TypeAlias = Mapping[str, str | bytes | None] | Sequence[tuple[str, str | bytes | None]]
 

@@ -26,16 +26,7 @@ from cloudevents_kafka.protocol.schema import Structure
 _S = TypeVar("_S", bound=Structure)
 
 Decoder: TypeAlias = Callable[..., tuple[Any, int]]
-"""Called with the data, an index, and optionally the limit of `decode`.
-
-Examples:
-    >>> from cloudevents_kafka.protocol.codec import compiler
-    >>> from cloudevents_kafka.protocol.messages.groups import HeartbeatResponse
-    >>> decode: compiler.Decoder = compiler.decoder(HeartbeatResponse, 0)
-    >>> message, end = decode(bytes.fromhex("001b"), 0)
-    >>> message.error_code
-    27
-"""
+"""Called with the data, an index, and optionally the limit of `decode`."""
 Encoder: TypeAlias = Callable[[Structure], bytes]
 
 _ENCODE_FALLBACKS: Final = (
@@ -53,13 +44,6 @@ def decode(
     """Return the message at index ``at`` and the index after it.
 
     Raises `Unsupported`, `Malformed` and `Truncated`. ``memory`` is the limit of `interpreter.decode`.
-
-    Examples:
-        >>> from cloudevents_kafka.protocol.codec import compiler
-        >>> from cloudevents_kafka.protocol.messages.groups import HeartbeatResponse
-        >>> message, end = compiler.decode(HeartbeatResponse, 0, bytes.fromhex("001b"))
-        >>> message.error_code, end
-        (27, 2)
     """
     run = decoder(structure, version)
     try:
@@ -77,12 +61,6 @@ def encode(value: Structure, version: int) -> bytes:
     """Return the bytes of a message.
 
     Raises `Unsupported`, and `Unencodable` if a value does not fit or the version cannot carry it.
-
-    Examples:
-        >>> from cloudevents_kafka.protocol.codec import compiler
-        >>> from cloudevents_kafka.protocol.messages.topics import MetadataRequest
-        >>> compiler.encode(MetadataRequest(topics=[]), 0).hex()
-        '00000000'
     """
     run = encoder(type(value), version)
     try:
@@ -97,26 +75,14 @@ def encode(value: Structure, version: int) -> bytes:
 
 @cache
 def decoder(structure: type[Structure], version: int) -> Decoder:
-    """Return the decoding function of a version, compiled on first use; it never falls back.
-
-    Examples:
-        >>> from cloudevents_kafka.protocol.codec import compiler
-        >>> from cloudevents_kafka.protocol.messages.groups import HeartbeatResponse
-        >>> decode = compiler.decoder(HeartbeatResponse, 0)
-    """
+    """Return the decoding function of a version, compiled on first use; it never falls back."""
     run: Decoder = _compiled(decoder_source(layout_of(structure, version)), structure, version)
     return run
 
 
 @cache
 def encoder(structure: type[Structure], version: int) -> Encoder:
-    """Return the encoding function of a version, compiled on first use; it never falls back.
-
-    Examples:
-        >>> from cloudevents_kafka.protocol.codec import compiler
-        >>> from cloudevents_kafka.protocol.messages.groups import HeartbeatResponse
-        >>> encode = compiler.encoder(HeartbeatResponse, 0)
-    """
+    """Return the encoding function of a version, compiled on first use; it never falls back."""
     run: Encoder = _compiled(encoder_source(layout_of(structure, version)), structure, version)
     return run
 

@@ -29,25 +29,11 @@ Visitor: TypeAlias = Callable[[str, int, int, str, Any], None]
 
 The calls are in the order of the bytes and cover each byte once: for an array, there is one for the
 count before those for the elements; for tagged fields, one for the count and for each tag and size.
-
-Examples:
-    >>> from cloudevents_kafka.protocol.codec import interpreter
-    >>> from cloudevents_kafka.protocol.layout import layout_of
-    >>> from cloudevents_kafka.protocol.messages.groups import HeartbeatResponse
-    >>> def visit(path: str, start: int, end: int, type: str, value: object) -> None:
-    ...     print(path, type, value)
-    >>> decoded = interpreter.decode(layout_of(HeartbeatResponse, 0), bytes.fromhex("001b"), visit=visit)
-    error_code int16 27
 """
 
 MEMORY: Final = 128 * 1024 * 1024
 """The default limit of `decode`: elements of 1 byte may take 50 times as much memory, and a frame has
 100 MiB. The metadata of 300,000 partitions fits.
-
-Examples:
-    >>> from cloudevents_kafka.protocol.codec.interpreter import MEMORY
-    >>> MEMORY // 1024**2
-    128
 """
 
 _TAG: Final = 200  # bytes of memory of an unknown tagged field: a pair, an int and bytes
@@ -69,13 +55,6 @@ def decode(
 
     ``memory`` limits the bytes of memory that the elements of arrays and unknown tagged fields take, apart
     from their text and bytes. With ``marks``, an array begins at its mark; only the error is of use then.
-
-    Examples:
-        >>> from cloudevents_kafka.protocol.codec import interpreter
-        >>> from cloudevents_kafka.protocol.layout import layout_of
-        >>> from cloudevents_kafka.protocol.messages.groups import HeartbeatResponse
-        >>> interpreter.decode(layout_of(HeartbeatResponse, 0), bytes.fromhex("001b"))
-        (HeartbeatResponse(unknown_tags=(), throttle_time_ms=0, error_code=27), 2)
     """
     return Decoder(data, visit, memory, marks).structure(layout, at, "")
 
@@ -84,13 +63,6 @@ def encode(layout: Layout, value: Structure) -> bytes:
     """Return the bytes of a structure.
 
     Raises `Unencodable` if a value does not fit its field or the version cannot carry it.
-
-    Examples:
-        >>> from cloudevents_kafka.protocol.codec import interpreter
-        >>> from cloudevents_kafka.protocol.layout import layout_of
-        >>> from cloudevents_kafka.protocol.messages.groups import HeartbeatResponse
-        >>> interpreter.encode(layout_of(HeartbeatResponse, 0), HeartbeatResponse(error_code=27)).hex()
-        '001b'
     """
     out = bytearray()
     _encode_structure(layout, value, out, layout.name)

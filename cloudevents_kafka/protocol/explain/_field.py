@@ -8,7 +8,8 @@ from typing import Any, Final, NamedTuple
 from cloudevents_kafka.primitives.epoch import format_milliseconds
 from cloudevents_kafka.protocol.api_keys import api_name
 from cloudevents_kafka.protocol.error_codes import BrokerErrorCode, ErrorCode
-from cloudevents_kafka.protocol.records import Codec, Nesting
+from cloudevents_kafka.protocol.records import Codec
+from cloudevents_kafka.protocol.records.nesting import Nesting
 
 MAX_FIELDS: Final = 500_000
 """The largest number of fields of a frame: compressed data is untrusted input, and may have more."""

@@ -13,15 +13,15 @@ from cloudevents_kafka.protocol.explain._cursor import Cursor
 from cloudevents_kafka.protocol.explain._field import ExplainedFrame, Problem
 from cloudevents_kafka.protocol.explain._frame import explain_frame, explain_message, explain_structure
 from cloudevents_kafka.protocol.schema import INT8, INT32, Structure
-from cloudevents_kafka.protocol.v07 import (
+from cloudevents_kafka.protocol.v07 import ErrorCode
+from cloudevents_kafka.protocol.v07.frames import not_ascii, unknown_request_type
+from cloudevents_kafka.protocol.v07.messages import (
     REQUESTS,
     RESPONSES,
-    ErrorCode,
     FetchResponse,
     RequestHeader,
     RequestType,
 )
-from cloudevents_kafka.protocol.v07.frames import not_ascii, unknown_request_type
 
 _LENGTH: Final = 4
 _PARTIAL: Final = "a partial message: brokers cut at the requested size"

@@ -15,7 +15,9 @@ from cloudevents_kafka.protocol.errors import Malformed
 from cloudevents_kafka.protocol.explain._cursor import Cursor
 from cloudevents_kafka.protocol.explain._field import format_time
 from cloudevents_kafka.protocol.frames import trailing_bytes
-from cloudevents_kafka.protocol.records import ABORT, COMMIT, ControlRecord, Record, crc32c
+from cloudevents_kafka.protocol.records import ControlRecord, Record
+from cloudevents_kafka.protocol.records.checksum import crc32c
+from cloudevents_kafka.protocol.records.record import ABORT, COMMIT
 from cloudevents_kafka.protocol.schema import INT8, INT16, INT32, INT64, VARINTS, Varint
 
 _START: Final = 12  # offset and size, which the size does not include

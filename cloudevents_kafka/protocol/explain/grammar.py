@@ -26,25 +26,11 @@ from cloudevents_kafka.protocol.messages.produce import MessageSetEntry
 from cloudevents_kafka.protocol.schema import RECORDS, Structure, Versions, spec_of
 
 MESSAGE_SETS: Final = Versions(0, 2)
-"""The versions of Produce and Fetch whose records are message sets, as in the guide.
-
-Examples:
-    >>> from cloudevents_kafka.protocol.explain.grammar import MESSAGE_SETS
-    >>> 2 in MESSAGE_SETS, 3 in MESSAGE_SETS
-    (True, False)
-"""
+"""The versions of Produce and Fetch whose records are message sets, as in the guide."""
 
 
 class Production(NamedTuple):
-    """A name, its right side, and the productions of the names in it; the name is "" while it is unknown.
-
-    Examples:
-        >>> from cloudevents_kafka.protocol.explain import grammar
-        >>> from cloudevents_kafka.protocol.messages import APIS
-        >>> production = grammar.production(APIS[18].request, 3)
-        >>> production.name, production.body
-        ('ApiVersionsRequest', 'ClientSoftwareName ClientSoftwareVersion tagged_fields')
-    """
+    """A name, its right side, and the productions of the names in it; the name is "" while it is unknown."""
 
     name: str
     body: str
@@ -52,27 +38,12 @@ class Production(NamedTuple):
 
 
 def text(structure: type[Structure], version: int) -> str:
-    """Return the grammar of a message as text; raise `Unsupported` if it does not have the version.
-
-    Examples:
-        >>> from cloudevents_kafka.protocol.explain import grammar
-        >>> from cloudevents_kafka.protocol.messages.topics import MetadataRequest
-        >>> print(grammar.text(MetadataRequest, 0))
-        MetadataRequest => [TopicName]
-          TopicName => string
-    """
+    """Return the grammar of a message as text; raise `Unsupported` if it does not have the version."""
     return "\n".join(_lines(production(structure, version), ""))
 
 
 def production(structure: type[Structure], version: int) -> Production:
-    """Return the grammar of a message; raise `Unsupported` if it does not have the version.
-
-    Examples:
-        >>> from cloudevents_kafka.protocol.explain import grammar
-        >>> from cloudevents_kafka.protocol.messages.topics import MetadataRequest
-        >>> [part.name for part in grammar.production(MetadataRequest, 0).parts]
-        ['TopicName']
-    """
+    """Return the grammar of a message; raise `Unsupported` if it does not have the version."""
     _, body, parts = _structure(layout_of(structure, version))
     if structure in {RequestHeader, ResponseHeader}:
         message = _message(structure, version)
@@ -83,14 +54,7 @@ def production(structure: type[Structure], version: int) -> Production:
 
 
 def name_of(structure: type[Structure]) -> str:
-    """Return the guide's name of a message, or its own name.
-
-    Examples:
-        >>> from cloudevents_kafka.protocol.explain import grammar
-        >>> from cloudevents_kafka.protocol.messages.groups import FindCoordinatorRequest
-        >>> grammar.name_of(FindCoordinatorRequest)
-        'ConsumerMetadataRequest'
-    """
+    """Return the guide's name of a message, or its own name."""
     return spec_of(structure).guide or structure.__name__
 
 

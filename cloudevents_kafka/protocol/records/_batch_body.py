@@ -20,8 +20,8 @@ from typing import Final, NamedTuple, cast
 from cloudevents_kafka.primitives import zigzag
 from cloudevents_kafka.primitives.bounded import remember
 from cloudevents_kafka.protocol.errors import Malformed, Truncated, Unencodable
-from cloudevents_kafka.protocol.records._record import Headers, Record, TimestampType
 from cloudevents_kafka.protocol.records._unpacked import LARGE, Data, free, take
+from cloudevents_kafka.protocol.records.record import Headers, Record, TimestampType
 from cloudevents_kafka.protocol.varint import decode_signed, encode_signed
 
 _SMALLEST: Final = 7

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from itertools import chain, pairwise
 from typing import Final
 
-from cloudevents_kafka.protocol.records._compression import LIMIT
 from cloudevents_kafka.protocol.records._message_set import MessageEntry, read_message
-from cloudevents_kafka.protocol.records._record import Record, find_entries
 from cloudevents_kafka.protocol.records._record_batch import RecordBatch, read_batch
+from cloudevents_kafka.protocol.records.compression import LIMIT
+from cloudevents_kafka.protocol.records.record import Record, find_entries
 
 Batch = RecordBatch | MessageEntry
 """An entry of a buffer; both types share their attribute names.

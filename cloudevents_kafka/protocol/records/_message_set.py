@@ -21,10 +21,10 @@ from typing import Any, Final, cast
 import msgspec
 
 from cloudevents_kafka.protocol.errors import Corrupt, Malformed, Unencodable
-from cloudevents_kafka.protocol.records._compression import LIMIT, Codec, compress
-from cloudevents_kafka.protocol.records._nesting import Nesting
-from cloudevents_kafka.protocol.records._record import START, Record, TimestampType, find_entries, offsets_of
 from cloudevents_kafka.protocol.records._unpacked import LARGE, Data, free, take
+from cloudevents_kafka.protocol.records.compression import LIMIT, Codec, compress
+from cloudevents_kafka.protocol.records.nesting import Nesting
+from cloudevents_kafka.protocol.records.record import START, Record, TimestampType, find_entries, offsets_of
 
 _HEAD: Final = struct.Struct(">qiIBB")
 _CRC: Final = struct.Struct(">I")

@@ -20,9 +20,9 @@ import msgspec
 
 from cloudevents_kafka.protocol.errors import Corrupt, Malformed, Unencodable
 from cloudevents_kafka.protocol.records._batch_body import Base, decode_records, encode_records
-from cloudevents_kafka.protocol.records._checksum import crc32c
-from cloudevents_kafka.protocol.records._compression import LIMIT, Codec, compress, unpack
-from cloudevents_kafka.protocol.records._record import ControlRecord, Record, TimestampType, offsets_of
+from cloudevents_kafka.protocol.records.checksum import crc32c
+from cloudevents_kafka.protocol.records.compression import LIMIT, Codec, compress, unpack
+from cloudevents_kafka.protocol.records.record import ControlRecord, Record, TimestampType, offsets_of
 
 _HEADER: Final = struct.Struct(">qiiBIhiqqqhii")
 _BEFORE_CRC: Final = struct.Struct(">qiiBI")

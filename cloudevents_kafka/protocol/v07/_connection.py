@@ -11,8 +11,8 @@ from cloudevents_kafka.protocol.errors import Malformed, Unencodable
 from cloudevents_kafka.protocol.frames import MAX_SIZE
 from cloudevents_kafka.protocol.schema import Structure
 from cloudevents_kafka.protocol.v07 import frames
-from cloudevents_kafka.protocol.v07._message_set import Entry, Message, MessageSet, encode
-from cloudevents_kafka.protocol.v07._messages import (
+from cloudevents_kafka.protocol.v07.message_set import Entry, Message, MessageSet, encode
+from cloudevents_kafka.protocol.v07.messages import (
     LATEST,
     ErrorCode,
     FetchRequest,

@@ -13,7 +13,7 @@ from cloudevents_kafka.protocol.codec import compiler
 from cloudevents_kafka.protocol.errors import Malformed, Truncated, Unencodable, Unsupported
 from cloudevents_kafka.protocol.frames import add_size, decode_body, decode_size
 from cloudevents_kafka.protocol.schema import Structure, spec_of
-from cloudevents_kafka.protocol.v07._messages import (
+from cloudevents_kafka.protocol.v07.messages import (
     REQUESTS,
     FetchRequest,
     FetchResponse,

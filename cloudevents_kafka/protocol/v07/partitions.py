@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from cloudevents_kafka.protocol.v07._znodes import Broker, BrokerPartition
 
-__all__ = ["BrokerPartition", "Cluster", "Group", "assign", "by_key"]
+__all__ = ["BrokerPartition", "Cluster", "Group", "by_key"]
 
 
 class Cluster(NamedTuple):
@@ -73,12 +73,6 @@ def assign(
 
     Both are sorted, and each consumer gets a range of partitions, so that it connects to few brokers.
     If there are more consumers than partitions, the last get none.
-
-    Examples:
-        >>> from cloudevents_kafka.protocol.v07.partitions import BrokerPartition, assign
-        >>> shares = assign([BrokerPartition(1, number) for number in range(3)], ["mail", "shop"])
-        >>> {consumer: [str(partition) for partition in share] for consumer, share in shares.items()}
-        {'mail': ['1-0', '1-1'], 'shop': ['1-2']}
     """
     ordered, ids = sorted(set(partitions), key=str), sorted(set(consumers))
     size, remainder = divmod(len(ordered), len(ids)) if ids else (0, 0)

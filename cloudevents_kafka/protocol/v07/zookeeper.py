@@ -25,34 +25,16 @@ from cloudevents_kafka.protocol.v07 import _znodes as znodes
 from cloudevents_kafka.protocol.v07._znodes import Broker, BrokerPartition
 from cloudevents_kafka.protocol.v07.partitions import Cluster, Group
 
-TIMEOUT: Final = 10.0
-"""The seconds to wait for another session's node to expire; Kafka 0.7's session timeout is 6.
+__all__ = ["Consumer", "connect", "watch_cluster", "watch_group"]
 
-Examples:
-    >>> from cloudevents_kafka.protocol.v07.zookeeper import TIMEOUT
-    >>> TIMEOUT
-    10.0
-"""
+TIMEOUT: Final = 10.0
+"""The seconds to wait for another session's node to expire; Kafka 0.7's session timeout is 6."""
 
 _T = TypeVar("_T")
 
 
 class NodeExists(ClientError):
-    """An ephemeral node of another session, which did not expire within the timeout.
-
-    Examples:
-        >>> from cloudevents_kafka.protocol.v07 import zookeeper
-        >>> clients = [zookeeper.connect("localhost:2181") for _ in range(2)]
-        >>> try:
-        ...     for client in clients:
-        ...         zookeeper.announce(client, "/brokers/ids/1", b"b:10.0.0.1:9092", "b", timeout=0)
-        ... except zookeeper.NodeExists as error:
-        ...     print(error)
-        /brokers/ids/1 must not exist, but session 0x... owns it after 0 s; wait for ...
-        >>> for client in clients:
-        ...     client.stop()
-        ...     client.close()
-    """
+    """An ephemeral node of another session, which did not expire within the timeout."""
 
 
 def connect(hosts: str, *, timeout: float = 10.0) -> Any:
@@ -86,16 +68,6 @@ class Watcher(Generic[_T]):
     watched. ``on_change`` is called with each new value that differs from the last one: on kazoo's
     thread, one call at a time, and further notifications wait for it. After a lost session, all nodes
     are read again.
-
-    Examples:
-        >>> from cloudevents_kafka.protocol.v07 import zookeeper
-        >>> client = zookeeper.connect("localhost:2181")
-        >>> topics = zookeeper.Watcher(client, lambda watcher: watcher.children("/brokers/topics"))
-        >>> topics.current
-        []
-        >>> topics.close()
-        >>> client.stop()
-        >>> client.close()
     """
 
     def __init__(
@@ -236,15 +208,6 @@ def announce(client: Any, path: str, value: bytes, creator: str, *, timeout: flo
 
     ``creator`` is the value of new parents. Raises `NodeExists` if another session's node remains after
     ``timeout`` seconds.
-
-    Examples:
-        >>> from cloudevents_kafka.protocol.v07 import zookeeper
-        >>> client = zookeeper.connect("localhost:2181")
-        >>> zookeeper.announce(client, "/brokers/ids/1", b"b:10.0.0.1:9092", "b")
-        >>> client.get("/brokers/ids/1")[0]
-        b'b:10.0.0.1:9092'
-        >>> client.stop()
-        >>> client.close()
     """
     deadline = time.monotonic() + timeout
     with _errors():

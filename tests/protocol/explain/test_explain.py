@@ -31,17 +31,12 @@ from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from cloudevents_kafka.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from cloudevents_kafka.protocol.messages.topics import MetadataRequest, MetadataRequestTopic
-from cloudevents_kafka.protocol.records import (
-    COMMIT,
-    Codec,
-    ControlRecord,
-    Record,
-    encode_batch,
-    encode_message_set,
-)
-from cloudevents_kafka.protocol.v07 import Message, encode, pack
-from cloudevents_kafka.protocol.v07 import ProduceRequest as ProduceRequest07
+from cloudevents_kafka.protocol.records import Codec, ControlRecord, Record, encode_batch, encode_message_set
+from cloudevents_kafka.protocol.records.record import COMMIT
+from cloudevents_kafka.protocol.v07 import Message, encode
 from cloudevents_kafka.protocol.v07 import frames as frames_07
+from cloudevents_kafka.protocol.v07.message_set import pack
+from cloudevents_kafka.protocol.v07.messages import ProduceRequest as ProduceRequest07
 from tests.protocol.captured import CAPTURED, FILES, exchanges
 from tests.protocol.generated import any_case, messages
 

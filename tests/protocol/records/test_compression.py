@@ -15,15 +15,8 @@ import cramjam
 import pytest
 
 from cloudevents_kafka.protocol.errors import Malformed, Unencodable, Unsupported
-from cloudevents_kafka.protocol.records import (
-    Batches,
-    Codec,
-    Record,
-    compress,
-    decompress,
-    encode_batch,
-    encode_message_set,
-)
+from cloudevents_kafka.protocol.records import Batches, Codec, Record, encode_batch, encode_message_set
+from cloudevents_kafka.protocol.records.compression import compress, decompress
 
 MIB = 1 << 20
 XERIAL = bytes.fromhex("82534e41505059000000000100000001")

@@ -14,10 +14,10 @@ from cloudevents_kafka.protocol.records import (
     MessageEntry,
     Record,
     TimestampType,
-    compress,
     encode_batch,
     encode_message_set,
 )
+from cloudevents_kafka.protocol.records.compression import compress
 
 THREE = [Record(value=b"a"), Record(value=b"b"), Record(key=b"", value=None)]
 

@@ -10,7 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cloudevents_kafka.protocol.errors import Malformed
-from cloudevents_kafka.protocol.records import Batches, Codec, Record, decompress
+from cloudevents_kafka.protocol.records import Batches, Codec, Record
+from cloudevents_kafka.protocol.records.compression import decompress
 from tests.protocol.records.samples import FORMS, encoded, records
 from tests.support.strategies import examples
 

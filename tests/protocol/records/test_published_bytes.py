@@ -11,16 +11,9 @@ import zlib
 
 import pytest
 
-from cloudevents_kafka.protocol.records import (
-    ABORT,
-    Batches,
-    Codec,
-    Record,
-    crc32c,
-    encode_batch,
-    encode_message_set,
-)
-from cloudevents_kafka.protocol.records._checksum import slow_crc32c
+from cloudevents_kafka.protocol.records import Batches, Codec, Record, encode_batch, encode_message_set
+from cloudevents_kafka.protocol.records.checksum import crc32c, slow_crc32c
+from cloudevents_kafka.protocol.records.record import ABORT
 
 MAGIC_0 = bytes.fromhex(
     "000000000000000000000011feb01dbf0000ffffffff0000000331323300000000000000010000000e795748e00000ff"

@@ -10,17 +10,16 @@ import pytest
 
 from cloudevents_kafka.protocol.errors import Corrupt, Malformed, Unencodable
 from cloudevents_kafka.protocol.records import (
-    ABORT,
-    COMMIT,
     Batches,
     Codec,
     ControlRecord,
     Record,
     RecordBatch,
     TimestampType,
-    crc32c,
     encode_batch,
 )
+from cloudevents_kafka.protocol.records.checksum import crc32c
+from cloudevents_kafka.protocol.records.record import ABORT, COMMIT
 
 HEADER = ">qiiBIhiqqqhii"
 ONE = Record(b"k", b"v", [("a", b"1"), ("a", None), ("", b"")], 1_700_000_000_000)

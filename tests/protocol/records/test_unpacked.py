@@ -13,16 +13,9 @@ import cramjam
 import pytest
 
 from cloudevents_kafka.protocol.errors import Malformed
-from cloudevents_kafka.protocol.records import (
-    Batches,
-    Codec,
-    Record,
-    compress,
-    decompress,
-    encode_batch,
-    encode_message_set,
-)
+from cloudevents_kafka.protocol.records import Batches, Codec, Record, encode_batch, encode_message_set
 from cloudevents_kafka.protocol.records._unpacked import LARGE, Pieces, finish, free, new_mapping, take
+from cloudevents_kafka.protocol.records.compression import compress, decompress
 from tests.support.wire import Wire, metadata, produce
 from tests.support.wire_broker import WireBroker
 
@@ -86,7 +79,8 @@ def test_data_of_any_size_is_the_same(form, size):
 PROGRAM = """
 import re, sys
 from pathlib import Path
-from cloudevents_kafka.protocol.records import Batches, Codec, compress, decompress
+from cloudevents_kafka.protocol.records import Batches, Codec
+from cloudevents_kafka.protocol.records.compression import compress, decompress
 
 def peak():
     return 1024 * int(re.search(r"VmHWM:\\s*(\\d+)", Path("/proc/self/status").read_text())[1])

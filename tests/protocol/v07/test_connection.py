@@ -18,7 +18,6 @@ from cloudevents_kafka.protocol.errors import (
 )
 from cloudevents_kafka.protocol.records import Codec
 from cloudevents_kafka.protocol.v07 import (
-    ANY_PARTITION,
     EARLIEST,
     LATEST,
     Connection,
@@ -30,6 +29,7 @@ from cloudevents_kafka.protocol.v07 import (
     encode,
     frames,
 )
+from cloudevents_kafka.protocol.v07.messages import ANY_PARTITION
 from tests.support.kafka07 import EXCHANGES, Replay
 
 BY_NAME = {exchange.name: exchange for exchange in EXCHANGES}

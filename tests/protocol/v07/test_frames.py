@@ -14,21 +14,18 @@ from cloudevents_kafka.protocol.errors import Malformed, ProtocolError, Unencoda
 from cloudevents_kafka.protocol.explain import explain_request_07
 from cloudevents_kafka.protocol.layout import layout_of
 from cloudevents_kafka.protocol.schema import spec_of
-from cloudevents_kafka.protocol.v07 import (
+from cloudevents_kafka.protocol.v07 import ErrorCode, FetchRequest, PartitionError, frames
+from cloudevents_kafka.protocol.v07.messages import (
     REQUESTS,
     RESPONSES,
-    ErrorCode,
-    FetchRequest,
     FetchResponse,
     MultiFetchRequest,
     MultiFetchResponse,
     MultiProduceRequest,
     OffsetsRequest,
     OffsetsResponse,
-    PartitionError,
     ProduceRequest,
     RequestHeader,
-    frames,
 )
 from tests.support.kafka07 import EXCHANGES
 

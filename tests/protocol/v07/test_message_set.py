@@ -11,17 +11,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cloudevents_kafka.protocol.errors import Corrupt, Malformed, ProtocolError, Unencodable
-from cloudevents_kafka.protocol.records import Codec, compress
-from cloudevents_kafka.protocol.v07 import (
-    FetchRequest,
-    FetchResponse,
-    Message,
-    MessageSet,
-    MultiFetchResponse,
-    encode,
-    frames,
-    pack,
-)
+from cloudevents_kafka.protocol.records import Codec
+from cloudevents_kafka.protocol.records.compression import compress
+from cloudevents_kafka.protocol.v07 import FetchRequest, Message, MessageSet, encode, frames
+from cloudevents_kafka.protocol.v07.message_set import pack
+from cloudevents_kafka.protocol.v07.messages import FetchResponse, MultiFetchResponse
 from tests.support.kafka07 import EXCHANGES
 
 messages = st.builds(Message, st.binary(max_size=30), st.sampled_from([0, 1]), st.just(0))

@@ -23,11 +23,11 @@ from cloudevents_kafka.protocol.records import (
     Codec,
     RecordBatch,
     TimestampType,
-    crc32c,
-    decompress,
     encode_batch,
     encode_message_set,
 )
+from cloudevents_kafka.protocol.records.checksum import crc32c
+from cloudevents_kafka.protocol.records.compression import decompress
 from tests.support.wire_broker._errors import ApiError, CloseConnection
 
 _OFFSET: Final = struct.Struct(">q")

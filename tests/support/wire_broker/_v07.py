@@ -17,6 +17,7 @@ from typing import Final, Self
 from cloudevents_kafka.protocol import v07
 from cloudevents_kafka.protocol.errors import ProtocolError
 from cloudevents_kafka.protocol.schema import Structure
+from cloudevents_kafka.protocol.v07 import messages as messages_v07
 from tests.support.wire_broker._errors import CloseConnection
 from tests.support.wire_broker._listener import ClientSocket, Listener
 
@@ -139,25 +140,25 @@ class WireBroker07:
 
     def _handle(self, request: Structure) -> Structure | None:
         match request:
-            case v07.ProduceRequest():
+            case messages_v07.ProduceRequest():
                 self._produce(request)
-            case v07.MultiProduceRequest():
+            case messages_v07.MultiProduceRequest():
                 for part in request.produces:
                     self._produce(part)
-            case v07.FetchRequest():
+            case messages_v07.FetchRequest():
                 return self._fetch(request)
-            case v07.MultiFetchRequest():
+            case messages_v07.MultiFetchRequest():
                 parts = [self._fetch(part) for part in request.fetches]
-                return v07.MultiFetchResponse(
+                return messages_v07.MultiFetchResponse(
                     error_code=v07.ErrorCode.NO_ERROR, responses=v07.frames.join_responses(parts)
                 )
-            case v07.OffsetsRequest():
+            case messages_v07.OffsetsRequest():
                 return self._offsets(request)
         return None
 
-    def _produce(self, request: v07.ProduceRequest) -> None:
+    def _produce(self, request: messages_v07.ProduceRequest) -> None:
         partition = request.partition
-        if partition == v07.ANY_PARTITION:
+        if partition == messages_v07.ANY_PARTITION:
             partition = random.randrange(self.partitions)
         if not _TOPIC_NAME.match(request.topic) or not 0 <= partition < self.partitions:
             raise CloseConnection(f"cannot produce to {request.topic!r}, partition {partition}")
@@ -168,7 +169,7 @@ class WireBroker07:
         for start, end in bounds:
             self.log(request.topic, partition).append(request.messages[start:end])
 
-    def _fetch(self, request: v07.FetchRequest) -> v07.FetchResponse:
+    def _fetch(self, request: messages_v07.FetchRequest) -> messages_v07.FetchResponse:
         log = self._logs.get((request.topic, request.partition))
         code, messages = v07.ErrorCode.NO_ERROR, b""
         if not _TOPIC_NAME.match(request.topic):
@@ -181,12 +182,12 @@ class WireBroker07:
             code = v07.ErrorCode.OFFSET_OUT_OF_RANGE
         elif log is not None:
             messages = log.read(request.offset, request.max_size)
-        return v07.FetchResponse(error_code=code, messages=messages)
+        return messages_v07.FetchResponse(error_code=code, messages=messages)
 
-    def _offsets(self, request: v07.OffsetsRequest) -> v07.OffsetsResponse:
+    def _offsets(self, request: messages_v07.OffsetsRequest) -> messages_v07.OffsetsResponse:
         if not _TOPIC_NAME.match(request.topic) or not 0 <= request.partition < self.partitions:
             raise CloseConnection(f"{request.topic!r} has no partition {request.partition}")
         found = self.log(request.topic, request.partition).before(request.time)
-        return v07.OffsetsResponse(
+        return messages_v07.OffsetsResponse(
             error_code=v07.ErrorCode.NO_ERROR, offsets=found[: max(0, request.max_number)]
         )

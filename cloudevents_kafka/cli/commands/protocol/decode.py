@@ -19,7 +19,7 @@ from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.protocol import Malformed, explain
 from cloudevents_kafka.protocol.client import parse_line
 from cloudevents_kafka.protocol.messages import APIS
-from cloudevents_kafka.protocol.v07 import RESPONSES, RequestType
+from cloudevents_kafka.protocol.v07.messages import RESPONSES, RequestType
 
 _MAX_MESSAGES: Final = 20
 """Of an input that is not frames at all, the other lines are counted."""

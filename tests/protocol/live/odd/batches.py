@@ -10,7 +10,8 @@ from cloudevents_kafka.protocol.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
-from cloudevents_kafka.protocol.records import Codec, Record, crc32c, encode_batch, encode_message_set
+from cloudevents_kafka.protocol.records import Codec, Record, encode_batch, encode_message_set
+from cloudevents_kafka.protocol.records.checksum import crc32c
 
 # The index and format of each field of a batch.
 FIELDS = {

@@ -6,7 +6,8 @@ import time
 import uuid
 
 from cloudevents_kafka.protocol.messages.produce import InitProducerIdRequest, ProduceRequest
-from cloudevents_kafka.protocol.records import Codec, compress
+from cloudevents_kafka.protocol.records import Codec
+from cloudevents_kafka.protocol.records.compression import compress
 
 from .batches import batch, changed, message_changed, messages, numbered, produce, with_body
 from .fetch_cases import fetch

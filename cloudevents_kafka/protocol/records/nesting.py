@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Final
 
 from cloudevents_kafka.protocol.errors import Malformed
-from cloudevents_kafka.protocol.records._compression import Codec
-from cloudevents_kafka.protocol.records._compression import unpack as decompress
 from cloudevents_kafka.protocol.records._unpacked import Data, take
+from cloudevents_kafka.protocol.records.compression import Codec
+from cloudevents_kafka.protocol.records.compression import unpack as decompress
 
 _MAX_DEPTH: Final = 8
 """The deepest accepted nesting. Producers and brokers nest once; the guide has no limit."""
@@ -24,13 +24,6 @@ class Nesting:
 
     The sets in it hold no more than gzip makes of the outermost one in one step, and 1 MiB at least, so that
     nesting does not multiply the work; each counts as 4 KiB more, for its own work.
-
-    Examples:
-        >>> from cloudevents_kafka.protocol.records import Codec, Nesting, compress
-        >>> packed = compress(bytes(100), Codec.GZIP)
-        >>> nesting = Nesting(limit=1000, packed=len(packed))
-        >>> len(nesting.decompress(packed, Codec.GZIP, depth=0)), nesting.left
-        (100, 900)
     """
 
     def __init__(self, limit: int, packed: int) -> None:

@@ -22,7 +22,9 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from cloudevents_kafka.protocol.errors import Corrupt, Malformed, Truncated, Unencodable
-from cloudevents_kafka.protocol.records import LIMIT, Codec, Nesting, compress
+from cloudevents_kafka.protocol.records import Codec
+from cloudevents_kafka.protocol.records.compression import LIMIT, compress
+from cloudevents_kafka.protocol.records.nesting import Nesting
 
 _LENGTH: Final = struct.Struct(">i")
 _CRC: Final = struct.Struct(">I")
@@ -80,15 +82,7 @@ def encode(messages: Iterable[Message | bytes]) -> bytes:
 
 
 def pack(messages: Iterable[Message | bytes], codec: Codec) -> Message:
-    """Return a compressed message of a set; raise `Unsupported` if the codec is not installed.
-
-    Examples:
-        >>> from cloudevents_kafka.protocol import v07
-        >>> from cloudevents_kafka.protocol.records import Codec
-        >>> packed = v07.pack([b"17", b"18"], Codec.GZIP)
-        >>> [entry.message.payload for entry in v07.MessageSet(v07.encode([packed]))]
-        [b'17', b'18']
-    """
+    """Return a compressed message of a set; raise `Unsupported` if the codec is not installed."""
     if codec not in {Codec.GZIP, Codec.SNAPPY}:
         raise Unencodable(f"the codec must be GZIP or SNAPPY in Kafka 0.7, got {codec.name}")
     return Message(compress(encode(messages), codec), attributes=codec)

@@ -26,12 +26,6 @@ Headers = list[tuple[str, bytes | None]]
 """Header names and values in wire order; names may repeat.
 
 A name that is not UTF-8 has surrogate escapes, so that it encodes to the same bytes.
-
-Examples:
-    >>> from cloudevents_kafka.protocol.records import Headers, Record
-    >>> headers: Headers = [("trace", b"1"), ("note", None)]
-    >>> Record(value=b"17", headers=headers).headers
-    [('trace', b'1'), ('note', None)]
 """
 
 
@@ -76,21 +70,9 @@ def offsets_of(records: Sequence[Record], base: int | None) -> Sequence[int]:
 
 
 ABORT: Final = 0
-"""The type of the control record that ends an aborted transaction.
-
-Examples:
-    >>> from cloudevents_kafka.protocol.records import ABORT, ControlRecord
-    >>> ControlRecord.from_record(ControlRecord(ABORT).to_record()).type == ABORT
-    True
-"""
+"""The type of the control record that ends an aborted transaction."""
 COMMIT: Final = 1
-"""The type of the control record that ends a committed transaction.
-
-Examples:
-    >>> from cloudevents_kafka.protocol.records import COMMIT, ControlRecord
-    >>> ControlRecord.from_record(ControlRecord(COMMIT).to_record()).type == COMMIT
-    True
-"""
+"""The type of the control record that ends a committed transaction."""
 _KEY: Final = struct.Struct(">hh")
 _VALUE: Final = struct.Struct(">hi")
 
@@ -99,7 +81,8 @@ class ControlRecord(msgspec.Struct, frozen=True, gc=False):
     r"""A decoded control record; ``coordinator_epoch`` is None if the record does not have it.
 
     Examples:
-        >>> from cloudevents_kafka.protocol.records import COMMIT, ControlRecord
+        >>> from cloudevents_kafka.protocol.records import ControlRecord
+        >>> from cloudevents_kafka.protocol.records.record import COMMIT
         >>> ControlRecord(COMMIT, coordinator_epoch=3).to_record().key
         b'\x00\x00\x00\x01'
     """
