@@ -1,10 +1,10 @@
 """Fuzz a target with atheris, guided by coverage.
 
-    python -m tests.fuzz TARGET [SECONDS] [--seed N] [--keep FOLDER]     after pip install atheris
+    PYTHONPATH=spec-conformance python -m tests.fuzz TARGET [SECONDS] [--seed N] [--keep FOLDER]
 
-The first inputs are the corpus and the captured exchanges or the conformance vectors. The smallest
-input for each new code path is written to a folder of the target in ``--keep``; `archive` adds these to
-the corpus. A crash ends the run; its input is left in that folder.
+Install atheris first. The first inputs are the corpus and the captured exchanges or the conformance
+vectors. The smallest input for each new code path is written to a folder of the target in ``--keep``;
+`archive` adds these to the corpus. A crash ends the run; its input is left in that folder.
 """
 
 from __future__ import annotations

@@ -64,7 +64,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         patch.setenv("JAVA_HOME", str(find_java().home))
         patch.setenv("PYSPARK_PYTHON", sys.executable)
         patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
-        paths = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
+        root = Path(__file__).parents[2]
+        paths = [str(root), str(root / "spec-conformance"), os.environ.get("PYTHONPATH", "")]
         patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
         builder = SparkSession.builder.master("local[2]").appName("tests")
         for name, value in settings.items():

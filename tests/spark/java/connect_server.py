@@ -24,7 +24,7 @@ def environment() -> dict[str, str]:
         **os.environ,
         "JAVA_HOME": str(find_java().home),
         "PYSPARK_PYTHON": sys.executable,
-        "PYTHONPATH": str(ROOT),
+        "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "spec-conformance")]),
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
 
