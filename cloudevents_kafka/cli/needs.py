@@ -6,6 +6,7 @@ A command calls `require` before it starts anything; ``doctor`` prints the same 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -89,7 +90,7 @@ def kafka_jars(fetch: bool) -> Finding:  # noqa: FBT001
     from cloudevents_kafka.testing.local import KAFKA_VERSION, kafka_coordinates
 
     wanted = kafka_coordinates(KAFKA_VERSION)
-    return _jars(f"Kafka {KAFKA_VERSION}", wanted, (), lambda: resolve(wanted), fetch=fetch)
+    return _jars(f"Kafka {KAFKA_VERSION}", wanted, lambda: resolve(wanted), fetch=fetch)
 
 
 def connector(fetch: bool) -> Finding:  # noqa: FBT001
@@ -99,7 +100,7 @@ def connector(fetch: bool) -> Finding:  # noqa: FBT001
 
     if not _no_pyspark():
         name = f"Spark's Kafka connector {version('pyspark')}"
-        return _jars(name, [kafka_package()], IN_PYSPARK, connector_jars, fetch=fetch)
+        return _jars(name, [kafka_package()], connector_jars, IN_PYSPARK, fetch=fetch)
     try:  # the check of the extra reports PySpark; the jars of any need at least a folder
         if not [*(cache_folder() / "jars").glob("spark-sql-kafka-*")]:
             check_cache()
@@ -112,17 +113,15 @@ def table_format(name: str) -> Check:
     """Return the check of the jars of ``delta`` or ``iceberg`` for the installed PySpark."""
 
     def check(fetch: bool) -> Finding:  # noqa: FBT001
-        if _no_pyspark():
-            return Finding()
         from cloudevents_kafka.spark import table_formats as formats
 
         try:
-            package = formats.table_package(name)
+            package = "" if _no_pyspark() else formats.table_package(name)
         except formats.NoTableFormat as error:
             return Finding(problem=f"{name.capitalize()}: {error}")
-        title = f"{name.capitalize()} {package.rpartition(':')[2]}"
-        without = formats.excluded_from(name)
-        return _jars(title, [package], without, lambda: formats.table_jars([name]), fetch=fetch)
+        title, exclude = f"{name.capitalize()} {package.rpartition(':')[2]}", formats.excluded_from(name)
+        fetched = partial(formats.table_jars, [name])
+        return _jars(title, [package], fetched, exclude, fetch=fetch) if package else Finding()
 
     return check
 
@@ -130,8 +129,8 @@ def table_format(name: str) -> Check:
 def _jars(
     name: str,
     coordinates: Sequence[str],
-    exclude: Sequence[str],
     resolve: Callable[[], list[Path]],
+    exclude: Sequence[str] = (),
     *,
     fetch: bool,
 ) -> Finding:

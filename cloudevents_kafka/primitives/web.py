@@ -90,7 +90,7 @@ def open_url(
             error.close()  # without reading it: it may have any size
             status, headers = error.code, error.headers
         else:
-            assert response is not None  # all schemes that _split accepts have a handler
+            assert response is not None  # all schemes that split_url accepts have a handler
             return Answer(response, limit, response.headers.get("Content-Length", ""))
         request = _bare_request(target)
     raise RefusedRedirect(url, status, f"redirects more than {_REDIRECTS} times", headers, BytesIO())
@@ -105,7 +105,7 @@ def _opener(trusted: SSLContext | None) -> urllib.request.OpenerDirector:
 
 
 def _first_request(url: str, login: str | None, form: bytes | None) -> urllib.request.Request:
-    parts = _split(url)
+    parts = split_url(url)
     in_url, has_login, _ = parts.netloc.rpartition("@")
     request = _bare_request(parts, form)
     if login is None and has_login:
@@ -119,14 +119,15 @@ def _first_request(url: str, login: str | None, form: bytes | None) -> urllib.re
 def _bare_request(parts: SplitResult, form: bytes | None = None) -> urllib.request.Request:
     """Return a request with no credentials, also not those of the URL."""
     bare = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], fragment=""))
-    return urllib.request.Request(bare, form, {"User-Agent": "cloudevents-kafka"})  # noqa: S310  # by _split
+    return urllib.request.Request(bare, form, {"User-Agent": "cloudevents-kafka"})  # noqa: S310  # by split_url
 
 
-def _split(url: str) -> SplitResult:
+def split_url(url: str) -> SplitResult:
     """Return the parts of a URL; raise `InvalidURL`, without the URL in it."""
     try:
         parts = urlsplit(url)
         valid = parts.scheme in _SCHEMES and parts.hostname and parts.port != 0
+        valid = valid and url.isascii() and url.isprintable() and " " not in url
     except ValueError:
         valid = None
     if not valid:
@@ -141,7 +142,7 @@ def _target(request: urllib.request.Request, error: HTTPError) -> SplitResult | 
         return None
     refused = _refusal(request, error.code, location)
     if refused is None:
-        return _split(_absolute(request, location))
+        return split_url(_absolute(request, location))
     error.close()
     raise RefusedRedirect(request.full_url, error.code, refused, error.headers, BytesIO())
 
@@ -151,7 +152,7 @@ def _refusal(request: urllib.request.Request, status: int, location: str) -> str
     if request.data is not None and status in _REPEATS:
         return "redirects a request with a form, which is not sent to another URL"
     try:
-        parts = _split(_absolute(request, location))
+        parts = split_url(_absolute(request, location))
     except (InvalidURL, ValueError):
         return "redirects to a URL that is not one of http or https with a host"
     if request.type == "https" and parts.scheme == "http":

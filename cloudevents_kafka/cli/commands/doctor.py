@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from importlib.metadata import version
 from typing import Any, Final
 
@@ -11,7 +12,7 @@ import click
 
 from cloudevents_kafka import __version__
 from cloudevents_kafka.cli.kafka.servers import ask_broker, ask_registry
-from cloudevents_kafka.cli.kafka.settings import Settings, config_option, pop_settings, timeout_option
+from cloudevents_kafka.cli.kafka.settings import config_option, pop_settings, setting_option, timeout_option
 from cloudevents_kafka.cli.needs import (
     Check,
     Finding,
@@ -55,9 +56,7 @@ _PACKAGES: Final = ("cloudevents", "confluent-kafka", "fastavro", "msgspec", "cl
 @click.option("--fetch", is_flag=True, help="Fetch the jars that are missing.")
 @click.option("-b", "--brokers", metavar="HOST:PORT,…", help="Ask these brokers whether they answer.")
 @click.option("--registry", metavar="URL", help="Ask this schema registry whether it answers.")
-@click.option(
-    "-X", "options", metavar="NAME=VALUE", multiple=True, help="A setting of the client. Repeatable."
-)
+@setting_option
 @config_option
 @timeout_option
 def command(
@@ -79,7 +78,12 @@ def command(
     """
     chosen = _select(commands)
     needed = {need for needs in chosen.values() for need in needs} if commands else PARTS.keys()
-    servers = _ask(pop_settings(options), registry, timeout)
+    settings = pop_settings(options)
+    named = settings.effective.keys() & {"bootstrap.servers", "metadata.broker.list"}
+    servers = {
+        "broker": _ask(partial(ask_broker, settings, timeout) if named else None, "-b HOST:PORT"),
+        "registry": _ask(partial(ask_registry, registry, timeout) if registry else None, "--registry URL"),
+    }
     findings = {name: check(fetch) for name, check in PARTS.items() if name in needed}
     click.echo(_report(findings, servers, chosen))
     if any(finding.problem for finding in servers.values()):
@@ -97,21 +101,12 @@ def _select(commands: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
     return {name: COMMAND_NEEDS[name] for name in COMMAND_NEEDS if name.split()[0] in (commands or names)}
 
 
-def _ask(settings: Settings, registry: str | None, timeout: float) -> dict[str, Finding]:
-    """Return the answers of the servers that are named; an error of one hides no answer of another."""
-    asked = {
-        "broker": lambda: ask_broker(settings, timeout),
-        "registry": lambda: ask_registry(registry or "", timeout),
-    }
-    hints = {"broker": "not asked; pass -b HOST:PORT", "registry": "not asked; pass --registry URL"}
-    findings = {name: Finding(hint) for name, hint in hints.items()}
-    named = {"broker": {"bootstrap.servers", "metadata.broker.list"} & settings.effective.keys()}
-    for name in [name for name in asked if named.get(name, registry)]:
-        try:
-            findings[name] = Finding(asked[name]())
-        except BrokerFailure as error:
-            findings[name] = Finding(problem=error.format_message())
-    return findings
+def _ask(server: Callable[[], str] | None, option: str) -> Finding:
+    """Return the answer of a server; an error of one hides no answer of another."""
+    try:
+        return Finding(f"not asked; pass {option}" if server is None else server())
+    except BrokerFailure as error:
+        return Finding(problem=error.format_message())
 
 
 def _report(
@@ -120,27 +115,25 @@ def _report(
     from confluent_kafka import libversion
 
     missing = [finding.problem for finding in (*findings.values(), *servers.values()) if finding.problem]
-    here = [
-        ["cloudevents-kafka", __version__],
-        ["Python", f"{platform.python_version()}, {platform.system()} {platform.machine()}"],
-        *([name, version(name)] for name in _PACKAGES),
-        ["librdkafka", libversion()[0]],
-        *([name, _state(finding)] for name, finding in (*findings.items(), *servers.items())),
-    ]
-    parts = [
-        f"What is here\n{format_table(None, here)}",
-        f"What would work\n{format_table(None, [_row(name, findings, chosen[name]) for name in chosen])}",
-        *([f"What is missing, and what to do\n{as_list(missing)}"] if missing else []),
-    ]
-    return "\n\n".join(parts)
+    states = {name: _state(finding) for name, finding in (*findings.items(), *servers.items())}
+    here = {
+        "cloudevents-kafka": __version__,
+        "Python": f"{platform.python_version()}, {platform.system()} {platform.machine()}",
+        **{name: version(name) for name in _PACKAGES},
+        "librdkafka": libversion()[0],
+        **states,
+    }
+    work = {name: _outlook(findings, needs) for name, needs in chosen.items()}
+    tables = {"What is here": here, "What would work": work}
+    parts = [f"{title}\n{format_table(None, [*table.items()])}" for title, table in tables.items()]
+    return "\n\n".join(
+        [*parts, *([f"What is missing, and what to do\n{as_list(missing)}"] if missing else [])]
+    )
 
 
 def _state(finding: Finding) -> str:
-    if finding.found:
-        return finding.found
-    if not finding.problem:
-        return "depends on PySpark"
-    return "not in the cache, see below" if finding.later else "missing, see below"
+    problem = "not in the cache, see below" if finding.later else "missing, see below"
+    return finding.found or (problem if finding.problem else "depends on PySpark")
 
 
 def _missing(needs: tuple[str, ...], findings: Mapping[str, Finding]) -> list[str]:
@@ -148,9 +141,9 @@ def _missing(needs: tuple[str, ...], findings: Mapping[str, Finding]) -> list[st
     return [need for need in needs if findings[need].problem and not findings[need].later]
 
 
-def _row(name: str, findings: Mapping[str, Finding], needs: tuple[str, ...]) -> list[str]:
-    """Return a row of the table: the command, and whether it would work or why not."""
+def _outlook(findings: Mapping[str, Finding], needs: tuple[str, ...]) -> str:
+    """Return whether a command would work, or why not."""
     if missing := _missing(needs, findings):
-        return [name, f"no: {', '.join(missing)}"]
+        return f"no: {', '.join(missing)}"
     later = [need for need in needs if findings[need].later]
-    return [name, f"yes, fetches jars first: {', '.join(later)}" if later else "yes"]
+    return f"yes, fetches jars first: {', '.join(later)}" if later else "yes"

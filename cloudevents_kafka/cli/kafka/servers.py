@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from http.client import HTTPException
+from http.client import HTTPException, InvalidURL
 from urllib.error import HTTPError
-from urllib.parse import urlsplit, urlunsplit
 
-from cloudevents_kafka.cli.kafka.session import BrokerSession, is_transient
+from cloudevents_kafka.cli.kafka.session import BrokerSession
 from cloudevents_kafka.cli.kafka.settings import Settings
 from cloudevents_kafka.cli.terminal.errors import BadUsage, BrokerFailure
 from cloudevents_kafka.cli.terminal.signals import Interrupts
@@ -15,7 +14,6 @@ from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.primitives.redaction import mask_url
 from cloudevents_kafka.primitives.web import open_url
 
-_CALL_SECONDS = 0.5
 _ANSWER_LIMIT = 1 << 24  # bytes of the list of subjects
 
 
@@ -24,21 +22,16 @@ def ask_broker(settings: Settings, timeout: float) -> str:
 
     Raises `BrokerFailure` if none of its brokers answers within ``timeout`` seconds.
     """
-    from confluent_kafka import KafkaException, Producer
+    from confluent_kafka import Producer
 
     with Interrupts() as interrupts:
-        quiet = settings.with_defaults("doctor", {})
-        session = BrokerSession(quiet, timeout, interrupts)
+        session = BrokerSession(settings.with_defaults("doctor", {}), timeout, interrupts)
         client = session.create(Producer)
-        for _ in session.poll_until_timeout(client):
-            try:
-                metadata = client.list_topics(timeout=_CALL_SECONDS)
-            except KafkaException as error:
-                if is_transient(error.args[0]) or error.args[0].name() in ("_TIMED_OUT", "_RESOLVE"):
-                    continue
-                raise session.failure("failed", error.args[0]) from None
-            brokers, topics = len(metadata.brokers), len(metadata.topics)
-            return f"{session.address} answers: {pluralize(brokers, 'broker')}, {pluralize(topics, 'topic')}"
+        with session.client_errors():
+            for _ in session.poll_until_timeout(client):
+                if found := session.metadata(client):
+                    counts = pluralize(len(found.brokers), "broker"), pluralize(len(found.topics), "topic")
+                    return f"{session.address} answers: {', '.join(counts)}"
         raise session.no_answer()
 
 
@@ -49,12 +42,14 @@ def ask_registry(url: str, timeout: float) -> str:
     """
     shown = mask_url(url)
     try:
-        with open_url(_subjects(url), timeout=timeout, limit=_ANSWER_LIMIT) as answer:
+        with open_url(f"{url.rstrip('/')}/subjects", timeout=timeout, limit=_ANSWER_LIMIT) as answer:
             subjects = json.loads(answer.read())
     except HTTPError as error:
         error.close()
         advice = "check the user and the password" if error.code in (401, 403) else "check --registry"
         raise BrokerFailure(f"registry {shown} answers {error.code} {error.reason}; {advice}") from None
+    except InvalidURL:
+        raise BadUsage(f"--registry must be a URL such as http://localhost:8081, got {shown}") from None
     except (OSError, HTTPException) as error:
         reason = getattr(error, "reason", None) or str(error) or type(error).__name__
         raise BrokerFailure(f"registry {shown} does not answer: {reason}; check --registry") from None
@@ -63,15 +58,3 @@ def ask_registry(url: str, timeout: float) -> str:
     if not isinstance(subjects, list):
         raise BrokerFailure(f"{shown} does not answer as a schema registry; check --registry")
     return f"{shown} answers: {pluralize(len(subjects), 'subject')}"
-
-
-def _subjects(url: str) -> str:
-    """Return the URL of the list of subjects; a login stays in it."""
-    try:
-        parts = urlsplit(url)
-        valid = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-    except ValueError:
-        valid = False
-    if not valid or not url.isascii() or not url.isprintable() or " " in url:
-        raise BadUsage(f"--registry must be a URL such as http://localhost:8081, got {mask_url(url)}")
-    return urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/") + "/subjects", "", ""))

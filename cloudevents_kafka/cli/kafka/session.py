@@ -158,7 +158,8 @@ class BrokerSession:
         grace_ends = time.monotonic() + grace
         error: KafkaError | None = None
         for _ in self.poll_until_timeout(client):
-            metadata = self._topic_metadata(client, topic)
+            cluster = self.metadata(client, topic)
+            metadata = cluster and cluster.topics.get(topic)
             if metadata is not None and metadata.error is None and metadata.partitions:
                 self.mark_connected()
                 return sorted(metadata.partitions)
@@ -189,12 +190,12 @@ class BrokerSession:
                 print(f"waiting for broker {self.address} …", file=sys.stderr)
                 announced = True
 
-    def _topic_metadata(self, client: Any, topic: str) -> Any:
-        """Return the metadata of a topic; None if no broker answers."""
+    def metadata(self, client: Any, topic: str | None = None) -> Any:
+        """Return the metadata of a cluster, by default of all topics; None if no broker answers."""
         from confluent_kafka import KafkaException
 
         try:
-            return client.list_topics(topic, timeout=_CALL_SECONDS).topics.get(topic)
+            return client.list_topics(topic, timeout=_CALL_SECONDS)
         except KafkaException as error:
             if error.args[0].name() not in ("_TRANSPORT", "_TIMED_OUT", "_RESOLVE"):
                 raise

@@ -195,17 +195,18 @@ timeout_option: Final = click.option(
     metavar="SECONDS",
     help="How long to wait for a broker that does not answer.",
 )
+setting_option: Final = click.option(
+    "-X",
+    "options",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="Any librdkafka setting; NAME@=FILE reads the value from a file. Repeatable.",
+)
 config_option: Final = click.option(
     "--config", type=FILE, metavar="FILE", help="Read settings, lines of NAME=VALUE (or CE_KAFKA_CONFIG)."
 )
 client_options: Final = option_group(
-    click.option(
-        "-X",
-        "options",
-        metavar="NAME=VALUE",
-        multiple=True,
-        help="Any librdkafka setting; NAME@=FILE reads the value from a file. Repeatable.",
-    ),
+    setting_option,
     config_option,
     click.option(
         "--show-config",

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Callable, Mapping
-from http.client import HTTPException
+from http.client import HTTPException, InvalidURL
 from typing import Any, Final
 from urllib.error import HTTPError
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
 import msgspec
 
 from cloudevents_kafka.cli.terminal.errors import BadUsage
 from cloudevents_kafka.clients.oauth import TokenError
 from cloudevents_kafka.primitives.redaction import mask_url
-from cloudevents_kafka.primitives.web import TooLarge, open_url
+from cloudevents_kafka.primitives.web import TooLarge, open_url, split_url
 
 _URL: Final = "sasl.oauthbearer.token.endpoint.url"
 _ID: Final = "sasl.oauthbearer.client.id"
@@ -62,12 +62,9 @@ def _form(settings: Mapping[str, str]) -> bytes:
     """Return the form of a request, after a check of the URL."""
     url, scope = settings[_URL], settings.get("sasl.oauthbearer.scope")
     try:
-        parts = urlsplit(url)
-        valid = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-    except ValueError:
-        valid = False
-    if not valid or not url.isascii() or not url.isprintable() or " " in url:
-        raise BadUsage(f"{_URL} must be a URL of http or https, got {mask_url(url)}")
+        split_url(url)
+    except InvalidURL:
+        raise BadUsage(f"{_URL} must be a URL of http or https, got {mask_url(url)}") from None
     return urlencode({"grant_type": "client_credentials", **({"scope": scope} if scope else {})}).encode()
 
 
