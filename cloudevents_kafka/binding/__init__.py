@@ -24,26 +24,3 @@ from cloudevents_kafka.binding._keys import (
 )
 from cloudevents_kafka.binding._sniffer import Mode, Verdict, sniff
 from cloudevents_kafka.binding.lenient import lenient_mode
-
-__all__ = [
-    "ContentMode",
-    "Decoded",
-    "KeyMapper",
-    "Mode",
-    "ReverseKeyMapper",
-    "Undecodable",
-    "Verdict",
-    "attribute_key",
-    "attribute_of",
-    "check_mode",
-    "decode",
-    "encode",
-    "extra_headers",
-    "first_of",
-    "from_record",
-    "key_to_attribute",
-    "lenient_mode",
-    "partition_key",
-    "sniff",
-    "to_record",
-]

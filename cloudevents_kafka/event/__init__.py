@@ -9,13 +9,3 @@ from cloudevents_kafka.event._event import (
     stored_parts,
     unchecked_event,
 )
-
-__all__ = [
-    "DataT_co",
-    "Event",
-    "binary_parts",
-    "raw_parts",
-    "select_attributes",
-    "stored_parts",
-    "unchecked_event",
-]

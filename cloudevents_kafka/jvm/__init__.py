@@ -21,21 +21,3 @@ from cloudevents_kafka.jvm._cache import (
 from cloudevents_kafka.jvm._jars import NoJars, PlainHttp, cached, resolve
 from cloudevents_kafka.jvm._java import SUPPORTED, Java, NoJava, find_java
 from cloudevents_kafka.jvm._progress import Progress
-
-__all__ = [
-    "CACHE_VARIABLE",
-    "SUPPORTED",
-    "CacheNotWritable",
-    "Java",
-    "NoJars",
-    "NoJava",
-    "PlainHttp",
-    "Progress",
-    "building",
-    "cache_folder",
-    "cached",
-    "check_cache",
-    "find_java",
-    "locked",
-    "resolve",
-]

@@ -8,5 +8,3 @@
 """
 
 from cloudevents_kafka.binding.lenient._read import Found, lenient_mode, read_leniently
-
-__all__ = ["Found", "lenient_mode", "read_leniently"]

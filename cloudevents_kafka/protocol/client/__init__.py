@@ -28,36 +28,3 @@ from cloudevents_kafka.protocol.client._retry import MAX_SECONDS, Deadline
 from cloudevents_kafka.protocol.client._sasl import SCRAM_HASHES, ScramKeys
 from cloudevents_kafka.protocol.client._settings import OAuthBearer, Plain, Scram
 from cloudevents_kafka.protocol.client._socket import Address, AuthenticationFailed, FrameSocket
-
-__all__ = [
-    "CLIENT_VERSIONS",
-    "EARLIEST",
-    "LATEST",
-    "MAX_SECONDS",
-    "SCRAM_HASHES",
-    "STORED",
-    "UNKNOWN",
-    "VERSIONS_0_8",
-    "VERSIONS_0_9",
-    "Address",
-    "AuthenticationFailed",
-    "CapturedFrame",
-    "Client",
-    "Consumer",
-    "Deadline",
-    "FrameSocket",
-    "Message",
-    "OAuthBearer",
-    "Plain",
-    "Producer",
-    "Scram",
-    "ScramKeys",
-    "TopicPartition",
-    "at_random",
-    "by_key",
-    "check_headers",
-    "encode_records",
-    "parse_line",
-    "round_robin",
-    "stream_trace",
-]

@@ -16,16 +16,3 @@ from cloudevents_kafka.testing.local._prepared import (
 )
 from cloudevents_kafka.testing.local._process import BrokerFailed, Process, tail
 from cloudevents_kafka.testing.local._settings import free_ports, is_free
-
-__all__ = [
-    "JVM_OPTIONS",
-    "KAFKA_VERSION",
-    "BrokerFailed",
-    "LocalBroker",
-    "Process",
-    "free_ports",
-    "is_free",
-    "kafka_coordinates",
-    "prepare",
-    "tail",
-]

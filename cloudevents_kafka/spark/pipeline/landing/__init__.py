@@ -6,15 +6,3 @@ from cloudevents_kafka.spark.pipeline.landing._landing import Landing
 from cloudevents_kafka.spark.pipeline.landing._renames import WrongStore, check_renames
 from cloudevents_kafka.spark.pipeline.landing._table_landing import TableBatch
 from cloudevents_kafka.spark.pipeline.landing._targets import check_catalog, open_landing
-
-__all__ = [
-    "BatchLander",
-    "EachBatch",
-    "EventBatch",
-    "Landing",
-    "TableBatch",
-    "WrongStore",
-    "check_catalog",
-    "check_renames",
-    "open_landing",
-]

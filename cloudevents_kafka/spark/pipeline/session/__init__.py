@@ -8,13 +8,3 @@ from cloudevents_kafka.spark.pipeline.session._java_settings import (
     to_java_settings,
 )
 from cloudevents_kafka.spark.pipeline.session._session import SparkFailed, local_session
-
-__all__ = [
-    "OAUTH_HANDLER",
-    "OAUTH_OPTIONS",
-    "SparkFailed",
-    "allow_token_endpoint",
-    "check_reachable",
-    "local_session",
-    "to_java_settings",
-]

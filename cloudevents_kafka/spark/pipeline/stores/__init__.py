@@ -13,19 +13,3 @@ from cloudevents_kafka.spark.pipeline.stores._store import (
     without_patterns,
 )
 from cloudevents_kafka.spark.pipeline.stores._stores import open_files, open_store
-
-__all__ = [
-    "ConnectStore",
-    "FileStore",
-    "FolderFailed",
-    "HadoopStore",
-    "InUse",
-    "LocalStore",
-    "Store",
-    "folder_lock",
-    "is_connect",
-    "local_path",
-    "open_files",
-    "open_store",
-    "without_patterns",
-]

@@ -8,12 +8,3 @@ from cloudevents_kafka.spark.pipeline.topics._topics import (
     TopicMonitor,
     TopicState,
 )
-
-__all__ = [
-    "KafkaAdmin",
-    "LibrdkafkaAdmin",
-    "TopicAdmin",
-    "TopicChanged",
-    "TopicMonitor",
-    "TopicState",
-]
