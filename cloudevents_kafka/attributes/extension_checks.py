@@ -1,4 +1,4 @@
-"""The checks of extension attributes: a function for each, made once of its type, rules and needs."""
+"""The checks of extension attributes: functions, each built once from type, rules and needs."""
 
 from __future__ import annotations
 

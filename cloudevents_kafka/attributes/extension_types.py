@@ -38,11 +38,11 @@ class ExtensionTable(msgspec.Struct, frozen=True):
     """The known extensions at one moment; each registration creates another table.
 
     One event is validated by one table, since other threads may register meanwhile.
-    ``constrained`` names the extensions that need more than any text; these have ``checks``.
+    ``constrained`` names the extensions whose values may not be any text; ``checks`` has their checks.
     The table also caches names, which are checked again under the next table.
-    ``header_names`` has the names in headers that may be any text, and None for the other
-    headers; ``header_checks`` has the name and the check of those that need one.
-    ``corrections`` has what lenient reading found out about invalid texts, by the attribute's name.
+    ``header_names`` maps a header to its attribute if that may be any text, and other headers to None;
+    ``header_checks`` maps a header to its attribute and the check of that. ``corrections`` has what lenient
+    reading found out about invalid texts, by the attribute's name.
     """
 
     extensions: Mapping[str, Extension]

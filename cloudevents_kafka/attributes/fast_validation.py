@@ -1,7 +1,7 @@
 """The check that every valid event passes, and no other.
 
-`accept` decides in one pass whether attributes keep all rules; `validation` names the rules
-that others break. Valid names and values that many events share are cached.
+`accept` decides in one pass whether attributes keep all rules; `validation` names the rules that other
+attributes break. Valid names and values that many events share are cached.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def is_scalar(name: str, value: Any) -> bool:
 
 
 def _may_be_empty(attributes: dict[str, Any]) -> bool:
-    """Return whether no empty text is an attribute of the core, or an extension that must not be empty."""
+    """Return whether all empty texts are extensions that may be empty."""
     if "" not in attributes.values():
         return True
     known = current.table.extensions

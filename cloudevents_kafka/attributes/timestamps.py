@@ -148,7 +148,7 @@ def _utc_minute(moment: datetime) -> int:
 
 
 def _parse(text: str) -> tuple[datetime, str] | None:
-    """Return the instant, and the rest that `instant` describes, or None for an invalid text."""
+    """Return the instant and the text of what a datetime cannot express; None for an invalid text."""
     match = _RFC3339.fullmatch(text)
     if match is None:
         return None

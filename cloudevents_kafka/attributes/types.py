@@ -93,7 +93,7 @@ def parse_binary(text: str) -> bytes:
     """Return the bytes of canonical base64 (RFC 4648); raise `ValueError` if it is another text."""
     try:
         decoded = binascii.a2b_base64(text, strict_mode=True)
-    except ValueError:  # which binascii.Error is
+    except ValueError:  # the base class of binascii.Error
         decoded = None
     # The decoder ignores excess padding and bits, which RFC 4648 3.5 lets a decoder reject.
     if decoded is None or binascii.b2a_base64(decoded, newline=False) != text.encode():

@@ -61,8 +61,8 @@ def validate(
     """Return attributes with their types, and all problems of an event, those of its form first.
 
     ``form_problems`` are the problems of how the attributes arrived, such as a repeated
-    name. An attribute without a value that a form problem is about, or that ``unreadable``
-    names, was sent: it is not reported as missing, too.
+    name. An absent attribute that a form problem or ``unreadable`` names was sent, so it is not reported as
+    missing, too.
     """
     table = current.table
     attributes = parse_values(attributes, table)
@@ -96,7 +96,7 @@ def find_problems(
     problems: list[Problem] = []
     if not attributes.keys() >= _REQUIRED:
         problems += [Problem(name, "is required", "R-01") for name in REQUIRED if name not in attributes]
-    missing: dict[str, Problem] = {}  # each attribute once that extensions need
+    missing: dict[str, Problem] = {}  # by name: several extensions may need one attribute
     for name, value in attributes.items():
         if name in text_names and type(value) is str and value and value.isprintable():
             is_valid = _RULED.get(name)

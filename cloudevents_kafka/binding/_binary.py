@@ -36,13 +36,13 @@ HeadersRead = tuple[dict[str, Any], list[Check] | None]
 
 _MISSPELLED: Final = "?"
 _UNKNOWN: Final = "??"
-_is_copy: Final[Check] = bool  # as a check of ce_datacontenttype, which `read_headers` compares
+_is_copy: Final[Check] = bool  # marks ce_datacontenttype, which `read_headers` compares
 _misspelled: Final[set[str]] = set()
 """Headers that have only nearly a name of the binding, which are not in `ExtensionTable.header_names`."""
 
 
 def read_headers(headers: Headers, table: ExtensionTable) -> HeadersRead | None:
-    """Return the texts of the attributes in headers, and the checks of those that may not be any texts.
+    """Return the texts of the attributes in headers, and the checks of attributes that have rules.
 
     None means that one of the event's headers breaks a rule, which `decode_binary` finds: it is not
     UTF-8 or repeated, or its name is invalid, or ce_datacontenttype is not a copy of content-type.
@@ -113,14 +113,14 @@ def _remove_copy(attributes: dict[str, Any]) -> bool:
 
 
 def is_misspelled(_: dict[str, Any]) -> bool:
-    """Return True, as a check of a header that only lenient reading takes for one of the event."""
+    """Return True; as a check, it marks a header that only lenient reading takes for an attribute."""
     return True
 
 
 def _add_name(header: str, table: ExtensionTable) -> str | None:
     """Return the name in a header if it may be any text, and cache it; ``""`` if it is invalid, or None.
 
-    A header that has only nearly a name of the binding has the name `_MISSPELLED`.
+    A header whose name nearly matches one of the binding has the name `_MISSPELLED`.
     """
     if header in _misspelled:
         return _MISSPELLED
@@ -152,7 +152,7 @@ def decode_binary(record: Record) -> Event:
 
 
 def _read_headers(headers: Headers) -> tuple[dict[str, AttributeValue], list[Problem]]:
-    """Return the texts of attributes, also of those with invalid names, and the problems of headers."""
+    """Return the texts of attributes, also under invalid names, and the problems of headers."""
     attributes: dict[str, AttributeValue] = {}
     problems: list[Problem] = []
     copies: list[str] = []
@@ -165,7 +165,7 @@ def _read_headers(headers: Headers) -> tuple[dict[str, AttributeValue], list[Pro
         if text is not None and header == CONTENT_TYPE_COPY:
             copies.append(text)
         elif text is not None:
-            attributes[name_in(header)] = text  # of repeated headers the last, as in JSON
+            attributes[name_in(header)] = text  # the last of repeated headers wins, as in JSON
     problems += [  # N-05: "MUST only appear at most once"
         Problem(name_in(header), f"header {header} occurs more than once", "N-05")
         for header, count in counts.items()

@@ -109,7 +109,7 @@ def decode(record: RecordInput, *, lenient: bool = False) -> Decoded | Undecodab
 def _read(record: Record, refused: InvalidEvent | None, *, lenient: bool) -> Found:
     """Return the event of any record and what was accepted; raise a `DecodeError` if it has none.
 
-    ``refused`` is the error of its format if `read_valid` has decoded the value.
+    ``refused`` is the error that the format raised if `read_valid` has decoded the value.
     """
     with_bytes = with_bytes_headers(record)
     try:

@@ -87,7 +87,7 @@ def encode(  # noqa: PLR0917  # keywords would take a tenth of the time of Event
         written, value = _encode_like(event, like, mode, format)
         key = like.key if key is None else key
     else:
-        if mode != "structured":  # which accepts any format that encode_structured finds
+        if mode != "structured":  # structured mode accepts any format that encode_structured finds
             check_mode("binary" if mode is None else mode, format)
         written, value = encode_structured(event, "json" if format is None else format)
     if headers:
@@ -164,10 +164,10 @@ def _encode_like(
 
 
 def _merge_headers(written: Headers, like: Headers, *, same_mode: bool) -> Headers:
-    """Return written headers in the places of those of the same name, with other headers between them.
+    """Return the headers of ``like`` with written headers in place of headers with the same names.
 
-    New headers are last. In the same mode, the null header of an absent attribute stays, and so
-    does a copy of the content-type that still equals it.
+    Written headers with new names are last. In the same mode, the null header of an absent attribute stays,
+    and so does a copy of the content-type that still equals it.
     """
     new = dict(written)
     copy = (CONTENT_TYPE_COPY, new.get(CONTENT_TYPE))

@@ -11,10 +11,10 @@ from cloudevents_kafka.primitives.bounded import remember
 from cloudevents_kafka.primitives.preview import preview
 
 CONTENT_TYPE: Final = "content-type"  # K-04: "MUST be mapped directly to the CloudEvents datacontenttype"
-CONTENT_TYPE_COPY: Final = "ce_datacontenttype"  # which some producers write in addition to content-type
+CONTENT_TYPE_COPY: Final = "ce_datacontenttype"  # some producers write it in addition to content-type
 IMPLIED_TYPE: Final = b"application/json"  # R-10: "SHOULD be set explicitly to the implied `datacontenttype`"
 PREFIX: Final = "ce_"  # K-05: "CloudEvent attributes are prefixed with ce_"
-OTHER_PREFIXES: Final = re.compile("ce-|cloudevents[:_]")  # of the bindings for HTTP and AMQP
+OTHER_PREFIXES: Final = re.compile("ce-|cloudevents[:_]")  # prefixes in the bindings for HTTP and AMQP
 
 header_names: Final[dict[str, str]] = {}
 """The headers of the attributes of earlier calls of `header_of`."""
@@ -37,7 +37,7 @@ def attribute_of(header: str) -> str | None:
 
 
 def exact_name(header: str) -> str | None:
-    """Return the name of the event's header that a header has, or nearly has, or None."""
+    """Return the binding's name of a header, which may nearly match it; None for other headers."""
     folded = str(header).lower()
     if prefix := OTHER_PREFIXES.match(folded):
         folded = PREFIX + folded[prefix.end() :]

@@ -52,7 +52,7 @@ def _attribute_text(name: str, event: Event) -> str | None:
 
 
 def first_of(*mappers: KeyMapper) -> KeyMapper:
-    """Return a mapper that calls others in turn, and returns the first key that is not None.
+    """Return a mapper that calls these mappers in turn, and returns the first key that is not None.
 
     Examples:
         >>> from cloudevents_kafka import Event, attribute_key, first_of, partition_key, to_record

@@ -48,7 +48,7 @@ def decode_structured(value: bytes | None, media: MediaType) -> Event | None:
         event = form.decode(value)
     except InvalidEvent:
         raise
-    except Exception as error:  # so may a user's format
+    except Exception as error:  # a user's format may raise anything, too
         raise InvalidEvent([_unreadable(_raised_by(media.format, "decode", error))]) from error
     if type(event) is not Event and not isinstance(event, Event):
         raise InvalidEvent(
@@ -130,7 +130,7 @@ def encode_structured(event: Event, name: str) -> tuple[Headers, bytes]:
 
 
 def _raised_by(name: str | None, function: str, error: Exception) -> str:
-    """Return a message about the error of a user's format; raise the error again if the format is ours."""
+    """Return a message about the error of a user's format; raise the error of a built-in format again."""
     if name not in formats.registered():
         raise error
     return f"its {function} raised {type(error).__name__}"

@@ -22,7 +22,7 @@ from cloudevents_kafka.record import Headers, Record
 
 
 class _EventTypes(dict[bytes, MediaType | None]):
-    """The media types in content-type headers, and None unless they start like that of CloudEvents."""
+    """A cache from a content-type header to its media type, None unless that starts like CloudEvents'."""
 
     def __missing__(self, value: bytes) -> MediaType | None:
         media = _structured_type([(CONTENT_TYPE, value)])
@@ -35,19 +35,19 @@ _event_types: Final = _EventTypes()
 def read_valid(record: Record, lenient: bool) -> Event | None:  # noqa: FBT001  # a call by position is faster
     """Return the event of a record without problems, or None.
 
-    ``lenient`` is whether a header of binary mode with only nearly its name is a problem, too: it
-    is foreign to strict reading, and an attribute to lenient reading. Raises `InvalidEvent` if a
-    format other than JSON refuses the value, so that a value is decoded once.
+    With ``lenient`` a header whose name nearly matches one of binary mode is a problem, too: strict reading
+    ignores it, and lenient reading takes it for an attribute. Raises `InvalidEvent` if a format other than
+    JSON refuses the value, so that a value is decoded once.
     """
     headers = record.headers
     match headers:  # faster than len()
-        case [header]:  # as most records of structured mode have
+        case [header]:  # most records in structured mode have one header
             name, text = header
             if name == CONTENT_TYPE and type(text) is bytes and (media := _event_types[text]) is not None:
                 return _read_structured(record.value, media)
     found = read_headers(headers, current.table)
     if found is None or (lenient and found[1] is not None and is_misspelled in found[1]):
-        media = _structured_type(headers)  # whose other headers do not affect the event (K-17)
+        media = _structured_type(headers)  # other headers do not affect a structured event (K-17)
         if media is None or (lenient and _has_other_content_type(headers)):
             return None
         return _read_structured(record.value, media)
@@ -92,7 +92,7 @@ def _has_other_content_type(headers: Headers) -> bool:
 
 
 def _structured_type(headers: Headers) -> MediaType | None:
-    """Return the media type in the only content-type header if it is prefixed with that of CloudEvents."""
+    """Return the media type in the only content-type header, None unless it starts like CloudEvents'."""
     values = [value for name, value in headers if name == CONTENT_TYPE and value is not None]
     try:
         media = media_type(values[0].decode()) if len(values) == 1 else None

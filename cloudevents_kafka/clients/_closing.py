@@ -1,7 +1,7 @@
-"""Setting a group back to records that it is to read again, also if the client commits by itself.
+"""Setting a group's offsets back to records that must be read again, also if the client commits by itself.
 
-With ``enable.auto.commit`` a client commits the offsets after all records that it has returned: each
-some seconds, and when partitions are unassigned, but not those of an assignment before.
+With ``enable.auto.commit`` a client commits the offsets after all records that it has returned: every few
+seconds, and when partitions are unassigned. It does not commit offsets of an earlier assignment.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _COMMITTED_SECONDS: Final = 5.0
 
 
 class LateClose:
-    """Closes a consumer at the end of the run that is under way, which commits what is done before."""
+    """Closes a consumer when the current `run` has ended and has committed the records that are done."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()  # a signal handler may close
         self._threads: frozenset[threading.Thread] = frozenset()
-        self._ended: threading.Event | None = None  # of the run under way
+        self._ended: threading.Event | None = None  # set when the current run has ended
         self._asked = False
 
     @contextmanager
@@ -47,7 +47,7 @@ class LateClose:
                 ended.set()
 
     def is_left_to_run(self) -> bool:
-        """Return whether a run is under way, which closes at its end, and wait for that if it is possible."""
+        """Return whether the current run closes the consumer, after waiting for that if the thread may."""
         with self._lock:
             ended = self._ended
             if ended is None:
@@ -59,7 +59,7 @@ class LateClose:
 
 
 def close_unread(client: Consumer, sought: Sequence[TopicPartition]) -> None:
-    """Close a client, so that the group reads on from these places, unless they were read since a seek."""
+    """Close a client so that the group continues at these offsets, unless they were read after a seek."""
     if is_member(client):
         # After a seek a position is unknown until a record is read.
         sought = [place for place in sought if client.position([place])[0].offset < 0]
@@ -67,7 +67,7 @@ def close_unread(client: Consumer, sought: Sequence[TopicPartition]) -> None:
 
 
 def close_before(client: Consumer, unread: Sequence[TopicPartition]) -> None:
-    """Close a client, so that the group reads on from these places at the latest."""
+    """Close a client so that the group continues at these offsets or earlier ones."""
     try:
         if unread and is_member(client):
             _commit_back(client, unread)
@@ -76,7 +76,7 @@ def close_before(client: Consumer, unread: Sequence[TopicPartition]) -> None:
 
 
 def _commit_back(client: GroupConsumer, unread: Sequence[TopicPartition]) -> None:
-    """Commit the places of the first unread records, if the client has committed offsets after them."""
+    """Commit the offsets of the first unread records if the client has committed later ones."""
     from confluent_kafka import KafkaException
 
     with suppress(KafkaException):  # the client is leaving; the broker may be away, the partition revoked

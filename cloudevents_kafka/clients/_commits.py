@@ -1,18 +1,18 @@
 """The commits of `EventConsumer.run`, and how it finds those of a client that commits by itself.
 
-While a record is in work, the group's offset of its partition is not after it, or else a crash loses the
-record. So each second, also while no record is read, the offsets of the group are compared with the
-records in work. One that is after a record in work is an error, except in three cases:
+While a record is unfinished, the group's offset of its partition must not be after it: a crash would lose
+the record. So each second, also while no record is read, the offsets of the group are compared with the
+unfinished records. An offset after an unfinished record is an error, except in three cases:
 
 * It has the mark that `EventConsumer.run` puts in the metadata of its commits, which automatic commits do
   not have: it is of this run, or of another member, which has the partition now.
-* It has not changed since the last look, or since the partition was assigned, which is before its first
+* It has not changed since the last check, or since the partition was assigned, which is before its first
   record is handled: an earlier process committed it, before a seek back.
 * The group does not accept the offset before the record from this client, or the client has another id in
-  the group since the last look: the process was stopped, the group has expelled it, and any other member
+  the group since the last check: the process was stopped, the group has expelled it, and any other member
   may have moved on.
 
-Before the error is raised, the group is set back to the records in work, and the client is assigned its
+Before the error is raised, the group is set back to the unfinished records, and the client is assigned its
 partitions again, which makes it forget what it would commit next: a crash from then on loses nothing.
 """
 
@@ -39,10 +39,10 @@ class Commits:
     def __init__(self, client: GroupConsumer, progress: Progress) -> None:
         self._client = client
         self._progress = progress
-        self._member: object = None  # the id of the client in its group, at the last look
+        self._member: object = None  # the id of the client in its group, at the last check
 
     def look(self, assigned: list[TopicPartition], seconds: float) -> None:
-        """Note the group's offsets of partitions, if it answers within so many seconds."""
+        """Store the group's offsets of partitions, if it answers within ``seconds``."""
         from confluent_kafka import KafkaException
 
         self._member = member_id(self._client)
@@ -50,11 +50,12 @@ class Commits:
             self._progress.note(self._client.committed(assigned, timeout=seconds))
 
     def commit(self, seconds: float, *, last: bool = False) -> None:
-        """Commit what is done, if the group answers within so many seconds.
+        """Commit what is done, if the group answers within ``seconds``.
 
-        Its offsets are asked for first. They show a client that commits by itself: `ConsumeError` is raised.
-        And no commit is begun while the broker is away: a client with one under way is closed 45 seconds
-        later, or never (librdkafka 2.16). With ``last`` all offsets are committed again, without an error.
+        The group's offsets are requested first. They show whether the client commits by itself, which
+        raises `ConsumeError`. And no commit is begun while the broker is away: a client with a pending
+        commit is closed 45 seconds later, or never (librdkafka 2.16). With ``last`` all offsets are
+        committed again, without an error.
         """
         from confluent_kafka import KafkaException
 
@@ -74,7 +75,7 @@ class Commits:
             _log.warning("offsets were not committed: %s", reason)
 
     def _check(self, committed: list[TopicPartition]) -> None:
-        """Raise `ConsumeError` if somebody else has committed a record in work, while it is this member's."""
+        """Raise `ConsumeError` if something else has committed an unfinished record of this member."""
         foreign = self._progress.find_foreign(committed)
         member, self._member = self._member, member_id(self._client)
         if foreign is None:
@@ -101,7 +102,7 @@ def _name(place: TopicPartition) -> tuple[str, int]:
 def _refusal(foreign: TopicPartition, in_work: TopicPartition) -> ConsumeError:
     return ConsumeError(
         f"enable.auto.commit must be False for run(), but offset {foreign.offset} was committed, not by "
-        f"run(), while record {in_work.offset} is in work; create the Consumer with enable.auto.commit "
+        f"run(), while record {in_work.offset} is unfinished; create the Consumer with enable.auto.commit "
         "False, and do not commit in the handler",
         f"{foreign.topic}[{foreign.partition}]",
     )

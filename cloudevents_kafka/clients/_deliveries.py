@@ -1,4 +1,4 @@
-"""`Deliveries`: what a producer has sent: what is on its way, what has failed, and who waits for it.
+"""`Deliveries`: the deliveries of a producer that are on their way or have failed, and who waits for them.
 
 It does no input or output. A shell passes its reports to a client, which calls them, and waits: by polling
 in threads, in `producer`, or on an event loop, in `aio`.
@@ -32,7 +32,7 @@ DeliveryT = TypeVar("DeliveryT", bound="Delivery[Any]")
 
 
 class Shell(Protocol):
-    """What waits for deliveries."""
+    """The part of a producer that waits for deliveries: in threads or on an event loop."""
 
     deliveries: Deliveries[Any]
 
@@ -54,9 +54,9 @@ class Delivery(msgspec.Struct, Generic[SentT_co], eq=False, weakref=True):
     """The delivery of one event, or of one record that `EventProducer.send_record` has sent.
 
     ``done`` is whether the delivery report has arrived; then ``partition`` and ``offset`` are set if
-    it succeeded. A client with ``delivery.report.only.error`` reports only failures: a delivery is
-    ``done`` then when `result` has seen that none came, without ``partition`` and ``offset``.
-    It keeps neither an exception nor a callback, whose references would delay freeing the event.
+    it succeeded. A client with ``delivery.report.only.error`` reports only failures: a delivery is ``done``
+    once `result` has found that no failure was reported, and has no ``partition`` and ``offset`` then. It
+    keeps neither an exception nor a callback, whose references would delay freeing the event.
 
     Examples:
         >>> from cloudevents_kafka import Event, EventProducer, Record
@@ -127,7 +127,7 @@ class Delivery(msgspec.Struct, Generic[SentT_co], eq=False, weakref=True):
         return f"{type(self).__name__}({self._name()}: {state})"
 
     def _look_for_report(self) -> None:
-        """Note a success that the client does not report: it has freed the report, and not called it."""
+        """Mark the delivery as done if the client has freed the report without a call: it succeeded."""
         reference = self._report_reference
         if reference is not None and reference() is None and not self.done:
             self._report(None, None)
@@ -196,7 +196,7 @@ class Report(msgspec.Struct, eq=False, weakref=True):
 
 
 class Deliveries(Generic[DeliveryT]):
-    """What is on its way, what has failed, and the done ones that somebody waits for.
+    """The deliveries that are on their way, that have failed, and that are done and still awaited.
 
     ``kind`` is the class of the deliveries, and ``shell`` what waits for them.
     """
@@ -206,7 +206,7 @@ class Deliveries(Generic[DeliveryT]):
         # after the call, or without it (``delivery.report.only.error``), which removes its reference here.
         self.reports: dict[ReferenceType[Report], ReferenceType[Delivery[Any]]] = {}
         self.failed: dict[Delivery[Any], None] = {}  # an ordered set, never replaced: threads add to it
-        self.awaited: deque[Delivery[Any]] = deque()  # done; the thread that calls the reports adds them
+        self.awaited: deque[Delivery[Any]] = deque()  # done; added by the thread of the reports
         self.kind = kind
         self._shell = ref(shell)
         # Without a reference to this object, which would be a cycle.
@@ -232,7 +232,7 @@ class Deliveries(Generic[DeliveryT]):
             delivery._report_reference = None
 
     def wake(self, most: int) -> None:
-        """Wake who waits for deliveries that are done, up to so many of them."""
+        """Wake the waiters of up to ``most`` deliveries that are done."""
         for _ in range(min(len(self.awaited), most)):
             self.awaited.popleft()._wake()
 

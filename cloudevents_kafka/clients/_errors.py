@@ -1,8 +1,8 @@
-"""The errors of a Kafka consumer: those that the client mends by itself, and those that are final.
+"""The errors of a Kafka consumer: those from which the client recovers by itself, and those that are final.
 
-librdkafka returns errors among the records of a poll. Some say only what it does already: it looks
-for a topic that is missing, connects to a broker again, joins its group again. Reading on returns the
-records. For others somebody must do something: grant a right, change a setting, or seek.
+librdkafka returns errors among the records of a poll. Some only say what the client is doing already: it
+looks for a topic that is missing, connects to a broker again, or joins its group again. Reading on returns
+the records. Others need an action: grant a right, change a setting, or seek.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _log: Final = logging.getLogger("cloudevents_kafka.clients.consumer")
 
 
 class Mended(IntEnum):
-    """The errors that librdkafka mends by itself, by their names in ``KafkaError``."""
+    """The errors from which librdkafka recovers by itself, by their names in ``KafkaError``."""
 
     # The topic or partition may appear, or appear again.
     UNKNOWN_TOPIC_OR_PART = 3
@@ -80,11 +80,11 @@ class ConsumeError(CloudEventsKafkaError):
     """The Kafka client failed while polling or committing.
 
     ``error`` is the client's error, and ``where`` the topic, the partition and the offset, as far as
-    the client names them. ``final`` is whether the client does not mend it by itself.
+    the client names them. ``final`` is whether the client does not recover from it by itself.
 
-    The client mends, and a consumer without ``on_error`` logs and reads on after
+    The client recovers from these errors, which a consumer without ``on_error`` logs before it reads on:
 
-    * a topic or partition that does not exist yet, or no more: UNKNOWN_TOPIC_OR_PART, UNKNOWN_TOPIC_ID,
+    * a topic or partition that does not exist, or not yet: UNKNOWN_TOPIC_OR_PART, UNKNOWN_TOPIC_ID,
       _UNKNOWN_TOPIC, _UNKNOWN_PARTITION;
     * a member that polled late, or whose group has moved on: _MAX_POLL_EXCEEDED, _ASSIGNMENT_LOST,
       ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, REBALANCE_IN_PROGRESS, MEMBER_ID_REQUIRED,
@@ -95,13 +95,13 @@ class ConsumeError(CloudEventsKafkaError):
       COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR, KAFKA_STORAGE_ERROR,
       FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, OFFSET_NOT_AVAILABLE, UNSTABLE_OFFSET_COMMIT,
       THROTTLING_QUOTA_EXCEEDED;
-    * others that the client calls retriable.
+    * other errors that the client calls retriable.
 
-    Final are rights that are missing (TOPIC_AUTHORIZATION_FAILED, GROUP_AUTHORIZATION_FAILED), an offset
+    Final errors are missing rights (TOPIC_AUTHORIZATION_FAILED, GROUP_AUTHORIZATION_FAILED), an offset
     that does not exist where ``auto.offset.reset`` is ``error`` (_AUTO_OFFSET_RESET), a record that is too
     large or corrupt (MSG_SIZE_TOO_LARGE, _BAD_MSG), a group with other settings
     (INCONSISTENT_GROUP_PROTOCOL), fatal errors (_FATAL), such as that another member has the same
-    ``group.instance.id``, and all others. Reading can continue after each except the fatal ones.
+    ``group.instance.id``, and all further errors. Reading can continue after each except the fatal ones.
 
     Examples:
         >>> from cloudevents_kafka import ConsumeError, EventConsumer
@@ -120,7 +120,7 @@ class ConsumeError(CloudEventsKafkaError):
 
     @property
     def final(self) -> bool:
-        """Whether the client does not mend it by itself."""
+        """Whether the client does not recover from it by itself."""
         error = self.error
         if not _is_of_client(error):
             return True

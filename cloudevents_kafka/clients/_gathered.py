@@ -1,7 +1,7 @@
-"""`Gathered`: the messages that a client has returned, up to the call that returns their records.
+"""`Gathered`: the messages that a client has returned, and a consumer has not returned yet.
 
-Both consumers have one, for threads and for asyncio. It reads messages, and knows where partitions go
-on; it does no input or output.
+The consumers for threads and for asyncio use it. It makes records of messages, and knows the offsets at
+which partitions continue; it does no input or output.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Gathered(Generic[ItemT_co]):
         )
 
     def discard(self, partitions: Iterable[TopicPartition] | None = None) -> None:
-        """Drop the messages of partitions, or all."""
+        """Drop the messages of these partitions, by default of all."""
         names = None if partitions is None else {(each.topic, each.partition) for each in partitions}
         self.waiting[:] = [
             message
@@ -115,7 +115,7 @@ class Gathered(Generic[ItemT_co]):
             self._ends = {name: Record.of(message).position for name, message in last.items()}
         ends = self._ends
         places = position(list(ends.values()))
-        # Behind transactions' markers it is further; of a partition that moved it is unknown, below zero.
+        # A transaction's marker moves the position further; after a seek it is unknown, below zero.
         self.discard([place for place in places if place.offset < ends[place.topic, place.partition].offset])
 
     def starts(self) -> list[TopicPartition]:
@@ -128,7 +128,7 @@ class Gathered(Generic[ItemT_co]):
 
 
 def start_of(place: Item | Record | TopicPartition) -> TopicPartition:
-    """Return where a record is, to seek to it; a place itself."""
+    """Return the ``TopicPartition`` of a record, to seek to it; a ``TopicPartition`` is returned itself."""
     record = place.record if isinstance(place, Item) else place
     if not isinstance(record, Record):
         return record

@@ -16,7 +16,7 @@ MARK: Final = "cloudevents_kafka.run"
 
 
 class Progress:
-    """The records in work, and the offsets that a group may commit: before each record that is not done."""
+    """The unfinished records, and the offsets that a group may commit: none is after an unfinished record."""
 
     def __init__(self) -> None:
         self._open: dict[_Partition, dict[int, Item]] = {}  # by partition, in the order of offsets
@@ -33,7 +33,7 @@ class Progress:
         return name in self._seen or name in self._ends
 
     def begin(self, item: Item) -> None:
-        """Note a record in work."""
+        """Add an unfinished record."""
         record = item.record
         name, offset = (record.topic, record.partition), record.next_offset - 1
         if offset < self._ends.get(name, 0):  # the partition moved back: it was sought or assigned again
@@ -43,7 +43,7 @@ class Progress:
         self._committed.setdefault(name, offset)
 
     def end(self, item: Item) -> None:
-        """Note a record that is done; one that was begun before its partition moved is ignored."""
+        """Remove a record that is done, unless its partition was moved after `begin`."""
         record = item.record
         open_ = self._open.get((record.topic, record.partition), {})
         if open_.get(record.next_offset - 1) is item:
@@ -61,28 +61,28 @@ class Progress:
             table.pop(name, None)
 
     def done(self, *, again: bool = False) -> list[TopicPartition]:
-        """Return the offsets to commit that are new since `commit`, with ``again`` the others, too."""
+        """Return the offsets to commit: those that are new since `commit`, or all with ``again``."""
         done = {name: next(iter(self._open.get(name, ())), end) for name, end in self._ends.items()}
         new = {name: offset for name, offset in done.items() if again or offset > self._committed[name]}
         return [_place(name, offset) for name, offset in new.items()]
 
     def commit(self, places: list[TopicPartition]) -> None:
-        """Note the offsets that are committed."""
+        """Store the offsets that are committed."""
         self._committed |= {(place.topic, place.partition): place.offset for place in places}
 
     def left(self) -> list[TopicPartition]:
-        """Return the place of the first record of each partition that is not done."""
+        """Return the offset of the first unfinished record of each partition."""
         return [_place(name, next(iter(open_))) for name, open_ in self._open.items() if open_]
 
     def note(self, committed: list[TopicPartition]) -> None:
-        """Note offsets that the group has, of any member."""
+        """Store the group's offsets, which any member may have committed."""
         self._seen |= {(place.topic, place.partition): (place.offset, place.metadata) for place in committed}
 
     def find_foreign(self, committed: list[TopicPartition]) -> TopicPartition | None:
-        """Return an offset of the group that `EventConsumer.run` has not committed, after a record in work.
+        """Return an offset after an unfinished record that `EventConsumer.run` has not committed, or None.
 
-        It has no mark, and the group had another at the last look: one that stays may be of an earlier
-        process, before a seek back. Notes the offsets if there is none.
+        Such an offset has no mark, and has changed since the last check: an unchanged one may be of an
+        earlier process, before a seek back. If there is none, the offsets are stored for the next check.
         """
         for place in committed:
             name = place.topic, place.partition

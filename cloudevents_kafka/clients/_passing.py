@@ -1,7 +1,7 @@
-"""Errors that pass by themselves: a connection that fails, a time-out, an answer that says "later".
+"""Transient errors: a connection that fails, a time-out, an answer that says "later".
 
-Data may need another server to be read or written, such as a schema registry. While that is away, a codec
-raises an error of its HTTP client, and the library a `DataError` from it, as it does for data that is
+Data may need another server to be read or written, such as a schema registry. While that server is away, a
+codec raises an error of its HTTP client, and the library a `DataError` from it, as it does for data that is
 broken. The errors that an error was raised from, or while handling, say which of the two it is. Errors of
 HTTP clients are known by the names of their classes, since no client is imported for that.
 """
@@ -17,7 +17,7 @@ from cloudevents_kafka.primitives.redaction import mask_urls
 _TOO_MANY_REQUESTS: Final = 429
 _SERVER_ERRORS: Final = range(500, 600)
 _MAX_READ, _MAX_TEXT = 1_000, 300  # characters of a message
-# Of Python, httpx, httpcore, requests, urllib3, aiohttp and botocore, with their subclasses.
+# Classes of Python, httpx, httpcore, requests, urllib3, aiohttp and botocore, with their subclasses.
 _NAMES: Final = frozenset(
     (
         *("ConnectionError", "TimeoutError", "gaierror", "URLError", "IncompleteRead"),
@@ -32,14 +32,14 @@ _STATUSES: Final = ("http_status_code", "status_code", "status", "code")
 
 
 def find_passing(error: BaseException) -> BaseException | None:
-    """Return the error that passes by itself among an error and those before it, or None."""
+    """Return the transient error among an error and its causes, or None."""
     return next(filter(_is_passing, _chain(error)), None)
 
 
 def describe_cause(error: BaseException) -> str:
-    """Return the class and the message of the cause that passes by itself, without secrets of its URLs.
+    """Return the class and the message of the transient cause, without secrets of its URLs.
 
-    Empty if the error has no such cause.
+    The result is empty if there is none.
     """
     cause = find_passing(error)
     if cause is None or cause is error:

@@ -29,7 +29,7 @@ OnFailure = Action | Callable[[Item, Exception], Action]
 """An `Action`, or a function that returns one for a record and its error."""
 
 _MAX_BACKOFF: Final = 30.0  # seconds between two tries
-_LASTING: Final = (DecodeError, DataError)  # of the record itself, unless they have a cause that passes
+_LASTING: Final = (DecodeError, DataError)  # of the record itself, unless the cause is transient
 _log: Final = logging.getLogger("cloudevents_kafka.clients._run")
 
 
@@ -73,7 +73,7 @@ class Policy(msgspec.Struct, kw_only=True):
             raise ValueError(f"tries must be from 1 and backoff from 0, got {self.tries} and {self.backoff}")
 
     def handle(self, item: Item, counts: RunResult, ending: threading.Event) -> bool:
-        """Handle one record, by several tries if it may; return False if ``ending`` prevented the next.
+        """Handle one record, in one or more tries; return False if ``ending`` prevented a further one.
 
         Raises the error of a record that fails finally.
         """
@@ -156,13 +156,13 @@ def _note_place(error: BaseException, item: Item, attempt: int) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """Return an error as its `repr`, without the place of the record."""
+    """Return an error as its `repr`, without the topic, partition and offset of the record."""
     return f"{type(error).__name__}({error.reason!r})" if isinstance(error, DecodeError) else repr(error)
 
 
 def read_or_refuse(read: Callable[[], Item | None]) -> Item | None:
-    """Return the item of a read, an `Undecodable` also if it raises the error of a record."""
+    """Return the item that a read returns, or an `Undecodable` if it raises a `DecodeError`."""
     try:
         return read()
-    except DecodeError as error:  # of a consumer with `strict`: what becomes of it is for on_failure
+    except DecodeError as error:  # raised by a consumer with `strict`: on_failure decides
         return Undecodable(error, error.record)

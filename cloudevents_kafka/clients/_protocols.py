@@ -176,7 +176,7 @@ def check_handler(handler: object) -> None:
 
 
 def noting_place(handler: Callable[[Any], object]) -> Callable[[Any], None]:
-    """Return a handler of items whose errors have a note with the place of the record."""
+    """Return a handler whose errors have a note with the topic, partition and offset of the record."""
 
     def handle(item: Any) -> None:
         try:

@@ -2,7 +2,7 @@
 
 One thread, the caller's, reads and commits. Others call the handler: records with the same key go to
 the same thread, in their order, so a record waits for those before it, and for their further tries. An
-offset is committed when all records before it are done, so a record that was in work when the process
+offset is committed when all records before it are done, so a record that was unfinished when the process
 ended is handled again by the next one.
 """
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _POLL_SECONDS: Final = 0.1
 _COMMIT_SECONDS: Final = 1.0  # between two commits
-_QUEUED: Final = 16  # records in work or waiting for it, for each thread: so many may be handled again
+_QUEUED: Final = 16  # unfinished records for each thread: these may be handled again after a crash
 _PAUSE_AFTER: Final = 5.0  # seconds without room for a record
 _log: Final = logging.getLogger(__name__)
 
@@ -101,14 +101,14 @@ class Workers:
         self.threads[lane % len(self.threads)].queue.put(item)
 
     def take_done(self, seconds: float) -> Iterator[Item]:
-        """Yield the records that are done, after waiting for one so many seconds."""
+        """Yield the records that are done, after waiting up to ``seconds`` for the first."""
         with suppress(Empty):
             yield self.done.get(seconds > 0, seconds)
             while True:
                 yield self.done.get_nowait()
 
     def end(self, deadline: float) -> None:
-        """End the threads after the records that they have, or at the deadline after the one in work."""
+        """End the threads after their queued records, or at the deadline after their current one."""
         self.ending.set()
         for thread in self.threads:
             thread.queue.put(None)
@@ -119,7 +119,7 @@ class Workers:
         if hanging:
             records = pluralize(hanging, "record was", "records were")
             _log.warning(
-                "%s still in work after stop_timeout, and the next process handles them again", records
+                "%s still unfinished after stop_timeout, and the next process handles them again", records
             )
 
     def result(self) -> RunResult:
@@ -132,7 +132,7 @@ class Workers:
 
 
 class Run:
-    """One call of `EventConsumer.run`, by its consumer, the client of that, and threads."""
+    """One call of `EventConsumer.run`, with its consumer, the Kafka client and the threads."""
 
     def __init__(self, events: Events, client: GroupConsumer, policy: Policy, concurrency: int) -> None:
         policy.check_topics(client.assignment())
@@ -181,11 +181,11 @@ class Run:
         return read_or_refuse(partial(self._events.poll, seconds))
 
     def _poll_paused(self) -> Item | None:
-        """Poll for no record, as the group expects calls."""
+        """Poll with all partitions paused, since the group expects polls."""
         places = self._client.assignment()
         self._client.pause(places)
         try:
-            item = self._poll(0)  # of a partition that was assigned just now, or None
+            item = self._poll(0)  # None, or a record of a partition that was just assigned
         finally:
             self._client.resume(places)
         return item
@@ -193,14 +193,14 @@ class Run:
     def _begin(self, item: Item) -> None:
         is_known = self._progress.is_known(item)
         self._progress.begin(item)
-        if not is_known:  # before it is handled: what the group has now is of others
+        if not is_known:  # before it is handled: the group's offset is not ours yet
             assigned = self._client.assignment()
             self._check_topics(assigned)
             self._commits.look(assigned, _COMMIT_SECONDS)
         self._workers.put(item)
 
     def _collect(self, seconds: float = 0) -> bool:
-        """Note records that are done, after waiting for one so many seconds; return whether there is room."""
+        """Count done records, after waiting up to ``seconds`` for one; return whether there is room."""
         for item in self._workers.take_done(seconds):
             self._progress.end(item)
         return len(self._progress) < _QUEUED * len(self.threads)
@@ -213,7 +213,7 @@ class Run:
         self._commits.commit(_COMMIT_SECONDS)
 
     def _end(self, seconds: float) -> None:
-        """End the threads, commit what is done, and take at most so many seconds."""
+        """End the threads and commit what is done, within ``seconds``."""
         deadline = time.monotonic() + seconds
         self._workers.end(deadline - seconds / 5)  # the rest is for the commit
         self._collect()
@@ -227,7 +227,7 @@ class Run:
         self._go_back()
 
     def _go_back(self) -> None:
-        """Read records again that are not done: by this consumer, or after its end by the group."""
+        """Set unfinished records back, to be read by this consumer, or by the group after it is closed."""
         from confluent_kafka import KafkaException
 
         self.left = self._progress.left()
@@ -238,7 +238,7 @@ class Run:
 
 @contextmanager
 def _stop_at_sigterm(events: Events) -> Iterator[None]:
-    """Stop at SIGTERM, unless the program has a handler of its own, which calls ``stop`` if it likes."""
+    """Stop at SIGTERM, unless the program has a handler of its own, which may call ``stop``."""
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         yield

@@ -12,8 +12,8 @@ from cloudevents_kafka.record import Record
 DEFAULT_TIMEOUT: Final = 60.0
 """Kafka's default of ``transaction.timeout.ms``, in seconds."""
 
-_SHORTEST_TIMEOUT: Final = 1.0  # which a client accepts
-# Of the time-out, for the handler: the rest is for deliveries, the commit, and a slow record.
+_SHORTEST_TIMEOUT: Final = 1.0  # the shortest that a client accepts
+# The handler's share of the time-out: deliveries, the commit and a slow record need the remaining time.
 _SHARE: Final = 0.1
 
 

@@ -50,8 +50,8 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
     and its record instead (see `Event.read_with`).
 
     ``on_error`` is called with each `ConsumeError` of the client, and returns whether to read on;
-    without it, or if it returns None, what the client mends by itself is logged as a warning, and what
-    is final is raised (`ConsumeError` lists which).
+    without it, or if it returns None, an error from which the client recovers is logged as a warning, and a
+    final one is raised (`ConsumeError` lists them).
 
     Raises `TypeError` if ``consumer`` is not one: settings, a class, an asyncio client.
 
@@ -149,7 +149,7 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         )
         self._gathered = Gathered(read_item, on_error)
         self._stopped = False
-        self._left: list[TopicPartition] = []  # where records begin that `run` has not done
+        self._left: list[TopicPartition] = []  # the first offsets that `run` has left unfinished
         self._late_close = LateClose()
 
     def poll(self, timeout: float = 1.0) -> ItemT_co | None:
@@ -246,7 +246,7 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
     def _drop_moved(self) -> None:
         """Drop gathered records of partitions that were sought or revoked since."""
         position = getattr(self.consumer, "position", None)
-        if position is not None:  # None of another client than confluent-kafka's
+        if position is not None:  # only confluent-kafka's client has positions
             self._gathered.drop_moved(position)
 
     def run(
@@ -267,7 +267,7 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         read are handled to their end, without further tries, for at most ``stop_timeout`` seconds; what
         is not done by then is not committed, and is read again by the next run, or by the group. The
         consumer stays open. It must have ``enable.auto.commit`` False, as otherwise it commits by itself
-        what was read, also records in work: `ConsumeError` is raised when the group's offsets show that.
+        what was read, also unfinished records: `ConsumeError` is raised when the group's offsets show that.
 
         ``on_failure`` is what becomes of a record that is not an event, or whose handler raises an error
         ``tries`` times: ``"fail"`` raises it, ``"skip"`` counts and logs it, `DeadLetters` sends the
@@ -337,5 +337,5 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
 
 
 def _member(client: Consumer) -> GroupConsumer:
-    """Return a client that is one of a group; if it has no such method, the call of it says so."""
+    """Return the client as a member of a group; a call of a method that it does not have says so."""
     return cast("GroupConsumer", client)

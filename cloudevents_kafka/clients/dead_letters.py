@@ -8,7 +8,7 @@ A dead letter has the key, the value and the headers of its record, then one set
 | ``dlq_timestamp`` | its timestamp there, in milliseconds since the epoch |
 | ``dlq_time`` | when it failed, in RFC 3339 |
 | ``dlq_attempt`` | how often it was tried, in all its failures |
-| ``dlq_error`` | the class and the message of the error, and of a cause that passes, such as a time-out |
+| ``dlq_error`` | the class and the message of the error, and of a transient cause, such as a time-out |
 | ``dlq_clause`` | the clauses that it breaks, as in ``DecodeError.clauses`` |
 
 What is not known has no header. A second failure replaces the set. `DeadLetter.of` reads it.

@@ -45,7 +45,7 @@ _ENDED: Final = (
     *_FENCED,
     "INVALID_TXN_STATE",
     "_FATAL",
-)  # what a client says of a transaction that timed out
+)  # the error of a client whose transaction timed out
 _CANNOT_GO_ON: Final = "the transactional producer cannot go on"
 _MAY_HAVE_TIMED_OUT: Final = ", or pass max_seconds well below transaction.timeout.ms if that is short"
 _log: Final = logging.getLogger(__name__)
@@ -140,7 +140,8 @@ class EventProcessor:
                 if self.consumer.stopped or self._is_idle(idle_since, idle_timeout):
                     break
             elif member != member_id(self.consumer.consumer) or self._is_ending:
-                # It has joined the group since. Brokers refuse no offsets of who was not a member yet.
+                # The member joined meanwhile. Brokers do not refuse offsets with the metadata from before
+                # that.
                 self._seek_back(batch)
             elif isinstance(outcome := self._process(batch, group), int):
                 done += outcome
@@ -158,7 +159,7 @@ class EventProcessor:
     def _read_batch(self) -> Sequence[Item] | None:
         try:
             return next(self.consumer.batches(self._next_records, _POLL_SECONDS, idle_timeout=0), None)
-        except DecodeError as error:  # of a consumer with `strict`: the next run must not begin after it
+        except DecodeError as error:  # of a consumer with `strict`: the next run begins with it
             self.consumer.seek(error.record)
             raise
 
@@ -194,7 +195,7 @@ class EventProcessor:
         return len(batch)
 
     def _leave(self, batch: Sequence[Item], number: int) -> None:
-        """Leave all but so many records of a batch to the next, which reads fewer if there are any."""
+        """Leave the records after the first ``number`` to the next batch, which is then smaller."""
         if (slow := self._time.find_slow_record()) is not None:
             _log.warning("%s", slow)
         if number == len(batch):
@@ -227,7 +228,8 @@ class EventProcessor:
     def _drain(self) -> None:
         """Drop what is still in the client, and wait for what is on its way, up to the timeout.
 
-        Again and again, as the client may send no more, and a drop misses what it moves at that moment.
+        Both are repeated: the client may have stopped sending, and a purge misses messages that it moves
+        just then.
         """
         client = self.producer.producer
         deadline = time.monotonic() + self._timeout
@@ -343,8 +345,8 @@ def _is_abortable(error: Exception) -> bool:
 class TransactionError(CloudEventsKafkaError):
     """The producer cannot go on with transactions; ``error`` is the client's, or that of a delivery.
 
-    Nothing of the last batch was committed, or the next process ends what is open: nothing is lost, and
-    nothing is there twice.
+    Nothing of the last batch was committed, or the next process ends the open transaction: no record is
+    lost or written twice.
 
     Examples:
         >>> from cloudevents_kafka import EventConsumer, EventProcessor, EventProducer, TransactionError

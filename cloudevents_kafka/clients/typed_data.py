@@ -184,7 +184,7 @@ def _converters(data_type: Any) -> tuple[_Convert, _Convert, tuple[type[Exceptio
 
 
 def _uses_pydantic(data_type: Any) -> bool:
-    """Return whether a type, or one in it or in a field of it, is one of pydantic."""
+    """Return whether a type, its arguments or the types of its fields include a model of pydantic."""
     seen: list[Any] = []
     types = [data_type]
     while types:
@@ -212,7 +212,7 @@ def _explain(error: Exception) -> str:
     problems = getattr(error, "errors", None)
     if problems is None:
         text = _quoted_value("value", message_without_data(error))
-    else:  # of pydantic
+    else:  # an error of pydantic
         found = problems(include_input=False, include_url=False, include_context=False)
         parts = [f"{'.'.join(map(str, each['loc'])) or '$'}: {each['msg']}" for each in found[:_MAX_PROBLEMS]]
         text = "; ".join(parts) + (f"; and {len(found) - len(parts)} more" if len(found) > len(parts) else "")

@@ -71,7 +71,7 @@ def in_work(*offsets: int) -> Progress:
 @pytest.mark.parametrize(
     ("at_assignment", "looks", "found"),
     [
-        (-1001, [5, 6], 6),  # of the first record in work, not before it
+        (-1001, [5, 6], 6),  # of the first unfinished record, not before it
         (-1001, [18], 18),
         (18, [18, 18, 17], 17),  # of an earlier process, before a seek back
         (18, [5, 18], 18),  # it came again

@@ -178,7 +178,7 @@ def committed(broker: LocalBroker, topic: str, group: str) -> int:
 def test_automatic_commits_lose_nothing_when_the_process_is_killed(
     kafka_broker: LocalBroker, kafka_topic: str
 ) -> None:
-    """`run` ends before that, or the group's offset is that of the record in work; the queue is full."""
+    """`run` ends before that, or the group's offset is that of the unfinished record; the queue is full."""
     send(kafka_broker, kafka_topic, 40)
     group, one = f"g-{uuid.uuid4()}", {"group_instance_id": "one"}  # it joins again at once
     with Member(kafka_broker, kafka_topic, group, 60, auto_commit_interval_ms=1000, **one) as member:
@@ -268,7 +268,7 @@ def test_a_dead_letter_larger_than_the_client_sends_is_explained() -> None:
 def test_a_pattern_that_matches_the_dead_letters_ends_the_run(
     kafka_broker: LocalBroker, *, appears: bool
 ) -> None:
-    """Dead letters have no letters of their own, also if their topic appears while a record is in work.
+    """Dead letters have no letters of their own, also if their topic appears while a record is unfinished.
 
     A record that is handled again, as the group is rebalanced then, has another letter.
     """

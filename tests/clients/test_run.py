@@ -477,7 +477,7 @@ def test_what_is_not_done_is_read_again(*, auto_commit: bool) -> None:
 
 
 class Slow:
-    """A handler whose record 2 stays in work until `end`."""
+    """A handler whose record 2 stays unfinished until `end`."""
 
     def __init__(self) -> None:
         self.begun, self.may_end = threading.Event(), threading.Event()
@@ -498,7 +498,7 @@ def slow() -> Iterator[Slow]:
 def commit_at_looks(
     kafka: Kafka, monkeypatch: pytest.MonkeyPatch, handler: Slow, commit: Callable[[], object]
 ) -> None:
-    """Commit something at each look of `run` at the group while record 2 is in work."""
+    """Commit something at each check of the group by `run` while record 2 is unfinished."""
     monkeypatch.setattr("cloudevents_kafka.clients._run._COMMIT_SECONDS", 0.0)
     committed, looks = kafka.events.consumer.committed, count()
 
@@ -513,7 +513,7 @@ def commit_at_looks(
 
 
 def test_a_client_that_commits_by_itself_is_refused(monkeypatch: pytest.MonkeyPatch, slow: Slow) -> None:
-    """One offset after a record in work is enough, also while no record is read; the group is set back."""
+    """One offset after an unfinished record is enough, also while none is read; the group is set back."""
     kafka = numbered(18)
     kafka.events = kafka.start(auto_commit=True)
     commit_at_looks(kafka, monkeypatch, slow, lambda: kafka.offsets.update({("in", 0): 18}))
@@ -521,7 +521,7 @@ def test_a_client_that_commits_by_itself_is_refused(monkeypatch: pytest.MonkeyPa
         ConsumeError, match=r"in\[0\]: .* enable.auto.commit must be False for run\(\)"
     ) as caught:
         kafka.events.run(slow, stop_timeout=0.1)
-    assert "offset 18 was committed, not by run(), while record 2 is in work" in str(caught.value)
+    assert "offset 18 was committed, not by run(), while record 2 is unfinished" in str(caught.value)
     assert caught.value.final
     assert kafka.offsets == {("in", 0): 2}
     assert next(kafka.events.items()).record.offset == 2
@@ -590,7 +590,7 @@ def test_a_handler_may_close_the_consumer(concurrency: int) -> None:
 
 
 def test_close_of_another_thread_waits_for_the_run() -> None:
-    """What is in work is handled and committed before the client is closed."""
+    """Unfinished records are handled and committed before the client is closed."""
     kafka, begun, committed = numbered(100), threading.Event(), list[Any]()
 
     def handle(item: Decoded) -> None:

@@ -1,8 +1,8 @@
 """Headers with nearly the names of the binding, as lenient reading accepts them.
 
-They differ in case, or have the prefix of another binding (``ce-``, ``cloudEvents:``). A header
-with the exact name takes precedence over them. Several of them for one name that differ, and no
-exact one, are ambiguous.
+Such names differ in case, or have the prefix of another binding (``ce-``, ``cloudEvents:``). A header with
+the exact name takes precedence. Several headers that nearly have one name, with different values and
+without an exact header, are ambiguous.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _REQUIRED_HEADERS: Final = frozenset(PREFIX + name for name in REQUIRED)
 
 
 class _Names(dict[str, tuple[str, Problem | None] | None]):
-    """By the name of a header, its exact name and the problem of another spelling; None for foreign ones."""
+    """A cache from the name of a header to its exact name and the problem of its spelling, or to None."""
 
     def __missing__(self, name: str) -> tuple[str, Problem | None] | None:
         exact = exact_name(name)
@@ -50,7 +50,7 @@ class _Names(dict[str, tuple[str, Problem | None] | None]):
 
 
 class _Attributes(dict[str, str]):
-    """The attribute names in exact names of headers."""
+    """A cache from the exact name of a header to the name of its attribute."""
 
     def __missing__(self, header: str) -> str:
         return remember(self, header, name_in(header))
@@ -63,8 +63,8 @@ _attributes: Final = _Attributes()
 class Report(msgspec.Struct):
     """The deviations that lenient reading accepts, and the problems for which it refuses a record.
 
-    If a name of a header was corrected or occurs more than once, ``may_be_valid`` is whether the
-    others may be those of a valid event in binary mode.
+    If a name of a header was corrected or occurs more than once, ``may_be_valid`` is whether the other
+    headers may be those of a valid event in binary mode.
     """
 
     tolerated: list[Problem] = []
@@ -72,7 +72,7 @@ class Report(msgspec.Struct):
     may_be_valid: bool = False
 
     def of_content_type(self) -> Report:
-        """Return the problems of the content-type header, or of one that replaces it, under its name."""
+        """Return a report of the content-type header, or of the header that replaces it, only."""
         if not (self.tolerated or self.refused):
             return self
         return Report(_content_type_problems(self.tolerated), _content_type_problems(self.refused))
@@ -81,8 +81,8 @@ class Report(msgspec.Struct):
 def normalize_headers(headers: Headers) -> tuple[dict[str, bytes], Report]:
     """Return the headers of an event by their exact names, without null values, and the deviations.
 
-    They are in the order of the record. Of headers with the same exact name, and of ambiguous ones,
-    which are refused, it is the last.
+    The headers are in the order of the record. The last of several headers with one exact name counts, also
+    if the headers are ambiguous, which the report refuses.
     """
     report = Report()
     values: dict[str, bytes] = {}
@@ -133,7 +133,7 @@ def _normalize_repeated(headers: Headers) -> tuple[dict[str, bytes], Report]:
 def _split_exact(
     headers: Headers, tolerated: list[Problem]
 ) -> tuple[dict[str, bytes], dict[str, list[tuple[str, bytes]]]]:
-    """Return the headers with exact names, and by these the headers with nearly exact names."""
+    """Return the headers with exact names, and the headers with nearly exact names by exact name."""
     values: dict[str, bytes] = {}
     misspelled: dict[str, list[tuple[str, bytes]]] = {}
     for name, value in headers:
@@ -151,7 +151,7 @@ def _split_exact(
 
 
 def _changes_mode(content_type: bytes, names: Collection[str]) -> bool:
-    """Return whether a content type would make an event structured that has all ``ce_`` headers."""
+    """Return whether a content type would make a record with all ``ce_`` headers structured."""
     media = media_type(content_type.decode("utf-8", "replace"))
     return media.cloudevents and _REQUIRED_HEADERS.issubset(names)
 
@@ -183,7 +183,7 @@ def _content_type_problems(problems: list[Problem]) -> list[Problem]:
 
 
 def decode_texts(headers: dict[str, bytes], problems: list[Problem]) -> dict[str, Any]:
-    """Return the texts of headers by attribute; report those that are not UTF-8."""
+    """Return the texts of headers by attribute; report headers that are not UTF-8."""
     try:
         return {_attributes[header]: value.decode() for header, value in headers.items()}
     except UnicodeDecodeError:
@@ -192,7 +192,7 @@ def decode_texts(headers: dict[str, bytes], problems: list[Problem]) -> dict[str
 
 
 def mark_ignored(problem: Problem) -> Problem:
-    """Return a problem of a value that is left out."""
+    """Return a problem which says that its value is left out."""
     return msgspec.structs.replace(problem, rule=problem.rule + LEFT_OUT)
 
 
@@ -224,7 +224,7 @@ def add_headers(event: Event, record: Record, values: dict[str, bytes], report: 
 def _select_valid(
     attributes: dict[str, AttributeValue], more: dict[str, Any], tolerated: list[Problem]
 ) -> dict[str, Any]:
-    """Return those of more attributes that leave an event valid; report the others."""
+    """Return the additional attributes with which an event stays valid; report the other ones."""
     broken = {problem.attribute: problem for problem in validate({**attributes, **more})[1]}
     if not (more and broken):
         return more

@@ -30,7 +30,7 @@ _NESTED: Final = frozenset((dict, list))
 
 
 class _WithoutFormat(dict[bytes | None, tuple[Problem, str | None]]):
-    """By a content-type that does not name an event format, its problem, and the type of data without one."""
+    """A cache from a content-type that names no event format to its problem, and to the type of the data."""
 
     def __missing__(self, content_type: bytes | None) -> tuple[Problem, str | None]:
         if content_type is None:
@@ -73,7 +73,7 @@ def read_json(
 ) -> Event:
     """Return the event in a JSON value; ``envelope`` are its members if they were split already.
 
-    ``content_type`` is that of data without one.
+    ``content_type`` is that of the data if the event does not name it.
     """
     if value is None:
         raise InvalidEvent([null_value()])
@@ -87,7 +87,7 @@ def read_json(
 
 
 def correct_envelope(envelope: Envelope, report: Report) -> Event:
-    """Return the event of members; raise `InvalidEvent` with all problems if it is refused."""
+    """Return the event of an object's members; raise `InvalidEvent` with all problems if it is refused."""
     report.refused += envelope.problems
     found = correct_names(envelope.attributes)
     if found is not None and (found[1] or report.tolerated) and is_right(found[0], report):

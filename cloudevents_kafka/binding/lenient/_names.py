@@ -16,9 +16,9 @@ _Renaming = tuple[tuple[str, ...], tuple[Problem, ...], tuple[Problem, ...]]
 
 
 class _Renamings(dict[tuple[str, ...], _Renaming | None]):
-    """By the names of members, these in lower case, and the problems of other letters and of those left out.
+    """A cache from the names of members to a renaming, None if two names differ only in case.
 
-    None if two of them differ only in case.
+    A renaming has the names in lower case, the problems of upper-case letters, and those of ignored members.
     """
 
     def __missing__(self, names: tuple[str, ...]) -> _Renaming | None:
@@ -27,7 +27,7 @@ class _Renamings(dict[tuple[str, ...], _Renaming | None]):
         return remember(self, names, renaming, _MOST_NAMES) if is_short else renaming
 
 
-_MOST_NAMES: Final = 64  # of members in a renaming that is cached, and of renamings
+_MOST_NAMES: Final = 64  # members of a renaming that is cached, and cached renamings
 _LONGEST_NAME: Final = 64
 _renamings: Final = _Renamings()
 
@@ -54,7 +54,7 @@ def _renaming_of(names: tuple[str, ...]) -> _Renaming | None:
 
 
 def correct_names(members: dict[str, Any]) -> tuple[dict[str, Any], list[Problem]] | None:
-    """Return members with valid names only, and what was accepted: first other letters.
+    """Return the members with valid names, and the accepted problems: those of upper-case letters first.
 
     Return None if two names differ only in case.
     """
@@ -91,7 +91,7 @@ def lower_case_names(members: dict[str, Any], report: Report) -> dict[str, Any]:
 
 
 def lower_name(name: str) -> str:
-    """Return an ASCII name in lower case; other names have no attribute name."""
+    """Return an ASCII name in lower case, ``""`` for other names."""
     return name.lower() if name.isascii() else ""
 
 

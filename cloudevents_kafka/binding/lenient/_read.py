@@ -52,7 +52,7 @@ def lenient_mode(headers: Headers) -> Mode:
 def read_leniently(record: Record, refused: InvalidEvent | None) -> Found:
     """Return the event of a record and the accepted problems; raise errors as strict reading does.
 
-    ``refused`` is the error of its format if `read_valid` has decoded the value.
+    ``refused`` is the error that the format raised if `read_valid` has decoded the value.
     """
     headers, report = normalize_headers(record.headers)
     content_type = headers.get(CONTENT_TYPE)

@@ -25,16 +25,16 @@ from cloudevents_kafka.errors import InvalidEvent, Problem
 from cloudevents_kafka.event import Event, unchecked_event
 from cloudevents_kafka.primitives.bounded import MAX_KEY_LENGTH, remember
 
-_EXTENSION_CLAUSES: Final = ("E-", "X-")  # of rules of extensions other than their types
-_KEPT_CLAUSES: Final = ("T-10", "T-11", "R-07")  # of core attributes whose text is kept if it breaks them
-_VALID: Final = {  # values in place of invalid ones that are kept
+_EXTENSION_CLAUSES: Final = ("E-", "X-")  # clauses of extensions' rules, but for their types
+_KEPT_CLAUSES: Final = ("T-10", "T-11", "R-07")  # of core attributes whose invalid text is kept
+_VALID: Final = {  # checked in place of invalid values that are kept
     "source": "/",
     "dataschema": "urn:x",
     "datacontenttype": "a/b",
 }
 _REPEATED: Final = frozenset({*CORE, *DOCUMENTED} - {"time", "expirytime", "recordedtime"})
 """Attributes with the same value in many records of a producer."""
-_MOST_TEXTS: Final = 256  # of an attribute whose corrections are cached
+_MOST_TEXTS: Final = 256  # corrections that are cached for an attribute
 
 
 def is_right(texts: dict[str, Any], report: Report) -> bool:
@@ -66,7 +66,7 @@ def correct(texts: dict[str, Any], report: Report) -> dict[str, AttributeValue]:
 def _correct_known(
     texts: dict[str, Any], report: Report, table: ExtensionTable
 ) -> dict[str, AttributeValue] | None:
-    """Return attributes if they have no problem but those whose corrections are cached."""
+    """Return corrected attributes, or None if a problem has no cached correction."""
     attributes = texts.copy()
     corrections = table.corrections
     problems: list[Problem] = []
@@ -102,7 +102,7 @@ def _remember(problem: Problem, text: str, value: AttributeValue | None, table: 
     if name not in _REPEATED or name in table.registered or len(text) > MAX_KEY_LENGTH:
         return
     if value is None and (name == "dataschema" or (extension is not None and extension.needs)):
-        return  # rules of other attributes depend on whether it is there
+        return  # rules of other attributes depend on its presence
     if value is not None and problem.clause.startswith(_EXTENSION_CLAUSES):
         return
     valid = _VALID.get(name) if value == text else value
@@ -138,7 +138,7 @@ def _tolerate(problem: Problem, attributes: dict[str, Any]) -> bool:
 
 
 def _corrected(name: str, text: str) -> AttributeValue | None:
-    """Return the value of a text in quotes, of a time with a space, or of True for true; else None."""
+    """Return the value of a text in quotes, a time with a space, or ``True`` for ``true``; else None."""
     given = text
     if len(text) > 2 and text[0] == text[-1] == '"':  # K-06: a canonical text has no quotes
         text = text[1:-1]
@@ -151,7 +151,7 @@ def _corrected(name: str, text: str) -> AttributeValue | None:
 
 def _keep_scalar(problem: Problem, name: str, value: Any, attributes: dict[str, Any]) -> bool:
     """Keep a scalar that has a canonical text; return whether it is one."""
-    is_integer = isinstance(value, int) and value in INTEGER_RANGE  # a bool is one
+    is_integer = isinstance(value, int) and value in INTEGER_RANGE  # a bool is an int, too
     if name in CORE or not (is_integer or isinstance(value, bytes)):
         return False
     if not problem.clause.startswith(_EXTENSION_CLAUSES):  # the value has another type

@@ -32,7 +32,7 @@ _MIN_MESSAGE_TIMEOUT: Final = 60.0  # seconds; a long queue on a slow network is
 
 
 class _Options(msgspec.Struct, kw_only=True):
-    """The options of `produce` for records; those for one event and for the client are apart."""
+    """The options of `produce` for records, without those for one event and for the client."""
 
     files: tuple[str, ...]
     topic: str | None
@@ -189,7 +189,7 @@ def _run(
 def _send_lines(
     options: _Options, overrides: Overrides, sender: Sender, interrupts: Interrupts
 ) -> Iterator[tuple[str, Exception | None]]:
-    """Send the lines of files or stdin; yield the place of each with its error."""
+    """Send the lines of files or stdin; yield the file and line of each bad one, and its error."""
     for line in read_lines(options.files, interrupts):
         try:
             sender.send(_place(resolve_line(read_line(line.text), overrides), options), line.where)

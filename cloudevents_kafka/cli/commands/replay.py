@@ -26,7 +26,7 @@ from cloudevents_kafka.primitives.text_table import format_table
 from cloudevents_kafka.record import Record
 
 _UNUSED_GROUP: Final = "cloudevents-kafka-cli"  # the client requires a group.id
-_MAX_ROWS: Final = 50  # of the report: errors are untrusted input
+_MAX_ROWS: Final = 50  # rows of the report: errors are untrusted input
 _MAX_NAME: Final = 60
 
 
@@ -194,7 +194,7 @@ class _Replay:
         click.echo(f"of {pluralize(self._read, 'record')} read, {matching}; {done}")
 
     def check(self, group: str | None) -> None:
-        """Raise `BadData` if matching records have no topic to go back to; a group has passed over them."""
+        """Raise `BadData` if matching records have no topic to go back to; a group has read past them."""
         if self._without_origin:
             records = pluralize(self._without_origin, "matching record has", "matching records have")
             raise BadData(

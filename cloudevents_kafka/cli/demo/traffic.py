@@ -58,7 +58,7 @@ class Encoding(msgspec.Struct, frozen=True):
 
 
 ENCODINGS: Final = (Encoding("binary"), Encoding("structured", "json"), Encoding("structured", "avro"))
-_WEIGHTS: Final = (6, 2, 2)  # of the encodings
+_WEIGHTS: Final = (6, 2, 2)  # how often each encoding is used
 
 
 class InvalidRecord(msgspec.Struct, frozen=True):
@@ -116,7 +116,7 @@ def shop_traffic(seed: int, count: int) -> Iterator[Item]:
     ]
     total = len(invalid)
     for number, event in enumerate(generate_events(seed, count)):
-        while len(invalid) * count >= total * (count - number):  # at equal distances
+        while len(invalid) * count >= total * (count - number):  # invalid records come at equal distances
             yield invalid.pop()
         yield event, random.choices(ENCODINGS, _WEIGHTS)[0]
     yield from invalid

@@ -57,7 +57,7 @@ def client_settings(settings: Settings, command: TokenCommand | None) -> dict[st
     effective: dict[str, Any] = dict(settings.effective)
     effective.pop(TOKEN_COMMAND, None)
     if command is not None:
-        effective.pop(_EXTENSIONS, None)  # librdkafka's own are for its own tokens
+        effective.pop(_EXTENSIONS, None)  # librdkafka's extensions are for its own tokens
         if not mechanism(effective):
             effective["sasl.mechanism"] = OAUTH
         effective["oauth_cb"] = command

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _NUMBER: Final = re.compile(r"[0-9]{1,18}", re.ASCII)
 _LAST: Final = re.compile(r"-[1-9][0-9]{0,17}", re.ASCII)
 _BATCH: Final = 500
-_BATCH_SECONDS: Final = 0.1  # to gather a batch: the longest delay of a record with --follow
+_BATCH_SECONDS: Final = 0.1  # the time to gather a batch, and the longest delay with --follow
 
 
 class Position(msgspec.Struct, frozen=True):

@@ -15,8 +15,8 @@ from cloudevents_kafka.record import Record
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Producer
 
-_WAIT_SECONDS: Final = 0.2  # in one call, which signals do not end
-_TOPIC_CREATION_SECONDS: Final = 3.0  # within which a broker may create a missing topic
+_WAIT_SECONDS: Final = 0.2  # the longest call of the client, which signals do not end
+_TOPIC_CREATION_SECONDS: Final = 3.0  # the time for a broker to create a missing topic
 
 
 class Sender:

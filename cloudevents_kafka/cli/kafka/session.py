@@ -26,9 +26,9 @@ from cloudevents_kafka.cli.terminal.signals import Interrupts
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, KafkaError, Producer
 
-_CALL_SECONDS: Final = 0.5  # in one call, which signals do not end
-_POLL_SECONDS: Final = 0.02  # between two calls, for the client's error callback
-_NOTICE_SECONDS: Final = 1.0  # of waiting, after which a terminal shows it
+_CALL_SECONDS: Final = 0.5  # the longest call of the client, which signals do not end
+_POLL_SECONDS: Final = 0.02  # between two polls for the client's error callback
+_NOTICE_SECONDS: Final = 1.0  # the waiting time after which a terminal shows it
 _Client = TypeVar("_Client", "Consumer", "Producer")
 
 # Errors by `KafkaError.name()`, as librdkafka documents them: its codes would need the client here.

@@ -128,7 +128,7 @@ def restore_json_data(event: Event) -> Event:
 
 
 def _with_data(event: Event, payload: bytes | None) -> Event:
-    """Return an event with other JSON data, without validation: lenient events may break rules."""
+    """Return an event whose data is this JSON, without validation: lenient events may break rules."""
     return unchecked_event(dict(raw_parts(event)[0]), payload, DataKind.JSON)
 
 
@@ -142,7 +142,7 @@ def bytes_to_json(value: bytes | None) -> str | dict[str, str] | None:
     """Return bytes as text if they are UTF-8 without NUL, else as ``{"base64": …}``; None is null."""
     if value is None:
         return None
-    if b"\0" not in value:  # text has none; these bytes are numbers, or Avro
+    if b"\0" not in value:  # text has no NUL: such bytes are numbers, or Avro
         try:
             return value.decode()
         except UnicodeDecodeError:

@@ -148,7 +148,7 @@ def is_pipe_closed() -> bool:
     """Return whether stdout is a pipe whose reader has gone; False if the system cannot say."""
     try:
         poll = select.poll()
-        poll.register(sys.stdout.fileno(), 0)  # errors are reported without being asked for
+        poll.register(sys.stdout.fileno(), 0)  # an empty mask: poll() reports errors anyway
         return any(event & (select.POLLERR | select.POLLNVAL) for _, event in poll.poll(0))
     except (AttributeError, OSError, ValueError):  # no poll() on this system, or stdout is not a file
         return False

@@ -38,7 +38,7 @@ class _RedactedError(CommandError):
     """An error whose message may quote URLs with credentials, or settings such as ``sasl.password=…``."""
 
     def format_message(self) -> str:
-        """Return the message with these masked."""
+        """Return the message with credentials and secret settings masked."""
         from cloudevents_kafka.primitives.redaction import mask_assignments, mask_credentials
 
         return mask_credentials(mask_assignments(self.message))

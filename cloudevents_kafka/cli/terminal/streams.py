@@ -71,7 +71,7 @@ class _AsciiText(io.TextIOWrapper):
 
 def _escaping(stream: TextIO) -> TextIO:
     """Return a stream that writes what its encoding does not have as an escape."""
-    if not isinstance(stream, io.TextIOWrapper):  # one of a program that calls the command line
+    if not isinstance(stream, io.TextIOWrapper):  # a stream of a program that calls the command line
         return stream
     if codecs.lookup(stream.encoding).name == "ascii":
         stream.flush()

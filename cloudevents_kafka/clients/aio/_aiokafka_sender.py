@@ -19,7 +19,7 @@ class AiokafkaSender(Sender):
 
     That coroutine waits for metadata and for room in a batch, so a task awaits it, in the order of the
     records. The task ends when there is none left. If it is cancelled, as all tasks are when a loop ends,
-    nothing is lost: the record in hand stays the first in the queue, because aiokafka does not send what
+    nothing is lost: the current record stays the first in the queue, because aiokafka does not send what
     was cancelled. Another task begins with the next record, or as soon as anybody waits.
     """
 
@@ -65,7 +65,7 @@ class AiokafkaSender(Sender):
                 if _is_cancelled():
                     raise
                 self._queue.popleft()
-                self._call(report, _describe(error), None)  # the delivery has it
+                self._call(report, _describe(error), None)  # the delivery has the error
             else:
                 self._queue.popleft()
                 future.add_done_callback(partial(self._delivered, report))
@@ -96,7 +96,7 @@ def _describe(error: BaseException) -> BaseException:
 
 
 class _Place:
-    """Where aiokafka has written a record, as confluent-kafka's message says it."""
+    """The partition and offset that aiokafka returned, with the methods of confluent-kafka's message."""
 
     def __init__(self, metadata: Any) -> None:
         self._metadata = metadata

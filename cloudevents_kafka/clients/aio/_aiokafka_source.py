@@ -36,8 +36,8 @@ class AiokafkaSource(Source):
         self._client = client
         self._client_error: type[Exception] = aiokafka.errors.KafkaError
         self._moved_error: type[Exception] = aiokafka.errors.CommitFailedError
-        self._fetched_now: list[Message] = []  # by the fetch under way, or the last
-        self._assigned: Any = None  # when that was returned by the client
+        self._fetched_now: list[Message] = []  # messages of the current or the last fetch
+        self._assigned: Any = None  # the assignment when the client returned them
 
     def fetch(self, count: int, seconds: float) -> asyncio.Future[Sequence[Message]]:
         """Return the task that waits for records."""
@@ -53,7 +53,7 @@ class AiokafkaSource(Source):
                     timeout_ms=int(wait * 1000), max_records=count - len(messages)
                 )
             except self._client_error as error:
-                await asyncio.sleep(FETCH_SECONDS)  # some come at once, until a user has changed something
+                await asyncio.sleep(FETCH_SECONDS)  # some errors come at once, until the user acts
                 messages.append(_Failure(error))
                 break
             self._drop_moved(messages, {place: each[0].offset for place, each in found.items() if each})
@@ -81,7 +81,7 @@ class AiokafkaSource(Source):
         messages[:] = [each for each in messages if each.error() is not None or _partition_of(each) in left]
 
     def _is_new(self, assigned: Any) -> bool:
-        """Return whether an assignment is not that of the records; aiokafka has a new object for each."""
+        """Return whether an assignment is newer than the records; aiokafka creates an object for each."""
         if assigned is self._assigned:
             return False
         return bool(assigned != self._assigned) or assigned is self._client.assignment()
@@ -173,7 +173,7 @@ class _Failure:
     partition = offset = key = value = headers = topic
 
     def timestamp(self) -> tuple[int, int]:
-        """Return that there is none."""
+        """Return the timestamp of confluent-kafka's messages without one."""
         return 0, -1
 
     def code(self) -> int | None:
@@ -185,7 +185,7 @@ class _Failure:
         return bool(self._error.retriable)
 
     def fatal(self) -> bool:
-        """Return False: none ends the client."""
+        """Return False: no error of aiokafka ends the client."""
         return False
 
     def __str__(self) -> str:

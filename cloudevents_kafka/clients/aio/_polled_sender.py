@@ -59,7 +59,7 @@ class PolledSender(Sender):
     def _report_error(self, error: Exception) -> None:
         time.sleep(_POLL_SECONDS)
         if self._loop is None or repr(error) == self._last_error:
-            return  # once is enough for what fails each time, as a closed client does
+            return  # a closed client raises the same error each time
         self._last_error = repr(error)
         context = {"message": "polling the Kafka producer has failed", "exception": error}
         self._loop.call_soon_threadsafe(self._loop.call_exception_handler, context)
@@ -67,6 +67,6 @@ class PolledSender(Sender):
 
 def _serve(reference: ReferenceType[PolledSender]) -> None:
     """Serve a sender until it is closed or freed, or its loop is closed."""
-    with suppress(RuntimeError):  # of a closed loop
+    with suppress(RuntimeError):  # the loop is closed
         while (sender := reference()) is not None and sender.serve():
             del sender

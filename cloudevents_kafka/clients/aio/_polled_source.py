@@ -29,7 +29,7 @@ class PolledSource(Source):
         self._committing = ThreadPoolExecutor(1, "AsyncEventConsumer-commit")
 
     def fetch(self, count: int, seconds: float) -> asyncio.Future[Sequence[Message]]:
-        """Return the future of what the thread waits for."""
+        """Return the future of the messages for which the thread waits."""
         loop = asyncio.get_running_loop()
         return loop.run_in_executor(self._polling, _fetch, self._client, count, seconds)
 
@@ -37,7 +37,7 @@ class PolledSource(Source):
         """Do nothing: this client moves partitions only in a fetch, and nothing waits then."""
 
     async def commit(self, offsets: list[TopicPartition]) -> Sequence[TopicPartition]:
-        """Commit in the thread for that. Return the offsets, each with its error."""
+        """Commit in the thread for commits. Return the offsets, each with its error."""
         commit = partial(self._client.commit, offsets=offsets, asynchronous=False)
         return (
             await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._committing, commit)) or ()
@@ -48,7 +48,7 @@ class PolledSource(Source):
         await asyncio.get_running_loop().run_in_executor(self._polling, self._client.seek, place)
 
     async def close(self, unread: Sequence[TopicPartition]) -> None:
-        """Close the client after what the threads still do."""
+        """Close the client after the pending calls of the threads."""
         try:
             await asyncio.get_running_loop().run_in_executor(self._polling, self._close, unread)
         finally:
@@ -60,7 +60,7 @@ class PolledSource(Source):
 
 
 def _fetch(client: Consumer, count: int, seconds: float) -> Sequence[Message]:
-    """Return messages of one call, as one that is revoked in a second call would remain."""
+    """Return the messages of one call: a second one could revoke their partitions."""
     began = time.monotonic()
     messages: Sequence[Message] = client.consume(count, seconds)  # waits until there are as many
     if not messages and not seconds:

@@ -12,8 +12,8 @@ from typing import Any, Final, NoReturn, Self
 
 from cloudevents_kafka.clients._deliveries import Deliveries, Delivery, SentT_co
 
-_WOKEN: Final = 100  # in one callback of the loop, so that it ends within a millisecond
-_ROOM: Final = 250  # which a waiting task is woken for
+_WOKEN: Final = 100  # deliveries in one callback of the loop, which then takes a millisecond
+_ROOM: Final = 250  # free room at which a waiting task is woken
 _RETRY_SECONDS: Final = 0.02  # a queue that others have filled is reported to them
 
 
@@ -98,7 +98,7 @@ class Sender:
             raise asyncio.InvalidStateError(f"{delivery!r} has no report yet; await it")
 
     def resume(self) -> None:
-        """Send on, if that was cancelled; called before each wait."""
+        """Continue to send if that was cancelled; called before each wait."""
 
     def running_loop(self) -> asyncio.AbstractEventLoop:
         """Return the running event loop; raise `RuntimeError` if it is not the one of the first call."""
@@ -123,7 +123,7 @@ class Sender:
             await self._wait(self._for_none)
 
     def report_called(self, *, from_thread: bool = False) -> None:
-        """Let the loop wake those that wait for reports; called after one or more of them."""
+        """Let the loop wake the tasks that wait; called after one or more reports."""
         self._client_full = False
         self._schedule(from_thread=from_thread)
 
@@ -177,6 +177,6 @@ class Sender:
 def _wake_some(waiting: deque[asyncio.Future[None]], count: int) -> None:
     while waiting and count:
         waiter = waiting.popleft()
-        if not waiter.done():  # it is, if its task was cancelled
+        if not waiter.done():  # the waiter of a cancelled task is done
             waiter.set_result(None)
             count -= 1

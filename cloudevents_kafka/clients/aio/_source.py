@@ -64,21 +64,22 @@ class Source(ABC):
     def fetch(self, count: int, seconds: float) -> asyncio.Future[Sequence[Message]]:
         """Begin to wait for up to ``count`` messages, for a short time, and return their future.
 
-        It has what is there, or the next message, or what arrives within ``seconds`` if they are not 0.
+        The result is the messages that are there, or the next one, or those that arrive within ``seconds``
+        if that is not 0.
         """
 
     @abstractmethod
     def drop_moved(self) -> None:
-        """Drop those of ``waiting`` whose partitions have moved since they were fetched."""
+        """Drop messages of ``waiting`` whose partitions have moved since they were fetched."""
 
     @abstractmethod
     async def commit(self, offsets: list[TopicPartition]) -> Sequence[TopicPartition]:
-        """Commit offsets, and return them, each with its error. That goes on if the task is cancelled."""
+        """Commit offsets, also if the task is cancelled, and return them, each with its error."""
 
     @abstractmethod
     async def seek(self, place: TopicPartition) -> None:
-        """Read on from a place, after the messages of a fetch that is under way."""
+        """Continue at the offset of a partition, after the messages of a pending fetch."""
 
     @abstractmethod
     async def close(self, unread: Sequence[TopicPartition]) -> None:
-        """Close the client, so that the group reads on from these places at the latest."""
+        """Close the client so that the group continues at these offsets or earlier ones."""

@@ -54,7 +54,7 @@ class TokenEndpoint:
 
     @property
     def settings(self) -> dict[str, str]:
-        """The settings of librdkafka for it; ``to_java_settings`` returns those of Spark for these."""
+        """The settings of librdkafka for this endpoint; ``to_java_settings`` converts them to Spark's."""
         return {
             "sasl.mechanism": "OAUTHBEARER",
             "sasl.oauthbearer.method": "oidc",

@@ -145,7 +145,7 @@ def _row(field: explain.Field, path_width: int, type_width: int) -> str:
 
 
 class _Node(NamedTuple):
-    """A line of a tree: a field, or without one a structure, an element or a change of the buffer."""
+    """A line of a tree: a field, or the heading of a structure, an element or decompressed bytes."""
 
     depth: int
     name: str
@@ -187,7 +187,7 @@ def _tree(frame: explain.ExplainedFrame, where: str, width: int) -> Iterator[str
 
 
 def _nodes(frame: explain.ExplainedFrame) -> Iterator[_Node]:
-    """Yield the fields of a frame, each after the structures that it is in and that are new."""
+    """Yield the fields of a frame, each after the structures that begin with it."""
     open_: list[str] = []
     within = ""
     for field in frame.fields:

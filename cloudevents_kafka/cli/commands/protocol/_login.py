@@ -1,8 +1,8 @@
 """How the commands log in: by the settings that the other commands have.
 
 They are librdkafka's, from --config, the environment and -X (see `cli.kafka.settings`). Our client
-reads those in `_READ`. Others that decide on a connection are refused, so that none is ignored by mistake;
-all others, which are for other commands, have no effect.
+reads those in `_READ`. Other settings of connections are refused, so that none is ignored by mistake;
+settings for other commands have no effect.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def _context(path: str | None) -> ssl.SSLContext | bool:
 
 
 def _mechanism(effective: Mapping[str, str]) -> str:
-    """Return the mechanism; without one, that of a command for tokens, or else an empty text."""
+    """Return the mechanism in the settings, by default that of a token command, or an empty text."""
     return mechanism(effective).upper() or (OAUTH if effective.get(TOKEN_COMMAND) else "")
 
 
