@@ -8,7 +8,7 @@ import org.apache.spark.unsafe.types.UTF8String;
 /**
  * The texts and clauses of the deviations that lenient reading accepts, by ids.
  *
- * Python has them in {@code binding/lenient/rules.py}. Each query passes them with every row, as lines of an id, a
+ * Python has them in {@code spark/java/deviations.py}. Each query passes them with every row, as lines of an id, a
  * clause and a text with spaces between them; the last table is cached.
  */
 final class Rules {

@@ -107,15 +107,12 @@ def decode_error(sniffed: Verdict, record: Record) -> DecodeError:
 
 
 def _missing_reason(missing: list[str], present: set[str], content_type: str | None) -> str:
-    if content_type is None:
-        start = "the content-type header is missing"
-    else:
-        start = f"the content-type is {content_type[:60]!r}"
+    found = "header is missing" if content_type is None else f"is {content_type[:60]!r}"
     if len(missing) == len(_REQUIRED_HEADERS):
         names = "all required ce_ headers are missing"
     else:
         names = f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing"
-    return f"{start}, and {names}{_misspelling(present)}"
+    return f"the content-type {found}, and {names}{_misspelling(present)}"
 
 
 def _misspelling(present: set[str]) -> str:

@@ -32,12 +32,11 @@ from cloudevents_kafka.primitives.bounded import remember
 from cloudevents_kafka.primitives.preview import preview
 from cloudevents_kafka.record import Headers, Record
 
-_IS_COPY: Final = COPY[0]
 _IGNORED_MODE: Final = (
     "was ignored: if all required ce_ headers are present, only content-type makes an event structured"
 )
 
-_REQUIRED_HEADERS: Final = frozenset(PREFIX + name for name in REQUIRED)
+REQUIRED_HEADERS: Final = frozenset(PREFIX + name for name in REQUIRED)
 
 
 class _Names(dict[str, tuple[str, Problem | None] | None]):
@@ -73,8 +72,6 @@ class Report(msgspec.Struct):
 
     def of_content_type(self) -> Report:
         """Return a report of the content-type header, or of the header that replaces it, only."""
-        if not (self.tolerated or self.refused):
-            return self
         return Report(_content_type_problems(self.tolerated), _content_type_problems(self.refused))
 
 
@@ -101,7 +98,7 @@ def normalize_headers(headers: Headers) -> tuple[dict[str, bytes], Report]:
     if CONTENT_TYPE in others and _changes_mode(values[CONTENT_TYPE], values.keys() - others):
         return _normalize_repeated(headers)
     if others:
-        report.may_be_valid = _REQUIRED_HEADERS.isdisjoint(others)
+        report.may_be_valid = REQUIRED_HEADERS.isdisjoint(others)
     if CONTENT_TYPE_COPY in values:
         _use_copy(values, report.tolerated)
     return values, report
@@ -153,7 +150,7 @@ def _split_exact(
 def _changes_mode(content_type: bytes, names: Collection[str]) -> bool:
     """Return whether a content type would make a record with all ``ce_`` headers structured."""
     media = media_type(content_type.decode("utf-8", "replace"))
-    return media.cloudevents and _REQUIRED_HEADERS.issubset(names)
+    return media.cloudevents and REQUIRED_HEADERS.issubset(names)
 
 
 def _use_copy(values: dict[str, bytes], tolerated: list[Problem]) -> None:
@@ -162,14 +159,13 @@ def _use_copy(values: dict[str, bytes], tolerated: list[Problem]) -> None:
     if copy is None or copy == values.get(CONTENT_TYPE):
         return
     if CONTENT_TYPE in values:
-        rule = f"{_IS_COPY}; the content-type header was read"
+        rule = f"{COPY[0]}; the content-type header was read"
     elif _changes_mode(copy, values.keys()):
         rule = _IGNORED_MODE
     else:
         values[CONTENT_TYPE] = copy
-        tolerated.append(Problem("datacontenttype", *COPY, preview(copy)))
-        return
-    tolerated.append(Problem("datacontenttype", rule, "K-04", preview(copy)))
+        rule = COPY[0]
+    tolerated.append(Problem("datacontenttype", rule, COPY[1], preview(copy)))
 
 
 def _content_type_problems(problems: list[Problem]) -> list[Problem]:
@@ -177,7 +173,7 @@ def _content_type_problems(problems: list[Problem]) -> list[Problem]:
     for problem in problems:
         if str(problem.attribute).lower() == CONTENT_TYPE:
             renamed.append(problem)
-        elif problem.rule == _IS_COPY or (problem.attribute, problem.clause) == ("datacontenttype", "N-05"):
+        elif problem.rule == COPY[0] or (problem.attribute, problem.clause) == ("datacontenttype", "N-05"):
             renamed.append(msgspec.structs.replace(problem, attribute=CONTENT_TYPE))
     return renamed
 

@@ -5,24 +5,28 @@ Nothing is invented: a missing attribute stays absent, and ambiguous records are
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any
 
 from cloudevents_kafka.attributes.media_type import CLOUDEVENTS, MediaType, media_type
-from cloudevents_kafka.attributes.types import REQUIRED
-from cloudevents_kafka.binding._headers import CONTENT_TYPE, PREFIX, decode_text
+from cloudevents_kafka.binding._headers import CONTENT_TYPE, decode_text
 from cloudevents_kafka.binding._sniffer import Mode, decode_error, sniff
 from cloudevents_kafka.binding._structured import charset_problem, decode_structured, json_format
 from cloudevents_kafka.binding._valid import read_valid
-from cloudevents_kafka.binding.lenient._headers import Report, add_headers, decode_texts, normalize_headers
+from cloudevents_kafka.binding.lenient._headers import (
+    REQUIRED_HEADERS,
+    Report,
+    add_headers,
+    decode_texts,
+    normalize_headers,
+)
 from cloudevents_kafka.binding.lenient._json import (
     complete_envelope,
     correct_envelope,
+    lower_case_names,
     read_json,
     read_marked_json,
     without_format,
 )
-from cloudevents_kafka.binding.lenient._names import lower_case_names
 from cloudevents_kafka.binding.lenient._values import correct, is_right, make_event
 from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.errors import InvalidEvent, Problem
@@ -33,9 +37,6 @@ from cloudevents_kafka.formats.json_decoder import InvalidEnvelope
 from cloudevents_kafka.formats.json_reader import NAME
 from cloudevents_kafka.record import Headers, Record
 
-_REQUIRED_HEADERS: Final = frozenset(PREFIX + name for name in REQUIRED)
-
-Pairs = Iterable[tuple[str, bytes | None]]
 Found = tuple[Event, tuple[Problem, ...]]
 """An event and the accepted problems."""
 
@@ -58,14 +59,14 @@ def read_leniently(record: Record, refused: InvalidEvent | None) -> Found:
     content_type = headers.get(CONTENT_TYPE)
     media = None if content_type is None else media_type(content_type.decode("utf-8", "replace"))
     is_marked = media is not None and media.cloudevents
-    is_binary = not is_marked and headers.keys() >= _REQUIRED_HEADERS
+    is_binary = not is_marked and headers.keys() >= REQUIRED_HEADERS
     if report.may_be_valid and (is_binary or (report.refused and sniff(record.headers).mode == "binary")):
         event = read_valid(record, False)  # its other headers are those with nearly exact names
         if event is not None:
             return add_headers(event, record, headers, report), tuple(report.tolerated)
     if is_binary:
         return _read_binary(record, headers, report), tuple(report.tolerated)
-    names = headers.items() if report.tolerated or report.refused else record.headers
+    names: Headers = [*headers.items()] if report.tolerated or report.refused else record.headers
     report = report.of_content_type()  # the other headers do not affect the event
     if is_marked:
         event = _read_marked(record, names, content_type or b"", report, refused)
@@ -81,7 +82,7 @@ def _read_binary(record: Record, headers: dict[str, bytes], report: Report) -> E
     return make_event(attributes, record.value, DataKind.BYTES, report)
 
 
-def _read_unmarked(record: Record, names: Pairs, content_type: bytes | None, report: Report) -> Event:
+def _read_unmarked(record: Record, names: Headers, content_type: bytes | None, report: Report) -> Event:
     """Return the event of a record whose value is a complete event in JSON."""
     value, form = record.value, json_format()
     problem, of_data = without_format[content_type]
@@ -99,7 +100,7 @@ def _read_unmarked(record: Record, names: Pairs, content_type: bytes | None, rep
 
 
 def _read_marked(
-    record: Record, names: Pairs, content_type: bytes, report: Report, refused: InvalidEvent | None
+    record: Record, names: Headers, content_type: bytes, report: Report, refused: InvalidEvent | None
 ) -> Event:
     """Return the event of a record whose content-type starts like that of CloudEvents."""
     media = media_type(content_type.decode("utf-8", "replace"))

@@ -15,10 +15,10 @@ from weakref import WeakSet
 from cloudevents_kafka.attributes.documented_extensions import RULES
 from cloudevents_kafka.attributes.extension_types import current
 from cloudevents_kafka.attributes.types import CORE
-from cloudevents_kafka.binding.lenient.rules import DEVIATIONS
 from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.formats import registry as formats
 from cloudevents_kafka.spark._java import has_java, java_of, java_session
+from cloudevents_kafka.spark.java.deviations import deviation_texts
 from cloudevents_kafka.spark.java.jar import NoReaderJar, jar_to_send, session_jar
 from cloudevents_kafka.spark.schema import event_schema, wire_schema
 
@@ -47,13 +47,8 @@ def reader_sql(df: DataFrame, *, lenient: bool = False) -> str | None:
     if not _has_function(df.sparkSession):
         return None
     left, known = extension_texts()
-    rules = f", '{_deviation_texts()}'" if lenient else ""
+    rules = f", '{deviation_texts()}'" if lenient else ""
     return f"{_function('read', lenient=lenient)}(`value`, headers, '{left}', '{known}'{rules})"
-
-
-def _deviation_texts() -> str:
-    """Return the rules of accepted deviations as the Java function's argument; see ``Rules.java``."""
-    return "\n".join(f"{name} {clause} {rule}" for name, (rule, clause) in DEVIATIONS.items())
 
 
 def writer_sql(df: DataFrame, columns: Mapping[str, str], *, structured: bool) -> str | None:

@@ -11,7 +11,7 @@ from conformance.notation import as_record
 
 from cloudevents_kafka import AttributeType, Decoded, Record, decode, register_extension
 from cloudevents_kafka.attributes.extension_types import current
-from cloudevents_kafka.binding.lenient import _headers, _json, _names
+from cloudevents_kafka.binding.lenient import _headers, _json
 from tests.support import strategies as make
 
 CE = make.required_headers
@@ -66,7 +66,7 @@ def test_what_is_learned_is_bounded() -> None:
     for cache in caches:
         assert 1 < len(cache) <= 4096
         assert max(len(key or "") for key in cache) <= 256
-    renamings = _names._renamings
+    renamings = _json._renamings
     assert 1 < len(renamings) <= 64
     assert max(map(len, renamings)) <= 64
     assert max(len(name) for names in renamings for name in names) <= 64

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from cloudevents_kafka.binding.lenient.rules import DEVIATIONS
+from cloudevents_kafka.spark.java.deviations import DEVIATIONS
 
 SOURCES = Path(__file__).parents[3] / "java"
 
