@@ -8,7 +8,6 @@ from typing import Any, Final
 
 import click
 
-from cloudevents_kafka import __version__
 from cloudevents_kafka.cli.terminal.errors import (
     BROKEN_PIPE,
     BadData,
@@ -103,7 +102,7 @@ def _command_error(error: CloudEventsKafkaError) -> CommandError:
     summaries=COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-@click.version_option(__version__, prog_name="cloudevents-kafka")
+@click.version_option(package_name="cloudevents-kafka", prog_name="cloudevents-kafka")
 def app() -> None:
     """CloudEvents on Apache Kafka: send, read and explain them.
 

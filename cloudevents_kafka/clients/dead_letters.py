@@ -32,7 +32,6 @@ from cloudevents_kafka.clients.producer import (
     OnDelivery,
 )
 from cloudevents_kafka.errors import DecodeError
-from cloudevents_kafka.extensions import wire_size
 from cloudevents_kafka.primitives.epoch import format_milliseconds
 from cloudevents_kafka.record import Headers, Record, RecordInput
 
@@ -187,7 +186,7 @@ def deliver(letters: DeadLetters, item: Decoded | Undecodable, error: Exception,
         failed = failure.failed if isinstance(failure, DeliveryError) else ()
         reason = f"it was not delivered to {letters.topic}: {_client_error(failure)}"
         if _code(_client_error(failure)) == _MSG_SIZE_TOO_LARGE:
-            size = wire_size(dead_letter(item, error, topic=letters.topic, attempt=attempt))
+            size = dead_letter(item, error, topic=letters.topic, attempt=attempt).wire_size()
             reason += f"; it has {size:,} bytes, and {_LIMITS}"
         raise DeadLetterError(reason, item.record, error, failed) from failure
 

@@ -1,6 +1,6 @@
 """What the documented extensions ask of programs, a module for each.
 
-* `_dataref`: measure records on the wire, store large data elsewhere, and fetch it;
+* `_dataref`: find records that are too large, store large data elsewhere, and fetch it;
 * `_expiry`: skip events after their ``expirytime``;
 * `_trackers`: find duplicates, gaps between sequences, and severities that contradict each other;
 * `_tracing`: pass trace context along;
@@ -17,7 +17,6 @@ from cloudevents_kafka.extensions._dataref import (
     fetch_data,
     size_problem,
     store_data,
-    wire_size,
 )
 from cloudevents_kafka.extensions._expiry import expires_at, is_expired, is_past_sunset, unexpired
 from cloudevents_kafka.extensions._tracing import (
@@ -56,6 +55,5 @@ __all__ = [
     "store_data",
     "unexpired",
     "unmet_recommendations",
-    "wire_size",
     "with_hop_trace",
 ]

@@ -1,4 +1,4 @@
-"""Large events: their size on the wire (core: Size Limits), and claim checks (extension dataref).
+"""Large events: the limit of their size (core: Size Limits), and claim checks (extension dataref).
 
 Only the user calls `store_data` and `fetch_data`: a receiver that does not support the extension
 would find no data.
@@ -18,7 +18,6 @@ from cloudevents_kafka.codecs.payload import DataKind, implies_json, to_utf8
 from cloudevents_kafka.errors import DataError, EncodeError, Problem
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.extensions._content_type import with_content_type
-from cloudevents_kafka.primitives import zigzag
 from cloudevents_kafka.primitives.preview import preview
 from cloudevents_kafka.record import Record, RecordInput
 
@@ -31,32 +30,11 @@ Examples:
     65536
 """
 
-_BATCH_HEADER: Final = 61  # bytes before the records of a batch, in message format 2
-_FIXED_FIELDS: Final = 3  # attributes, and the deltas of timestamp and offset, which are 0 here
-
 Store = Callable[[bytes], str]
 """Store bytes and return the URI-reference from which they can be fetched."""
 
 Fetch = Callable[[str], bytes]
 """Return the bytes at a URI-reference, which is untrusted input: fetch from known places only."""
-
-
-def wire_size(record: RecordInput) -> int:
-    """Return the size in bytes of a batch with this record alone, uncompressed, as of Kafka 0.11.
-
-    It has the key, the value, the headers and their frame: all but a few bytes of the request.
-
-    Examples:
-        >>> from cloudevents_kafka import Event, to_record
-        >>> from cloudevents_kafka.extensions import wire_size
-        >>> wire_size(to_record(Event(id="1", source="/shop", type="order.placed", data=b"9.50")))
-        137
-    """
-    record = Record.of(record)
-    size = _FIXED_FIELDS + _field(record.key) + _field(record.value) + zigzag.size(len(record.headers))
-    for name, value in record.headers:
-        size += _field(name.encode("utf-8", "surrogatepass")) + _field(value)
-    return _BATCH_HEADER + zigzag.size(size) + size
 
 
 def size_problem(record: RecordInput, limit: int = SIZE_LIMIT) -> Problem | None:
@@ -69,16 +47,11 @@ def size_problem(record: RecordInput, limit: int = SIZE_LIMIT) -> Problem | None
         >>> problem and problem.value
         '70072 bytes'
     """
-    size = wire_size(record)
+    size = Record.of(record).wire_size()
     if size <= limit:
         return None
     rule = f"should not be larger than {limit} bytes on the wire: store its data and send a dataref"
     return Problem(None, rule, "S-02", f"{size} bytes")  # no record has 1 byte
-
-
-def _field(content: bytes | None) -> int:
-    """Return the size of bytes after their length, which is -1 for null."""
-    return 1 if content is None else zigzag.size(len(content)) + len(content)
 
 
 def store_data(event: Event, store: Store, *, limit: int = SIZE_LIMIT, keep: bool = False) -> Event:
@@ -144,7 +117,7 @@ def _largest_size(event: Event) -> int:
     sizes = [len(event.payload or b"")]  # S-03: the largest encoding counts
     for mode in get_args(ContentMode):
         with suppress(EncodeError):  # if one mode cannot represent the event, the other is sent
-            sizes.append(wire_size(to_record(event, mode=mode)))
+            sizes.append(to_record(event, mode=mode).wire_size())
     return max(sizes)
 
 

@@ -10,7 +10,6 @@ from typing import Any, Final
 
 import click
 
-from cloudevents_kafka import __version__
 from cloudevents_kafka.cli.kafka.servers import ask_broker, ask_registry
 from cloudevents_kafka.cli.kafka.settings import config_option, pop_settings, setting_option, timeout_option
 from cloudevents_kafka.cli.needs import (
@@ -117,7 +116,7 @@ def _report(
     missing = [finding.problem for finding in (*findings.values(), *servers.values()) if finding.problem]
     states = {name: _state(finding) for name, finding in (*findings.items(), *servers.items())}
     here = {
-        "cloudevents-kafka": __version__,
+        "cloudevents-kafka": version("cloudevents-kafka"),
         "Python": f"{platform.python_version()}, {platform.system()} {platform.machine()}",
         **{name: version(name) for name in _PACKAGES},
         "librdkafka": libversion()[0],
