@@ -67,10 +67,11 @@ class Service:
         """Send a signal, read the rest, and return the seconds to the end."""
         start = time.monotonic()
         self._process.send_signal(number)
-        rest, _ = self._process.communicate(timeout=30)
-        for line in rest.splitlines():
-            self._add(line)
-        assert self._process.returncode == (0 if number == signal.SIGTERM else -number)
+        with self._process as process:
+            assert process.stdout is not None
+            for line in process.stdout:  # communicate() loses what readline() has read ahead
+                self._add(line)
+        assert process.returncode == (0 if number == signal.SIGTERM else -number)
         return time.monotonic() - start
 
 
