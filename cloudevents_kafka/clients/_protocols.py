@@ -40,105 +40,56 @@ class Producer(Protocol):
     """The methods of ``confluent_kafka.Producer`` that `EventProducer` calls."""
 
     @property
-    def produce(self) -> Callable[..., Any]:
-        """Queue a message: topic, value, key, headers, on_delivery; raise BufferError if it is full."""
-
-    def poll(self, timeout: float = ...) -> int:
-        """Wait for delivery reports for up to ``timeout`` seconds; return the number of reports."""
-
-    def flush(self, timeout: float = ...) -> int:
-        """Wait for queued messages; return the number of those left after ``timeout`` seconds."""
+    def produce(self) -> Callable[..., Any]: ...
+    def poll(self, timeout: float = ...) -> int: ...
+    def flush(self, timeout: float = ...) -> int: ...
 
 
 class Consumer(Protocol):
     """The methods of ``confluent_kafka.Consumer`` that `EventConsumer` calls."""
 
-    def poll(self, timeout: float = ...) -> Any:
-        """Return a message, or None after ``timeout`` seconds."""
-
-    def consume(self, num_messages: int = ..., timeout: float = ...) -> list[Any]:
-        """Return up to ``num_messages`` messages that arrive within ``timeout`` seconds."""
-
-    def close(self) -> Any:
-        """Leave the group and close; the return value is ignored."""
+    def poll(self, timeout: float = ...) -> Any: ...
+    def consume(self, num_messages: int = ..., timeout: float = ...) -> list[Any]: ...
+    def close(self) -> Any: ...
 
 
 class GroupConsumer(Consumer, Protocol):
     """The methods of ``confluent_kafka.Consumer`` that a member of a group needs."""
 
-    def seek(self, partition: TopicPartition, /) -> None:
-        """Read on from an offset."""
-
-    def position(self, partitions: list[TopicPartition], /) -> list[TopicPartition]:
-        """Return the offsets after the records that were returned, below 0 where there are none."""
-
-    def commit(self, *, offsets: list[TopicPartition], asynchronous: bool) -> list[TopicPartition] | None:
-        """Commit offsets; return them, each with its error, or None if that is asynchronous."""
-
-    def committed(self, partitions: list[TopicPartition], /, timeout: float = ...) -> list[TopicPartition]:
-        """Return the offsets of the group."""
-
-    def assignment(self) -> list[TopicPartition]:
-        """Return the partitions of this member."""
-
-    def assign(self, partitions: list[TopicPartition], /) -> None:
-        """Read these partitions."""
-
-    def unassign(self) -> None:
-        """Read no partition."""
-
-    def incremental_assign(self, partitions: list[TopicPartition], /) -> None:
-        """Read these partitions, too."""
-
-    def incremental_unassign(self, partitions: list[TopicPartition], /) -> None:
-        """Do not read these partitions."""
-
-    def pause(self, partitions: list[TopicPartition], /) -> None:
-        """Return no records of these partitions."""
-
-    def resume(self, partitions: list[TopicPartition], /) -> None:
-        """Return records of these partitions again."""
+    def seek(self, partition: TopicPartition, /) -> None: ...
+    def position(self, partitions: list[TopicPartition], /) -> list[TopicPartition]: ...
+    def commit(self, *, offsets: list[TopicPartition], asynchronous: bool) -> list[TopicPartition] | None: ...
+    def committed(
+        self, partitions: list[TopicPartition], /, timeout: float = ...
+    ) -> list[TopicPartition]: ...
+    def assignment(self) -> list[TopicPartition]: ...
+    def assign(self, partitions: list[TopicPartition], /) -> None: ...
+    def unassign(self) -> None: ...
+    def incremental_assign(self, partitions: list[TopicPartition], /) -> None: ...
+    def incremental_unassign(self, partitions: list[TopicPartition], /) -> None: ...
+    def pause(self, partitions: list[TopicPartition], /) -> None: ...
+    def resume(self, partitions: list[TopicPartition], /) -> None: ...
 
 
 class ClientError(Protocol):
     """The methods of ``confluent_kafka.KafkaError`` that decide what an error means."""
 
-    def code(self) -> int | None:
-        """Return its number."""
-
-    def fatal(self) -> bool:
-        """Return whether it ends the client."""
-
-    def retriable(self) -> bool:
-        """Return whether trying again may help."""
+    def code(self) -> int | None: ...
+    def fatal(self) -> bool: ...
+    def retriable(self) -> bool: ...
 
 
 class Message(Protocol):
     """The methods of ``confluent_kafka.Message``: a record, or an error in place of one."""
 
-    def error(self) -> ClientError | None:
-        """Return the error, None for a record."""
-
-    def topic(self) -> str | None:
-        """Return the topic."""
-
-    def partition(self) -> int | None:
-        """Return the partition."""
-
-    def offset(self) -> int | None:
-        """Return the offset."""
-
-    def key(self) -> bytes | None:
-        """Return the key."""
-
-    def value(self) -> bytes | None:
-        """Return the value."""
-
-    def headers(self) -> Headers | None:
-        """Return the headers."""
-
-    def timestamp(self) -> tuple[int, int]:
-        """Return the type of the timestamp, 0 if there is none, and the milliseconds since the epoch."""
+    def error(self) -> ClientError | None: ...
+    def topic(self) -> str | None: ...
+    def partition(self) -> int | None: ...
+    def offset(self) -> int | None: ...
+    def key(self) -> bytes | None: ...
+    def value(self) -> bytes | None: ...
+    def headers(self) -> Headers | None: ...
+    def timestamp(self) -> tuple[int, int]: ...
 
 
 def is_member(client: Consumer) -> TypeGuard[GroupConsumer]:
