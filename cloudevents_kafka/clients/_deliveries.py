@@ -1,7 +1,7 @@
 """`Deliveries`: the deliveries of a producer that are on their way or have failed, and who waits for them.
 
-It does no input or output. A shell passes its reports to a client, which calls them, and waits: by polling
-in threads, in `producer`, or on an event loop, in `aio`.
+It does no input or output: a shell passes the function of the client that queues a message. The client
+calls the reports, and the shell waits: by polling in threads, in `producer`, or on an event loop, in `aio`.
 """
 
 from __future__ import annotations
@@ -19,9 +19,11 @@ from cloudevents_kafka.clients._protocols import Message, is_purged
 from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.primitives.plural import pluralize
-from cloudevents_kafka.record import Record
+from cloudevents_kafka.record import Headers, Record
 
 if TYPE_CHECKING:
+    import asyncio
+
     from typing_extensions import TypeVar as TypeVarWithDefault
 
     SentT_co = TypeVarWithDefault("SentT_co", bound=Event[Any] | Record, covariant=True, default=Event[Any])
@@ -29,25 +31,22 @@ else:
     SentT_co = TypeVar("SentT_co", covariant=True)
 
 DeliveryT = TypeVar("DeliveryT", bound="Delivery[Any]")
+Produce = Callable[..., Any]
+"""Queue a message: topic, value, key, headers, on_delivery; raise BufferError if the client is full."""
+Outgoing = tuple[str, tuple[Event[Any] | Record, bytes | None, bytes | None, Headers]]
+"""A topic, and what is sent there, with its key, value and headers."""
 
 
 class Shell(Protocol):
-    """The part of a producer that waits for deliveries: in threads or on an event loop."""
+    """The part of a producer that waits, in threads or on an event loop: for deliveries, and for room."""
 
     deliveries: Deliveries[Any]
 
     def wait(self, delivery: Delivery[Any], timeout: float | None, /) -> None:
         """Return when a delivery is done; raise an error if it is not within ``timeout`` seconds."""
 
-
-class Waiter(Protocol):
-    """A future, of an event loop or a thread."""
-
-    def done(self) -> bool:
-        """Return whether nobody waits for it any more."""
-
-    def set_result(self, result: None, /) -> None:
-        """Wake who waits for it."""
+    def make_room(self, error: BufferError, /) -> None:
+        """Return when a client that was full may have room; raise an error if that is not waited for."""
 
 
 class Delivery(msgspec.Struct, Generic[SentT_co], eq=False, weakref=True):
@@ -75,7 +74,7 @@ class Delivery(msgspec.Struct, Generic[SentT_co], eq=False, weakref=True):
     offset: int | None = None
     _client_error: Any = None
     _report_reference: ReferenceType[Report] | None = None
-    _waiters: tuple[Waiter, ...] = ()
+    _waiters: tuple[asyncio.Future[None], ...] = ()
 
     @property
     def event(self) -> Event:
@@ -176,9 +175,8 @@ class Report(msgspec.Struct, eq=False, weakref=True):
         shell = self.shell()
         delivery = self.find_delivery(shell)
         if self.on_delivery is None and error is not None and shell is not None and not is_purged(error):
-            shell.deliveries.failed[delivery] = (
-                None  # before another thread sees that it is done, and removes it
-            )
+            # Before another thread sees that it is done, and removes it.
+            shell.deliveries.failed[delivery] = None
         delivery._report(error, message)
         if self.on_delivery is not None:
             on_delivery, self.on_delivery = self.on_delivery, None
@@ -214,22 +212,32 @@ class Deliveries(Generic[DeliveryT]):
             partial(_forget, self.reports) if looks_for_reports else self.reports.pop
         )
 
-    def begin(
-        self, sent: Any, topic: str, shell: Shell, on_delivery: OnDelivery | None = None
-    ) -> tuple[DeliveryT, Report]:
-        """Return a new delivery that is on its way, and its report for the client."""
+    def send(
+        self, shell: Shell, produce: Produce, outgoing: Outgoing, on_delivery: OnDelivery | None = None
+    ) -> DeliveryT:
+        """Queue a message by a client's ``produce``, and return its delivery; wait while the client is full.
+
+        If ``produce`` or the shell raises an error, the message is not on its way.
+        """
+        topic, (sent, key, value, headers) = outgoing
         delivery = self.kind(sent, topic, shell)
         of_delivery: ReferenceType[Delivery[Any]] = ref(delivery)
         report = Report(sent, topic, self._shell, of_delivery, on_delivery)
         delivery._report_reference = reference = ref(report, self._forget)
         self.reports[reference] = of_delivery
-        return delivery, report
-
-    def drop(self, delivery: Delivery[Any]) -> None:
-        """Forget a delivery whose report the client has not accepted."""
-        if delivery._report_reference is not None:
-            self.reports.pop(delivery._report_reference, None)
+        try:
+            while True:
+                try:
+                    produce(topic, value=value, key=key, headers=headers, on_delivery=report)
+                except BufferError as error:
+                    shell.make_room(error)
+                else:
+                    return delivery
+        except BaseException:
+            self.reports.pop(reference, None)
             delivery._report_reference = None
+            del reference  # before the report is freed, which is of no interest now
+            raise
 
     def wake(self, most: int) -> None:
         """Wake the waiters of up to ``most`` deliveries that are done."""
@@ -238,7 +246,7 @@ class Deliveries(Generic[DeliveryT]):
 
     def is_awaited(self) -> bool:
         """Return whether somebody waits for a delivery that is on its way."""
-        deliveries = [reference() for reference in self.reports.values()]
+        deliveries = [reference() for reference in list(self.reports.values())]
         return any(delivery is not None and delivery._is_awaited() for delivery in deliveries)
 
     def raise_failures(self, pending: int, timeout: float | None) -> None:

@@ -8,25 +8,28 @@ raising ``BufferError``. Each sent event and record has a `Delivery`.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, Generic, Self, TypedDict, TypeVar
 
 import msgspec
 
 from cloudevents_kafka.binding import ContentMode, KeyMapper, check_mode, encode
-from cloudevents_kafka.clients._deliveries import Deliveries, Delivery, DeliveryError, OnDelivery
+from cloudevents_kafka.clients._deliveries import (
+    Deliveries,
+    Delivery,
+    DeliveryError,
+    OnDelivery,
+    Outgoing,
+    Produce,
+)
 from cloudevents_kafka.clients._protocols import Producer, check_client
 from cloudevents_kafka.errors import EncodeError
 from cloudevents_kafka.event import Event
-from cloudevents_kafka.record import HeaderInput, Headers, Record, RecordInput, with_bytes_headers
+from cloudevents_kafka.record import HeaderInput, Record, RecordInput, with_bytes_headers
 
 __all__ = ["Delivery", "DeliveryError", "EventProducer", "OnDelivery"]
 
 _POLL_SECONDS: Final = 0.2  # the longest wait within the client, which delays Ctrl-C
-SentT = TypeVar("SentT", bound=Event | Record)
-Outgoing = tuple[str, tuple[SentT, bytes | None, bytes | None, Headers]]
-"""A topic, and what is sent there, with its key, value and headers."""
 ProducerT = TypeVar("ProducerT", bound=Producer)
 
 
@@ -69,7 +72,7 @@ class Writer(msgspec.Struct):
         format: str | None = None,
         key_mapper: KeyMapper | None = None,
         like: RecordInput | None = None,
-    ) -> Outgoing[Event]:
+    ) -> Outgoing:
         """Return an event to send, and its topic. Raises `EncodeError`, `InvalidEvent`."""
         topic = topic or self.topic
         if topic is None:
@@ -80,7 +83,7 @@ class Writer(msgspec.Struct):
         key_mapper = key_mapper or self.key_mapper
         return topic, encode(event, mode, format, key, key_mapper, headers, like)
 
-    def copy(self, record: RecordInput, topic: str | None) -> Outgoing[Record]:
+    def copy(self, record: RecordInput, topic: str | None) -> Outgoing:
         """Return a record as it is, for a topic. Raises `EncodeError`."""
         record = with_bytes_headers(Record.of(record))
         topic = topic or self.topic or record.topic
@@ -90,10 +93,11 @@ class Writer(msgspec.Struct):
         return topic, (record, record.key, record.value, headers)
 
 
-def set_options(partition: int | None, timestamp: int | None) -> dict[str, int]:
-    """Return the options of the client that are set: it does not accept None for those that are not."""
-    options = (("partition", partition), ("timestamp", timestamp))
-    return {name: value for name, value in options if value is not None}
+def with_options(produce: Produce, partition: int | None, timestamp: int | None) -> Produce:
+    """Return a function with the options that are set: the client accepts None for neither."""
+    named = (("partition", partition), ("timestamp", timestamp))
+    options = {name: value for name, value in named if value is not None}
+    return partial(produce, **options) if options else produce
 
 
 class _Polling:
@@ -103,15 +107,9 @@ class _Polling:
         self.deliveries: Deliveries[Delivery[Any]] = Deliveries(Delivery, self)
         self._client = client
 
-    def produce(self, produce: Callable[[], object]) -> None:
-        """Queue a message, after waiting for room."""
-        while True:
-            try:
-                produce()
-            except BufferError:
-                self._client.poll(_POLL_SECONDS)  # the queue is full: serve delivery reports
-            else:
-                return
+    def make_room(self, _: BufferError) -> None:
+        """Serve delivery reports, each of which leaves room in the client's queue."""
+        self._client.poll(_POLL_SECONDS)
 
     def wait(self, delivery: Delivery[Any], timeout: float | None) -> None:
         """Poll until a delivery is done. Raises `DeliveryError` if it is not within ``timeout`` seconds."""
@@ -172,6 +170,7 @@ class EventProducer(Generic[ProducerT]):
         self._writer = Writer(topic, mode, format, key_mapper, close_timeout)
         self.producer = producer
         self._polling = _Polling(producer)
+        self._deliveries = self._polling.deliveries
         self._closed = False
 
     def send(
@@ -199,8 +198,12 @@ class EventProducer(Generic[ProducerT]):
         if self._closed:
             raise DeliveryError("the EventProducer is closed; the event was not sent")
         outgoing = self._writer.encode(event, topic, key, headers, mode, format, key_mapper, like)
-        options = None if partition is None and timestamp is None else set_options(partition, timestamp)
-        return self._send(outgoing, options, on_delivery)
+        produce: Produce = self.producer.produce
+        if partition is not None or timestamp is not None:
+            produce = with_options(produce, partition, timestamp)
+        delivery = self._deliveries.send(self._polling, produce, outgoing, on_delivery)
+        self.producer.poll(0)
+        return delivery
 
     def send_record(
         self,
@@ -221,26 +224,8 @@ class EventProducer(Generic[ProducerT]):
         if self._closed:
             raise DeliveryError("the EventProducer is closed; the record was not sent")
         outgoing = self._writer.copy(record, topic)
-        return self._send(outgoing, set_options(partition, timestamp), on_delivery)
-
-    def _send(
-        self, outgoing: Outgoing[SentT], options: dict[str, int] | None, on_delivery: OnDelivery | None
-    ) -> Delivery[SentT]:
-        topic, (sent, key, value, headers) = outgoing
-        polling = self._polling
-        deliveries = polling.deliveries
-        delivery, report = deliveries.begin(sent, topic, polling, on_delivery)
-        # Without ** for the options that are not set: an empty one takes a tenth of the time of send().
-        produce = partial(self.producer.produce, **options) if options else self.producer.produce
-        try:
-            try:
-                produce(topic, value=value, key=key, headers=headers, on_delivery=report)
-            except BufferError:
-                message = partial(produce, topic, value=value, key=key, headers=headers, on_delivery=report)
-                polling.produce(message)
-        except BaseException:
-            deliveries.drop(delivery)
-            raise
+        produce = with_options(self.producer.produce, partition, timestamp)
+        delivery = self._deliveries.send(self._polling, produce, outgoing, on_delivery)
         self.producer.poll(0)
         return delivery
 
@@ -251,7 +236,7 @@ class EventProducer(Generic[ProducerT]):
         have failed since the last flush. Its ``failed`` has both; the pending ones are not ``done``,
         and may still arrive. If several threads flush, each failure is raised in one of them.
         """
-        self._polling.deliveries.raise_failures(self._polling.drain(timeout), timeout)
+        self._deliveries.raise_failures(self._polling.drain(timeout), timeout)
 
     def close(self, timeout: float | None = None) -> None:
         """Flush, for ``close_timeout`` by default, and raise as `flush` does; later calls of `send` fail.

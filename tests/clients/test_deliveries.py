@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from concurrent.futures import Future
+from functools import partial
 from typing import Any
+from unittest.mock import Mock, patch
 
 import pytest
 from hypothesis import given
@@ -21,6 +23,19 @@ class Shell:
 
     def wait(self, delivery: Delivery[Any], timeout: float | None) -> None:
         assert delivery.done
+
+    def make_room(self, error: BufferError) -> None:
+        raise error
+
+    def send(self, sent: Event | Record) -> tuple[Delivery[Any], Report]:
+        """Return a new delivery, and the report that a client got."""
+        reports = list[Report]()
+        delivery = self.deliveries.send(self, partial(_keep, reports), ("orders", (sent, b"", b"", [])))
+        return delivery, reports.pop()
+
+
+def _keep(reports: list[Report], topic: str, *, on_delivery: Report, **_: object) -> None:
+    reports.append(on_delivery)
 
 
 class Place:
@@ -51,7 +66,7 @@ def test_each_failure_is_raised_once_in_any_history(data: st.DataObject) -> None
     for number in range(data.draw(st.integers(1, 30))):
         step = data.draw(st.sampled_from(["send", "succeed", "fail", "flush"]))
         if step == "send":
-            reports[number] = shell.deliveries.begin(event(number), "orders", shell)[1]
+            reports[number] = shell.send(event(number))[1]
         elif step == "flush":
             assert failures(shell, len(reports)) == failed + [str(each) for each in reports]
             failed = []
@@ -67,7 +82,7 @@ def test_each_failure_is_raised_once_in_any_history(data: st.DataObject) -> None
 def test_who_waits_is_woken_after_the_report() -> None:
     """A future of a delivery is done when it is woken after the report, and others are not."""
     shell = Shell()
-    delivery, report = shell.deliveries.begin(event(1), "orders", shell)
+    delivery, report = shell.send(event(1))
     waiter: Future[None] = Future()
     delivery._waiters = (waiter,)
     assert shell.deliveries.is_awaited()
@@ -82,7 +97,7 @@ def test_who_waits_is_woken_after_the_report() -> None:
 def test_a_success_without_a_report_is_seen_when_the_report_is_freed() -> None:
     """With delivery.report.only.error a client frees the report of a success, and does not call it."""
     shell = Shell(looks_for_reports=True)
-    delivery, report = shell.deliveries.begin(event(1), "orders", shell)
+    delivery, report = shell.send(event(1))
     assert not delivery.done
     del report
     assert delivery.done
@@ -90,23 +105,34 @@ def test_a_success_without_a_report_is_seen_when_the_report_is_freed() -> None:
 
 
 def test_a_delivery_that_the_client_refuses_is_not_on_its_way() -> None:
-    """A dropped delivery is neither pending nor done."""
+    """It is neither pending nor failed, whether the client refuses it or has no room for it."""
     shell = Shell(looks_for_reports=True)
-    delivery, report = shell.deliveries.begin(event(1), "orders", shell)
-    shell.deliveries.drop(delivery)
-    del report
-    assert not shell.deliveries.reports
-    assert not delivery.done
-    assert failures(shell) == []
+    for error in (ValueError("a key of 3 GB"), BufferError("the queue is full")):
+        produce = Mock(side_effect=error)
+        with pytest.raises(type(error)):
+            shell.deliveries.send(shell, produce, ("orders", (event(1), b"", b"", [])))
+        assert not shell.deliveries.reports
+        assert failures(shell) == []
+
+
+def test_a_full_client_is_asked_again_after_the_shell_has_made_room() -> None:
+    """The delivery is on its way when the client has accepted it, however often it was full."""
+    shell = Shell()
+    with patch.object(shell, "make_room") as make_room:
+        produce = Mock(side_effect=[BufferError("1"), BufferError("2"), None])
+        delivery = shell.deliveries.send(shell, produce, ("orders", (event(1), b"k", b"", [])))
+    assert [str(call.args[0]) for call in make_room.call_args_list] == ["1", "2"]
+    assert {call.kwargs["key"] for call in produce.call_args_list} == {b"k"}
+    assert next(iter(shell.deliveries.reports.values()))() is delivery
 
 
 def test_only_the_delivery_of_a_record_has_a_record() -> None:
     """The delivery of a record has it and its event; that of an event has no record."""
     shell = Shell()
-    delivery, _ = shell.deliveries.begin(event(1), "orders", shell)
+    delivery, _ = shell.send(event(1))
     assert delivery.event.id == "1"
     assert not hasattr(delivery, "record")
     with pytest.raises(AttributeError, match="record must be that of a sent record"):
         _ = delivery.record
     record = Record(value=b"17")
-    assert shell.deliveries.begin(record, "orders", shell)[0].record is record
+    assert shell.send(record)[0].record is record

@@ -86,7 +86,7 @@ class Sender:
         if self._client_full or len(self.reports) >= self.max_in_flight:
             raise asyncio.QueueFull(f"{len(self.reports)} events are in flight; await drain() first")
 
-    def refuse(self, error: BufferError) -> NoReturn:
+    def make_room(self, error: BufferError) -> NoReturn:
         """Raise `asyncio.QueueFull` for a client without room, until some time or some reports later."""
         self._client_full = True
         self.running_loop().call_later(_RETRY_SECONDS, self._retry)

@@ -19,7 +19,7 @@ from cloudevents_kafka.clients.aio._clients import is_awaited
 from cloudevents_kafka.clients.aio._polled_sender import PolledSender
 from cloudevents_kafka.clients.aio._sender import AsyncDelivery, Sender
 from cloudevents_kafka.clients.aio._turn import Turn
-from cloudevents_kafka.clients.producer import Outgoing, SentT, WriteOptions, Writer, set_options
+from cloudevents_kafka.clients.producer import WriteOptions, Writer, with_options
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.record import Record, RecordInput
 
@@ -117,7 +117,9 @@ class AsyncEventProducer(Generic[ProducerT]):
         self._sender.check()
         if self._closed:
             raise DeliveryError("the EventProducer is closed; the event was not sent")
-        return self._send(self._writer.encode(event, topic, **options), set_options(partition, timestamp))
+        outgoing = self._writer.encode(event, topic, **options)
+        produce = with_options(self._sender.produce, partition, timestamp)
+        return self._sender.deliveries.send(self._sender, produce, outgoing)
 
     async def send_record(
         self,
@@ -137,24 +139,12 @@ class AsyncEventProducer(Generic[ProducerT]):
                 if self._closed:
                     raise DeliveryError("the EventProducer is closed; the record was not sent")
                 outgoing = self._writer.copy(record, topic)
-                delivery = self._send(outgoing, set_options(partition, timestamp))
+                produce = with_options(self._sender.produce, partition, timestamp)
+                delivery = self._sender.deliveries.send(self._sender, produce, outgoing)
             except asyncio.QueueFull:
                 await self._sender.wait_for_room()
             else:
                 return await delivery
-
-    def _send(self, outgoing: Outgoing[SentT], options: dict[str, int]) -> AsyncDelivery[SentT]:
-        topic, (sent, key, value, headers) = outgoing
-        deliveries = self._sender.deliveries
-        delivery, report = deliveries.begin(sent, topic, self._sender)
-        try:
-            self._sender.produce(topic, value=value, key=key, headers=headers, on_delivery=report, **options)
-        except BaseException as error:
-            deliveries.drop(delivery)
-            if isinstance(error, BufferError):
-                self._sender.refuse(error)
-            raise
-        return delivery
 
     async def drain(self) -> None:
         """Wait until `send_nowait` has room, and let other tasks run from time to time.
