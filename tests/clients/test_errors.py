@@ -40,7 +40,7 @@ def test_the_table_has_the_numbers_of_the_client() -> None:
 
 def test_the_docstring_lists_which_is_which() -> None:
     """A user reads in it all errors that the client mends, and the usual final ones."""
-    mended, final = (ConsumeError.__doc__ or "").split("Final are")
+    mended, final = (ConsumeError.__doc__ or "").split("Final errors are")
     assert {code.name for code in Mended} == set(re.findall(r"\b(?:_[A-Z_]+|[A-Z]+_[A-Z_]+)\b", mended))
     assert FINAL.keys() - {"UNKNOWN"} <= set(re.findall(r"\w+", final))
 
