@@ -55,7 +55,7 @@ def environment(folder: Path) -> dict[str, str]:
 
 def script(path: Path, *arguments: str | Path) -> list[str]:
     """Return a command that runs a script with this package, which its workers do not inherit."""
-    paths = [str(ROOT)]
+    paths = [str(ROOT), str(ROOT / "spec-conformance")]
     code = f"import runpy, sys; sys.path[:0] = {paths}; del sys.argv[0]; "
     code += "runpy.run_path(sys.argv[0], run_name='__main__')"
     return [sys.executable, "-c", code, str(path), *map(str, arguments)]

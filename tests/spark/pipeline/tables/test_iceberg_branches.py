@@ -162,5 +162,5 @@ def test_another_commit_meanwhile(
 def test_no_branches(session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A server without Iceberg's extensions of SQL is refused with what to do."""
     monkeypatch.setattr(_iceberg, "_EXTENSION", "org.example.Other")
-    with pytest.raises(WrongTable, match=r"extensions must contain org\.example\.Other.*table_settings"):
+    with pytest.raises(WrongTable, match=r"extensions must contain org\.example\.Other.*configure_session"):
         IcebergTable(session, url=f"file://{tmp_path}/events")
