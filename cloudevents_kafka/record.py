@@ -86,7 +86,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             headers = _as_pairs(headers)
             force_setattr(self, "headers", headers)
         try:
-            for _, value in headers:  # pairs of a client need no call
+            for _, value in headers:  # a client's pairs are not converted
                 if type(value) is not bytes and value is not None:  # as of a text of two letters
                     _as_pairs(headers)
                     break
@@ -196,7 +196,7 @@ def _getter_of(source: Any) -> Callable[[str], Any]:
     """Return a function from the name of a record's field to its value in an object with such fields."""
     if isinstance(source, Mapping):
         return source.get
-    if hasattr(source, "asDict"):  # a Spark Row, a tuple, whose attributes are not only its fields
+    if hasattr(source, "asDict"):  # a Spark Row is a tuple, and has attributes other than its fields
         return _getter_of(source.asDict())
     if hasattr(source, "value") and hasattr(source, "headers"):
         return lambda name: getattr(source, name, None)
@@ -215,7 +215,7 @@ def to_headers(headers: HeaderInput) -> Headers:
         pairs = list(headers.items() if isinstance(headers, Mapping) else headers)
         return [(name, value if type(value) is bytes else to_bytes(value)) for name, value in pairs]
     except (TypeError, ValueError):
-        _as_pairs(pairs)  # raises an error that names the one that is not a pair
+        _as_pairs(pairs)  # raises an error that names the wrong header
         raise
 
 

@@ -47,7 +47,7 @@ _adopted: Final[list[dict[str, Any]]] = [{}, {}]  # what `register_all` added la
 def register_all(others: Registered) -> None:
     """Register the extensions and formats of another process, unless they are registered.
 
-    Those that an earlier call added are removed, as a Python worker of Spark may serve several drivers.
+    Registrations of an earlier call are removed, as a Python worker of Spark may serve several drivers.
     """
     with registration_lock:
         for n, (module, added) in enumerate(zip((extension_types, formats), others, strict=True)):

@@ -125,7 +125,7 @@ def registered() -> dict[str, Extension]:
 
 
 def restore(extensions: Mapping[str, Extension]) -> None:
-    """Register these extensions, and no others except the documented ones."""
+    """Replace the extensions that users registered by these."""
     known = {**DOCUMENTED, **extensions}
     checks = {name: check for name, check in _DOCUMENTED_CHECKS.items() if name in known}
     checks |= {name: check_of(name, extension) for name, extension in extensions.items()}

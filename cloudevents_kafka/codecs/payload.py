@@ -77,7 +77,7 @@ def to_payload(
     has_json_type = type(data) in _JSON_TYPES
     if not has_json_type and isinstance(data, _BYTES_LIKE):
         return bytes(data), _BYTES
-    codec = find(implied_type(content_type, _JSON), attributes) if by_key else None  # most often none
+    codec = find(implied_type(content_type, _JSON), attributes) if by_key else None  # usually None
     if codec is not None and codec.encode is not None:
         payload = call_encode(codec.encode, data, content_type)
         if content_type is None and not is_json(payload):
@@ -140,7 +140,7 @@ def from_payload(
     """
     if payload is None or kind is DataKind.PROTO:
         return payload
-    codec = find(implied_type(content_type, kind), attributes) if by_key else None  # most often none
+    codec = find(implied_type(content_type, kind), attributes) if by_key else None  # usually None
     if codec is not None and codec.decode is not None:
         return call_decode(codec.decode, payload, content_type)
     media = None if content_type is None else media_type(content_type)

@@ -104,7 +104,7 @@ def registered() -> dict[Key, Codec]:
 
 
 def restore(codecs: Mapping[Key, Codec]) -> None:
-    """Register these codecs, and no others."""
+    """Replace all registered codecs by these."""
     with registration_lock:
         by_key.update(codecs)
         for key in by_key.keys() - codecs.keys():

@@ -337,9 +337,9 @@ def unchecked_event(
 ) -> Event:
     """Return an event with attributes that are valid, without a check.
 
-    This is how formats and readers create events: they validate the attributes first. The event keeps the
-    dictionary itself. ``encoded`` is the name of the event format and the structured value that the event was
-    read from, if any.
+    Formats and readers create events in this way, after they have validated the attributes. The event keeps
+    the dictionary itself. ``encoded`` is the name of the event format and the structured value from which
+    the event was read, if any.
     """
     event = _new(Event)
     event._attributes = attributes
@@ -351,7 +351,7 @@ def unchecked_event(
 
 
 def select_attributes(event: Event, names: Container[str]) -> Event:
-    """Return an event with some of the attributes of another, and its data; they are not checked again."""
+    """Return an event with selected attributes of another event and its data, without a new check."""
     attributes = {name: value for name, value in event._attributes.items() if name in names}
     return event._with_reader(unchecked_event(attributes, event._payload, event._kind))
 

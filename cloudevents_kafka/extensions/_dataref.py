@@ -116,7 +116,7 @@ def fetch_data(event: Event, fetch: Fetch) -> Event:
 def _largest_size(event: Event) -> int:
     sizes = [len(event.payload or b"")]  # S-03: the largest encoding counts
     for mode in get_args(ContentMode):
-        with suppress(EncodeError):  # if one mode cannot represent the event, the other is sent
+        with suppress(EncodeError):  # an event that one mode cannot represent is sent in the other mode
             sizes.append(to_record(event, mode=mode).wire_size())
     return max(sizes)
 

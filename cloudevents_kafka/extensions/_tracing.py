@@ -31,7 +31,7 @@ _RANDOM: Final = 2
 def is_traceparent(text: str) -> bool:
     """Return whether a text is a traceparent of W3C Trace Context (3.2).
 
-    Of a later version, only the fields that version 00 lets readers check are checked.
+    A text of a later version is checked only in the fields that version 00 defines.
     """
     match = _TRACEPARENT.fullmatch(text)
     return match is not None and not (match[1] == "00" and match[5])
@@ -146,7 +146,7 @@ def start_trace(event: Event, trace: Trace | None = None) -> tuple[Event, Header
     """Return the event with the trace in which it originates, and the headers of its first hop.
 
     An event that has a ``traceparent`` keeps it (distributed-tracing: the attributes are not
-    changed). The first hop is at ``trace``, by default at the event's own, or at a new one.
+    changed). The first hop has the position ``trace``, by default that of the event, or else of a new trace.
 
     Examples:
         >>> from cloudevents_kafka import Event, EventProducer
@@ -164,7 +164,7 @@ def start_trace(event: Event, trace: Trace | None = None) -> tuple[Event, Header
 
 
 def with_hop_trace(record: RecordInput, trace: Trace) -> Record:
-    """Return the record with the headers of a new hop in place of the last one's; its event stays.
+    """Return the record with the headers of a new hop in place of the last hop's, and the same event.
 
     Examples:
         >>> from cloudevents_kafka import Event, to_record

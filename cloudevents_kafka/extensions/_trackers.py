@@ -19,7 +19,7 @@ from cloudevents_kafka.event import Event
 from cloudevents_kafka.primitives.bounded import Window
 from cloudevents_kafka.primitives.preview import preview
 
-_MAX_DIGITS: Final = 100  # of a number; to convert a longer one takes quadratic time
+_MAX_DIGITS: Final = 100  # digits of a number: converting takes quadratic time
 
 _ONE_NUMBER: Final = "should be used with {} as before, since in a source a text belongs to one number"
 

@@ -97,7 +97,7 @@ class Verification(msgspec.Struct, frozen=True):
     """The verified parts of an event.
 
     ``event`` has only the verified attributes and data; it is the received event if it is unsigned
-    and ``verified`` is "nothing". ``unverified`` are the other extensions, with "passthrough" only.
+    and ``verified`` is "nothing". ``unverified`` are the unsigned extensions, with "passthrough" only.
 
     Examples:
         >>> from cloudevents_kafka import Event

@@ -27,12 +27,12 @@ _KEY: Final = 0x0A
 _VALUE: Final = 0x12
 _SECONDS: Final = 0x08
 _NANOS: Final = 0x10
-_SECONDS_SIZE: Final = 6  # of the years 1978 to 3058
+_SECONDS_SIZE: Final = 6  # bytes of the seconds in the years 1978 to 3058
 
 # The name of an entry, the number of bytes after it and its type, by what is before the text of its value:
 # the records of a topic have few of these.
 _entries: Final[dict[str, tuple[str, int, AttributeType | None]]] = {}
-_times: Final[dict[bytes, str]] = {}  # the text of seconds, since many events have the same
+_times: Final[dict[bytes, str]] = {}  # from seconds to their text, since many events share them
 
 
 def read_valid(value: bytes) -> Event | None:
@@ -107,7 +107,7 @@ def _read_entries(
 
 
 def _text_at(value: bytes, at: int) -> tuple[int, int]:
-    """Return where the text starts and ends whose length is at an index."""
+    """Return the start and the end of the text whose length is at an index."""
     size = value[at]
     if size > 0x7F:
         size, at = varint.decode(value, at)
@@ -116,7 +116,7 @@ def _text_at(value: bytes, at: int) -> tuple[int, int]:
 
 
 def _join_checked(attributes: dict[str, Any], typed: dict[str, AttributeType]) -> str:
-    """Return all texts together, if the fields of extensions that are not in ce_string are right."""
+    """Return all texts together, if no extension is in a wrong field."""
     for name, attribute_type in typed.items():
         if not _is_right(name, attributes[name], attribute_type):
             raise ValueError("an extension must be in a field of its type")

@@ -68,9 +68,9 @@ def build_event(
     wire: tuple[str, bytes],
     form_problems: Sequence[Problem],
 ) -> Event:
-    """Return the event of a structured value; ``wire`` is the format's name and the value.
+    """Return the event of a structured value; ``wire`` has the name of the format and the value.
 
-    Raises `InvalidEvent` with all problems, as `InvalidAttributes` if the form has none.
+    Raises `InvalidEvent` with all problems; it is an `InvalidAttributes` if only attributes are wrong.
     """
     if not form_problems and accept(attributes):
         return unchecked_event(attributes, payload, kind, wire)

@@ -2,8 +2,8 @@
 
 It reads any order of members, white space, escapes, types and data, and keeps the text of
 ``data``. One pass of the parser reads the members whose names are known and skips ``data``;
-names that a valid event has become known. `json_decoder` names the problems of the objects
-that it returns no event for.
+names that a valid event has become known. `json_decoder` names the problems of the objects for which it
+returns no event.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class _Expected(NamedTuple):
 class JsonReader:
     """A reader that adapts to its records: those of a topic are alike.
 
-    It knows the names that earlier events had, and which of these members were not always texts.
+    It knows the names in earlier events, and which of them had other values than texts.
     Threads may share it, and an exception that a signal handler raises leaves it as it was: a call
     takes `_expected` once, and what it learns replaces that by one assignment.
     """
@@ -96,7 +96,8 @@ class JsonReader:
     def split(self, value: bytes) -> tuple[dict[str, Any], bytes | None, Any, str]:
         """Return the attributes, data, data_base64, and the texts of the attributes for `accept`.
 
-        The attributes may break rules. Raises one of `REFUSED` if the form does, or needs a slower reader.
+        The attributes may break rules. Raises one of `REFUSED` if the form is invalid, or needs a slower
+        reader.
         """
         read, read_scalars, typed, _ = self._expected
         try:
@@ -150,7 +151,7 @@ class JsonReader:
         return attributes, attributes.pop("data_base64", None)
 
     def _know(self, members: dict[str, Any]) -> None:
-        """Expect members of these names and types from now on; forget others if they are too many.
+        """Expect members of these names and types from now on; forget earlier names if they are too many.
 
         A change takes as long as reading some tens of events. So after some changes, the next n
         are made on every nth call.
@@ -174,7 +175,7 @@ class JsonReader:
 
 
 def _join(attributes: dict[str, Any], are_texts: bool) -> str:  # noqa: FBT001  # a call by position is faster
-    """Return all texts together; ``are_texts`` is whether no member is another value."""
+    """Return all texts together; ``are_texts`` is whether all members are texts."""
     members = attributes.values()
     return "".join([member for member in members if type(member) is str] if not are_texts else members)
 

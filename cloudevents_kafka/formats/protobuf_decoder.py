@@ -39,7 +39,7 @@ _TEXTS: Final = (AttributeType.STRING, AttributeType.URI, AttributeType.URI_REFE
 _SECONDS: Final = 0x08
 _NANOS: Final = 0x10
 _TYPE_URL: Final = 0x0A
-_FIXED_SIZES: Final = {1: 8, 5: 4}  # of numbers, which no field of the messages is
+_FIXED_SIZES: Final = {1: 8, 5: 4}  # sizes of numbers, which no field of these messages has
 _BEYOND: Final = "it has a length beyond its end"
 
 AttributeField = tuple[str, AttributeType | None, Any]

@@ -142,7 +142,7 @@ def registered() -> dict[str, Callable[[], Format]]:
 
 
 def restore(factories: Mapping[str, Callable[[], Format]]) -> None:
-    """Register these formats, and no others except the built-in ones."""
+    """Replace the formats that users registered by these."""
     with registration_lock:
         for current, new in ((_registered, factories), (_factories, {**_BUILT_IN, **factories})):
             changed = {name for name in current if current[name] is not new.get(name)}

@@ -1,6 +1,6 @@
 """The cache folder, shared by processes: each entry is complete or absent at any moment.
 
-An entry is a folder. It is built next to its place under a lock and renamed when it is complete,
+An entry is a folder. It is built under a lock, with another name, and renamed when it is complete,
 so Ctrl-C or a power cut leaves no partial entry.
 """
 

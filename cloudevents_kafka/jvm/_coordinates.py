@@ -1,4 +1,4 @@
-"""Maven coordinates, requests for the jars of some, and the named sets that answer requests.
+"""Maven coordinates, requests for their jars, and the listed sets of jars that answer requests.
 
 The parts of a coordinate become names of files and folders. A pattern bounds them: no ``/``,
 no ``..``, no wildcard and no range of versions, at most 100 characters.

@@ -28,7 +28,7 @@ JAR_LIMIT: Final = 1 << 29  # bytes of a jar
 class NoJars(CloudEventsKafkaError):
     """The jars of ``coordinates`` are not in the cache and cannot be downloaded.
 
-    ``folder`` is their place in the cache. ``reason`` and ``hint`` contain no credentials.
+    ``folder`` is their folder in the cache. ``reason`` and ``hint`` contain no credentials.
     """
 
     def __init__(self, coordinates: Sequence[str], folder: Path, reason: str, hint: str) -> None:

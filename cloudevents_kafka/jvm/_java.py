@@ -44,7 +44,7 @@ JAVA_HOMES: Final = (
 
 
 class NoJava(CloudEventsKafkaError):
-    """No suitable Java was found. ``searched`` has a line for each place."""
+    """No suitable Java was found. ``searched`` has a line for each searched folder."""
 
     def __init__(self, searched: Sequence[str]) -> None:
         super().__init__(searched)

@@ -26,14 +26,14 @@ class Progress:
             self._write("\r\x1b[K")
 
     def update(self, text: str) -> None:
-        """Show a passing step: each one on a terminal, one every two seconds elsewhere."""
+        """Show a step: each one on a terminal, one every two seconds elsewhere."""
         if self._is_terminal:
             self._write(f"\r\x1b[K{text[: shutil.get_terminal_size().columns - 1]}")
         elif time.monotonic() - self._last_line_at >= _INTERVAL:
             self.log(text)
 
     def log(self, text: str) -> None:
-        """Write a line that stays."""
+        """Write a line that is not overwritten."""
         self._last_line_at = time.monotonic()
         self._write(f"\r\x1b[K{text}\n" if self._is_terminal else f"{text}\n")
 

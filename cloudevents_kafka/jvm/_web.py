@@ -37,7 +37,7 @@ _MISSING_HINT: Final = (
     f"Check the version, or set {MIRROR_VARIABLE} to the URL of a Maven repository that has it."
 )
 
-# By status or by its hundreds: the reason, and what to try before another repository.
+# By the status or its hundreds: the reason, and what to try before another repository.
 _STATUSES: Final = {
     401: (
         "requires a user name and a password, or rejected the ones it received",
@@ -163,7 +163,7 @@ def _open(url: str, login: Login | None, limit: int) -> Answer:
         reason = f"the Maven repository must have a valid URL, got {mask_url(url)} ({type(error).__name__})"
         raise FetchFailed(reason, "Check the URL; percent-encode its special characters.") from None
     except (OSError, HTTPException) as error:
-        cause = getattr(error, "reason", None)  # of a URLError
+        cause = getattr(error, "reason", None)  # the reason of a URLError
         raise network_error(cause if isinstance(cause, Exception) else error, url) from None
 
 
@@ -188,7 +188,7 @@ def status_error(status: int, url: str) -> FetchFailed:
 
 def network_error(error: Exception, url: str) -> FetchFailed:
     """Return the error for a request that ended without an answer."""
-    if isinstance(error, FileNotFoundError):  # a URL of a file
+    if isinstance(error, FileNotFoundError):  # the URL is one of a file
         return status_error(HTTPStatus.NOT_FOUND, url)
     if proxy_status := re.match(r"Tunnel connection failed: (\d{3})", str(error)):
         return status_error(int(proxy_status[1]), url)

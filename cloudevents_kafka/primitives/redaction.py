@@ -5,8 +5,9 @@ first ``?`` or ``#``. Settings are masked except harmless ones in ``known_settin
 the right form: an unknown name may be mistyped or new, and a password may be under a wrong name. The
 file has the names of librdkafka and of Kafka's Java client, to which ``kafka.`` may be prefixed.
 
-Texts of others may have any size, so a text is cut before it is masked, and each expression takes time that
-is linear in its text: no part of a text is read again from each place where a match may begin.
+Texts from servers and clients may have any size, so a text is cut before it is masked, and each expression
+takes time that is linear in its text: no part of a text is read again from each place where a match may
+begin.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _ASSIGNMENT: Final = re.compile(
 _TOKEN: Final = re.compile(
     r"(?P<scheme>\b(?i:bearer)\s++|\bBasic\s++(?=[a-z]*+[A-Z0-9+/=]))[^\s,;'\"]+|(?<![\w-])eyJ[\w-]++\.[\w.-]+"
 )
-# A private key in PEM, to its end or that of the text.
+# A private key in PEM, up to its end or the end of the text.
 _PEM: Final = re.compile(r"(-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----).*?(?:-----END|\Z)", re.DOTALL)
 # An option of JAAS with its quoted value, in which quotes are escaped.
 _OPTION: Final = re.compile(r'(?<!\w)(\w++)\s*+=\s*+"((?:[^"\\]|\\.)*+)"', re.DOTALL)
@@ -56,7 +57,8 @@ _SECRET_NAME: Final = re.compile(
     r"|(access|account|api|ssl).?key|auth|cookie|signature",
     re.IGNORECASE,
 )
-# Those that a colon without quotes assigns to, as in a header; others end a clause: "the token: it expired".
+# Names to which a colon without quotes assigns, as in a header; after other names it ends a clause: "the
+# token: it expired".
 _HEADER: Final = re.compile(
     r"(pass(word|wd|phrase)|pwd|secret|cookie|authorization|signature"
     r"|(access|account|api|private).?key|(access|refresh|auth|id|client|session|security).?token)\Z",
@@ -72,7 +74,7 @@ _MIN_LINE_LENGTH: Final = 8  # characters of a line of a PEM key that is masked 
 
 
 def mask_text(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return a text with all masked that the other functions mask, and these secrets in it."""
+    """Return a text without these secrets, and without what the other functions of this module mask."""
     return mask_urls(mask_assignments(_replace(text, dict.fromkeys(secrets, MASK))))
 
 
@@ -91,7 +93,7 @@ def mask_credentials(text: str) -> str:
 
 
 def _mask_login(match: re.Match[str]) -> str:
-    """Return a login masked if it is cut or more than a word; `mask_url` masks others."""
+    """Return a login masked if it is cut or has several words; `mask_url` masks other logins."""
     if not match[0].endswith("@"):
         return MASK
     return match[0] if _WORD.fullmatch(match[0]) else f"{MASK}@"
@@ -155,7 +157,7 @@ def mask_assignments(text: str) -> str:
     """Return a text with the values masked that names of secrets have, and with its tokens and keys masked.
 
     Such a value ends with its line, since it may have any character. ``name=value`` is an assignment, as are
-    ``"name": value`` and others of JSON, forms, headers, XML and command lines.
+    ``"name": value`` and the assignments of JSON, forms, headers, XML and command lines.
     """
     text, parts, at = _PEM.sub(rf"\1{MASK}", _cut(text)), list[str](), 0
     for match in _ASSIGNMENT.finditer(text):
@@ -166,7 +168,7 @@ def mask_assignments(text: str) -> str:
 
 
 def _is_of_secret(match: re.Match[str]) -> bool:
-    """Return whether what follows a name and a sign is the value of a secret."""
+    """Return whether the text after a name and an equals sign or colon is a secret."""
     name, sign = match["name"], match["sign"].strip()
     if not sign and not name.startswith("--"):
         return False
@@ -190,7 +192,7 @@ def _replace(text: str, masks: Mapping[str, str]) -> str:
 
 
 def _cut(text: str) -> str:
-    """Return a text in bounds; of a longer one without the word at the cut, which may be part of a secret."""
+    """Return a text, cut if it is too long; the word at the cut is removed, as it may be part of a secret."""
     return text if len(text) <= _LONGEST else " ".join(text[:_LONGEST].rsplit(maxsplit=1)[:-1]) + _CUT
 
 

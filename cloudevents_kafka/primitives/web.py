@@ -16,7 +16,7 @@ from typing import Any, Final, Self
 from urllib.error import HTTPError
 from urllib.parse import SplitResult, quote, unquote, urljoin, urlsplit, urlunsplit
 
-_REDIRECTS: Final = 5  # that are followed
+_REDIRECTS: Final = 5  # redirects that are followed
 _STATUSES: Final = frozenset({301, 302, 303, 307, 308})
 _REPEATS: Final = frozenset({307, 308})  # RFC 9110 15.4: the body is sent again
 _SCHEMES: Final = ("http", "https")

@@ -28,7 +28,7 @@ from cloudevents_kafka.protocol.schema import (
 
 
 class LengthPrefixed(NamedTuple):
-    """A string or bytes after a length, which is fixed or compact (length + 1, 0 for null); or the rest."""
+    """A string or bytes after a fixed or compact length (length + 1, 0 for null), or all remaining bytes."""
 
     type: Prefixed
     compact: bool

@@ -117,7 +117,7 @@ class Versions(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Versions:
-        """Return the range of a text (``0+``, ``2-5``, ``7`` or ``none``); raise `ValueError`."""
+        """Return the range that a text means (``0+``, ``2-5``, ``7`` or ``none``); raise `ValueError`."""
         if text == "none":
             return NONE
         if text.endswith("+"):

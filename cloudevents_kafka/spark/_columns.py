@@ -15,7 +15,7 @@ from pyspark.sql.types import ArrayType, BinaryType, DataType, NullType, StringT
 PREFIX: Final = "__ce_"
 """The prefix of the names of intermediate columns."""
 
-_MAX_LENGTH: Final = 120  # of a type in a message
+_MAX_LENGTH: Final = 120  # characters of a type in a message
 
 
 class ColumnType(NamedTuple):

@@ -140,7 +140,7 @@ def _column(field: StructField) -> Column:
 def _extensions(present: dict[str, StructField]) -> Column:
     """Return the extensions that are not null, sorted by name: the order of Spark's maps is undefined."""
     field, types = present.get("extensions"), present.get("extension_types")
-    if field is None or not isinstance(field.dataType, MapType):  # void
+    if field is None or not isinstance(field.dataType, MapType):  # a column of type void
         return _empty(StructType([*_ENTRY, StructField("type", StringType())]))
     named = None if types is None else _column(types).cast(MapType(StringType(), StringType()))
     kind = _type_name(field.dataType.valueType)

@@ -22,7 +22,7 @@ TRIED_WITH: Final = ("4.0.0", "4.1.1")
 
 
 def has_java(spark: SparkSession) -> bool:
-    """Return whether a session has its Java in reach: not with Spark Connect."""
+    """Return whether a session has a Java process here, which one of Spark Connect does not have."""
     return hasattr(spark, "_jsparkSession")
 
 
@@ -32,7 +32,7 @@ def java_of(spark: SparkSession) -> Any:
 
 
 def java_session(spark: SparkSession) -> Any:
-    """Return the session as Java has it."""
+    """Return the Java object of the session."""
     return spark._jsparkSession  # noqa: SLF001
 
 
@@ -56,7 +56,7 @@ def recent_reports(query: StreamingQuery) -> Iterator[Mapping[str, Any]]:
     PySpark copies all reports field by field, in a thousand calls of Java; here each is one text.
     """
     java: Any = getattr(query, "_jsq", None)
-    if java is None:  # on Spark Connect
+    if java is None:  # a session of Spark Connect has no Java here
         reports: Any = query.recentProgress
         yield from reversed(reports)
         return

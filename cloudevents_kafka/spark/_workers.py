@@ -66,7 +66,7 @@ def _signature(function: Callable[..., Any], *, typed: bool) -> inspect.Signatur
 
 
 def _load(pickled: bytes) -> tuple[Callable[[Any], None], Any, Callable[..., Any]]:
-    """Return what registers, the registry and the function; raise `ModuleNotFoundError` with advice."""
+    """Return `register_all`, the registrations and the function; raise `ModuleNotFoundError` with advice."""
     try:
         registry, function = pickle.loads(pickled)  # noqa: S301  # of the driver, as the job itself
         from cloudevents_kafka.registry import register_all

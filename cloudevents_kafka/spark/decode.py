@@ -105,7 +105,7 @@ def decode_events(df: DataFrame, *, keep: Sequence[str] | None = None, lenient: 
 def _decode_in_java(
     df: DataFrame, sql: str, kept: Sequence[str], outer: Sequence[str], *, lenient: bool
 ) -> DataFrame:
-    """Return the events; each stays one struct until the last step, so that it is copied in one piece."""
+    """Return the events; each is one struct until the last step, and is copied as a whole."""
     df = _read_in_java(df, sql, kept).withColumn(PREFIX + "decoded", _decoded(lenient=lenient))
     event = f"{coalesce_sql(PREFIX + 'read', PREFIX + 'decoded', lenient=lenient)} AS {PREFIX}event"
     df = _decode_once(df.selectExpr(event, *map(quote_name, kept)), "event", kept)
@@ -113,7 +113,7 @@ def _decode_in_java(
 
 
 def _decode_once(df: DataFrame, name: str, kept: Sequence[str]) -> DataFrame:
-    """Return the same rows, whose filters on this column stay where they are.
+    """Return the rows such that filters on this column stay above its computation.
 
     Spark's optimizer would copy what computes the column into the filter, and decode twice. A
     function that is not deterministic prevents that, but it also keeps filters on the kept columns above
@@ -126,7 +126,7 @@ def _decode_once(df: DataFrame, name: str, kept: Sequence[str]) -> DataFrame:
 
 
 def _read_in_java(df: DataFrame, sql: str, kept: Sequence[str]) -> DataFrame:
-    """Add ``read``, the events that Java reads, and ``packed``, the other records; one of both is null."""
+    """Add ``read``, the events that Java reads, and ``packed``, the other records; one of them is null."""
     record = (f"`{name}` AS {PREFIX}{name}" for name in ("value", "headers"))
     df = df.selectExpr(f"{sql} AS {PREFIX}read", *record, *map(quote_name, kept))
     read = internal("read")
@@ -229,7 +229,7 @@ def _select_records(
     }
     value, headers = (F.col(quote_name(field.name)) for field in fields)
     value = value.cast(BinaryType()) if not isinstance(fields[0].dataType, BinaryType) else value
-    if fields[1].dataType.simpleString() != HEADERS.simpleString():  # of another collation, or void
+    if fields[1].dataType.simpleString() != HEADERS.simpleString():  # a type of another collation, or void
         headers = headers.cast(HEADERS)
     others = (
         F.col(quote_name(name)).alias(inner) if inner != name else quote_name(name)

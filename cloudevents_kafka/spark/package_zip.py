@@ -16,7 +16,7 @@ _ZIP_EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 
 
 def write_zip(path: Path) -> None:
-    """Write a zip of this package in one step; the same package results in the same content."""
+    """Write a zip of this package in one step; its bytes depend on the package only."""
     handle, draft = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:

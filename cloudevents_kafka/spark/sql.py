@@ -71,7 +71,7 @@ def _decode_record(value: Any, headers: Any, *, lenient: bool) -> dict[str, Any]
 def _header_list(headers: Any) -> list[Header | None]:
     try:
         named = [(header["key"], header["value"]) for header in headers or () if header is not None]
-    except (TypeError, ValueError, KeyError):  # a map, or other names of fields
+    except (TypeError, ValueError, KeyError):  # a map, or a struct with other fields
         raise TypeError(
             f"ce_decode: headers must be {HEADERS.simpleString()}, got another type: "
             "use the option includeHeaders of Kafka's source"
@@ -80,7 +80,7 @@ def _header_list(headers: Any) -> list[Header | None]:
 
 
 def _to_datetime(micros: int) -> datetime:
-    """Return an instant in UTC; outside the years 1 to 9999, the nearest that Python has."""
+    """Return an instant in UTC; outside the years 1 to 9999, the nearest instant that Python has."""
     try:
         return EPOCH + timedelta(microseconds=micros)
     except OverflowError:

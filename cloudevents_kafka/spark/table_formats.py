@@ -101,8 +101,8 @@ def table_jars(formats: Iterable[str]) -> list[Path]:
 def table_settings(formats: Iterable[str], conf: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return the settings of a session that writes these formats: extensions, catalog, exact times.
 
-    Settings in ``conf`` override them; its extensions are added to those of the formats. The jars are
-    not among them, see `table_jars`.
+    Settings in ``conf`` override them; its extensions are added to those of the formats. They do not
+    include the jars, see `table_jars`.
     """
     conf = dict(conf or {})
     settings = dict(_TIMES)

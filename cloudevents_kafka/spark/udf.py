@@ -56,7 +56,7 @@ def decode_batch(records: pd.Series) -> pd.Series:  # PySpark reads these types
 
 
 def decode_batch_leniently(records: pd.Series) -> pd.Series:
-    """Return the same, and accept deviations of known producers."""
+    """Return what `decode_batch` returns, and accept deviations of known producers."""
     return records.map(functools.partial(decode_packed, lenient=True), na_action="ignore")
 
 
@@ -100,7 +100,7 @@ def event_fields(event: Event) -> dict[str, Any]:
 
 
 def _extension_types(event: Event) -> dict[str, str]:
-    """Return the types of those extensions whose texts alone would be read as another type."""
+    """Return the types of extensions whose texts would be read as another type."""
     attributes, _ = raw_parts(event)
     typed = {name: native_type(value) for name, value in attributes.items() if type(value) is not str}
     return {name: kind.value for name, kind in typed.items() if type_of(name) is not kind}

@@ -62,7 +62,7 @@ class Idempotence:
     def abandon(self, batch: ProducerBatch) -> None:
         """Begin a new epoch, because brokers refuse the sequence numbers after a missing batch.
 
-        From then on they also refuse the missing batch, if it was only late.
+        If the missing batch was only late, brokers refuse it from then on.
         """
         if batch.producer_id != NO_PRODUCER_ID and batch.producer_id == self._producer_id:
             producer_id, epoch = batch.producer_id

@@ -1,4 +1,4 @@
-"""The versions of requests: those that the client uses, and those of brokers that cannot list theirs."""
+"""The versions of requests: those that the client uses, and those of brokers that do not list any."""
 
 from __future__ import annotations
 

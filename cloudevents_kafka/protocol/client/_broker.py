@@ -77,7 +77,7 @@ def _negotiate(
     uses_sasl = settings.sasl is not None
     try:
         fetch_api_versions(connection, deadline, uses_sasl=uses_sasl)
-    except Disconnected:  # 0.8 closes each time; others once, while they stop or restart
+    except Disconnected:  # 0.8 closes each time; later brokers once, while they stop or restart
         connection = open()
         try:
             fetch_api_versions(connection, deadline, uses_sasl=uses_sasl)

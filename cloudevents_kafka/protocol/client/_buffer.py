@@ -1,4 +1,4 @@
-"""`RecordBuffer`: what a consumer has fetched and not returned yet."""
+"""`RecordBuffer`: the records that a consumer has fetched and not returned yet."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cloudevents_kafka.protocol.errors import ProtocolError
 
 
 class RecordBuffer:
-    """A slice of decoded records, and cursors for the rest, in the order of fetching.
+    """A slice of decoded records, and cursors for the records after them, in the order of fetching.
 
     ``positions`` are the offsets after the returned records. A partition is read to the end of its cursor
     before the next one, so that only one batch is decompressed.
@@ -23,7 +23,7 @@ class RecordBuffer:
         self.paused: set[PartitionId] = set()
         self.ready: deque[Message] = deque()
         self._cursors: deque[Cursor] = deque()
-        self._set_aside: list[Message] = []  # of paused partitions
+        self._set_aside: list[Message] = []  # records of paused partitions
 
     def assign(self, offsets: Offsets) -> None:
         """Discard all records, and begin at these offsets."""

@@ -2,7 +2,7 @@
 
 Metadata is requested once, and kept until a connection fails or a broker answers that it is stale
 (guide, "Partitioning and bootstrapping"); nothing is polled. Any bootstrap address may be dead, and any
-broker silent: what each broker can answer is soon asked of another one, too.
+broker silent: a request that each broker can answer is soon sent to another one, too.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class Cluster:
         """Return an open connection, or one to the first broker that can be reached; not to ``without``."""
         self._check_open()
         connected = [one for one in self._connections.values() if not one.closed]
-        # One that has stopped to answer is not noticed before it is asked: ask the one that answered last.
+        # A broker that has stopped is not noticed before it is asked: ask the one that answered last.
         connected.sort(key=lambda broker: -broker.answered_at)
         for broker in connected:
             if broker.address not in without and not broker.silence():
@@ -105,12 +105,12 @@ class Cluster:
         others = list(self._addresses.values())
         random.shuffle(others)  # so that clients spread over the brokers
         addresses = [one for one in dict.fromkeys((*self._bootstrap, *others)) if one not in without]
-        # Last those that do not answer now.
+        # Brokers that do not answer now are last.
         addresses.sort(key=lambda one: one in self._connections or one in self._opening)
         return self._first_reached(addresses, deadline)
 
     def _first_reached(self, addresses: list[Address], deadline: Deadline) -> Connection:
-        """Return a connection to one of the addresses; turn by turn, each has more time."""
+        """Return a connection to one of the addresses, which are tried in rounds with growing timeouts."""
         failures: dict[Address, str] = {}
         patience = _CONNECT_PATIENCE
         while addresses:
@@ -134,7 +134,7 @@ class Cluster:
         raise kind(f"no broker can be reached: {texts}")
 
     def ask(self, question: Callable[[Connection], Structure], deadline: Deadline) -> Any:
-        """Return the response of any broker to a request; one that is silent is not waited for alone."""
+        """Return the response of any broker to a request; while one is silent, others are asked."""
         asked: dict[Connection, int] = {}
         while True:
             limit = Deadline(deadline.at_most(_CONNECT_PATIENCE)) if asked else deadline

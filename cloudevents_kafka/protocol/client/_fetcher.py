@@ -41,7 +41,7 @@ class _Partition:
         self.size = size
         self.backoff = Deadline(0)
         self.error: ProtocolError | None = None
-        self.last_error: ProtocolError | None = None  # one that is retried
+        self.last_error: ProtocolError | None = None  # an error that is retried
 
     def fail(self, key: PartitionId, error: ProtocolError) -> None:
         """Keep the error of records that cannot be read."""
@@ -73,7 +73,7 @@ class Fetcher:
 
         A leader that does not answer soon is left for `fetch`, and delays only its own partitions; their
         offsets are returned as they are. Raises the error of a partition, and `DeadlineExceeded` if no offset
-        is found; then the partitions are read that were read before.
+        is found; then the consumer keeps its former partitions.
         """
         before, self._partitions = self._partitions, {}
         try:
@@ -229,7 +229,7 @@ class Fetcher:
             for part in topic.partitions:
                 key = (topic.topic, part.partition_index)
                 partition = self._partitions.get(key)
-                # It is another one after a seek.
+                # After a seek it is another object.
                 if partition is not None and partition is request.partitions.get(key):
                     cursors.append(self._open(key, partition, part))
         return [cursor for cursor in cursors if cursor is not None]
@@ -237,7 +237,7 @@ class Fetcher:
     def _set_starts(self, request: _InFlight, response: ListOffsetsResponse) -> None:
         rows = dict(found_offsets(response))
         for key, partition in request.partitions.items():
-            if self._partitions.get(key) is not partition:  # it is another one after a seek
+            if self._partitions.get(key) is not partition:  # after a seek it is another object
                 continue
             code = rows[key].error_code if key in rows else ErrorCode.UNKNOWN_SERVER_ERROR
             if code:
@@ -263,7 +263,7 @@ class Fetcher:
         partition.size, partition.position = self._settings.partition_bytes, cursor.end
         if cursor.end == offset:  # a broker that sends old records again
             partition.backoff = Deadline(_BACKOFF)
-        self._partitions[key] = self._partitions.pop(key)  # others come first in the next request
+        self._partitions[key] = self._partitions.pop(key)  # other partitions come first in the next request
         return cursor
 
     def _grow(self, partition: _Partition, partial_size: int) -> None:

@@ -200,7 +200,7 @@ class GroupMember:
         self._sleep(self._settings.heartbeat_interval)
         if self.state not in {"stable", "rebalancing"}:
             return
-        # In time for another one: 0.9 loses requests that it reads together with one that it does not know,
+        # Early enough to repeat a heartbeat: 0.9 loses requests that it reads together with an unknown one,
         # such as the ApiVersions of any client that connects.
         deadline = Deadline(min(self._settings.request_timeout, self._settings.session_timeout / 3))
         with self.offsets.coordinator(deadline) as broker:

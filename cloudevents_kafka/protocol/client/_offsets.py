@@ -25,7 +25,7 @@ from cloudevents_kafka.protocol.errors import BrokerError, DeadlineExceeded, Pro
 from cloudevents_kafka.protocol.messages import offsets as messages
 from cloudevents_kafka.protocol.messages.groups import FindCoordinatorRequest, FindCoordinatorResponse
 
-_ATTEMPT: Final = 5.0  # seconds, after which a request that may be repeated is sent on another connection
+_ATTEMPT: Final = 5.0  # seconds before a request that may be repeated is sent on another connection
 
 
 def _attempt(deadline: Deadline) -> Deadline:
@@ -70,7 +70,7 @@ def offsets_request(times: Mapping[PartitionId, int]) -> messages.ListOffsetsReq
 def found_offsets(
     response: messages.ListOffsetsResponse,
 ) -> Iterator[tuple[PartitionId, messages.ListOffsetsPartitionResponse]]:
-    """Yield each partition of a response, with the offset that brokers before 0.10.1 list in place of one."""
+    """Yield each partition of a response, with its offset, which brokers before 0.10.1 return in a list."""
     for topic in response.topics:
         for row in topic.partitions:
             if row.old_style_offsets:

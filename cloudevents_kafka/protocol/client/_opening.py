@@ -14,7 +14,7 @@ from cloudevents_kafka.protocol.errors import ClientError, ProtocolError
 
 
 class Opening:
-    """A connection to come; `close` and `abort` may be called at any time."""
+    """A connection that is being opened; `close` and `abort` may be called at any time."""
 
     def __init__(self, address: Address, settings: ConnectionSettings, deadline: Deadline) -> None:
         """Start the thread, which ends at the deadline."""

@@ -132,7 +132,7 @@ class Producer:
             finished = len(self._reports)
         done = 0
         while done < finished:
-            # One callback at a time, so that one that raises does not lose other reports.
+            # One callback at a time: an error in a callback must not lose other reports.
             taken, report = self._take(finished - done)
             if not taken:  # a callback has called `poll`
                 break
@@ -142,7 +142,7 @@ class Producer:
         return done
 
     def _take(self, count: int) -> tuple[int, _Report | None]:
-        """Remove finished records up to the first with a callback; return their number, and that one."""
+        """Remove finished records up to the first with a callback; return their number, and that record."""
         taken, last = 0, None
         with self._lock:
             while self._reports and taken < count and last is None:

@@ -2,8 +2,8 @@
 
 The mechanisms are PLAIN, SCRAM (RFC 5802) and OAUTHBEARER (RFC 7628, KIP-255).
 
-SCRAM has no channel binding. Apache's brokers hash passwords as UTF-8; others follow the RFC, and apply
-SASLprep before it. So a user or password that SASLprep changes is tried as it is, then prepared.
+SCRAM has no channel binding. Apache's brokers hash passwords as UTF-8; other brokers follow the RFC, and
+apply SASLprep first. So a user or password that SASLprep changes is tried as it is, then prepared.
 """
 
 from __future__ import annotations
@@ -197,7 +197,8 @@ def _iterations(text: str) -> int:
 def _values(message: bytes, names: str) -> list[str]:
     """Return the values of the attributes with which a message begins, in this order; "" for a missing one.
 
-    Raises `AuthenticationFailed` if the broker refuses, or requires an extension. Others are ignored.
+    Raises `AuthenticationFailed` if the broker refuses, or requires an extension. Other attributes are
+    ignored.
     """
     parts = message.decode("utf-8", "surrogateescape").split(",")
     if parts[0].startswith("e="):

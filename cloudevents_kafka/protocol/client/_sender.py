@@ -198,7 +198,7 @@ class Sender:
             self._handle_result(batch, results.get(batch.topic_partition))
 
     def _landed(self, request: _InFlight) -> list[ProducerBatch]:
-        """Return the batches of a request that is over, except those that have failed meanwhile."""
+        """Return the batches of a finished request, except those that have failed meanwhile."""
         for batch in request.batches:
             batch.is_in_flight = False
         return [batch for batch in request.batches if self._accumulator.has(batch)]

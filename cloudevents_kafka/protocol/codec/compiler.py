@@ -50,7 +50,7 @@ def decode(
         return run(data, at, memory)
     except FALLBACKS as error:
         marks = error.marks if isinstance(error, FallBack) else ()
-    # Here the exception is gone, and with it what was decoded.
+    # Here the exception has been freed, and with it the decoded part.
     layout = layout_of(structure, version)
     if marks:
         interpreter.decode(layout, data, at, memory=memory, marks=marks)

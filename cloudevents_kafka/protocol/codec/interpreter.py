@@ -21,7 +21,8 @@ from cloudevents_kafka.protocol.errors import Malformed, ProtocolError, Truncate
 from cloudevents_kafka.protocol.layout import Array, Codec, Layout, LayoutField, LengthPrefixed, default_of
 from cloudevents_kafka.protocol.schema import BOOLEAN, REST, STRING, Fixed, Structure, Uuid, Varint
 
-# The other functions are for generated code, and for the broker of `testing`, which reads more than this.
+# The other functions are for generated code, and for the broker of `testing`, which accepts more than
+# `decode`.
 __all__ = ["MEMORY", "Visitor", "decode", "encode"]
 
 Visitor: TypeAlias = Callable[[str, int, int, str, Any], None]

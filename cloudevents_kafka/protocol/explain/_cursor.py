@@ -1,4 +1,4 @@
-"""A position in a frame, which adds a field for the bytes that it passes."""
+"""A position in a frame: as it advances, it adds a field for the bytes behind it."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class Cursor:
             data = self.frame.nesting.decompress(packed, Codec.of(attributes), depth)
         except ProtocolError as error:
             self.frame.is_cut |= self.frame.nesting.is_used_up
-            # The index of the error is one in the compressed data.
+            # The index of the error is in the compressed data.
             raise Malformed(f"cannot be decompressed: {error}", at=self.at, path=path) from error
         return Cursor(self.frame, data, 0, len(data), path)
 

@@ -169,7 +169,7 @@ class MemberIdentity(Structure, kw_only=True):
 
 
 class LeaveGroupRequest(Structure, kw_only=True):
-    """Leave a group: one member, from version 3 on several."""
+    """Leave a group: one member, or from version 3 on several members."""
 
     spec: ClassVar = MessageSpec.of("0-5", ApiKey.LEAVE_GROUP, flexible="4+")
 

@@ -172,7 +172,7 @@ class OffsetFetchRequestGroup(Structure, kw_only=True):
 
 
 class OffsetFetchRequest(Structure, kw_only=True):
-    """Fetch the offsets of a group, from version 8 on of several."""
+    """Fetch the offsets of a group, from version 8 on of several groups."""
 
     spec: ClassVar = MessageSpec.of("0-10", ApiKey.OFFSET_FETCH, flexible="6+")
 

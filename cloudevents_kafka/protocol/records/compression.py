@@ -24,7 +24,7 @@ _GZIP_MAGIC: Final = b"\x1f\x8b\x08"  # RFC 1952 2.3.1: ID1, ID2, and the method
 _GZIP_PIECE: Final = 4096
 _GZIP_STEP: Final = (
     1 << 18
-)  # bytes that one call decompresses at most: zlib joins blocks, which takes twice that
+)  # bytes that one call decompresses: zlib joins its blocks, which takes twice the memory
 _BEST_GZIP_RATIO: Final = 1033  # deflate's best is 1032
 _SMALLEST_MEMBER: Final = 19  # java.util.zip.GZIPInputStream skips up to 18 bytes after a member
 _ZSTD_LEVEL: Final = 3  # zstd's and Kafka's own default

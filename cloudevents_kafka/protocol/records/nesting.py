@@ -1,4 +1,4 @@
-"""Compressed sets in compressed sets, which the guide allows: how deep, and how much they may hold.
+"""Limits of the depth and the size of compressed sets in compressed sets, which the guide allows.
 
 A message of some hundred bytes may have millions of sets in it, which cost work and need not have records.
 """
@@ -22,8 +22,8 @@ _SET: Final = 4096
 class Nesting:
     """The numbers of bytes that may still be decompressed from one outermost set, and from those in it.
 
-    The sets in it hold no more than gzip makes of the outermost one in one step, and 1 MiB at least, so that
-    nesting does not multiply the work; each counts as 4 KiB more, for its own work.
+    All inner sets together may have as many bytes as gzip can expand the outermost set to, at least 1 MiB,
+    so that nesting does not multiply the work; each counts as 4 KiB more, for its own work.
     """
 
     def __init__(self, limit: int, packed: int) -> None:
@@ -33,7 +33,7 @@ class Nesting:
 
     @property
     def is_used_up(self) -> bool:
-        """Whether no set in another is decompressed any more."""
+        """Whether no further inner set is decompressed."""
         return self._inner < 0
 
     def decompress(self, data: bytes, codec: Codec, depth: int) -> bytes:
@@ -42,7 +42,7 @@ class Nesting:
         return take(unpacked, 0, len(unpacked))
 
     def unpack(self, data: bytes, codec: Codec, depth: int) -> Data:
-        """Return the same, to be read once, by `take`."""
+        """Return the data as `decompress` does, to be read once, by `take`."""
         if depth == 0:
             out = decompress(data, codec, self.left)
         elif depth >= _MAX_DEPTH:

@@ -158,7 +158,7 @@ def _produce(topic: str, partition: int, messages: Iterable[Message | bytes]) ->
 
 
 def _topic(name: str) -> str:
-    """Return the name if it is valid for a folder; for others the broker fails or disconnects."""
+    """Return the name if it is valid for a folder; for other names the broker fails or disconnects."""
     # S2-H3: not "illegal on the filesystem"
     if not name or not name.isascii() or "/" in name or "\0" in name:
         raise Unencodable(f"the topic must be a folder name in ASCII, got {name!r}")

@@ -177,7 +177,7 @@ def _encoded(message: Message) -> bytes:
 
 
 def _inner(entry: Entry, limit: int) -> Iterator[Entry]:
-    """Yield the messages of a compressed one; only the last has the next offset behind it."""
+    """Yield the messages of a compressed message; only the last one has the next offset after that."""
     before, failed = None, None
     try:
         for message in _messages(entry.message, Nesting(limit, len(entry.message.payload))):
@@ -195,7 +195,7 @@ def _inner(entry: Entry, limit: int) -> Iterator[Entry]:
 
 
 def _messages(message: Message, nesting: Nesting, depth: int = 0) -> Iterator[Message]:
-    """Yield a message, or those of a compressed one, which is in ``depth`` others."""
+    """Yield a message, or the messages of a compressed one, which is in ``depth`` others."""
     if message.codec is Codec.NONE:
         yield message
         return

@@ -64,7 +64,7 @@ def writer_sql(df: DataFrame, columns: Mapping[str, str], *, structured: bool) -
 
 
 def extension_texts() -> tuple[str, str]:
-    """Return the names of what Java leaves to Python, and the extensions that it reads, as its arguments.
+    """Return the arguments of the Java function: the names that it leaves to Python, and its extensions.
 
     ``Extensions.java`` and ``Extension.java`` describe the two texts.
     """
@@ -72,7 +72,7 @@ def extension_texts() -> tuple[str, str]:
     known = []
     for name, extension in sorted(current.table.extensions.items()):
         rules = [_RULE_NAMES.get(rule) for rule in extension.rules]
-        if None in rules:  # a user's function
+        if None in rules:  # a rule that is a user's function
             left.append(name)
         else:
             needs = [f"+{needed}" for needed in extension.needs]
@@ -96,7 +96,7 @@ def few_sql(text: str, most_bytes: int) -> str:
 
 
 def is_new_sql(kind: int, code: str, most: int) -> str:
-    """Return SQL for whether a code is new to a task among those of its kind; false after so many codes."""
+    """Return SQL for whether a code of a kind is new to a task; false after a maximum of codes."""
     return f"{_CATALOG}.is_new({kind}, {code}, {most})"
 
 
@@ -115,7 +115,7 @@ def catalog_settings() -> dict[str, str]:
 
 
 def _has_function(spark: SparkSession) -> bool:
-    """Return whether a session has the Java function; add it to a session that has not."""
+    """Return whether a session has the Java function, after adding it if necessary."""
     is_set = spark.conf.get(_SETTING, None) is not None
     if is_set and _is_ready(spark):
         return True

@@ -159,9 +159,9 @@ def _cause(text: str) -> str:
     """Return the innermost cause: the last ``Caused by``, else another error, else the first lines."""
     java = re.findall(r"^Caused by: (.+)$", text, re.MULTILINE)
     python = re.findall(r"^\s*((?:\w+\.)*\w+(?:Error|Exception): .+)$", text, re.MULTILINE)
-    called = re.findall(r"^: (.+)$", text, re.MULTILINE)  # after "An error occurred while calling"
+    called = re.findall(r"^: (.+)$", text, re.MULTILINE)  # the line after "An error occurred while calling"
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if java and "PythonException" in java[-1] and python:
-        java = []  # the traceback of a worker, which follows
+        java = []  # the lines of Java before the traceback of a worker
     cause = (java or python or called[:1] or [" ".join(lines[:3])])[-1]
     return cause if len(cause) <= _MAX_LENGTH else f"{cause[:_MAX_LENGTH]}…"

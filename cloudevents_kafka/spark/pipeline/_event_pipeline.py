@@ -39,7 +39,7 @@ class EventPipeline:
 
     ``each_batch`` is called with an `EventBatch` for each batch, in place of tables: its records are
     decoded once, and kept until it returns. It is called at least once for each batch: again with the
-    same number and records if the run is killed before the batch is noted as landed. An error that it
+    same number and records if the run is killed before the manifest of the batch is written. An error that it
     raises ends the run with `PipelineFailed`, whose ``__cause__`` is that error. The notes of the
     batches and the checkpoint are in ``out``.
 
@@ -123,7 +123,7 @@ class EventPipeline:
                 landing = open_landing(options, spark, self._each_batch)
                 job = Job(spark, options, landing, self._report, self._warn)
             self._job = job
-            if self._spark is not None:  # the end of a Spark of its own ends the query
+            if self._spark is not None:  # stopping its own Spark ends the query
                 resources.callback(job.close)
             self._resources = resources.pop_all()
         return self

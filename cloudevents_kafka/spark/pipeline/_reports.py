@@ -50,7 +50,7 @@ class BatchProgress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def recent_progress(query: StreamingQuery, first: int) -> dict[int, Mapping[str, Any]]:
-    """Return what Spark has reported of the batches from a number on, by their numbers."""
+    """Return Spark's reports of the batches from a number on, by the batches' numbers."""
     found: dict[int, Mapping[str, Any]] = {}
     for progress in recent_reports(query):
         if progress["batchId"] < first:

@@ -102,7 +102,7 @@ def _optimize(tables: Sequence[Table], sort_by: tuple[str, ...]) -> Iterator[Mai
 
 
 def _columns(table: Table, sort_by: tuple[str, ...]) -> dict[str, str]:
-    """Return those of the columns that a table has, with their names in it; by default Spark ignores case."""
+    """Return the columns that a table has, with the table's names; by default Spark ignores case."""
     names = table.columns()
     own = {name.lower(): name for name in names} | {name: name for name in names}
     found = {name: own.get(name) or own.get(name.lower()) for name in sort_by}
@@ -167,7 +167,7 @@ def _tables(spark: SparkSession, folder: str | None, names: Iterable[str]) -> It
 
 
 def _named(spark: SparkSession, name: str) -> Table:
-    """Return the table of a catalog, in the format that the catalog has for it."""
+    """Return the table of a catalog, as one of Delta or Iceberg."""
     from pyspark.errors import AnalysisException
 
     try:

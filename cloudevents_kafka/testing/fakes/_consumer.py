@@ -295,7 +295,7 @@ def _to_key(part: TopicPartition) -> PartitionId:
 
 
 def _to_topic_partition(tp: PartitionId, offset: int) -> TopicPartition:
-    from confluent_kafka import TopicPartition  # 120 ms, for users who look at partitions
+    from confluent_kafka import TopicPartition  # takes 120 ms, needed only for users who ask for partitions
 
     metadata = getattr(offset, "metadata", None)
     return TopicPartition(*tp, offset) if metadata is None else TopicPartition(*tp, offset, metadata)

@@ -39,7 +39,8 @@ JVM_OPTIONS: Final = (
     "-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS",
 )
 _FORMATTED, _WARM, _ARCHIVE = "formatted", "used", "classes.jsa"
-# Of the warm folder: the metadata of the internal topics. The broker creates their partitions again, empty.
+# Kept of the warm folder: the metadata of the internal topics, whose partitions the broker creates again,
+# empty.
 _KEPT: Final = frozenset({"meta.properties", "bootstrap.checkpoint", "__cluster_metadata-0"})
 
 

@@ -18,7 +18,7 @@ HOST: Final = "127.0.0.1"
 # reach a stopped broker may otherwise receive the broker's own port and occupy it.
 _PORTS: Final = range(18_000, 32_000)
 
-# The internal topics exist in the prepared data, so settings of these names come too late for it.
+# The internal topics exist in the prepared data, so these settings have no effect on it.
 _INTERNAL_TOPIC_PREFIXES: Final = (
     "offsets.topic.",
     "transaction.state.log.",

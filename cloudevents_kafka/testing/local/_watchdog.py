@@ -17,7 +17,7 @@ import subprocess
 import sys
 import threading
 
-GRACE_SECONDS = 10.0  # for a broker whose data is kept
+GRACE_SECONDS = 10.0  # seconds for the shutdown of a broker whose data is kept
 PR_SET_PDEATHSIG = 1
 NOT_STARTED = 127  # the shell's exit code for a missing program
 

@@ -1,6 +1,6 @@
 """How a batch of records becomes rows of the tables: in one pass, counted while it is written.
 
-`BatchWriter.write` writes so. `BatchWriter.write_kept` keeps the rows first, for what needs a batch as
+`BatchWriter.write` does that. `BatchWriter.write_kept` keeps the rows first, for what needs a batch as
 a whole: several tables, each with a commit of its own; another topic; a function.
 
 Rows that the Java function reads are written at once, without Python in the plan. The few that it
@@ -45,9 +45,9 @@ from cloudevents_kafka.spark.pipeline.notes import (
 from cloudevents_kafka.spark.pipeline.stores import is_connect
 from cloudevents_kafka.spark.pipeline.tables import DateOf
 
-_LARGE_SHARE: Final = 0.25  # of rows that need Python; from here on it decodes all
+_LARGE_SHARE: Final = 0.25  # share of rows that need Python, from which on Python decodes all
 _MOST_IN_DRIVER: Final = 5_000  # rows that are decoded in this process
-_MOST_ERRORS: Final = 5_000  # for which the rows of a batch are not kept
+_MOST_ERRORS: Final = 5_000  # errors in a batch whose rows are not kept
 
 
 # Takes the events of a batch, its other records, and its counts.
@@ -122,7 +122,7 @@ class BatchWriter:
 
     def _limit_tasks(self, records: DataFrame, offsets: OffsetRanges) -> DataFrame:
         if sum(1 for _ in iter_partitions(offsets)) > self._tasks:
-            return records.coalesce(self._tasks)  # as many files
+            return records.coalesce(self._tasks)  # one file for each task
         return records
 
     def _decode(self, records: DataFrame, rows: Rows) -> DataFrame:
@@ -130,7 +130,7 @@ class BatchWriter:
         return rows.decode(records)
 
     def _left(self, counts: BatchCounts) -> int:
-        """Return the number of records that Java has left, and note their share."""
+        """Return the number of records that Java has left, and store their share."""
         left = counts.read - counts.events
         self._share = left / counts.read if counts.read else 0.0
         return left
@@ -189,7 +189,7 @@ def _rest(reading: Reading, left: int, rows: Rows) -> Iterator[DecodedRows]:
 
 @contextmanager
 def _kept(rows: DataFrame) -> Iterator[DataFrame]:
-    """Yield rows that are computed, and kept within this block."""
+    """Yield rows that are computed once, and kept until the end of this block."""
     if not _loses_no_executor(rows.sparkSession):
         kept = rows.persist(StorageLevel.MEMORY_AND_DISK)
         try:
@@ -198,7 +198,7 @@ def _kept(rows: DataFrame) -> Iterator[DataFrame]:
         finally:
             kept.unpersist()
         return
-    # As they are: the columns of a cache, made once and read for each table, cost more than decoding.
+    # Kept as rows: converting them to the columns of a cache and back costs more than decoding.
     kept = rows.localCheckpoint(storageLevel=StorageLevel.MEMORY_AND_DISK)
     try:
         yield kept
@@ -213,7 +213,7 @@ def _loses_no_executor(spark: SparkSession) -> bool:
 
 @contextmanager
 def _counted(decoded: DataFrame, rows: Rows) -> Iterator[DecodedRows]:
-    """Yield rows of events and errors, kept within this block, and their counts."""
+    """Yield rows of events and errors, kept until the end of this block, and their counts."""
     observation = Observation()
     counting = rows.counting(others=True)
     observed = decoded.selectExpr("*", *counting.columns).observe(observation, counting.counts())

@@ -41,7 +41,7 @@ from cloudevents_kafka.spark.schema import FROM_JSON, HEADERS, error_schema
 
 _READ: Final = PREFIX + "read"
 _LEFT: Final = PREFIX + "left"
-_MOST_BYTES: Final = 8 << 20  # of the rows that come to the driver
+_MOST_BYTES: Final = 8 << 20  # bytes of the rows that come to the driver
 # Not a text: some of these names are reserved words of ANSI SQL.
 PACKED: Final = StructType(
     [
@@ -163,7 +163,7 @@ class Reading:
         return packed
 
     def rest(self, packed: list[str] | None) -> DataFrame:
-        """Return the records that Java leaves, decoded in Python; they are read again if they are None."""
+        """Return the records that Java leaves, decoded in Python; without ``packed`` they are read again."""
         if packed is not None:
             return self._rows.decode(_unpack(self._records, packed))
         return self._rows.decode(self._read.where(f"{_READ} IS NULL").selectExpr(*_KAFKA))
@@ -195,7 +195,7 @@ class Decoding:
         return all_counts(self._found, self._rows)
 
     def quarantine(self, number: int) -> DataFrame:
-        """Return the rows of the quarantine, of which there are so many."""
+        """Return the ``number`` rows of the quarantine."""
         packed = self._found["left"]
         if len(packed) < number:
             return quarantine_of(self._decoded)
@@ -240,7 +240,7 @@ def quarantine_of(decoded: DataFrame) -> DataFrame:
 
 
 def _other_counts(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the counts of what was read leniently, and by table, if they were observed."""
+    """Return the counts of accepted deviations and those by table, if they were observed."""
     counts: dict[str, Any] = {}
     if f"{TOLERATED}_names" in found:
         by_label = label_counts(found, TOLERATED)

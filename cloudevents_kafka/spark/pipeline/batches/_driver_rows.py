@@ -40,7 +40,7 @@ class _PackedRow(PackedRecord):
 
 
 class _Row(msgspec.Struct):
-    """A row: its JSON, its place in the topics, and the fields of its event or error."""
+    """A row: its JSON, its topic, partition and offset, and the fields of its event or error."""
 
     packed: str
     place: _Place

@@ -29,17 +29,17 @@ from cloudevents_kafka.spark.pipeline.notes import (
 
 _MAX_LABELS: Final = 10_000
 _PLACE: Final = PREFIX + "place"
-# The names and values in the rules of what lenient reading accepts.
+# The names and values in the rules of accepted deviations.
 _NAMES: Final = re.compile(
     r"^(was read as|was ignored:|is required with|must be a string if datacontenttype is) .*"
     r"|^(header) .*( occurs more than once)"
 )
-_HASH_BITS: Final = 48  # a double has 53
+_HASH_BITS: Final = 48  # a double holds 53 bits
 
 
 @dataclass(frozen=True)
 class Labels:
-    """The rows that are counted by two labels, texts, all in SQL."""
+    """Rows that are counted by two labels; the condition and the labels are SQL."""
 
     counted: str
     outer: str
@@ -86,7 +86,7 @@ def _bins(number: str, bins: int) -> str:
 
 
 def _partition_number(offsets: OffsetRanges) -> str:
-    """Return SQL for the place of a record's partition in the offsets, -1 if its offset is not among them.
+    """Return SQL for the index of a record's partition in the offsets, -1 if they do not have the record.
 
     The numbers are in arrays, which are not a part of the code that Spark compiles: it is the same for
     each batch, and compiled once.
@@ -170,7 +170,7 @@ def rule_counts(labels: Mapping[str, Mapping[str, int]], most: int) -> dict[str,
 
 def _pair(clauses: list[str], rules: list[str], most: int) -> Iterable[tuple[str, str]]:
     """Return pairs of clause and rule, without names and values, each once."""
-    if len(rules) != len(clauses):  # cut, or with a newline in a name
+    if len(rules) != len(clauses):  # the texts were cut, or a name has a newline
         return dict.fromkeys((clause, OTHERS) for clause in clauses)
     pairs = [(clause, _NAMES.sub(r"\1\2\3", rule)) for clause, rule in zip(clauses, rules, strict=True)]
     return dict.fromkeys(pairs if len(pairs) <= most else [*pairs[:most], (OTHERS, OTHERS)])

@@ -33,7 +33,7 @@ _PLAN_CACHE: Final = "spark.connect.session.planCache.enabled"
 
 
 def run_tag(run: str) -> str:
-    """Return the tag of what the server executes for a run, by which the client can interrupt it."""
+    """Return the tag of a run's operations on the server, by which the client can interrupt them."""
     return f"cloudevents-kafka-{run}"
 
 
@@ -140,7 +140,7 @@ class BatchFunction:
         self._lander = lander
 
     def _land(self, records: DataFrame, batch: int, mailbox: Mailbox) -> None:
-        assert self._lander is not None  # for the checker of types
+        assert self._lander is not None  # for type checkers
         manifest = self._lander.land(records, batch, self._query)
         warnings = tuple(self._warnings)
         self._warnings.clear()

@@ -185,7 +185,7 @@ class ConnectJob(Job):
 
 
 def _as_error(failure: Failure) -> CloudEventsKafkaError | None:
-    """Return an error of this package as the server raised it, or None for another one."""
+    """Return an error of this package as the server raised it, or None for other errors."""
     kind: Any = sys.modules.get(failure.module)
     for name in failure.name.split("."):
         kind = getattr(kind, name, None)

@@ -1,7 +1,7 @@
 """`ship`: a function for the server of Spark Connect, which takes this package along.
 
 PySpark pickles the functions of this module themselves, not their names, so the server's Python needs
-no `cloudevents_kafka`: it takes the client's if it has none.
+no `cloudevents_kafka`: it uses the client's package if it has none.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def ship(function: Callable[[DataFrame, int], None]) -> Callable[[DataFrame, int], None]:
-    """Return a function that loads another one, with this package if it is missing, and calls it."""
+    """Return a function that calls this one on the server, and takes this package there if necessary."""
     from pyspark import cloudpickle as cloudpickle_module
 
     cloudpickle: Any = cloudpickle_module  # it has no types

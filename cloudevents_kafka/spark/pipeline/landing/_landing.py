@@ -1,8 +1,8 @@
 """How batches land exactly once: `Landing`, which knows what has landed, and decides what is new.
 
 A batch goes three steps: `Landing.begin` decides which of its records have not landed yet,
-`Landing.write` writes these, and `Landing.complete` creates the manifest of the batch. What is written,
-and at which moment it has landed, is a matter of the subclasses: `_parquet_landing`, `_table_landing`,
+`Landing.write` writes these, and `Landing.complete` creates the manifest of the batch. The subclasses
+decide what is written, and at which moment it has landed: `_parquet_landing`, `_table_landing`,
 `_topic_landing`, `_function_landing`. Each has a folder with::
 
     _batches/00000012.json    the manifest of a batch: offsets, the topics' ids, counts, files
@@ -12,7 +12,7 @@ and at which moment it has landed, is a matter of the subclasses: `_parquet_land
 Offsets decide whether a record has landed, together with the id of its topic (see `_topics`). The
 number of a batch does not: a checkpoint that was set back plans the same number with other
 offsets. The manifests have one range of offsets for each partition, from the first planned offset
-to the end of the last batch. Of a batch that overlaps this range, only the records after it land;
+to the end of the last batch. If a batch overlaps this range, only its records after the range land;
 a batch that begins after its end or before its start ends the run.
 """
 
@@ -67,7 +67,7 @@ class Landing(ABC):
 
     @abstractmethod
     def write(self, writer: BatchWriter, records: DataFrame, batch: BegunBatch) -> BatchCounts:
-        """Write the records of a batch, as its note says, and return the counts."""
+        """Write the records of a batch, in the way that its note names, and return the counts."""
 
     def begun(self) -> BegunBatch | None:
         """Return the batch that an earlier run has begun and this one must finish, or None."""
@@ -140,7 +140,7 @@ class Landing(ABC):
         in_java: bool = True,
         lenient: bool = False,
     ) -> BegunBatch | None:
-        """Return the batch of those planned records that have not landed yet, or None if all have.
+        """Return the batch of the planned records that have not landed yet, or None if all have.
 
         A first batch lands even without records: its manifest has the offsets at which the folder begins.
         Raises `WrongCheckpoint` if the plan does not continue what has landed.

@@ -1,4 +1,4 @@
-"""`NotedLanding`: batches that are noted before they are written, because no rename of files lands them."""
+"""`NotedLanding`: batches with a note that is written before them, as renaming files cannot land them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from cloudevents_kafka.spark.pipeline.notes import BatchPlan, BegunBatch, TopicI
 
 
 class NotedLanding(Landing):
-    """Batches whose note, ``_batches/begun.json``, has their offsets: another run finishes exactly these."""
+    """Batches whose note, ``_batches/begun.json``, has their offsets: another run finishes the same batch."""
 
     def begun(self) -> BegunBatch | None:
         """Return the batch that was begun and has no manifest, or None."""

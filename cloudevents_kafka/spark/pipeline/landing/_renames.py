@@ -1,7 +1,7 @@
-"""Where a file is renamed in one step, as Parquet files and Iceberg tables of a folder need it.
+"""Whether a store renames a file in one step, as Parquet files and Iceberg tables of a folder require.
 
-Hadoop's clients of object stores copy a file and then delete the first one. A run that is killed between
-the two leaves both, and two runs may both find a name free. Delta's and Iceberg's commits do not rename:
+Hadoop's clients of object stores copy a file and then delete the original. A run that is killed in between
+leaves both files, and two runs may both find a name free. Delta's and Iceberg's commits do not rename:
 Delta creates one object, and a catalog of Iceberg changes one entry.
 """
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from cloudevents_kafka.spark.pipeline.batches import BatchWriter
     from cloudevents_kafka.spark.pipeline.stores import Store
 
-_MOST_AT_ONCE: Final = 4  # tables; most of a commit is waiting
+_MOST_AT_ONCE: Final = 4  # tables that are written at once; most of a commit is waiting
 
 
 class TableBatch:
@@ -51,7 +51,7 @@ class TableBatch:
         self._batch = batch
 
     def append(self, table: str, rows: DataFrame, first: OffsetRanges | None = None) -> bool:
-        """Return whether rows were appended in one commit: not if the table has them already."""
+        """Return whether rows were appended in one commit: False if the table has them already."""
         key = f"{self._batch.query}/{table}" + ("" if first is None else "/rest")
         return self._open(table).append(rows, key, self._batch.number, first or self._batch.offsets)
 

@@ -61,7 +61,7 @@ def _open_tables(
     else:
         open_table = _in_catalog(spark, options.to, options.table)
     for table in TABLES:
-        open_table(table)  # raises the error of a session that has no such format
+        open_table(table)  # raises an error if the session does not have the format
     return TableLanding(store, manifests, options.to, open_table, options.tables)
 
 

@@ -5,7 +5,7 @@ under the same number. Each record has these headers, in UTF-8, after its own:
 
 * ``pipeline-batch``: the number of the batch in this pipeline;
 * ``pipeline-topic``, ``pipeline-partition``, ``pipeline-offset``: the record that was read. Two records
-  that have them in common are the same;
+  with the same values of these headers are the same;
 * ``pipeline-verdict``, ``pipeline-reason``, ``pipeline-clause``: why it is not an event, if so.
 
 Headers of these names that an event came with are dropped. Other records keep all headers, and the last
@@ -43,7 +43,7 @@ _ADDED: Final = "added_headers"
 
 
 class TopicLanding(NotedLanding):
-    """The batches of topics: one for events, one next to it for other records, and those of ``routes``."""
+    """The batches of topics: a topic for events, one for other records, and the topics of ``routes``."""
 
     kind = "kafka"
 
@@ -94,7 +94,7 @@ class TopicLanding(NotedLanding):
         return records.withColumn("headers", _joined(records["headers"], records[_ADDED])).drop(_ADDED)
 
     def _quarantined(self, rows: DataFrame, number: int) -> DataFrame:
-        """Return records that are not events, as they were, with headers that say why."""
+        """Return records that are not events, unchanged but for headers that say why."""
         from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
 
         values = {name: F.col(name) for name in _FROM} | {name: F.col("error")[name] for name in _WHY}

@@ -1,4 +1,4 @@
-"""What a pipeline notes next to its tables: which offsets a batch has, and which batches have landed."""
+"""The notes of a pipeline: files which say what offsets a batch has, and which batches have landed."""
 
 from cloudevents_kafka.spark.pipeline.notes._checkpoint import CHECKPOINT, Checkpoint, WrongCheckpoint
 from cloudevents_kafka.spark.pipeline.notes._connect_manifests import ConnectManifests

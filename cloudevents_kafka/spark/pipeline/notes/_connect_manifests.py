@@ -40,7 +40,7 @@ class ConnectManifests(Manifests):
             self._note("topics", FirstTopicIds(ids=ids))
 
     def begin(self, batch: BegunBatch) -> None:
-        """Note that a batch is begun; the earlier note is replaced."""
+        """Write the note that a batch is begun, in place of an earlier one."""
         self._note("begun", batch)
 
     def add(self, manifest: BatchManifest) -> None:

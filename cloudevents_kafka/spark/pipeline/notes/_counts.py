@@ -64,7 +64,7 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
     ``tolerated`` is how many of the events were read leniently because they deviate.
 
     ``by_type`` maps type to mode to events, ``by_reason`` verdict to reason to records,
-    ``by_tolerated`` clause to rule to events, of which one may deviate from several,
+    ``by_tolerated`` clause to rule to events, each of which may deviate from several rules,
     ``offsets`` topic to partition (as text) to `PartitionCounts`.
     ``routed`` maps the tables of the option ``tables`` to their events; others are in the common table.
 
@@ -177,7 +177,7 @@ def _merge(
 
 
 def _add(earlier: Mapping[str, int], later: Mapping[str, int]) -> dict[str, int]:
-    """Return the sums, bounded as the names of tables may be others in each run."""
+    """Return the sums, with a limit: the names of tables may differ from run to run."""
     names = dict.fromkeys((*earlier, *later))
     return _limit_inner({name: earlier.get(name, 0) + later.get(name, 0) for name in names})
 

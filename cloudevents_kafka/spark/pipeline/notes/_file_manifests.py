@@ -36,7 +36,7 @@ class FileManifests(Manifests):
             self._create(TOPICS, FirstTopicIds(ids=ids))
 
     def begin(self, batch: BegunBatch) -> None:
-        """Note that a batch is begun; the earlier note is replaced."""
+        """Write the note that a batch is begun, in place of an earlier one."""
         self._files.remove(BEGUN)
         self._create(BEGUN, batch)
 

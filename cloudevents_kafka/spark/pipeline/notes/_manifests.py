@@ -30,7 +30,7 @@ BEGUN: Final = f"{BATCHES}/begun.json"
 TOPICS: Final = f"{BATCHES}/topics.json"
 _Content = TypeVar("_Content")
 
-# Topic to id, for those topics whose id the brokers report.
+# Topic to id, for the topics whose id the brokers report.
 TopicIds = Mapping[str, str]
 
 
@@ -125,7 +125,7 @@ class Manifests(ABC):
 
     @abstractmethod
     def begin(self, batch: BegunBatch) -> None:
-        """Note that a batch is begun; the earlier note is replaced."""
+        """Write the note that a batch is begun, in place of an earlier one."""
 
     @abstractmethod
     def add(self, manifest: BatchManifest) -> None:

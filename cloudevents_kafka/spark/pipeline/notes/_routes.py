@@ -28,7 +28,7 @@ _TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
 
 def check_routes(routes: Mapping[str, str], to: str, topics: Collection[str], table: str | None) -> None:
-    """Raise `ValueError` if a pattern cannot match, or if a name cannot be that of a table of its own.
+    """Raise `ValueError` if a pattern cannot match, or if a name cannot be that of a separate table.
 
     ``table`` is the common table or topic, ``topics`` are those that are read.
     """

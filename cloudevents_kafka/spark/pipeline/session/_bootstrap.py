@@ -9,14 +9,14 @@ from typing import Final
 from cloudevents_kafka.primitives.redaction import mask_url
 from cloudevents_kafka.spark.pipeline._errors import PipelineFailed
 
-_SECONDS: Final = 10.0  # for an address that neither accepts nor refuses
+_SECONDS: Final = 10.0  # to wait for an address that neither accepts nor refuses
 _ADDRESS: Final = re.compile(r"(?:\w+://)?\[?([^\[\]]+?)\]?:(\d{1,5})")  # as Kafka's Java client reads it
 
 
 def check_reachable(bootstrap_servers: str) -> None:
     """Raise `PipelineFailed` if none of the addresses accepts a connection.
 
-    The brokers are asked for nothing: whether they accept the login, only Spark's client can say.
+    No request is sent: only Spark's client can find out whether the brokers accept the login.
     """
     reasons = []
     for text in filter(None, map(str.strip, bootstrap_servers.split(","))):

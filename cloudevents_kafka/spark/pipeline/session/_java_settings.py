@@ -50,7 +50,7 @@ _REQUIRED: Final = (_ENDPOINT, "sasl.oauthbearer.client.id", "sasl.oauthbearer.c
 _TRANSLATED_ELSEWHERE: Final = _OAUTH | {
     *("bootstrap.servers", "metadata.broker.list", "sasl.username", "sasl.password")
 }
-# Of Kafka's clients from 3.9.1 on; those from 4.0 on reach no endpoint that is not in its list.
+# A property of Kafka's clients from 3.9.1 on; clients from 4.0 on use only endpoints in its list.
 _ALLOWED_URLS: Final = "org.apache.kafka.sasl.oauthbearer.allowed.urls"
 _JAVA_OPTIONS: Final = ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")
 

@@ -43,7 +43,7 @@ def delete_abandoned(parent: Path) -> None:
 
 
 def _lock(folder: Path) -> int:
-    """Return a locked file of a folder, which gets its name after it is locked."""
+    """Return a locked file in a folder; the file is renamed when it is locked."""
     import fcntl
 
     draft = folder / f"{_LOCK}.draft"

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _LOOPBACK = "127.0.0.1"
 _SHUTDOWN_SECONDS = 20
-# How long to wait for the process to end after an error: of its connection, or of any other kind.
+# Seconds to wait for the process to end, after an error of its connection and after other errors.
 _BROKEN_CONNECTION_SECONDS = 10
 _OTHER_ERROR_SECONDS = 1
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
@@ -107,7 +107,7 @@ def _is_not_py4j(record: logging.LogRecord) -> bool:
 def _silence_py4j() -> Iterator[None]:
     """Drop py4j's log records within this block: it logs tracebacks when Java dies.
 
-    After an error they stay dropped, as its threads may log after the end of the block.
+    After an error the records are dropped for good, as py4j's threads may log after the end of the block.
     """
     loggers = [logging.getLogger(name) for name in (None, "py4j.clientserver", "py4j.java_gateway")]
     for logger in loggers:
@@ -141,7 +141,7 @@ def local_session(
     with _no_artifacts(), scratch_folder() as (folder, lock):
         log4j = folder / "log4j2.properties"
         log4j.write_text(_LOG4J, encoding="utf-8")
-        # A killed Spark leaves its folders behind: here they are deleted with this one.
+        # A killed Spark leaves its folders behind: they are deleted together with the folder of this one.
         scratch = {"spark.local.dir": str(folder), "spark.sql.warehouse.dir": f"file://{folder}/warehouse"}
         settings = spark_settings(
             master=master,
@@ -158,7 +158,7 @@ def local_session(
 
 @contextmanager
 def _no_artifacts() -> Iterator[None]:
-    """Remove the folder that Spark creates where it runs for a jar that is added, and leaves empty."""
+    """Remove the empty folder that Spark creates in the current folder for an added jar."""
     folder = Path("artifacts").absolute()
     existed = folder.exists()
     try:

@@ -42,7 +42,7 @@ class ConnectStore(Store):
         """Return the URLs of a file, or of all files below a folder."""
         from pyspark.errors import AnalysisException
 
-        # The server remembers a plan, and with it the files, unless one of its options is a new one.
+        # The server caches the files of a plan, unless one of the plan's options has a new value.
         reader = self._spark.read.option("recursiveFileLookup", "true").option("nonce", uuid.uuid4().hex)
         try:
             found = reader.text(without_patterns(self.url(path))).inputFiles()

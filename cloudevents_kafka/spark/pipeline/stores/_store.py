@@ -195,7 +195,7 @@ class LocalStore(FileStore):
             with self._explained("write", path):
                 _fsync(self._root / path)
             folders.update(map(str, PurePosixPath(path).parents))
-        for folder in sorted(folders, reverse=True):  # those in others first
+        for folder in sorted(folders, reverse=True):  # inner folders first
             with self._explained("write", folder):
                 _fsync(self._root / folder)
 

@@ -23,6 +23,6 @@ def open_store(location: str, spark: SparkSession) -> Store:
 
 
 def open_files(location: str, spark: SparkSession) -> FileStore:
-    """Return the store of a folder whose files a session of this process can write, local or Hadoop's."""
+    """Return the store of a folder, local or Hadoop's, whose files a session of this process can write."""
     local = local_path(location)
     return HadoopStore(spark, location) if local is None else LocalStore(local)

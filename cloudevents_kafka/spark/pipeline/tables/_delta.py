@@ -57,7 +57,7 @@ class DeltaTable(Table):
         self._spark = spark
         self._url = url
         self._sql_name = name or f"delta.{quote(url)}"
-        self._last: dict[str, int] = {}  # the last number of each key, where this object has written
+        self._last: dict[str, int] = {}  # the last number of each key that this object has written
         if _EXTENSION not in str(spark.conf.get("spark.sql.extensions", "")):
             raise WrongTable(
                 f"the Spark session cannot write the Delta table {self.name}: its setting "
@@ -146,7 +146,7 @@ class DeltaTable(Table):
         for row in history.select("userMetadata").collect():
             try:
                 commit = msgspec.json.decode(row["userMetadata"] or "", type=_CommitInfo)
-            except msgspec.MsgspecError:  # of another writer
+            except msgspec.MsgspecError:  # the commit of another writer has other metadata
                 continue
             if (commit.key, commit.batch) == (key, number):
                 return commit
@@ -157,7 +157,7 @@ class DeltaTable(Table):
         if key not in self._last:
             self.check_schema(rows.schema)
         existing = self._schema()
-        # What this object has written since it looked is known: a higher number is a new batch.
+        # Once this object has written a batch of a key, a higher number is a new batch.
         if self._last.get(key, number) >= number and self.has_batch(key, number, offsets):
             return False
         info = _CommitInfo(key, number, offsets_text(offsets))
@@ -225,7 +225,7 @@ class DeltaTable(Table):
     def optimize(self, sort_by: tuple[str, ...] = ()) -> Maintenance:
         """Return what OPTIMIZE did; see `Table.optimize`."""
         detail = self._detail()
-        # Delta refuses the columns of partitions, by which rows are in files of their own.
+        # Delta refuses the columns of partitions: each of their values has separate files anyway.
         names = [quote(name) for name in sort_by if name not in detail["partitionColumns"]]
         order = f" ZORDER BY ({', '.join(names)})" if names else ""
         with write_settings(self._spark):
@@ -238,7 +238,7 @@ class DeltaTable(Table):
         with (
             # Delta refuses less than a week unless this is off; the caller has chosen.
             setting(self._spark, "spark.databricks.delta.retentionDurationCheck.enabled", "false"),
-            # Delta lists folders in as many tasks; its default, 10,000, takes most of a minute.
+            # The number of tasks in which Delta lists folders; the default, 10,000, takes most of a minute.
             setting(self._spark, "spark.sql.sources.parallelPartitionDiscovery.parallelism", "8"),
         ):
             self._spark.sql(f"VACUUM {self._sql_name} RETAIN {keep_hours:g} HOURS").collect()

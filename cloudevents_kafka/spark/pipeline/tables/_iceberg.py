@@ -44,7 +44,7 @@ _CATALOG_CLASS: Final = "org.apache.iceberg.spark.SparkCatalog"
 _KEY: Final = "cloudevents.key"
 _BATCH: Final = "cloudevents.batch"
 _OFFSETS: Final = "cloudevents.offsets"
-_SOURCE: Final = "source-snapshot-id"  # in a snapshot that was taken over after another commit
+_SOURCE: Final = "source-snapshot-id"  # a property of a snapshot that was taken over after another commit
 _EXTENSION: Final = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 _TABLE_PROPERTIES: Final = {
     # Each commit writes a file of metadata; the last hundred stay.
@@ -65,17 +65,17 @@ class IcebergTable(Table):
     def __init__(self, spark: SparkSession, *, name: tuple[str, ...] = (), url: str = "") -> None:
         self._spark = spark
         self._url = url
-        self._last: dict[str, int] = {}  # the last number of each key, where this object has written
+        self._last: dict[str, int] = {}  # the last number of each key that this object has written
         self._catalog_conf: dict[str, str] = {}
         if url:
-            # A catalog of Iceberg for the folder above, of which each folder is a table.
+            # A catalog of Iceberg for the parent folder, in which each folder is a table.
             folder, _, table = url.rstrip("/").rpartition("/")
             catalog = f"cloudevents_{hashlib.sha256(folder.encode()).hexdigest()[:16]}"
             self._catalog_conf = {
                 f"spark.sql.catalog.{catalog}": _CATALOG_CLASS,
                 f"spark.sql.catalog.{catalog}.type": "hadoop",
                 f"spark.sql.catalog.{catalog}.warehouse": folder,
-                # Otherwise a session may see an older version than the one that another has written.
+                # Otherwise a session may see an older version than another session has written.
                 f"spark.sql.catalog.{catalog}.cache-enabled": "false",
             }
             name = (catalog, table)
@@ -165,7 +165,7 @@ class IcebergTable(Table):
         return snapshots.where((summary[_KEY] == key) & (summary[_BATCH] == str(number)))
 
     def _ancestors(self, snapshots: Collection[int]) -> list[int]:
-        """Return those of some snapshots that are in the current version, or were taken over into it."""
+        """Return the snapshots that are in the current version, or were taken over into it."""
         current = self._frame("history").where("is_current_ancestor")
         found = self._frame("snapshots").join(current, "snapshot_id", "left_semi")
         sources = found.selectExpr(f"coalesce(CAST(summary['{_SOURCE}'] AS LONG), snapshot_id) AS source")
@@ -177,7 +177,7 @@ class IcebergTable(Table):
         if key not in self._last:
             self.check_schema(rows.schema)
         if self.exists():
-            # What this object has written since it looked is known: a higher number is a new batch.
+            # Once this object has written a batch of a key, a higher number is a new batch.
             if self._last.get(key, number) >= number and self.has_batch(key, number, offsets):
                 self._drop_branch(_branch(key, number, offsets))
                 return False
@@ -215,13 +215,13 @@ class IcebergTable(Table):
         try:
             self._call("cherrypick_snapshot", f"snapshot_id => {snapshot}")
         except Exception:
-            if not self.has_batch(key, number, offsets):  # what a killed run has asked for came first
+            if not self.has_batch(key, number, offsets):  # the append of a killed run was faster
                 raise
         self._drop_branch(branch)
         return is_new
 
     def _drop_branch(self, branch: str) -> None:
-        """Remove a branch; its files are those of the table now, or of a killed run."""
+        """Remove a branch; its files belong to the table now, or to a killed run."""
         if is_connect(self._spark):
             self._spark.sql(f"ALTER TABLE {self._sql_name} DROP BRANCH IF EXISTS {branch}")
 

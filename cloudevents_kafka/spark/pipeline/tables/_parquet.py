@@ -14,7 +14,7 @@ from cloudevents_kafka.spark.pipeline.tables._sink import write_settings
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_FEW_FILES: Final = 32  # whose rows are counted without a job
+_FEW_FILES: Final = 32  # files whose rows are counted without a job
 
 
 class ParquetFiles:
@@ -41,7 +41,7 @@ class ParquetFiles:
         return True
 
     def check(self, counts: BatchCounts) -> None:
-        """Raise `CountMismatch` if the files have not as many rows as were counted."""
+        """Raise `CountMismatch` if the files have another number of rows than were counted."""
         expected = {**counts.by_table, QUARANTINE: counts.quarantined}
         found = self._count_tables() if self._folder in self._tables else self._count_folders(expected)
         if Counter(found) != Counter(expected):
@@ -51,7 +51,7 @@ class ParquetFiles:
             )
 
     def _count_folders(self, tables: Iterable[str]) -> dict[str, int]:
-        """Return the numbers of rows by table, where each has a folder."""
+        """Return the numbers of rows by table; each table has a folder."""
         folders = {table: f"{self._folder}/{table}" for table in tables}
         return {table: self._count(path) for table, path in folders.items() if path in self._tables}
 
@@ -63,7 +63,7 @@ class ParquetFiles:
         files = sorted(local.rglob("*.parquet")) if folder.startswith("file:///") else []
         if 0 < len(files) <= _FEW_FILES:
             return sum(read_metadata(file).num_rows for file in files)
-        return int(self._rows(folder).count())  # Any, where PySpark is not installed
+        return int(self._rows(folder).count())  # the type checker sees Any without PySpark
 
     def _count_tables(self) -> dict[str, int]:
         """Return the numbers of rows by table, in one job."""

@@ -189,7 +189,7 @@ def check_columns(table: str, existing: StructType, wanted: StructType) -> None:
 
 
 def add_columns_sql(table: str, existing: StructType, wanted: StructType) -> str | None:
-    """Return SQL that adds those of `ADDED_COLUMNS` that a table does not have, or None if it has all."""
+    """Return SQL that adds the `ADDED_COLUMNS` which a table does not have, or None if it has all."""
     added = [
         f"{quote(field.name)} {_type_text(field.dataType)}"
         for field in wanted.fields
@@ -199,7 +199,7 @@ def add_columns_sql(table: str, existing: StructType, wanted: StructType) -> str
 
 
 def _type_text(type_: DataType) -> str:
-    text: str = type_.simpleString()  # without what may be null, which tables do not keep in full
+    text: str = type_.simpleString()  # without nullability, which tables do not keep in full
     return text
 
 

@@ -24,7 +24,7 @@ EVENT_COLUMNS: Final = (
     *("id", "source", "type", "specversion", "subject", "time", "time_text"),
     *("datacontenttype", "dataschema", "extensions", "extension_types", "data", "data_kind", "mode"),
 )
-TOLERATED: Final = "tolerated"  # a column of events that were read leniently
+TOLERATED: Final = "tolerated"  # the column of accepted deviations, after lenient reading
 
 RECORD_DATE: Final = "record_date"
 _SECONDS_PER_DAY: Final = 86_400
@@ -34,8 +34,8 @@ _RULE: Final = (
     r"(?s)^(?:broken CloudEvent: |not a CloudEvent: )?(.+?)(?:, got |, but | \([A-Z]-[0-9]|$|(?<=.{120}))"
 )
 
-MOST_RULES: Final = 8  # of one event that are counted one by one
-_LONGEST_RULES: Final = 512  # the names in them are untrusted input
+MOST_RULES: Final = 8  # rules of one event that are counted one by one
+_LONGEST_RULES: Final = 512  # characters; the names in rules are untrusted input
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_. -]*")
 
 
@@ -133,7 +133,7 @@ def error_rule() -> str:
 
 
 def rule_of_error(error: Mapping[str, str | None]) -> str:
-    """Return what `error_rule` does, for one error."""
+    """Return the rule and the clause of one error, as `error_rule` does in SQL."""
     found = re.search(_RULE, error["reason"] or "")
     rule, clause = found[1] if found else "", error["clause"]
     return rule if clause is None else f"{rule} [{clause}]"
@@ -153,7 +153,7 @@ def tolerated_rules(tolerated: str) -> tuple[str, str]:
 
 
 def texts_of_tolerated(tolerated: Sequence[Mapping[str, str]]) -> tuple[str, str]:
-    """Return what `tolerated_rules` does, for one event."""
+    """Return the two texts of `tolerated_rules` for one event."""
     few = tolerated[: MOST_RULES + 1]
     rules = "\n".join(problem["rule"] for problem in few)
     return ",".join(problem["clause"] for problem in few), rules[:_LONGEST_RULES]

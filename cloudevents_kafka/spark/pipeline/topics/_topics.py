@@ -72,7 +72,7 @@ class TopicState(NamedTuple):
 
 
 class TopicAdmin(Protocol):
-    """What describes topics."""
+    """A client that describes topics."""
 
     def describe(
         self, topics: Iterable[str], landed: OffsetRanges, timeout: float
@@ -152,7 +152,7 @@ class TopicMonitor:
 
 
 def _planned_ends(topic: str, landed: OffsetRanges, planned: OffsetRanges) -> dict[str, int]:
-    """Return the ends of a plan, and those of landed offsets for partitions that the plan omits."""
+    """Return the ends of a plan, and the ends of landed offsets for partitions that the plan omits."""
     ranges = {**landed.get(topic, {}), **planned.get(topic, {})}
     return {partition: offsets.end for partition, offsets in ranges.items()}
 
@@ -191,7 +191,7 @@ class KafkaAdmin:
         self._admin: Any = (
             self._create(admin_class, source_options) if isinstance(admin_class, JavaClass) else None
         )
-        # What each check passes is made once, too.
+        # The arguments of each check are made once, too.
         self._requests: dict[tuple[str, tuple[str, ...]], tuple[Any, dict[str, Any]]] = {}
         self._names: dict[str, Any] = {}
         self._options: dict[float, tuple[Any, Any]] = {}
@@ -201,7 +201,7 @@ class KafkaAdmin:
             self._seconds: Any = jvm.java.util.concurrent.TimeUnit.SECONDS
 
     def _create(self, admin_class: Any, source_options: Mapping[str, str]) -> Any:
-        """Return Java's client, which logs in first; an error has the token endpoint, as Java's has not."""
+        """Return Java's client, which logs in first; an error names the token endpoint, unlike Java's."""
         endpoint = source_options.get(f"{_PREFIX}sasl.oauthbearer.token.endpoint.url")
         try:
             return call_java(lambda: admin_class.create(self._config(source_options)))
@@ -239,7 +239,7 @@ class KafkaAdmin:
         if description is None:
             return None
         topic_id = str(description.topicId().toString())
-        size = description.partitions().size()  # they are numbered from 0
+        size = description.partitions().size()  # partitions are numbered from 0
         ends = self._end_offsets(name, [number for number in partitions if int(number) < size], timeout)
         return TopicState(None if topic_id == _ZERO_ID else topic_id, ends)
 
