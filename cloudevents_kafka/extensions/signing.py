@@ -18,25 +18,8 @@ import msgspec
 from cloudevents_kafka.attributes.types import AttributeValue, is_name, is_string
 from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.event import Event, select_attributes
+from cloudevents_kafka.extensions import dsse
 from cloudevents_kafka.extensions._content_type import with_content_type
-from cloudevents_kafka.extensions.dsse import (
-    DSSE_MATERIAL,
-    PAYLOAD_TYPE,
-    Envelope,
-    MalformedEnvelope,
-    Material,
-    Signer,
-    Verifier,
-    canonical_bytes,
-    check_signed_names,
-    core_digest,
-    digest_event,
-    extension_digest,
-    read_envelope,
-    read_material,
-    sign_envelope,
-    untyped_extensions,
-)
 from cloudevents_kafka.primitives.clauses import SECTIONS
 from cloudevents_kafka.primitives.preview import message_without_data, preview
 
@@ -112,7 +95,7 @@ class Verification(msgspec.Struct, frozen=True):
     unverified: Mapping[str, AttributeValue | datetime] = {}
 
 
-def sign(event: Event, key: Signer, *, keyid: str, extensions: Sequence[str] = ()) -> Event:
+def sign(event: Event, key: dsse.Signer, *, keyid: str, extensions: Sequence[str] = ()) -> Event:
     """Return the event with a signature, which replaces an existing one.
 
     ``key`` returns the signature of a message; ``keyid`` identifies the key to receivers.
@@ -138,27 +121,26 @@ def sign(event: Event, key: Signer, *, keyid: str, extensions: Sequence[str] = (
             f"an extension name must have only a-z and 0-9 and not be 'data', got {preview(wrong[0])}"
         )
     # X-44: of a String and a Timestamp with the same text, the signed bytes differ.
-    if unknown := [name for name in untyped_extensions(event, names) if isinstance(event[name], str)]:
+    if unknown := [name for name in dsse.untyped_extensions(event, names) if isinstance(event[name], str)]:
         raise SigningError(
             f"signed extensions must have a known type, got {', '.join(unknown)} "
             "(X-44, extension verifiability); call register_extension"
         )
     try:
-        event = with_content_type(event).replace(**{DSSE_MATERIAL: None})
-        check_signed_names(names)
-        material = digest_event(event, names)
+        event = with_content_type(event).replace(**{dsse.DSSE_MATERIAL: None})
+        dsse.check_signed_names(names)
+        material = dsse.digest_event(event, names)
     except ValueError as error:
         raise SigningError(
             f"the event cannot be signed: {message_without_data(error)} (X-44, extension verifiability)"
         ) from None
-    return event.replace(
-        **{DSSE_MATERIAL: sign_envelope(PAYLOAD_TYPE, msgspec.json.encode(material), keyid, key)}
-    )
+    content = dsse.sign_envelope(dsse.PAYLOAD_TYPE, msgspec.json.encode(material), keyid, key)
+    return event.replace(**{dsse.DSSE_MATERIAL: content})
 
 
 def verify(
     event: Event,
-    keys: Mapping[str, Verifier],
+    keys: Mapping[str, dsse.Verifier],
     *,
     behaviour: Behaviour = "strict",
     required: bool | Callable[[Event], bool] = True,
@@ -183,7 +165,7 @@ def verify(
     """
     if behaviour not in _BEHAVIOURS:
         raise ValueError(f"behaviour must be one of {', '.join(_BEHAVIOURS)}, got {preview(behaviour)}")
-    content = event.get(DSSE_MATERIAL)
+    content = event.get(dsse.DSSE_MATERIAL)
     if content in (None, b""):
         if (required(event) if callable(required) else required) is not False:
             raise VerificationError("it must be signed, and dssematerial is missing", event)
@@ -193,7 +175,7 @@ def verify(
     if keyid is None:  # X-46: each of these errors discards the event
         raise VerificationError("it must have a signature of a trusted key", event)
     try:
-        material = read_material(envelope.payload)
+        material = dsse.read_material(envelope.payload)
         scope = _verify_digests(event, material, behaviour)
     except ValueError as error:
         raise VerificationError(message_without_data(error), event) from None
@@ -220,42 +202,42 @@ def drop_stale_signature(event: Event, received: Event) -> Event:
         >>> "dssematerial" in drop_stale_signature(received.replace(type="paid"), received)
         False
     """
-    signature = event.get(DSSE_MATERIAL)
-    if signature is None or signature != received.get(DSSE_MATERIAL) or _is_unchanged(event, received):
+    signature = event.get(dsse.DSSE_MATERIAL)
+    if signature is None or signature != received.get(dsse.DSSE_MATERIAL) or _is_unchanged(event, received):
         return event
-    return select_attributes(event, event.attributes.keys() - {DSSE_MATERIAL})
+    return select_attributes(event, event.attributes.keys() - {dsse.DSSE_MATERIAL})
 
 
-def _read_signature(content: object, event: Event) -> Envelope:
+def _read_signature(content: object, event: Event) -> dsse.Envelope:
     try:
-        envelope = read_envelope(content if isinstance(content, bytes) else b"")
-    except MalformedEnvelope as error:
+        envelope = dsse.read_envelope(content if isinstance(content, bytes) else b"")
+    except dsse.MalformedEnvelope as error:
         raise VerificationError(f"its dssematerial must be a DSSE envelope: {error}", event) from None
-    if envelope.payload_type != PAYLOAD_TYPE:
+    if envelope.payload_type != dsse.PAYLOAD_TYPE:
         raise VerificationError(
-            f"its payloadType must be {PAYLOAD_TYPE}, got {preview(envelope.payload_type)}", event
+            f"its payloadType must be {dsse.PAYLOAD_TYPE}, got {preview(envelope.payload_type)}", event
         )
     return envelope
 
 
-def _verify_digests(event: Event, material: Material, behaviour: Behaviour) -> Scope:
+def _verify_digests(event: Event, material: dsse.Material, behaviour: Behaviour) -> Scope:
     """Return the parts whose digests match the event. Raises `ValueError` if digests differ."""
-    if material.core != core_digest(event):
+    if material.core != dsse.core_digest(event):
         raise ValueError("its core attributes or data have changed since it was signed")
     if material.ext is msgspec.UNSET or behaviour == "core-only":
         return "core"
-    if untyped_extensions(event, material.names):
+    if dsse.untyped_extensions(event, material.names):
         return "core, extensions skipped"
-    if material.ext != extension_digest(event, material.names):
+    if material.ext != dsse.extension_digest(event, material.names):
         raise ValueError(f"its extensions {', '.join(material.names)} have changed since it was signed")
     return "core and extensions"
 
 
 def _is_unchanged(event: Event, received: Event) -> bool:
     try:
-        names = read_material(_read_signature(event.get(DSSE_MATERIAL), event).payload).names
-        return core_digest(event) == core_digest(received) and all(
-            canonical_bytes(event, name) == canonical_bytes(received, name) for name in names
+        names = dsse.read_material(_read_signature(event.get(dsse.DSSE_MATERIAL), event).payload).names
+        return dsse.core_digest(event) == dsse.core_digest(received) and all(
+            dsse.canonical_bytes(event, name) == dsse.canonical_bytes(received, name) for name in names
         )
     except (ValueError, VerificationError):  # its coverage is unknown
         return event == received

@@ -11,16 +11,7 @@ from typing import Final
 
 import msgspec
 
-from cloudevents_kafka.cli.demo.traffic import (
-    ENCODINGS,
-    InvalidLine,
-    Item,
-    TrafficCounts,
-    file_traffic,
-    read_back,
-    send_traffic,
-    shop_traffic,
-)
+from cloudevents_kafka.cli.demo import traffic
 from cloudevents_kafka.jvm import Progress
 from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.primitives.text_table import format_table
@@ -53,11 +44,11 @@ class Check(msgspec.Struct, frozen=True):
 class Outcome(msgspec.Struct):
     """The counts, the pipeline's summary and the checks of a run."""
 
-    sent: TrafficCounts
-    back: TrafficCounts
+    sent: traffic.TrafficCounts
+    back: traffic.TrafficCounts
     summary: Summary
     checks: list[Check]
-    invalid_lines: list[InvalidLine]
+    invalid_lines: list[traffic.InvalidLine]
     seconds: float
 
     @property
@@ -75,17 +66,17 @@ def run_demo(out: Path, *, seed: int, count: int, events: Path | None = None) ->
     from cloudevents_kafka.testing import LocalBroker
 
     started = time.monotonic()
-    invalid_lines: list[InvalidLine] = []
+    invalid_lines: list[traffic.InvalidLine] = []
     with Progress(sys.stderr) as progress:
         progress.log("starting a local Kafka")
         with LocalBroker() as broker:
             broker.create_topic(TOPIC, partitions=PARTITIONS)
             servers = broker.bootstrap_servers
             progress.log(f"Kafka listens on {servers}; sending events to topic {TOPIC!r}")
-            items = shop_traffic(seed, count) if events is None else _read_file(events, invalid_lines)
-            sent = send_traffic(servers, TOPIC, items, _counter(progress, "sent"))
+            items = traffic.shop_traffic(seed, count) if events is None else _read_file(events, invalid_lines)
+            sent = traffic.send_traffic(servers, TOPIC, items, _counter(progress, "sent"))
             progress.log(f"{pluralize(sent.total, 'record')} sent; reading back")
-            back = read_back(servers, TOPIC, PARTITIONS, sent.total, _counter(progress, "read back"))
+            back = traffic.read_back(servers, TOPIC, PARTITIONS, sent.total, _counter(progress, "read back"))
             progress.log(f"{pluralize(back.total, 'record')} read back; starting Spark (takes some seconds)")
             options = _pipeline_options(servers, out, sent.total)
             summary = EventPipeline(options, report=lambda batch: progress.log(f"  {batch}")).run()
@@ -113,11 +104,11 @@ def _counter(progress: Progress, label: str) -> Callable[[int], None]:
     return show
 
 
-def _read_file(path: Path, invalid_lines: list[InvalidLine]) -> Iterator[Item]:
+def _read_file(path: Path, invalid_lines: list[traffic.InvalidLine]) -> Iterator[traffic.Item]:
     """Yield the events of a file; print the invalid lines and append them to a list."""
     with path.open("rb") as lines:
-        for item in file_traffic(str(path), lines):
-            if isinstance(item, InvalidLine):
+        for item in traffic.file_traffic(str(path), lines):
+            if isinstance(item, traffic.InvalidLine):
                 invalid_lines.append(item)
                 sys.stderr.write(f"{item}\n")
             else:
@@ -127,7 +118,9 @@ def _read_file(path: Path, invalid_lines: list[InvalidLine]) -> Iterator[Item]:
 # --- comparing ---
 
 
-def run_checks(sent: TrafficCounts, back: TrafficCounts, summary: Summary, folder: Path) -> list[Check]:
+def run_checks(
+    sent: traffic.TrafficCounts, back: traffic.TrafficCounts, summary: Summary, folder: Path
+) -> list[Check]:
     """Return the checks of the records read back, of the pipeline's counts and of the Parquet files."""
     counts = summary.counts
     sent_by_mode = Counter((type_, encoding.split()[0]) for type_, encoding in sent.events.elements())
@@ -212,7 +205,7 @@ def format_report(outcome: Outcome) -> str:
 
 def _event_table(outcome: Outcome) -> str:
     sent, back, counts = outcome.sent.events, outcome.back.events, outcome.summary.counts
-    encodings = list(map(str, ENCODINGS))
+    encodings = list(map(str, traffic.ENCODINGS))
 
     def row(type_: str | None) -> list[int]:
         """Return the numbers of a type, or of all types: by encoding, sent, read back, in the table."""

@@ -22,6 +22,7 @@ from pyspark.storagelevel import StorageLevel
 
 from cloudevents_kafka.spark._java import free_checkpoint
 from cloudevents_kafka.spark.java.reader import reader_sql
+from cloudevents_kafka.spark.pipeline import notes
 from cloudevents_kafka.spark.pipeline.batches._batch_rows import (
     DecodedRows,
     Decoding,
@@ -32,16 +33,6 @@ from cloudevents_kafka.spark.pipeline.batches._batch_rows import (
     quarantine_of,
 )
 from cloudevents_kafka.spark.pipeline.batches._driver_rows import DriverRows
-from cloudevents_kafka.spark.pipeline.notes import (
-    EVENTS,
-    QUARANTINE,
-    BatchCounts,
-    BegunBatch,
-    CountMismatch,
-    OffsetRange,
-    OffsetRanges,
-    iter_partitions,
-)
 from cloudevents_kafka.spark.pipeline.stores import is_connect
 from cloudevents_kafka.spark.pipeline.tables import DateOf
 
@@ -51,13 +42,13 @@ _MOST_ERRORS: Final = 5_000  # errors in a batch whose rows are not kept
 
 
 # Takes the events of a batch, its other records, and its counts.
-Deliver = Callable[[DataFrame, DataFrame, BatchCounts], None]
+Deliver = Callable[[DataFrame, DataFrame, notes.BatchCounts], None]
 
 
 class Tables(Protocol):
     """The tables of a pipeline, while one batch is written to them."""
 
-    def append(self, table: str, rows: DataFrame, first: OffsetRanges | None = None) -> bool:
+    def append(self, table: str, rows: DataFrame, first: notes.OffsetRanges | None = None) -> bool:
         """Return whether rows were written to ``events`` or ``quarantine``: not if it has them already.
 
         ``first`` is the offset of one row if these are the second rows of the batch for a table.
@@ -77,7 +68,7 @@ class BatchWriter:
         """Return whether the next batch is read in Java first, rather than all of it in Python."""
         return self._share < _LARGE_SHARE and reader_sql(records) is not None
 
-    def write(self, records: DataFrame, batch: BegunBatch, tables: Tables) -> BatchCounts:
+    def write(self, records: DataFrame, batch: notes.BegunBatch, tables: Tables) -> notes.BatchCounts:
         """Write the records of a batch to the tables, read as its note says, and return the counts.
 
         If the batch has routes, the rows of events have the column `TABLE`. Raises `CountMismatch` if Spark
@@ -88,7 +79,7 @@ class BatchWriter:
         if not batch.in_java:
             return self._write_in_python(records, rows, tables)
         reading = Reading(records, rows)
-        if not tables.append(EVENTS, reading.events):
+        if not tables.append(notes.EVENTS, reading.events):
             _run(reading.events)
         counts = reading.counts()
         if left := self._left(counts):
@@ -97,7 +88,7 @@ class BatchWriter:
                 _append(rest, tables, is_rest=True)
         return counts
 
-    def write_kept(self, records: DataFrame, batch: BegunBatch, deliver: Deliver) -> BatchCounts:
+    def write_kept(self, records: DataFrame, batch: notes.BegunBatch, deliver: Deliver) -> notes.BatchCounts:
         """Pass all rows of the tables to a function at once, kept until it returns, and return the counts."""
         rows = self._rows(batch)
         records = self._limit_tasks(records, batch.offsets)
@@ -117,11 +108,11 @@ class BatchWriter:
             deliver(events, rest.quarantine, counts.check())
         return counts
 
-    def _rows(self, batch: BegunBatch) -> Rows:
+    def _rows(self, batch: notes.BegunBatch) -> Rows:
         return Rows(batch.offsets, self._date_of, batch.lenient, batch.routes)
 
-    def _limit_tasks(self, records: DataFrame, offsets: OffsetRanges) -> DataFrame:
-        if sum(1 for _ in iter_partitions(offsets)) > self._tasks:
+    def _limit_tasks(self, records: DataFrame, offsets: notes.OffsetRanges) -> DataFrame:
+        if sum(1 for _ in notes.iter_partitions(offsets)) > self._tasks:
             return records.coalesce(self._tasks)  # one file for each task
         return records
 
@@ -129,13 +120,13 @@ class BatchWriter:
         self._share /= 2  # after some batches, Java reads again
         return rows.decode(records)
 
-    def _left(self, counts: BatchCounts) -> int:
+    def _left(self, counts: notes.BatchCounts) -> int:
         """Return the number of records that Java has left, and store their share."""
         left = counts.read - counts.events
         self._share = left / counts.read if counts.read else 0.0
         return left
 
-    def _write_in_python(self, records: DataFrame, rows: Rows, tables: Tables) -> BatchCounts:
+    def _write_in_python(self, records: DataFrame, rows: Rows, tables: Tables) -> notes.BatchCounts:
         """Write the events and the other records, all decoded in Python, and return the counts."""
         decoded = self._decode(records, rows)
         if self._has_many_errors or reader_sql(records) is None:
@@ -144,12 +135,12 @@ class BatchWriter:
             self._has_many_errors = counted.counts.quarantined > _MOST_ERRORS
             return counted.counts
         decoding = Decoding(decoded, rows)
-        if not tables.append(EVENTS, decoding.events):
+        if not tables.append(notes.EVENTS, decoding.events):
             _run(decoding.events)
         counts = decoding.counts()
         if counts.quarantined:
             self._has_many_errors = counts.quarantined > _MOST_ERRORS
-            tables.append(QUARANTINE, decoding.quarantine(counts.quarantined))
+            tables.append(notes.QUARANTINE, decoding.quarantine(counts.quarantined))
         return counts
 
 
@@ -159,21 +150,21 @@ class _CountedRows:
 
     events: DataFrame
     quarantine: DataFrame
-    counts: BatchCounts
+    counts: notes.BatchCounts
 
-    def first(self) -> OffsetRanges:
+    def first(self) -> notes.OffsetRanges:
         """Return the offset of the first event."""
         place = ("topic", "partition", "offset")
         topic, partition, offset = self.events.select(*place).orderBy(*place).head(1)[0]
-        return {topic: {str(partition): OffsetRange(offset, offset + 1)}}
+        return {topic: {str(partition): notes.OffsetRange(offset, offset + 1)}}
 
 
 def _append(decoded: DecodedRows, tables: Tables, *, is_rest: bool = False) -> None:
     """Write events and other records; ``is_rest`` is whether other events of the batch have been written."""
     if decoded.counts.events:
-        tables.append(EVENTS, decoded.events, decoded.first() if is_rest else None)
+        tables.append(notes.EVENTS, decoded.events, decoded.first() if is_rest else None)
     if decoded.counts.quarantined:
-        tables.append(QUARANTINE, decoded.quarantine)
+        tables.append(notes.QUARANTINE, decoded.quarantine)
 
 
 @contextmanager
@@ -226,10 +217,10 @@ def _run(rows: DataFrame) -> None:
     rows.write.format("noop").mode("overwrite").save()
 
 
-def _add_left(counts: BatchCounts, others: BatchCounts, left: int) -> BatchCounts:
+def _add_left(counts: notes.BatchCounts, others: notes.BatchCounts, left: int) -> notes.BatchCounts:
     """Return the counts plus those of the records that Java has left."""
     if others.read != left:
-        raise CountMismatch(
+        raise notes.CountMismatch(
             f"Python must decode the {left:,} records of the batch that are left to it, got "
             f"{others.read:,}. Start again"
         )

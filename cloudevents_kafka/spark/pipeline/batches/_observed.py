@@ -18,14 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812  # the usual name of this m
 from cloudevents_kafka.primitives.bounded import MAX_KEY_LENGTH
 from cloudevents_kafka.spark._columns import PREFIX
 from cloudevents_kafka.spark.java.reader import is_new_sql
-from cloudevents_kafka.spark.pipeline.notes import (
-    OTHERS,
-    CountMismatch,
-    OffsetRanges,
-    PartitionCounts,
-    format_ranges,
-    iter_partitions,
-)
+from cloudevents_kafka.spark.pipeline import notes
 
 _MAX_LABELS: Final = 10_000
 _PLACE: Final = PREFIX + "place"
@@ -53,12 +46,12 @@ class Counting:
     as each aggregate that is observed is interpreted for each row.
     """
 
-    def __init__(self, offsets: OffsetRanges, labels: Mapping[str, Labels], *, by_java: bool) -> None:
+    def __init__(self, offsets: notes.OffsetRanges, labels: Mapping[str, Labels], *, by_java: bool) -> None:
         """``by_java`` is whether the session has the Java functions."""
         columns = {_PLACE: _partition_number(offsets)}
         self._aggregates = [
             "count(1) AS records",
-            f"{_bins(_PLACE, 1 + sum(1 for _ in iter_partitions(offsets)))} AS places",
+            f"{_bins(_PLACE, 1 + sum(1 for _ in notes.iter_partitions(offsets)))} AS places",
         ]
         for number, (kind, of) in enumerate(labels.items()):
             code = (
@@ -85,7 +78,7 @@ def _bins(number: str, bins: int) -> str:
     return f"histogram_numeric(CAST({number} AS DOUBLE), {max(2, bins)})"
 
 
-def _partition_number(offsets: OffsetRanges) -> str:
+def _partition_number(offsets: notes.OffsetRanges) -> str:
     """Return SQL for the index of a record's partition in the offsets, -1 if they do not have the record.
 
     The numbers are in arrays, which are not a part of the code that Spark compiles: it is the same for
@@ -111,34 +104,34 @@ def _partition_number(offsets: OffsetRanges) -> str:
     return found
 
 
-def _numbers(offsets: OffsetRanges) -> dict[str, dict[int, int]]:
+def _numbers(offsets: notes.OffsetRanges) -> dict[str, dict[int, int]]:
     """Return a number for each partition, by topic and partition."""
     numbers: dict[str, dict[int, int]] = {}
-    for number, (topic, partition, _) in enumerate(iter_partitions(offsets)):
+    for number, (topic, partition, _) in enumerate(notes.iter_partitions(offsets)):
         numbers.setdefault(topic, {})[int(partition)] = number
     return numbers
 
 
 def partition_counts(
-    observed: Mapping[str, Any], offsets: OffsetRanges
-) -> dict[str, dict[str, PartitionCounts]]:
+    observed: Mapping[str, Any], offsets: notes.OffsetRanges
+) -> dict[str, dict[str, notes.PartitionCounts]]:
     """Return the counts by topic and partition; raise `CountMismatch` if other records were read."""
     bins = _bin_counts(observed, "places")
     if bins[-1]:
-        raise CountMismatch(
-            f"the batch was to land {format_ranges(offsets)}, but {bins[-1]:,} other records "
+        raise notes.CountMismatch(
+            f"the batch was to land {notes.format_ranges(offsets)}, but {bins[-1]:,} other records "
             "were read: the checkpoint was changed while it is in use. "
             "Start again; if that does not help, land into a fresh folder with a fresh checkpoint"
         )
-    counts: dict[str, dict[str, PartitionCounts]] = {}
-    for number, (topic, partition, range_) in enumerate(iter_partitions(offsets)):
+    counts: dict[str, dict[str, notes.PartitionCounts]] = {}
+    for number, (topic, partition, range_) in enumerate(notes.iter_partitions(offsets)):
         records = bins[number]
         if records > range_.end - range_.start:
-            raise CountMismatch(
+            raise notes.CountMismatch(
                 f"{topic}[{partition}]@{range_.start} to {range_.end - 1} must have at most "
                 f"{range_.end - range_.start:,} records, got {records:,}: some were read twice. Start again"
             )
-        counts.setdefault(topic, {})[partition] = PartitionCounts(range_.start, range_.end - 1, records)
+        counts.setdefault(topic, {})[partition] = notes.PartitionCounts(range_.start, range_.end - 1, records)
     return counts
 
 
@@ -147,7 +140,7 @@ def label_counts(observed: Mapping[str, Any], kind: str) -> dict[str, dict[str, 
     bins = _bin_counts(observed, f"{kind}_counts")
     names = observed[f"{kind}_names"]
     if len(names) > _MAX_LABELS:
-        return {OTHERS: {OTHERS: sum(bins.values())}}
+        return {notes.OTHERS: {notes.OTHERS: sum(bins.values())}}
     counts: dict[str, dict[str, int]] = {}
     for name in names:
         inner = counts.setdefault(name["outer"], {})
@@ -171,9 +164,9 @@ def rule_counts(labels: Mapping[str, Mapping[str, int]], most: int) -> dict[str,
 def _pair(clauses: list[str], rules: list[str], most: int) -> Iterable[tuple[str, str]]:
     """Return pairs of clause and rule, without names and values, each once."""
     if len(rules) != len(clauses):  # the texts were cut, or a name has a newline
-        return dict.fromkeys((clause, OTHERS) for clause in clauses)
+        return dict.fromkeys((clause, notes.OTHERS) for clause in clauses)
     pairs = [(clause, _NAMES.sub(r"\1\2\3", rule)) for clause, rule in zip(clauses, rules, strict=True)]
-    return dict.fromkeys(pairs if len(pairs) <= most else [*pairs[:most], (OTHERS, OTHERS)])
+    return dict.fromkeys(pairs if len(pairs) <= most else [*pairs[:most], (notes.OTHERS, notes.OTHERS)])
 
 
 def _bin_counts(observed: Mapping[str, Any], name: str) -> Counter[int]:

@@ -7,15 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from cloudevents_kafka.spark.pipeline import notes
 from cloudevents_kafka.spark.pipeline._errors import PipelineFailed
 from cloudevents_kafka.spark.pipeline.landing._noted_landing import NotedLanding
-from cloudevents_kafka.spark.pipeline.notes import (
-    BatchCounts,
-    BegunBatch,
-    Manifests,
-    OffsetRanges,
-    format_ranges,
-)
 from cloudevents_kafka.spark.pipeline.stores import Store
 
 if TYPE_CHECKING:
@@ -47,7 +41,7 @@ class EventBatch:
     number: int
     events: DataFrame
     quarantine: DataFrame
-    offsets: OffsetRanges
+    offsets: notes.OffsetRanges
 
 
 EachBatch = Callable[[EventBatch], object]
@@ -58,7 +52,7 @@ class FunctionLanding(NotedLanding):
 
     kind = "function"
 
-    def __init__(self, store: Store, manifests: Manifests, each_batch: EachBatch) -> None:
+    def __init__(self, store: Store, manifests: notes.Manifests, each_batch: EachBatch) -> None:
         super().__init__(store, manifests)
         self._each_batch = each_batch
 
@@ -66,21 +60,22 @@ class FunctionLanding(NotedLanding):
         """Return the name of the function."""
         return f"function {getattr(self._each_batch, '__qualname__', type(self._each_batch).__qualname__)}"
 
-    def write(self, writer: BatchWriter, records: DataFrame, batch: BegunBatch) -> BatchCounts:
+    def write(self, writer: BatchWriter, records: DataFrame, batch: notes.BegunBatch) -> notes.BatchCounts:
         """Call the function with a batch, and return the counts."""
         return writer.write_kept(records, batch, partial(self._call, batch))
 
     def _call(
         self,
-        batch: BegunBatch,
+        batch: notes.BegunBatch,
         events: DataFrame,
         quarantine: DataFrame,
-        counts: BatchCounts,  # noqa: ARG002  # they are exact, as the rows are kept
+        counts: notes.BatchCounts,  # noqa: ARG002  # they are exact, as the rows are kept
     ) -> None:
         try:
             self._each_batch(EventBatch(batch.number, events, quarantine, batch.offsets))
         except Exception as error:
             raise PipelineFailed(
-                f"the function that was called with batch {batch.number}, {format_ranges(batch.offsets)}, "
-                f"raised {type(error).__name__}: {error}. The next start calls it with this batch again"
+                f"the function that was called with batch {batch.number}, "
+                f"{notes.format_ranges(batch.offsets)}, raised {type(error).__name__}: {error}. "
+                "The next start calls it with this batch again"
             ) from error

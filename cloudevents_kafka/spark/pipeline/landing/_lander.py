@@ -5,15 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from cloudevents_kafka.spark.pipeline import notes
 from cloudevents_kafka.spark.pipeline._options import PipelineOptions
 from cloudevents_kafka.spark.pipeline.landing._landing import Landing
-from cloudevents_kafka.spark.pipeline.notes import (
-    BatchManifest,
-    BatchPlan,
-    BegunBatch,
-    Checkpoint,
-    subtract_landed,
-)
 from cloudevents_kafka.spark.pipeline.topics import TopicMonitor
 
 if TYPE_CHECKING:
@@ -29,7 +23,7 @@ class BatchLander:
         self,
         options: PipelineOptions,
         landing: Landing,
-        checkpoint: Checkpoint,
+        checkpoint: notes.Checkpoint,
         topics: TopicMonitor,
         writer: BatchWriter,
         *,
@@ -42,13 +36,13 @@ class BatchLander:
         self._writer = writer
         self.topic_ids = dict(topic_ids or {})
 
-    def check_start(self, query_id: str | None, committed: BatchPlan | None) -> None:
+    def check_start(self, query_id: str | None, committed: notes.BatchPlan | None) -> None:
         """Raise an error if folder, checkpoint and topics do not match; see `Landing.check`."""
         self._landing.check(query_id, committed)
         self.topic_ids = self._topics.check(self._landing.topic_ids, self._landing.landed)
         self._landing.record_topic_ids(self.topic_ids)
 
-    def check_topics(self, plan: BatchPlan | None = None, **timeout: float) -> dict[str, str]:
+    def check_topics(self, plan: notes.BatchPlan | None = None, **timeout: float) -> dict[str, str]:
         """Return the topics' ids; raise `TopicChanged` if they differ from those at the start."""
         known = {**self._landing.topic_ids, **self.topic_ids}
         return self._topics.check(known, self._landing.landed, plan.ranges if plan else None, **timeout)
@@ -62,7 +56,7 @@ class BatchLander:
         self._finish(batch, spark.read.format("kafka").options(**options).load())
         return batch.number
 
-    def land(self, records: DataFrame, batch: int, query_id: str) -> BatchManifest | None:
+    def land(self, records: DataFrame, batch: int, query_id: str) -> notes.BatchManifest | None:
         """Land a batch of Spark; return its manifest, or None if all its records have landed before."""
         plan = self._checkpoint.plan(batch)
         topic_ids = self.check_topics(plan)
@@ -75,11 +69,11 @@ class BatchLander:
         )
         return None if begun is None else self._finish(begun, records)
 
-    def _finish(self, batch: BegunBatch, records: DataFrame) -> BatchManifest:
+    def _finish(self, batch: notes.BegunBatch, records: DataFrame) -> notes.BatchManifest:
         """Write and complete a batch that was begun."""
         from cloudevents_kafka.spark.pipeline.tables import filter_offsets
 
-        if batch.offsets != subtract_landed(batch.planned, {}):
+        if batch.offsets != notes.subtract_landed(batch.planned, {}):
             records = filter_offsets(records, batch.offsets)
         counts = self._landing.write(self._writer, records, batch)
         self.check_topics()  # Spark has read the records, and they have not landed yet

@@ -22,24 +22,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from cloudevents_kafka.spark.pipeline.notes import (
-    EVENTS,
-    QUARANTINE,
-    BatchCounts,
-    BatchManifest,
-    BatchPlan,
-    BegunBatch,
-    Manifests,
-    OffsetRange,
-    OffsetRanges,
-    TopicIds,
-    WrongCheckpoint,
-    add_landed,
-    find_range,
-    format_ranges,
-    iter_partitions,
-    subtract_landed,
-)
+from cloudevents_kafka.spark.pipeline import notes
 from cloudevents_kafka.spark.pipeline.stores import Store
 
 if TYPE_CHECKING:
@@ -54,22 +37,24 @@ class Landing(ABC):
     kind: str
     """What the batches land in; a folder has one kind, because its notes are about that."""
 
-    def __init__(self, store: Store, manifests: Manifests, routes: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, store: Store, manifests: notes.Manifests, routes: Mapping[str, str] | None = None
+    ) -> None:
         self.store = store
         self.manifests = manifests
         self._routes = dict(routes or {})
-        self.last: BatchManifest | None = None
-        self._first_topic_ids: TopicIds = {}
+        self.last: notes.BatchManifest | None = None
+        self._first_topic_ids: notes.TopicIds = {}
 
     @abstractmethod
     def table_name(self, table: str) -> str:
         """Return the name or the URL of a table, for messages and summaries."""
 
     @abstractmethod
-    def write(self, writer: BatchWriter, records: DataFrame, batch: BegunBatch) -> BatchCounts:
+    def write(self, writer: BatchWriter, records: DataFrame, batch: notes.BegunBatch) -> notes.BatchCounts:
         """Write the records of a batch, in the way that its note names, and return the counts."""
 
-    def begun(self) -> BegunBatch | None:
+    def begun(self) -> notes.BegunBatch | None:
         """Return the batch that an earlier run has begun and this one must finish, or None."""
         return None
 
@@ -85,43 +70,43 @@ class Landing(ABC):
         if self.last is not None:
             found = self.last.to or ("parquet" if self.last.staging else None)
         if found not in {None, self.kind}:
-            raise WrongCheckpoint(
+            raise notes.WrongCheckpoint(
                 f"the batches of {self.store.url('')} landed in {found}, not in {self.kind}. "
                 f"Continue with {found}, or use a fresh folder and checkpoint"
             )
         return None
 
     @property
-    def total(self) -> BatchCounts:
+    def total(self) -> notes.BatchCounts:
         """The counts of all batches in the folder."""
-        return BatchCounts() if self.last is None else self.last.total
+        return notes.BatchCounts() if self.last is None else self.last.total
 
     @property
-    def landed(self) -> OffsetRanges:
+    def landed(self) -> notes.OffsetRanges:
         """The offsets of all batches in the folder."""
         return {} if self.last is None else self.last.landed
 
     @property
-    def topic_ids(self) -> TopicIds:
+    def topic_ids(self) -> notes.TopicIds:
         """The known ids of the topics that fill the folder."""
         return self._first_topic_ids if self.last is None else self.last.ids
 
     @property
     def tables(self) -> dict[str, str]:
         """The names of all tables, by those in the counts; the last is the quarantine."""
-        return {table: self.table_name(table) for table in (*self._event_tables, QUARANTINE)}
+        return {table: self.table_name(table) for table in (*self._event_tables, notes.QUARANTINE)}
 
     @property
     def _event_tables(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys((EVENTS, *self._routes.values())))
+        return tuple(dict.fromkeys((notes.EVENTS, *self._routes.values())))
 
-    def record_topic_ids(self, ids: TopicIds) -> None:
+    def record_topic_ids(self, ids: notes.TopicIds) -> None:
         """Write the topics' ids before the first batch."""
         if self.last is None:
             self.manifests.write_first_topic_ids(ids)
             self._first_topic_ids = self.manifests.first_topic_ids()
 
-    def check(self, query_id: str | None, committed: BatchPlan | None) -> None:
+    def check(self, query_id: str | None, committed: notes.BatchPlan | None) -> None:
         """Raise `WrongCheckpoint` if the folder and a checkpoint do not belong together.
 
         ``query_id`` is None for a new checkpoint; ``committed`` is its last committed batch.
@@ -129,17 +114,17 @@ class Landing(ABC):
         if self.last is not None:
             self._check_query(query_id)
         if committed is not None:
-            self._check_follows(BatchPlan(committed.batch + 1, committed.ranges))
+            self._check_follows(notes.BatchPlan(committed.batch + 1, committed.ranges))
 
     def begin(
         self,
-        plan: BatchPlan,
+        plan: notes.BatchPlan,
         query_id: str,
-        topic_ids: TopicIds,
+        topic_ids: notes.TopicIds,
         *,
         in_java: bool = True,
         lenient: bool = False,
-    ) -> BegunBatch | None:
+    ) -> notes.BegunBatch | None:
         """Return the batch of the planned records that have not landed yet, or None if all have.
 
         A first batch lands even without records: its manifest has the offsets at which the folder begins.
@@ -147,10 +132,10 @@ class Landing(ABC):
         """
         self.check(query_id, None)
         self._check_follows(plan)
-        left = subtract_landed(plan.ranges, self.landed)
+        left = notes.subtract_landed(plan.ranges, self.landed)
         if self.last is not None and not left:
             return None
-        return BegunBatch(
+        return notes.BegunBatch(
             number=0 if self.last is None else self.last.number + 1,
             batch=plan.batch,
             query=query_id,
@@ -163,14 +148,18 @@ class Landing(ABC):
             to=self.kind,
         )
 
-    def complete(self, batch: BegunBatch, counts: BatchCounts) -> BatchManifest:
+    def complete(self, batch: notes.BegunBatch, counts: notes.BatchCounts) -> notes.BatchManifest:
         """Create the manifest of a batch that is written, and return it; raise `CountMismatch`."""
         return self._add(batch, counts.check())
 
     def _add(
-        self, batch: BegunBatch, counts: BatchCounts, staging: str = "", files: tuple[str, ...] = ()
-    ) -> BatchManifest:
-        manifest = BatchManifest(
+        self,
+        batch: notes.BegunBatch,
+        counts: notes.BatchCounts,
+        staging: str = "",
+        files: tuple[str, ...] = (),
+    ) -> notes.BatchManifest:
+        manifest = notes.BatchManifest(
             number=batch.number,
             batch=batch.batch,
             query=batch.query,
@@ -178,7 +167,7 @@ class Landing(ABC):
             files=files,
             ids=batch.ids,
             offsets=batch.offsets,
-            landed=add_landed(self.landed, batch.planned),
+            landed=notes.add_landed(self.landed, batch.planned),
             counts=counts,
             total=self.total.merge(counts),
             to=self.kind,
@@ -190,26 +179,26 @@ class Landing(ABC):
     def _check_query(self, query_id: str | None) -> None:
         if self.last is not None and self.last.query != query_id:
             this = "this is a new one" if query_id is None else f"this is {query_id}"
-            raise WrongCheckpoint(
+            raise notes.WrongCheckpoint(
                 f"{self.store.url('')} was filled under another checkpoint (query {self.last.query}, "
                 f"{this}): records would land twice or never. "
                 "Use the folder's own checkpoint, or a fresh folder"
             )
 
-    def _check_follows(self, plan: BatchPlan) -> None:
+    def _check_follows(self, plan: notes.BatchPlan) -> None:
         """Raise `WrongCheckpoint` if a batch begins after the end of the landed offsets, or before them."""
         if self.last is None and plan.batch:
-            raise WrongCheckpoint(
+            raise notes.WrongCheckpoint(
                 f"the checkpoint continues with batch {plan.batch}, but {self.store.url('')} has no batch: "
                 "earlier records landed in another folder. Use that folder, or a fresh checkpoint"
             )
-        for topic, partition, offsets in iter_partitions(plan.ranges) if self.last is not None else ():
-            before = find_range(self.landed, topic, partition) or OffsetRange(0, 0)
+        for topic, partition, offsets in notes.iter_partitions(plan.ranges) if self.last is not None else ():
+            before = notes.find_range(self.landed, topic, partition) or notes.OffsetRange(0, 0)
             if before.start <= offsets.start <= before.end:
                 continue
             first, end = sorted((offsets.start, before.end if offsets.start > before.end else before.start))
-            absent = format_ranges({topic: {partition: OffsetRange(first, end)}})
-            raise WrongCheckpoint(
+            absent = notes.format_ranges({topic: {partition: notes.OffsetRange(first, end)}})
+            raise notes.WrongCheckpoint(
                 f"the checkpoint continues with batch {plan.batch} at {topic}[{partition}]@{offsets.start}, "
                 f"but {absent} are missing in {self.store.url('')}. "
                 "Restore the removed files, or use a fresh folder and checkpoint"

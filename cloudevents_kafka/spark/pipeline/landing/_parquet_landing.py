@@ -25,16 +25,8 @@ import uuid
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
+from cloudevents_kafka.spark.pipeline import notes
 from cloudevents_kafka.spark.pipeline.landing._landing import Landing
-from cloudevents_kafka.spark.pipeline.notes import (
-    BATCHES,
-    TABLE,
-    BatchCounts,
-    BatchManifest,
-    BegunBatch,
-    FileManifests,
-    WrongCheckpoint,
-)
 from cloudevents_kafka.spark.pipeline.stores import FileStore
 
 if TYPE_CHECKING:
@@ -53,7 +45,7 @@ class ParquetLanding(Landing):
     def __init__(
         self, store: FileStore, routes: Mapping[str, str] | None = None, folders_by: str = "record_date"
     ) -> None:
-        super().__init__(store, FileManifests(store), routes)
+        super().__init__(store, notes.FileManifests(store), routes)
         self._files = store
         self._folders_by = folders_by
         self._staging = ""
@@ -77,7 +69,7 @@ class ParquetLanding(Landing):
             self._files.remove(f"{STAGING}/{leftover}")
         return self.last.number if self.last is not None and unfinished else None
 
-    def write(self, writer: BatchWriter, records: DataFrame, batch: BegunBatch) -> BatchCounts:
+    def write(self, writer: BatchWriter, records: DataFrame, batch: notes.BegunBatch) -> notes.BatchCounts:
         """Write the records of a batch to its staging folder, and return the counts."""
         from cloudevents_kafka.spark.pipeline.tables import ParquetFiles
 
@@ -86,12 +78,12 @@ class ParquetLanding(Landing):
         files.check(counts)
         return counts
 
-    def stage(self, batch: BegunBatch) -> str:
+    def stage(self, batch: notes.BegunBatch) -> str:
         """Return the URL of a new staging folder for a batch."""
         self._staging = f"{STAGING}/{batch.number:08d}-{uuid.uuid4().hex[:8]}"
         return self.store.url(self._staging)
 
-    def complete(self, batch: BegunBatch, counts: BatchCounts) -> BatchManifest:
+    def complete(self, batch: notes.BegunBatch, counts: notes.BatchCounts) -> notes.BatchManifest:
         """Land the staged files of a batch, and return its manifest."""
         counts.check()
         files = self._sync_files(self._staging, batch.number)
@@ -121,7 +113,7 @@ class ParquetLanding(Landing):
             for name in self.store.list_names(table):
                 other, equals, _ = name.partition("=")
                 if equals and other != self._folders_by:
-                    raise WrongCheckpoint(
+                    raise notes.WrongCheckpoint(
                         f"the folders of {self.store.url(table)} must be by {self._folders_by}, got {other}. "
                         "Use the option date_of (--date-of) of the run that made them, "
                         "or a fresh folder and checkpoint"
@@ -138,13 +130,13 @@ class ParquetLanding(Landing):
                 if name.startswith(_file_name(number, "")):
                     raise self._no_manifest(f"{folder}/{name}")
 
-    def _no_manifest(self, path: str) -> WrongCheckpoint:
-        return WrongCheckpoint(
-            f"{self.store.url(path)} is of a batch that has no manifest in {BATCHES}: "
+    def _no_manifest(self, path: str) -> notes.WrongCheckpoint:
+        return notes.WrongCheckpoint(
+            f"{self.store.url(path)} is of a batch that has no manifest in {notes.BATCHES}: "
             "its records would land twice. Restore the manifests, or use a fresh folder and checkpoint"
         )
 
-    def _rename(self, manifest: BatchManifest) -> bool:
+    def _rename(self, manifest: notes.BatchManifest) -> bool:
         """Rename the files of a landed batch into the tables; return whether the staging folder existed."""
         if not self.store.exists(manifest.staging):
             return False
@@ -153,7 +145,7 @@ class ParquetLanding(Landing):
             if self.store.exists(staged):
                 self._files.rename(staged, final)
             elif not self.store.exists(final):
-                raise WrongCheckpoint(
+                raise notes.WrongCheckpoint(
                     f"{self.store.url(final)} must exist, because its batch has landed, but it is missing "
                     f"there and in {manifest.staging}. Restore it, or use a fresh folder and checkpoint"
                 )
@@ -163,7 +155,7 @@ class ParquetLanding(Landing):
 
 def final_path(file: str, number: int) -> str:
     """Return the path of a staged file in its table, where the number of its batch prefixes its name."""
-    folder, _, name = file.removeprefix(f"{TABLE}=").rpartition("/")
+    folder, _, name = file.removeprefix(f"{notes.TABLE}=").rpartition("/")
     return f"{folder}/{_file_name(number, name)}"
 
 

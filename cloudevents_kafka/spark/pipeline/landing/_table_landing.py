@@ -22,15 +22,8 @@ from functools import cache
 from threading import Event
 from typing import TYPE_CHECKING, Final
 
+from cloudevents_kafka.spark.pipeline import notes
 from cloudevents_kafka.spark.pipeline.landing._noted_landing import NotedLanding
-from cloudevents_kafka.spark.pipeline.notes import (
-    QUARANTINE,
-    TABLE,
-    BatchCounts,
-    BegunBatch,
-    Manifests,
-    OffsetRanges,
-)
 from cloudevents_kafka.spark.pipeline.stores import is_connect
 from cloudevents_kafka.spark.pipeline.tables import Table, write_settings
 
@@ -46,24 +39,26 @@ _MOST_AT_ONCE: Final = 4  # tables that are written at once; most of a commit is
 class TableBatch:
     """One batch, while it is appended to the tables."""
 
-    def __init__(self, open_table: Callable[[str], Table], batch: BegunBatch) -> None:
+    def __init__(self, open_table: Callable[[str], Table], batch: notes.BegunBatch) -> None:
         self._open = open_table
         self._batch = batch
 
-    def append(self, table: str, rows: DataFrame, first: OffsetRanges | None = None) -> bool:
+    def append(self, table: str, rows: DataFrame, first: notes.OffsetRanges | None = None) -> bool:
         """Return whether rows were appended in one commit: False if the table has them already."""
         key = f"{self._batch.query}/{table}" + ("" if first is None else "/rest")
         return self._open(table).append(rows, key, self._batch.number, first or self._batch.offsets)
 
-    def append_all(self, events: DataFrame, quarantine: DataFrame, counts: BatchCounts) -> None:
+    def append_all(self, events: DataFrame, quarantine: DataFrame, counts: notes.BatchCounts) -> None:
         """Append the rows of each table that has some, each in one commit, several at a time."""
         tables = [table for table, count in counts.by_table.items() if count]
         rows = {
-            table: (events if len(tables) == 1 else events.where(events[TABLE] == table)).drop(TABLE)
+            table: (events if len(tables) == 1 else events.where(events[notes.TABLE] == table)).drop(
+                notes.TABLE
+            )
             for table in tables
         }
         if counts.quarantined:
-            rows[QUARANTINE] = quarantine
+            rows[notes.QUARANTINE] = quarantine
         failed = Event()
 
         def append(table: str) -> None:
@@ -87,7 +82,7 @@ class TableLanding(NotedLanding):
     def __init__(
         self,
         store: Store,
-        manifests: Manifests,
+        manifests: notes.Manifests,
         kind: str,
         open_table: Callable[[str], Table],
         routes: Mapping[str, str] | None = None,
@@ -100,7 +95,7 @@ class TableLanding(NotedLanding):
         """Return the name of a table in its catalog, or its URL."""
         return self._open(table).name
 
-    def write(self, writer: BatchWriter, records: DataFrame, batch: BegunBatch) -> BatchCounts:
+    def write(self, writer: BatchWriter, records: DataFrame, batch: notes.BegunBatch) -> notes.BatchCounts:
         """Append the records of a batch to the tables that do not have them, and return the counts."""
         tables = TableBatch(self._open, batch)
         if batch.routes:

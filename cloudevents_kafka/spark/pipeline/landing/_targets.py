@@ -5,19 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from cloudevents_kafka.spark.pipeline import notes
 from cloudevents_kafka.spark.pipeline.landing._function_landing import EachBatch, FunctionLanding
 from cloudevents_kafka.spark.pipeline.landing._landing import Landing
 from cloudevents_kafka.spark.pipeline.landing._parquet_landing import ParquetLanding
 from cloudevents_kafka.spark.pipeline.landing._renames import check_namespace
 from cloudevents_kafka.spark.pipeline.landing._table_landing import TableLanding
 from cloudevents_kafka.spark.pipeline.landing._topic_landing import TopicLanding
-from cloudevents_kafka.spark.pipeline.notes import (
-    QUARANTINE,
-    TABLES,
-    ConnectManifests,
-    FileManifests,
-    Manifests,
-)
 from cloudevents_kafka.spark.pipeline.stores import ConnectStore, Store, is_connect, open_files
 from cloudevents_kafka.spark.pipeline.tables import Table, WrongTable
 
@@ -36,9 +30,9 @@ def open_landing(
 
     if is_connect(spark):
         folders = ConnectStore(spark, options.out)
-        return _open_tables(options, spark, folders, ConnectManifests(folders))
+        return _open_tables(options, spark, folders, notes.ConnectManifests(folders))
     files = open_files(options.out, spark)
-    manifests = FileManifests(files)
+    manifests = notes.FileManifests(files)
     if each_batch is not None:
         return FunctionLanding(files, manifests, each_batch)
     check_namespace(options, spark)
@@ -51,7 +45,7 @@ def open_landing(
 
 
 def _open_tables(
-    options: PipelineOptions, spark: SparkSession, store: Store, manifests: Manifests
+    options: PipelineOptions, spark: SparkSession, store: Store, manifests: notes.Manifests
 ) -> TableLanding:
     assert options.to == "delta" or options.to == "iceberg"  # noqa: PLR1714  # for the checker of types
     if options.table is None:
@@ -60,7 +54,7 @@ def _open_tables(
         open_table = _in_folder(spark, options.to, store)
     else:
         open_table = _in_catalog(spark, options.to, options.table)
-    for table in TABLES:
+    for table in notes.TABLES:
         open_table(table)  # raises an error if the session does not have the format
     return TableLanding(store, manifests, options.to, open_table, options.tables)
 
@@ -93,9 +87,9 @@ def _in_catalog(spark: SparkSession, table_format: TableFormat, name: str) -> Ca
     from cloudevents_kafka.spark.pipeline.tables import sibling_name, table_by_name
 
     def full_name(table: str) -> str:
-        if table == QUARANTINE:
+        if table == notes.QUARANTINE:
             return sibling_name(name)
-        return name if table in TABLES else sibling_name(name, table)
+        return name if table in notes.TABLES else sibling_name(name, table)
 
     return lambda table: table_by_name(spark, table_format, full_name(table))
 
@@ -104,7 +98,7 @@ def _check_folders(store: Store, table_format: TableFormat, routes: Mapping[str,
     """Raise `WrongTable` if a folder has files of another format: readers would find both."""
     from cloudevents_kafka.spark.pipeline.tables import folder_format
 
-    for table in dict.fromkeys((*TABLES, *routes.values())):
+    for table in dict.fromkeys((*notes.TABLES, *routes.values())):
         found = folder_format(store, table)
         if found is None and any("=" in name for name in store.list_names(table)):
             raise WrongTable(

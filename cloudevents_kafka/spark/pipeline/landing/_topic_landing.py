@@ -19,16 +19,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from cloudevents_kafka.binding import ContentMode
+from cloudevents_kafka.spark.pipeline import notes
 from cloudevents_kafka.spark.pipeline.landing._noted_landing import NotedLanding
-from cloudevents_kafka.spark.pipeline.notes import (
-    EVENTS,
-    QUARANTINE,
-    TABLE,
-    BatchCounts,
-    BegunBatch,
-    Manifests,
-    topic_names,
-)
 from cloudevents_kafka.spark.pipeline.stores import Store
 
 if TYPE_CHECKING:
@@ -50,7 +42,7 @@ class TopicLanding(NotedLanding):
     def __init__(
         self,
         store: Store,
-        manifests: Manifests,
+        manifests: notes.Manifests,
         topic: str,
         routes: Mapping[str, str],
         *,
@@ -58,7 +50,7 @@ class TopicLanding(NotedLanding):
         producer: Mapping[str, str],
     ) -> None:
         super().__init__(store, manifests, routes)
-        self._topics = dict(zip((EVENTS, QUARANTINE), topic_names(topic), strict=True))
+        self._topics = dict(zip((notes.EVENTS, notes.QUARANTINE), notes.topic_names(topic), strict=True))
         self._mode = mode
         self._producer = dict(producer)
 
@@ -66,12 +58,12 @@ class TopicLanding(NotedLanding):
         """Return the name of a topic."""
         return self._topics.get(table, table)
 
-    def write(self, writer: BatchWriter, records: DataFrame, batch: BegunBatch) -> BatchCounts:
+    def write(self, writer: BatchWriter, records: DataFrame, batch: notes.BegunBatch) -> notes.BatchCounts:
         """Write the records of a batch to the topics, and return the counts."""
         return writer.write_kept(records, batch, partial(self._send_all, batch))
 
     def _send_all(
-        self, batch: BegunBatch, events: DataFrame, quarantine: DataFrame, counts: BatchCounts
+        self, batch: notes.BegunBatch, events: DataFrame, quarantine: DataFrame, counts: notes.BatchCounts
     ) -> None:
         if counts.events:
             self._send(self._encode(events, batch.number))
@@ -85,9 +77,9 @@ class TopicLanding(NotedLanding):
         from cloudevents_kafka.spark.encode import encode_events
 
         own = F.filter("headers", lambda header: ~header["key"].startswith(PREFIX))
-        topic = F.lit(self._topics[EVENTS])
-        if TABLE in events.columns:
-            topic = F.when(events[TABLE] == EVENTS, topic).otherwise(events[TABLE])
+        topic = F.lit(self._topics[notes.EVENTS])
+        if notes.TABLE in events.columns:
+            topic = F.when(events[notes.TABLE] == notes.EVENTS, topic).otherwise(events[notes.TABLE])
         added = _joined(own, _headers(number, {name: F.col(name) for name in _FROM}))
         rows = events.withColumn(_ADDED, added).withColumn("topic", topic).drop("partition")
         records = encode_events(rows, mode=self._mode, keep=[_ADDED])
@@ -100,7 +92,7 @@ class TopicLanding(NotedLanding):
         values = {name: F.col(name) for name in _FROM} | {name: F.col("error")[name] for name in _WHY}
         headers = _joined(F.col("headers"), _headers(number, values))
         return rows.select(
-            F.lit(self._topics[QUARANTINE]).alias("topic"), "key", "value", headers.alias("headers")
+            F.lit(self._topics[notes.QUARANTINE]).alias("topic"), "key", "value", headers.alias("headers")
         )
 
     def _send(self, records: DataFrame) -> None:
