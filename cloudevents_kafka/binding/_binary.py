@@ -41,11 +41,12 @@ _misspelled: Final[set[str]] = set()
 """Headers that have only nearly a name of the binding, which are not in `ExtensionTable.header_names`."""
 
 
-def read_headers(headers: Headers, table: ExtensionTable) -> HeadersRead | None:
+def read_headers(headers: Headers, table: ExtensionTable, lenient: bool) -> HeadersRead | None:  # noqa: FBT001
     """Return the texts of the attributes in headers, and the checks of attributes that have rules.
 
     None means that one of the event's headers breaks a rule, which `decode_binary` finds: it is not
     UTF-8 or repeated, or its name is invalid, or ce_datacontenttype is not a copy of content-type.
+    With ``lenient`` a name that nearly matches one of the binding is invalid.
     """
     attributes: dict[str, Any] = {}
     checks: list[Check] | None = None
@@ -66,7 +67,7 @@ def read_headers(headers: Headers, table: ExtensionTable) -> HeadersRead | None:
             else:
                 others += 1
     except KeyError:  # a name is not cached
-        return _read_uncached(headers, table)
+        return _read_uncached(headers, table, lenient=lenient)
     except (AttributeError, UnicodeDecodeError):  # the value is not bytes, or not UTF-8
         return None
     if len(attributes) + others != len(headers):
@@ -76,7 +77,7 @@ def read_headers(headers: Headers, table: ExtensionTable) -> HeadersRead | None:
     return attributes, checks
 
 
-def _read_uncached(headers: Headers, table: ExtensionTable) -> HeadersRead | None:
+def _read_uncached(headers: Headers, table: ExtensionTable, *, lenient: bool) -> HeadersRead | None:
     """Return the attributes and the checks of headers of any names, and cache the names."""
     attributes: dict[str, Any] = {}
     checks: list[Check] = []
@@ -90,10 +91,9 @@ def _read_uncached(headers: Headers, table: ExtensionTable) -> HeadersRead | Non
         if name is None and header in table.header_checks:
             name, check = table.header_checks[header]
             checks.append(check)
-        elif name is _MISSPELLED:
-            checks.append(is_misspelled)
-            continue
-        elif name is None:
+        elif name is _MISSPELLED and lenient:
+            return None
+        elif name is None or name is _MISSPELLED:
             continue
         if name == "" or name in attributes:
             return None
@@ -110,11 +110,6 @@ def _remove_copy(attributes: dict[str, Any]) -> bool:
         return True
     copy: str = attributes.pop(CONTENT_TYPE_COPY)
     return copy == attributes.get("datacontenttype")
-
-
-def is_misspelled(_: dict[str, Any]) -> bool:
-    """Return True; as a check, it marks a header that only lenient reading takes for an attribute."""
-    return True
 
 
 def _add_name(header: str, table: ExtensionTable) -> str | None:

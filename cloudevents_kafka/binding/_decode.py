@@ -17,7 +17,7 @@ from cloudevents_kafka.attributes.media_type import media_type
 from cloudevents_kafka.binding._binary import decode_binary
 from cloudevents_kafka.binding._sniffer import Mode, Verdict, decode_error, sniff
 from cloudevents_kafka.binding._structured import check_content_type, decode_structured
-from cloudevents_kafka.binding._valid import read_valid
+from cloudevents_kafka.binding._valid import Unread, read_valid
 from cloudevents_kafka.binding.lenient import Found, read_leniently
 from cloudevents_kafka.errors import BrokenEvent, DecodeError, InvalidEvent, Problem
 from cloudevents_kafka.event import DataT_co, Event
@@ -71,11 +71,8 @@ def from_record(record: RecordInput, *, lenient: bool = False) -> Event:
     """
     if type(record) is not Record:
         record = Record.of(record)
-    try:
-        event, refused = read_valid(record, lenient), None
-    except InvalidEvent as error:
-        event, refused = None, error
-    return event or _read(record, refused, lenient=lenient)[0]
+    found = read_valid(record, lenient)
+    return found if isinstance(found, Event) else _read(record, found, lenient=lenient)[0]
 
 
 def decode(record: RecordInput, *, lenient: bool = False) -> Decoded | Undecodable:
@@ -93,30 +90,27 @@ def decode(record: RecordInput, *, lenient: bool = False) -> Decoded | Undecodab
     """
     if type(record) is not Record:
         record = Record.of(record)
+    found = read_valid(record, lenient)
+    if isinstance(found, Event):
+        return Decoded(found, record)
     try:
-        event, refused = read_valid(record, lenient), None
-    except InvalidEvent as error:
-        event, refused = None, error
-    if event is not None:
-        return Decoded(event, record)
-    try:
-        event, tolerated = _read(record, refused, lenient=lenient)
+        event, tolerated = _read(record, found, lenient=lenient)
     except DecodeError as error:
         return Undecodable(error, record)
     return Decoded(event, record, tolerated)
 
 
-def _read(record: Record, refused: InvalidEvent | None, *, lenient: bool) -> Found:
+def _read(record: Record, found: Unread, *, lenient: bool) -> Found:
     """Return the event of any record and what was accepted; raise a `DecodeError` if it has none.
 
-    ``refused`` is the error that the format raised if `read_valid` has decoded the value.
+    ``found`` is what `read_valid` returned.
     """
     with_bytes = with_bytes_headers(record)
     try:
         if lenient:
-            return read_leniently(with_bytes, refused)
-        if refused is not None:
-            raise refused
+            return read_leniently(with_bytes, found)
+        if isinstance(found, InvalidEvent):
+            raise found
         sniffed = sniff(with_bytes.headers)
         return _READERS[sniffed.mode](with_bytes, sniffed), ()
     except InvalidEvent as error:

@@ -12,10 +12,13 @@ from cloudevents_kafka.attributes.extension_checks import Check
 from cloudevents_kafka.attributes.extension_types import current
 from cloudevents_kafka.attributes.fast_validation import are_valid_texts
 from cloudevents_kafka.attributes.media_type import MediaType, media_type
-from cloudevents_kafka.binding._binary import is_misspelled, read_headers
+from cloudevents_kafka.attributes.types import REQUIRED
+from cloudevents_kafka.binding._binary import read_headers
 from cloudevents_kafka.binding._headers import CONTENT_TYPE, CONTENT_TYPE_COPY, exact_name
 from cloudevents_kafka.binding._structured import decode_structured, json_format
+from cloudevents_kafka.errors import InvalidEvent
 from cloudevents_kafka.event import Event, unchecked_event
+from cloudevents_kafka.formats.json_decoder import Envelope
 from cloudevents_kafka.formats.json_reader import NAME
 from cloudevents_kafka.primitives.bounded import MAX_KEY_LENGTH, remember
 from cloudevents_kafka.record import Headers, Record
@@ -29,15 +32,17 @@ class _EventTypes(dict[bytes, MediaType | None]):
         return remember(self, value, media) if len(value) <= MAX_KEY_LENGTH else media
 
 
+Unread = dict[str, Any] | Envelope | InvalidEvent | None
+"""What was read of another record: attributes of headers, members of JSON, or another format's error."""
+_REQUIRED: Final = frozenset(REQUIRED)
 _event_types: Final = _EventTypes()
 
 
-def read_valid(record: Record, lenient: bool) -> Event | None:  # noqa: FBT001  # a call by position is faster
-    """Return the event of a record without problems, or None.
+def read_valid(record: Record, lenient: bool) -> Event | Unread:  # noqa: FBT001  # a call by position is faster
+    """Return the event of a record without problems, or what was read of another record.
 
     With ``lenient`` a header whose name nearly matches one of binary mode is a problem, too: strict reading
-    ignores it, and lenient reading takes it for an attribute. Raises `InvalidEvent` if a format other than
-    JSON refuses the value, so that a value is decoded once.
+    ignores it, and lenient reading takes it for an attribute. Each value is decoded at most once.
     """
     headers = record.headers
     match headers:  # faster than len()
@@ -45,8 +50,8 @@ def read_valid(record: Record, lenient: bool) -> Event | None:  # noqa: FBT001  
             name, text = header
             if name == CONTENT_TYPE and type(text) is bytes and (media := _event_types[text]) is not None:
                 return _read_structured(record.value, media)
-    found = read_headers(headers, current.table)
-    if found is None or (lenient and found[1] is not None and is_misspelled in found[1]):
+    found = read_headers(headers, current.table, lenient)
+    if found is None:
         media = _structured_type(headers)  # other headers do not affect a structured event (K-17)
         if media is None or (lenient and _has_other_content_type(headers)):
             return None
@@ -64,15 +69,20 @@ def read_valid(record: Record, lenient: bool) -> Event | None:  # noqa: FBT001  
         and (checks is None or _keep_rules(attributes, checks))
     ):
         return unchecked_event(attributes, record.value)
-    return None
+    return attributes if attributes.keys() >= _REQUIRED else None
 
 
-def _read_structured(value: bytes | None, media: MediaType) -> Event | None:
-    """Return the event in a value of this media type, or None; raise `InvalidEvent` as its format does."""
+def _read_structured(value: bytes | None, media: MediaType) -> Event | Unread:
+    """Return what `read_valid` returns for a value of this media type."""
     if type(value) is not bytes or not media.utf8:
         return None
     form = json_format() if media.format == NAME else None
-    return decode_structured(value, media) if form is None else form.read(value)
+    if form is not None:
+        return form.read(value)
+    try:
+        return decode_structured(value, media)
+    except InvalidEvent as error:
+        return error
 
 
 def _keep_rules(attributes: dict[str, Any], checks: list[Check]) -> bool:

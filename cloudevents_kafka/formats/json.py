@@ -26,7 +26,7 @@ from cloudevents_kafka.codecs.payload import (
 from cloudevents_kafka.errors import DataError, EncodeError, InvalidEvent, Problem
 from cloudevents_kafka.event import Event, stored_parts
 from cloudevents_kafka.formats.base import build_event
-from cloudevents_kafka.formats.json_decoder import InvalidEnvelope, read_data, split_envelope
+from cloudevents_kafka.formats.json_decoder import Envelope, InvalidEnvelope, read_data, split_envelope
 from cloudevents_kafka.formats.json_reader import NAME, JsonReader
 from cloudevents_kafka.record import to_bytes
 
@@ -39,7 +39,7 @@ class JsonFormat:
 
     With ``text_data=True``, bytes whose content type is ``text/*``, XML or has a charset are
     written as a JSON string if they are text in that charset. Other bytes are written as
-    base64. ``read`` returns None in place of an error of `decode`.
+    base64. ``read`` and ``members`` are those of its `JsonReader`.
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -52,7 +52,9 @@ class JsonFormat:
 
     def __init__(self, *, text_data: bool = False) -> None:
         self._text_data = text_data
-        self.read = JsonReader().read
+        reader = JsonReader()
+        self.read = reader.read
+        self.members = reader.members
 
     def encode(self, event: Event) -> bytes:
         """Return an event as a JSON object: the value that it was read from if it was not changed.
@@ -107,10 +109,11 @@ class JsonFormat:
     def decode(self, value: bytes) -> Event:
         """Return the event of a JSON object. Raises `InvalidEvent` with all problems."""
         value = value if type(value) is bytes else to_bytes(value) or b""
-        return self.read(value) or self._decode(value)
+        found = self.read(value)
+        return found if isinstance(found, Event) else self._decode(value, found)
 
-    def _decode(self, value: bytes) -> Event:
-        envelope = split_envelope(value)
+    def _decode(self, value: bytes, envelope: Envelope | None = None) -> Event:
+        envelope = envelope or split_envelope(value)
         members = envelope.attributes
         attributes = {name: member for name, member in members.items() if isinstance(member, AttributeValue)}
         problems = [*envelope.problems]

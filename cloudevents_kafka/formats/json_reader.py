@@ -22,7 +22,7 @@ from cloudevents_kafka.codecs.json import is_utf8
 from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.errors import InvalidEvent
 from cloudevents_kafka.event import Event, unchecked_event
-from cloudevents_kafka.formats.json_decoder import read_data
+from cloudevents_kafka.formats.json_decoder import Envelope, read_data
 from cloudevents_kafka.primitives.bounded import MAX_KEY_LENGTH
 
 NAME: Final = "json"
@@ -79,19 +79,34 @@ class JsonReader:
         self._calls = self._changes = 0
         self._expected = _expect(dict.fromkeys(_CORE, str))
 
-    def read(self, value: bytes) -> Event | None:
-        """Return the event of a JSON object, or None if it is not valid or needs a slower reader."""
+    def read(self, value: bytes) -> Event | Envelope | None:
+        """Return the event of a JSON object, or its members if they break rules.
+
+        None means that the value is not an object, or needs a slower reader. Texts of known types may be
+        their values in the members.
+        """
         try:
             attributes, data, encoded, joined = self.split(value)
+        except REFUSED:
+            return None
+        try:
             table = current.table
-            if are_valid_texts(attributes, joined) and (  # `accept`, without its call
+            if (  # `accept`, without its call
                 table.text_names.issuperset(attributes) or accept_names(attributes, table)
-            ):
+            ) and are_valid_texts(attributes, joined):
                 payload, kind = read_payload(attributes, data, encoded)
                 return unchecked_event(attributes, payload, kind, (NAME, value))
         except REFUSED:
             pass
-        return None
+        return _envelope(attributes, data, encoded)
+
+    def members(self, value: bytes) -> Envelope | None:
+        """Return the members of a JSON object, which are not validated; None as `read` does."""
+        try:
+            attributes, data, encoded, _ = self.split(value)
+        except REFUSED:
+            return None
+        return _envelope(attributes, data, encoded)
 
     def split(self, value: bytes) -> tuple[dict[str, Any], bytes | None, Any, str]:
         """Return the attributes, data, data_base64, and the texts of the attributes for `accept`.
@@ -172,6 +187,11 @@ class JsonReader:
         if changed != known:
             self._changes += 1
             self._expected = _expect(changed)
+
+
+def _envelope(attributes: dict[str, Any], data: bytes | None, encoded: Any) -> Envelope | None:
+    """Return split members, whose values are scalars; None if there is data_base64, which was decoded."""
+    return None if encoded is not None else Envelope(attributes, {}, data, None, [])
 
 
 def _join(attributes: dict[str, Any], are_texts: bool) -> str:  # noqa: FBT001  # a call by position is faster

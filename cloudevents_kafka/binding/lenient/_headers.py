@@ -28,7 +28,7 @@ from cloudevents_kafka.binding._headers import (
 from cloudevents_kafka.binding.lenient.rules import COPY, HEADER, LEFT_OUT
 from cloudevents_kafka.errors import Problem
 from cloudevents_kafka.event import Event, raw_parts, unchecked_event
-from cloudevents_kafka.primitives.bounded import remember
+from cloudevents_kafka.primitives.bounded import MAX_KEY_LENGTH, remember
 from cloudevents_kafka.primitives.preview import preview
 from cloudevents_kafka.record import Headers, Record
 
@@ -55,20 +55,31 @@ class _Attributes(dict[str, str]):
         return remember(self, header, name_in(header))
 
 
+class _Copies(dict[tuple[str, bytes], Problem]):
+    """A cache from a rule and ce_datacontenttype to the problem of that header."""
+
+    def __missing__(self, key: tuple[str, bytes]) -> Problem:
+        problem = Problem("datacontenttype", key[0], COPY[1], preview(key[1]))
+        return remember(self, key, problem) if len(key[1]) <= MAX_KEY_LENGTH else problem
+
+
 _names: Final = _Names()
 _attributes: Final = _Attributes()
+_copies: Final = _Copies()
 
 
 class Report(msgspec.Struct):
     """The deviations that lenient reading accepts, and the problems for which it refuses a record.
 
     If a name of a header was corrected or occurs more than once, ``may_be_valid`` is whether the other
-    headers may be those of a valid event in binary mode.
+    headers may be those of a valid event in binary mode. ``is_repeated`` is whether several headers have, or
+    nearly have, one name.
     """
 
     tolerated: list[Problem] = []
     refused: list[Problem] = []
     may_be_valid: bool = False
+    is_repeated: bool = False
 
     def of_content_type(self) -> Report:
         """Return a report of the content-type header, or of the header that replaces it, only."""
@@ -106,7 +117,7 @@ def normalize_headers(headers: Headers) -> tuple[dict[str, bytes], Report]:
 
 def _normalize_repeated(headers: Headers) -> tuple[dict[str, bytes], Report]:
     """Return the headers by their exact names, also if names are repeated, and the report."""
-    report = Report(may_be_valid=True)
+    report = Report(may_be_valid=True, is_repeated=True)
     values, misspelled = _split_exact(headers, report.tolerated)
     exact = frozenset(values)
     for name, variants in misspelled.items():
@@ -165,7 +176,7 @@ def _use_copy(values: dict[str, bytes], tolerated: list[Problem]) -> None:
     else:
         values[CONTENT_TYPE] = copy
         rule = COPY[0]
-    tolerated.append(Problem("datacontenttype", rule, COPY[1], preview(copy)))
+    tolerated.append(_copies[rule, copy])
 
 
 def _content_type_problems(problems: list[Problem]) -> list[Problem]:

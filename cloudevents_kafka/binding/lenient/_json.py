@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
@@ -18,9 +17,8 @@ from cloudevents_kafka.binding.lenient._values import correct, is_right, make_ev
 from cloudevents_kafka.binding.lenient.rules import MEMBER, NESTED, NO_CONTENT_TYPE, OTHER_CONTENT_TYPE
 from cloudevents_kafka.codecs.payload import DataKind, implies_json
 from cloudevents_kafka.errors import InvalidEvent, Problem
-from cloudevents_kafka.event import Event, raw_parts, unchecked_event
+from cloudevents_kafka.event import Event
 from cloudevents_kafka.formats.json_decoder import Envelope, read_data, split_envelope
-from cloudevents_kafka.formats.json_reader import NAME
 from cloudevents_kafka.primitives.bounded import MAX_KEY_LENGTH, remember
 from cloudevents_kafka.primitives.preview import preview
 
@@ -64,25 +62,19 @@ _renamings: Final = _Renamings()
 without_format: Final = _WithoutFormat()
 
 
-def complete_envelope(value: bytes | None) -> Envelope | None:
-    """Return the members of a JSON object that has all required attributes, or None."""
+def complete_envelope(value: bytes | None, envelope: Envelope | None) -> Envelope | None:
+    """Return the members of a JSON object that has all required attributes, or None.
+
+    ``envelope`` are its members if they were split already.
+    """
     try:
-        envelope = split_envelope((value or b"").removeprefix(_BOM))
+        envelope = envelope or split_envelope((value or b"").removeprefix(_BOM))
     except InvalidEvent:
         return None
     find = envelope.attributes.get
     are_texts = type(find("id")) is type(find("source")) is type(find("type")) is str
     is_complete = are_texts and find("specversion") == SPECVERSION
     return envelope if is_complete and not envelope.problems else None
-
-
-def read_marked_json(value: bytes, report: Report) -> Event:
-    """Return the event of JSON with the content-type of an event."""
-    count = len(report.tolerated)
-    event = read_json(value, None, report)
-    if len(report.tolerated) > count:
-        return event
-    return unchecked_event(raw_parts(event)[0], event.payload, event.kind, (NAME, value))
 
 
 def read_json(
@@ -106,13 +98,7 @@ def read_json(
 def correct_envelope(envelope: Envelope, report: Report) -> Event:
     """Return the event of an object's members; raise `InvalidEvent` with all problems if it is refused."""
     report.refused += envelope.problems
-    found = correct_names(envelope.attributes)
-    if found is not None and (found[1] or report.tolerated) and is_right(found[0], report):
-        attributes = found[0]
-        report.tolerated += found[1]
-    else:
-        members = lower_case_names(envelope.attributes, report)
-        attributes = correct(_keep_json_texts(members, envelope.texts, report.tolerated), report)
+    attributes = _correct_members(envelope, report)
     try:
         payload, kind = _read_data(envelope, attributes.get("datacontenttype"), report.tolerated)
     except InvalidEvent as error:
@@ -120,17 +106,39 @@ def correct_envelope(envelope: Envelope, report: Report) -> Event:
     return make_event(attributes, payload, kind, report)
 
 
-def _keep_json_texts(
-    members: dict[str, Any], texts: Mapping[str, msgspec.Raw], tolerated: list[Problem]
-) -> dict[str, Any]:
+def _correct_members(envelope: Envelope, report: Report) -> dict[str, AttributeValue]:
+    """Return the attributes of members with corrected names and values."""
+    given = envelope.attributes
+    renaming = _renamings[tuple(given)]
+    if renaming is None:
+        members = lower_case_names(given, report)
+        return correct(_keep_json_texts(members, envelope, report.tolerated), report)
+    names, misspelled, ignored = renaming
+    members = dict(zip(names, given.values(), strict=True)) if misspelled else given
+    report.tolerated += misspelled
+    members = _keep_json_texts(members, envelope, report.tolerated)
+    if ignored:
+        left_out = {problem.attribute for problem in ignored}
+        named = {name: value for name, value in members.items() if name not in left_out}
+        if is_right(named, report):
+            report.tolerated += ignored
+            return named
+    return correct(members, report)
+
+
+def _keep_json_texts(members: dict[str, Any], envelope: Envelope, tolerated: list[Problem]) -> dict[str, Any]:
     """Return members with the objects and lists of extensions as JSON text, without white space."""
     if _NESTED.isdisjoint(map(type, members.values())):
         return members
     kept = dict(members)
+    texts, given = envelope.texts, envelope.attributes
+    if len(members) == len(given):
+        sources = dict(zip(members, given, strict=True))
+    else:  # several members had one name
+        sources = {lower_name(name): name for name in reversed(given)} | {name: name for name in texts}
     for name, value in members.items():
-        if isinstance(value, dict | list) and is_name(name) and name not in CORE:
-            source = name if name in texts else next(member for member in texts if lower_name(member) == name)
-            kept[name] = _to_dense(texts[source])
+        if type(value) in _NESTED and is_name(name) and name not in CORE:
+            kept[name] = _to_dense(texts[sources[name]])
             tolerated.append(Problem(name, *NESTED))
     return kept
 
@@ -174,23 +182,6 @@ def _renaming_of(names: tuple[str, ...]) -> _Renaming | None:
             renamed[-1] = lower
             misspelled.append(Problem(name, MEMBER[0] + lower, MEMBER[1]))
     return tuple(renamed), tuple(misspelled), tuple(ignored)
-
-
-def correct_names(members: dict[str, Any]) -> tuple[dict[str, Any], list[Problem]] | None:
-    """Return the members with valid names, and the accepted problems: those of upper-case letters first.
-
-    Return None if two names differ only in case.
-    """
-    renaming = _renamings[tuple(members)]
-    if renaming is None:
-        return None
-    names, misspelled, ignored = renaming
-    if not (misspelled or ignored):
-        return members, []
-    named = dict(zip(names, members.values(), strict=True))
-    for problem in ignored:
-        del named[str(problem.attribute)]
-    return named, [*misspelled, *ignored]
 
 
 def lower_case_names(members: dict[str, Any], report: Report) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from cloudevents_kafka.attributes.media_type import CLOUDEVENTS, MediaType, medi
 from cloudevents_kafka.binding._headers import CONTENT_TYPE, decode_text
 from cloudevents_kafka.binding._sniffer import Mode, decode_error, sniff
 from cloudevents_kafka.binding._structured import charset_problem, decode_structured, json_format
-from cloudevents_kafka.binding._valid import read_valid
+from cloudevents_kafka.binding._valid import Unread, read_valid
 from cloudevents_kafka.binding.lenient._headers import (
     REQUIRED_HEADERS,
     Report,
@@ -24,7 +24,6 @@ from cloudevents_kafka.binding.lenient._json import (
     correct_envelope,
     lower_case_names,
     read_json,
-    read_marked_json,
     without_format,
 )
 from cloudevents_kafka.binding.lenient._values import correct, is_right, make_event
@@ -33,7 +32,7 @@ from cloudevents_kafka.errors import InvalidEvent, Problem
 from cloudevents_kafka.event import Event, raw_parts, unchecked_event
 from cloudevents_kafka.formats import registry as formats
 from cloudevents_kafka.formats.base import InvalidAttributes
-from cloudevents_kafka.formats.json_decoder import InvalidEnvelope
+from cloudevents_kafka.formats.json_decoder import Envelope, InvalidEnvelope
 from cloudevents_kafka.formats.json_reader import NAME
 from cloudevents_kafka.record import Headers, Record
 
@@ -50,65 +49,83 @@ def lenient_mode(headers: Headers) -> Mode:
     return "binary" if mode == "binary" else "structured"
 
 
-def read_leniently(record: Record, refused: InvalidEvent | None) -> Found:
+def read_leniently(record: Record, known: Unread) -> Found:
     """Return the event of a record and the accepted problems; raise errors as strict reading does.
 
-    ``refused`` is the error that the format raised if `read_valid` has decoded the value.
+    ``known`` is what `read_valid` found.
     """
+    if isinstance(known, dict):  # attributes of headers with exact names
+        report = Report()
+        found = make_event(correct(known, report), record.value, DataKind.BYTES, report)
+        return found, tuple(report.tolerated)
     headers, report = normalize_headers(record.headers)
     content_type = headers.get(CONTENT_TYPE)
     media = None if content_type is None else media_type(content_type.decode("utf-8", "replace"))
-    is_marked = media is not None and media.cloudevents
-    is_binary = not is_marked and headers.keys() >= REQUIRED_HEADERS
-    if report.may_be_valid and (is_binary or (report.refused and sniff(record.headers).mode == "binary")):
-        event = read_valid(record, False)  # its other headers are those with nearly exact names
-        if event is not None:
-            return add_headers(event, record, headers, report), tuple(report.tolerated)
-    if is_binary:
-        return _read_binary(record, headers, report), tuple(report.tolerated)
+    marked = media if media is not None and media.cloudevents else None
+    is_binary = marked is None and headers.keys() >= REQUIRED_HEADERS
+    if is_binary or (report.may_be_valid and report.refused and sniff(record.headers).mode == "binary"):
+        binary = _read_binary(record, headers, report, is_binary=is_binary)
+        if binary is not None:
+            return binary, tuple(report.tolerated)
     names: Headers = [*headers.items()] if report.tolerated or report.refused else record.headers
     report = report.of_content_type()  # the other headers do not affect the event
-    if is_marked:
-        event = _read_marked(record, names, content_type or b"", report, refused)
+    if marked is None:
+        event = _read_unmarked(record, names, content_type, media, report)
     else:
-        event = _read_unmarked(record, names, content_type, report)
+        event = _read_marked(record, names, content_type or b"", marked, report, known=known)
     return event, tuple(report.tolerated)
 
 
-def _read_binary(record: Record, headers: dict[str, bytes], report: Report) -> Event:
-    """Return the event of headers that have all required names."""
-    texts: dict[str, Any] = decode_texts(headers, report.refused)
-    attributes = texts if report.tolerated and is_right(texts, report) else correct(texts, report)
-    return make_event(attributes, record.value, DataKind.BYTES, report)
+def _read_binary(
+    record: Record, headers: dict[str, bytes], report: Report, *, is_binary: bool
+) -> Event | None:
+    """Return the event of headers; ``is_binary`` is whether they have all required names.
+
+    If they have not, return None unless the headers with exact names are those of a valid event.
+    """
+    unreadable: list[Problem] = []
+    texts: dict[str, Any] = decode_texts(headers, unreadable)
+    if unreadable or report.is_repeated or not (report.may_be_valid and is_right(texts, report)):
+        event = read_valid(record, False) if report.may_be_valid else None
+        if isinstance(event, Event):  # its other headers are those with nearly exact names
+            return add_headers(event, record, headers, report)
+        if not is_binary:
+            return None
+        report.refused += unreadable
+        texts = correct(texts, report)
+    return make_event(texts, record.value, DataKind.BYTES, report)
 
 
-def _read_unmarked(record: Record, names: Headers, content_type: bytes | None, report: Report) -> Event:
+def _read_unmarked(
+    record: Record, names: Headers, content_type: bytes | None, media: MediaType | None, report: Report
+) -> Event:
     """Return the event of a record whose value is a complete event in JSON."""
     value, form = record.value, json_format()
     problem, of_data = without_format[content_type]
-    event = envelope = None
-    if of_data is None and value is not None and form is not None:
-        event = form.read(value)  # only its content-type may be wrong
-    if event is None and (envelope := complete_envelope(value)) is None:
+    found: Event | Envelope | None = None
+    if value is not None and form is not None:  # maybe only its content-type is wrong
+        found = form.read(value) if of_data is None else form.members(value)
+    if not isinstance(found, Event):
+        found = complete_envelope(value, found)
+    if found is None:
         raise decode_error(sniff(names), record)
-    if content_type is not None:
-        _check_content_type(content_type, report)
+    if content_type is not None and media is not None:
+        _check_content_type(content_type, media, report)
     report.tolerated.append(problem)
-    if event is None:
-        return read_json(value, envelope, report, of_data)
-    return unchecked_event(raw_parts(event)[0], event.payload, event.kind)
+    if not isinstance(found, Event):
+        return read_json(value, found, report, of_data)
+    return unchecked_event(raw_parts(found)[0], found.payload, found.kind)
 
 
 def _read_marked(
-    record: Record, names: Headers, content_type: bytes, report: Report, refused: InvalidEvent | None
+    record: Record, names: Headers, content_type: bytes, media: MediaType, report: Report, *, known: Unread
 ) -> Event:
     """Return the event of a record whose content-type starts like that of CloudEvents."""
-    media = media_type(content_type.decode("utf-8", "replace"))
     if media.batch:
         raise decode_error(sniff(names), record)
-    _check_content_type(content_type, report)
+    _check_content_type(content_type, media, report)
     if media.format in formats.names():
-        event = _read_format(record.value, media, report, refused)
+        event = _read_format(record.value, media, report, known)
         if event is not None:
             return event
     elif media.essence == CLOUDEVENTS:
@@ -118,23 +135,24 @@ def _read_marked(
     raise decode_error(sniff(names), record)
 
 
-def _check_content_type(content_type: bytes, report: Report) -> None:
+def _check_content_type(content_type: bytes, media: MediaType, report: Report) -> None:
     """Raise `InvalidEvent` if the content-type is ambiguous, not UTF-8, or has another charset."""
-    media = media_type(decode_text(CONTENT_TYPE, content_type, report.refused) or "")
+    decode_text(CONTENT_TYPE, content_type, report.refused)
     is_foreign = media.essence != CLOUDEVENTS and media.format not in formats.names()
     if report.refused or not (media.utf8 or is_foreign):
         raise InvalidEvent(report.refused or [charset_problem(media)])
 
 
-def _read_format(
-    value: bytes | None, media: MediaType, report: Report, refused: InvalidEvent | None
-) -> Event | None:
+def _read_format(value: bytes | None, media: MediaType, report: Report, known: Unread) -> Event | None:
     """Return the event in a value in its format, also if attributes break rules; None if it is unknown."""
     if media.format == NAME and value is not None and json_format():
-        return read_marked_json(value, report)
+        count = len(report.tolerated)
+        event = read_json(value, known if isinstance(known, Envelope) else None, report)
+        wire = None if len(report.tolerated) > count else (NAME, value)
+        return unchecked_event(raw_parts(event)[0], event.payload, event.kind, wire)
     try:
-        if refused is not None:
-            raise refused
+        if isinstance(known, InvalidEvent):
+            raise known
         return decode_structured(value, media)
     except InvalidEnvelope as error:
         return correct_envelope(error.envelope, report)

@@ -39,7 +39,7 @@ _MOST_TEXTS: Final = 256  # corrections that are cached for an attribute
 
 def is_right(texts: dict[str, Any], report: Report) -> bool:
     """Return whether nothing is to be corrected; texts of known types become their values."""
-    return not report.refused and current.table.corrections.keys().isdisjoint(texts) and accept(texts)
+    return not (report.refused or _find_corrections(texts, current.table)) and accept(texts)
 
 
 def correct(texts: dict[str, Any], report: Report) -> dict[str, AttributeValue]:
@@ -67,15 +67,13 @@ def _correct_known(
     texts: dict[str, Any], report: Report, table: ExtensionTable
 ) -> dict[str, AttributeValue] | None:
     """Return corrected attributes, or None if a problem has no cached correction."""
+    corrections = _find_corrections(texts, table)
+    if not corrections:
+        return texts if accept(texts) else None
     attributes = texts.copy()
-    corrections = table.corrections
     problems: list[Problem] = []
     kept: dict[str, AttributeValue] = {}
-    for name in [name for name in texts if name in corrections]:
-        correction = corrections[name].get(texts[name]) if type(texts[name]) is str else None
-        if correction is None:
-            continue
-        problem, value, valid = correction
+    for name, (problem, value, valid) in corrections.items():
         problems.append(problem)
         if valid is None:
             del attributes[name]
@@ -89,6 +87,16 @@ def _correct_known(
     attributes.update(kept)
     report.tolerated += problems
     return attributes
+
+
+def _find_corrections(texts: dict[str, Any], table: ExtensionTable) -> dict[str, Any]:
+    """Return the cached corrections of texts, by name."""
+    corrections = table.corrections
+    return {
+        name: known
+        for name, text in texts.items()
+        if name in corrections and type(text) is str and (known := corrections[name].get(text)) is not None
+    }
 
 
 def _remember(problem: Problem, text: str, value: AttributeValue | None, table: ExtensionTable) -> None:
