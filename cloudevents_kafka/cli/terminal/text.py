@@ -46,11 +46,12 @@ def escape_lines(text: str) -> str:
 def escape_json(text: str) -> str:
     """Return a JSON text for stdout with the same characters escaped as in JSON; its value stays the same.
 
-    If the encoding of stdout is not UTF-8, which JSON has, all characters but ASCII are escaped.
+    Line ends stay: in JSON they stand between values only. If the encoding of stdout is not UTF-8, which JSON
+    has, all characters but ASCII are escaped.
     """
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     unsafe = _UNSAFE if codecs.lookup(encoding).name == "utf-8" else _NOT_ASCII
-    return unsafe.sub(_json_escape, text)
+    return "\n".join(unsafe.sub(_json_escape, line) for line in text.split("\n"))
 
 
 def _python_escape(match: re.Match[str]) -> str:

@@ -43,3 +43,10 @@ def test_columns_of_wide_and_combining_characters():
     """East Asian characters have two columns, combining ones none."""
     assert [columns(text) for text in ("abc", "\u4e16\u754c", "e\u0301", "\uff76")] == [3, 4, 1, 1]
     assert fit("\u4e16\u754c", 3) == "\u4e16\u2026"
+
+
+def test_json_of_several_lines() -> None:
+    """The line ends between values of JSON stay."""
+    text = json.dumps({"a": ["\x9b", "\n"]}, indent=2, ensure_ascii=False)
+    assert json.loads(escape_json(text)) == {"a": ["\x9b", "\n"]}
+    assert escape_json(text).count("\n") == text.count("\n")
