@@ -39,7 +39,7 @@ IN_SDIST = (
         "tests/conftest.py",
     ),
 )
-IN_WHEEL = ("py.typed", "jvm/jar_sets.toml", "spark/java/jars/")
+IN_WHEEL = ("py.typed", "jvm/jar_sets.toml", "primitives/clauses.toml", "spark/java/jars/")
 # Suffixes of files that are never meant to be published.
 UNWANTED = re.compile(
     r"(^|/)(__pycache__|\.git|\.venv[^/]*|\.DS_Store)(/|$)|\.(pyc|so|log|orig|rej|env|pem|key)$"

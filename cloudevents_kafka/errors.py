@@ -47,7 +47,7 @@ from typing import Any, ClassVar, Final
 
 import msgspec
 
-from cloudevents_kafka.primitives.clauses import SECTIONS
+from cloudevents_kafka.primitives.clauses import sections
 from cloudevents_kafka.primitives.preview import preview, preview_name
 from cloudevents_kafka.record import Record
 
@@ -87,7 +87,7 @@ class Problem(msgspec.Struct, frozen=True):
             >>> Problem("id", "must not be empty", "R-02").section
             'core: id'
         """
-        return SECTIONS[self.clause]
+        return sections()[self.clause]
 
 
 def _join(problems: Sequence[Problem]) -> str:

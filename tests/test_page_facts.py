@@ -36,7 +36,7 @@ def test_clauses() -> None:
 def test_sections() -> None:
     """The clauses that code of the package names are in `clauses.toml`, and errors print their sections."""
     assert len(clauses_page.cited_clauses()) > 40
-    assert clauses_page.MODULE.read_text("utf-8") == clauses_page.module()
+    assert clauses_page.SECTIONS.read_text("utf-8") == clauses_page.sections()
 
 
 def test_formats() -> None:

@@ -20,7 +20,7 @@ from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.event import Event, select_attributes
 from cloudevents_kafka.extensions import dsse
 from cloudevents_kafka.extensions._content_type import with_content_type
-from cloudevents_kafka.primitives.clauses import SECTIONS
+from cloudevents_kafka.primitives.clauses import sections
 from cloudevents_kafka.primitives.preview import message_without_data, preview
 
 __all__ = ["SigningError", "Verification", "VerificationError", "drop_stale_signature", "sign", "verify"]
@@ -73,7 +73,7 @@ class VerificationError(CloudEventsKafkaError):
 
     def __str__(self) -> str:
         which = f"event {preview(self.event.id)} of {preview(self.event.source)}"
-        return f"{which} is not verified: {self.reason}; discard it (X-46, {SECTIONS['X-46']})"
+        return f"{which} is not verified: {self.reason}; discard it (X-46, {sections()['X-46']})"
 
 
 class Verification(msgspec.Struct, frozen=True):

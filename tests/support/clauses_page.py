@@ -15,16 +15,11 @@ from typing import Any, Final
 
 ROOT: Final = Path(__file__).parents[2]
 PAGE: Final = ROOT / "docs" / "clauses.md"
-MODULE: Final = ROOT / "cloudevents_kafka" / "primitives" / "clauses.py"
+PACKAGE: Final = ROOT / "cloudevents_kafka"
+SECTIONS: Final = PACKAGE / "primitives" / "clauses.toml"
 _ID: Final = re.compile(r"(?:^|\()([A-Z]{1,2}-\d\d)(?:$|,)")
 _MAX_TEXT: Final = 200  # docstrings are longer
-_MODULE_HEAD: Final = '''"""Sections of the clauses that errors cite, by `tests.support.clauses_page`."""
-
-from __future__ import annotations
-
-from typing import Final
-
-SECTIONS: Final = {'''
+_FILE_HEAD: Final = "# Sections of the clauses that errors cite, by `python -m tests.support.clauses_page`."
 _REPOSITORY: Final = "https://github.com/cloudevents-kafka/cloudevents-kafka/blob/main"
 
 _HEAD: Final = f"""# Clauses
@@ -75,10 +70,10 @@ def markdown() -> str:
     return "\n".join([_HEAD, "", "## The clauses that errors cite", "", count, *_tables(cited), ""])
 
 
-def module() -> str:
-    """Return the source of the module with the sections."""
-    lines = (f'    "{clause["id"]}": "{clause["source"]}",' for clause in cited_clauses())
-    return "\n".join([_MODULE_HEAD, *lines, "}", ""])
+def sections() -> str:
+    """Return the text of the file with the sections."""
+    lines = (f'{clause["id"]} = "{clause["source"]}"' for clause in cited_clauses())
+    return "\n".join([_FILE_HEAD, *lines, ""])
 
 
 def cited_clauses() -> list[dict[str, Any]]:
@@ -95,8 +90,7 @@ def cited_clauses() -> list[dict[str, Any]]:
 def _used_ids() -> set[str]:
     return {
         clause
-        for path in MODULE.parents[1].rglob("*.py")
-        if path != MODULE and "conformance" not in path.parts
+        for path in PACKAGE.rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) < _MAX_TEXT
         for clause in _ID.findall(node.value)
@@ -121,4 +115,4 @@ def _tables(cited: list[dict[str, Any]]) -> Iterator[str]:
 
 if __name__ == "__main__":
     PAGE.write_text(markdown(), encoding="utf-8")
-    MODULE.write_text(module(), encoding="utf-8")
+    SECTIONS.write_text(sections(), encoding="utf-8")
