@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from itertools import starmap
+from collections.abc import Iterator
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 from cloudevents_kafka.protocol.api_keys import api_name
@@ -42,29 +43,18 @@ class Api(NamedTuple):
         return spec_of(self.request).versions
 
 
-_PAIRS: Final = (
-    (produce.ProduceRequest, produce.ProduceResponse),
-    (fetch.FetchRequest, fetch.FetchResponse),
-    (offsets.ListOffsetsRequest, offsets.ListOffsetsResponse),
-    (topics.MetadataRequest, topics.MetadataResponse),
-    (offsets.OffsetCommitRequest, offsets.OffsetCommitResponse),
-    (offsets.OffsetFetchRequest, offsets.OffsetFetchResponse),
-    (groups.FindCoordinatorRequest, groups.FindCoordinatorResponse),
-    (groups.JoinGroupRequest, groups.JoinGroupResponse),
-    (groups.HeartbeatRequest, groups.HeartbeatResponse),
-    (groups.LeaveGroupRequest, groups.LeaveGroupResponse),
-    (groups.SyncGroupRequest, groups.SyncGroupResponse),
-    (groups.DescribeGroupsRequest, groups.DescribeGroupsResponse),
-    (groups.ListGroupsRequest, groups.ListGroupsResponse),
-    (connection.SaslHandshakeRequest, connection.SaslHandshakeResponse),
-    (connection.ApiVersionsRequest, connection.ApiVersionsResponse),
-    (topics.CreateTopicsRequest, topics.CreateTopicsResponse),
-    (produce.InitProducerIdRequest, produce.InitProducerIdResponse),
-    (configs.DescribeConfigsRequest, configs.DescribeConfigsResponse),
-    (connection.SaslAuthenticateRequest, connection.SaslAuthenticateResponse),
-)
+_MODULES: Final = (configs, connection, fetch, groups, offsets, produce, topics)
 
-APIS: Final = {api.key: api for api in starmap(Api, _PAIRS)}
+
+def _apis() -> Iterator[Api]:
+    """Yield the pairs of classes that are called ``…Request`` and ``…Response``."""
+    for module in _MODULES:
+        for name, request in vars(module).items():
+            if name.endswith("Request"):
+                yield Api(request, getattr(module, f"{name.removesuffix('Request')}Response"))
+
+
+APIS: Final = {api.key: api for api in sorted(_apis(), key=attrgetter("key"))}
 """The supported APIs by API key.
 
 Examples:
