@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import sys
 from contextlib import ExitStack
-from typing import Any, Final
+from typing import Any
 
 import click
 
-from cloudevents_kafka.cli.kafka.reader import RangeReader, ReadRequest, range_options
+from cloudevents_kafka.cli.kafka.reader import RangeReader, ReadRequest, consumer_settings, range_options
 from cloudevents_kafka.cli.kafka.session import BrokerSession
 from cloudevents_kafka.cli.kafka.settings import Settings, kafka_options, pop_settings
 from cloudevents_kafka.cli.records.output import OUTPUT_FORMATS, Output, is_pipe_closed
 from cloudevents_kafka.cli.records.selection import Filter, RecordWriter, filter_options
 from cloudevents_kafka.cli.terminal.signals import Interrupts
 from cloudevents_kafka.cli.terminal.streams import Progress
-
-_UNUSED_GROUP: Final = "cloudevents-kafka-cli"  # the client requires a group.id
 
 
 @click.command()
@@ -70,24 +68,12 @@ def command(
     settings = pop_settings(options)
     request = ReadRequest(**{name: options.pop(name) for name in ReadRequest.__struct_fields__})
     writer = RecordWriter(Output(output), Filter(**options), count=count, lenient=lenient, strict=strict)
-    settings = _client_settings(settings, request.group)
+    settings = consumer_settings(settings, "consume", request.group)
     if show_config:
         click.echo(settings.to_text(), nl=False)
         return
     _check(request, commit=commit)
     _run(request, writer, settings, timeout, commit=commit)
-
-
-def _client_settings(settings: Settings, group: str | None) -> Settings:
-    defaults = {"auto.offset.reset": "earliest"}
-    overrides = {
-        "enable.auto.commit": "false",
-        "enable.partition.eof": "true",
-        "group.id": group or _UNUSED_GROUP,
-    }
-    return settings.with_defaults("defaults of consume", defaults).with_overrides(
-        "overrides of consume", overrides
-    )
 
 
 def _check(request: ReadRequest, *, commit: bool) -> None:

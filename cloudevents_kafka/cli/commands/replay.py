@@ -12,7 +12,7 @@ import click
 import msgspec
 
 from cloudevents_kafka.binding import decode
-from cloudevents_kafka.cli.kafka.reader import RangeReader, ReadRequest, range_options
+from cloudevents_kafka.cli.kafka.reader import RangeReader, ReadRequest, consumer_settings, range_options
 from cloudevents_kafka.cli.kafka.sender import Sender
 from cloudevents_kafka.cli.kafka.session import BrokerSession
 from cloudevents_kafka.cli.kafka.settings import kafka_options, pop_settings
@@ -25,7 +25,6 @@ from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.primitives.text_table import format_table
 from cloudevents_kafka.record import Record
 
-_UNUSED_GROUP: Final = "cloudevents-kafka-cli"  # the client requires a group.id
 _MAX_ROWS: Final = 50  # rows of the report: errors are untrusted input
 _MAX_NAME: Final = 60
 
@@ -83,12 +82,7 @@ def command(timeout: float, *, send: bool, show_config: bool, **options: Any) ->
         follow=False,
         **{name: options.pop(name) for name in ("partitions", "begin", "end", "group")},
     )
-    consuming = settings.with_defaults(
-        "defaults of replay", {"auto.offset.reset": "earliest"}
-    ).with_overrides(
-        "overrides of replay",
-        {"enable.auto.commit": "false", "enable.partition.eof": "true", "group.id": group or _UNUSED_GROUP},
-    )
+    consuming = consumer_settings(settings, "replay", group)
     producing = settings.with_defaults("defaults of replay", {"enable.idempotence": "true"})
     if show_config:
         click.echo((producing if send else consuming).to_text(), nl=False)

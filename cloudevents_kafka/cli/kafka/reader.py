@@ -17,6 +17,7 @@ import msgspec
 
 from cloudevents_kafka.attributes.timestamps import is_timestamp, to_datetime
 from cloudevents_kafka.cli.kafka.session import BrokerSession, is_transient
+from cloudevents_kafka.cli.kafka.settings import Settings
 from cloudevents_kafka.cli.terminal.errors import BadUsage
 from cloudevents_kafka.cli.terminal.parameters import option_group
 from cloudevents_kafka.primitives.epoch import EPOCH, MILLISECOND
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 _NUMBER: Final = re.compile(r"[0-9]{1,18}", re.ASCII)
 _LAST: Final = re.compile(r"-[1-9][0-9]{0,17}", re.ASCII)
+_UNUSED_GROUP: Final = "cloudevents-kafka-cli"  # the client requires a group.id
 _BATCH: Final = 500
 _BATCH_SECONDS: Final = 0.1  # the time to gather a batch, and the longest delay with --follow
 
@@ -100,6 +102,17 @@ range_options: Final = option_group(
         help="Read only these.",
     ),
 )
+
+
+def consumer_settings(settings: Settings, command: str, group: str | None) -> Settings:
+    """Return the settings of a command's consumer, which commits only what the command asks for."""
+    overrides = {
+        "enable.auto.commit": "false",
+        "enable.partition.eof": "true",
+        "group.id": group or _UNUSED_GROUP,
+    }
+    earliest = settings.with_defaults(f"defaults of {command}", {"auto.offset.reset": "earliest"})
+    return earliest.with_overrides(f"overrides of {command}", overrides)
 
 
 def resolve_offset(position: Position, watermarks: tuple[int, int], known: int | None) -> int:
