@@ -8,8 +8,6 @@ Read `_jars` first, then `_coordinates` (which jars are listed), `_repository` (
 `_web` and `_checksums` (the download and its checks), `_resolver` (other jars), `_cache`; then `_java`.
 """
 
-from __future__ import annotations
-
 from cloudevents_kafka.jvm._cache import (
     CACHE_VARIABLE,
     CacheNotWritable,
@@ -18,6 +16,6 @@ from cloudevents_kafka.jvm._cache import (
     check_cache,
     locked,
 )
-from cloudevents_kafka.jvm._jars import NoJars, PlainHttp, cached, resolve
+from cloudevents_kafka.jvm._jars import NoJars, PlainHttp, cached, print_jars, resolve
 from cloudevents_kafka.jvm._java import SUPPORTED, Java, NoJava, find_java
 from cloudevents_kafka.jvm._progress import Progress

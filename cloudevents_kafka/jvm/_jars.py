@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import time
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -69,6 +70,14 @@ def cached(coordinates: Sequence[str], *, exclude: Sequence[str] = ()) -> list[P
     request = JarRequest.create(coordinates, exclude)
     folder = cache_folder() / "jars" / request.folder_name
     return None if _problem(request, folder) else sorted(folder / name for name in _expected(request, folder))
+
+
+def print_jars(jars: Callable[[], Iterable[Path]]) -> None:
+    """Print the paths of jars on stdout; if they cannot be had, end the process with the reason."""
+    try:
+        sys.stdout.writelines(f"{jar}\n" for jar in jars())
+    except CloudEventsKafkaError as error:
+        sys.exit(str(error))
 
 
 def _problem(request: JarRequest, folder: Path) -> str | None:

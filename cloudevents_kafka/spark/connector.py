@@ -8,13 +8,12 @@ cloudevents_kafka.spark.connector`` downloads the four and prints their paths.
 from __future__ import annotations
 
 import importlib.util
-import sys
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
 from cloudevents_kafka.errors import CloudEventsKafkaError
-from cloudevents_kafka.jvm import NoJars, resolve
+from cloudevents_kafka.jvm import NoJars, print_jars, resolve
 
 # The versions of PySpark whose connector and its dependencies are published.
 KNOWN_GOOD: Final = ("4.0.0", "4.1.1", "4.2.0")
@@ -65,16 +64,5 @@ def connector_jars() -> list[Path]:
         raise NoConnector(f"no Kafka connector for PySpark {installed}: {error}{advice}") from error
 
 
-def main() -> int:
-    """Download the connector and print the paths of its jars; return 1 if that fails."""
-    try:
-        jars = connector_jars()
-    except CloudEventsKafkaError as error:
-        sys.stderr.write(f"{error}\n")
-        return 1
-    sys.stdout.write("".join(f"{jar}\n" for jar in jars))
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    print_jars(connector_jars)

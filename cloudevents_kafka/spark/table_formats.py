@@ -7,14 +7,13 @@ cloudevents_kafka.spark.table_formats`` downloads the jars of both and prints th
 from __future__ import annotations
 
 import importlib.util
-import sys
 from collections.abc import Iterable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final, Literal
 
 from cloudevents_kafka.errors import CloudEventsKafkaError
-from cloudevents_kafka.jvm import NoJars, resolve
+from cloudevents_kafka.jvm import NoJars, print_jars, resolve
 
 TableFormat = Literal["delta", "iceberg"]
 
@@ -118,16 +117,5 @@ def table_settings(formats: Iterable[str], conf: Mapping[str, str] | None = None
     return {**settings, **conf}
 
 
-def main() -> int:
-    """Download Delta and Iceberg and print the paths of their jars; return 1 if that fails."""
-    try:
-        jars = table_jars(_RELEASES)
-    except CloudEventsKafkaError as error:
-        sys.stderr.write(f"{error}\n")
-        return 1
-    sys.stdout.write("".join(f"{jar}\n" for jar in jars))
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    print_jars(lambda: table_jars(_RELEASES))
