@@ -1,8 +1,8 @@
 """Small parts that several packages need and that import nothing of the library.
 
-`varint` and `zigzag` are the two notations of integers of variable length, `epoch` is
-the start of Unix time, `bounded` limits caches and windows, `plural` joins numbers and
-nouns for messages, `preview` shortens values for them, `text_table` aligns tables, `locks` has
-the lock of what users register, `clauses` the sections of the specifications, and `web` opens
+`varint` and `zigzag` are the two notations of integers of variable length, `epoch` is the start of
+Unix time, `bounded` limits caches and windows, `plural` joins numbers and nouns for messages,
+`closing` ends with-blocks, `preview` shortens values for them, `text_table` aligns tables, `locks`
+has the lock of what users register, `clauses` the sections of the specifications, and `web` opens
 all URLs.
 """

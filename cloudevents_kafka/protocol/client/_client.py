@@ -5,8 +5,9 @@ from __future__ import annotations
 import ssl
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO, Final, Self
+from typing import IO, Final
 
+from cloudevents_kafka.primitives.closing import Closing
 from cloudevents_kafka.protocol.client._capture import Trace, to_trace
 from cloudevents_kafka.protocol.client._cluster import Cluster
 from cloudevents_kafka.protocol.client._connection import Connection
@@ -39,7 +40,7 @@ from cloudevents_kafka.protocol.schema import Versions
 _TIMEOUT: Final = 30.0
 
 
-class Client:
+class Client(Closing):
     """A client of a cluster of brokers from 0.8 to 4.3, in pure Python over blocking sockets.
 
     ``bootstrap`` is ``"host:port"``, or several separated by commas or in a list; any of them may be
@@ -249,12 +250,6 @@ class Client:
     def close(self) -> None:
         """Close the client's connections, but not those of its producers and consumers."""
         self._cluster.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _any_broker(self) -> Connection:
         return self._cluster.any_broker(Deadline(self._timeout))

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from typing import Any, Final, Self, TypeAlias
+from typing import Any, Final, TypeAlias
 
+from cloudevents_kafka.primitives.closing import Closing
 from cloudevents_kafka.protocol.client._buffer import RecordBuffer
 from cloudevents_kafka.protocol.client._cluster import Cluster
 from cloudevents_kafka.protocol.client._fetcher import Fetcher
@@ -36,7 +37,7 @@ RebalanceCallback: TypeAlias = Callable[[Any, list[TopicPartition]], object]
 """Called with the consumer and its partitions."""
 
 
-class Consumer:
+class Consumer(Closing):
     """Reads records. Create it by `Client.consumer`, and close it, so that its group rebalances at once.
 
     Examples:
@@ -233,12 +234,6 @@ class Consumer:
             self._cluster.close()
             if self._member is not None:
                 self._member.close(self._request_deadline())
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _is_due(self) -> bool:
         """Return whether anything must be done before the next record is returned."""

@@ -11,9 +11,10 @@ import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from typing import Final, NamedTuple, Self, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from cloudevents_kafka.primitives.bounded import remember_text
+from cloudevents_kafka.primitives.closing import Closing
 from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.protocol.client._accumulator import Accumulator
 from cloudevents_kafka.protocol.client._batches import DeliveryCallback, QueuedRecord, size_of
@@ -48,7 +49,7 @@ class _Report(NamedTuple):
             queued.on_delivery(error, Message(queued.record, queued.topic, partition, offset, error))
 
 
-class Producer:
+class Producer(Closing):
     """Sends records. Create it by `Client.producer`, and close it, or records may be lost.
 
     Examples:
@@ -193,12 +194,6 @@ class Producer:
     def __bool__(self) -> bool:
         """Return True, also without records."""
         return True
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _now(self) -> tuple[int, Deadline]:
         """Return the time in ms, and the deadline of the records of this millisecond."""

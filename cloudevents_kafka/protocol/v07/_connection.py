@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final, Self, TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
+from cloudevents_kafka.primitives.closing import Closing
 from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.protocol.client import Address, Deadline, FrameSocket
 from cloudevents_kafka.protocol.errors import Malformed, Unencodable
@@ -35,7 +36,7 @@ Fetch: TypeAlias = Callable[[str, int, int, int], MessageSet]
 _S = TypeVar("_S", bound=Structure)
 
 
-class Connection(FrameSocket):
+class Connection(FrameSocket, Closing):
     """A connection to the broker at ``host:port``; not thread-safe.
 
     ``timeout`` is the time of a whole call in seconds, ``max_response_size`` the largest accepted response
@@ -57,12 +58,6 @@ class Connection(FrameSocket):
         """Connect to the broker."""
         self._timeout: Final = timeout
         super().__init__(Address(host, port), Deadline(timeout), max_frame_bytes=max_response_size)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def produce(self, topic: str, partition: int, messages: Iterable[Message | bytes]) -> None:
         """Append messages to a partition, or to one of the broker's choice (`ANY_PARTITION`).

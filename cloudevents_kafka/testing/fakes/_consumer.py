@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
+from cloudevents_kafka.primitives.closing import Closing
 from cloudevents_kafka.testing.fakes._group import FakeGroup
 from cloudevents_kafka.testing.fakes._log import FakeLog, PartitionId, kafka_error, kafka_exception
 from cloudevents_kafka.testing.fakes._message import FakeMessage
@@ -32,7 +33,7 @@ class _Offset(int):
         return offset
 
 
-class FakeConsumer:
+class FakeConsumer(Closing):
     """A fake of `confluent_kafka.Consumer` that reads a `FakeLog` or some messages.
 
     It never waits: `poll` returns None, and `consume` a short list, if no message is left. It is
@@ -220,12 +221,6 @@ class FakeConsumer:
         if not self._closed:
             self.rebalance()
         self._closed = True
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _clear(self, *, commit: bool) -> None:
         if commit:

@@ -8,9 +8,10 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
+from cloudevents_kafka.primitives.closing import Closing
 from cloudevents_kafka.testing.fakes._group import FakeGroup
 from cloudevents_kafka.testing.fakes._log import (
     Entry,
@@ -37,7 +38,7 @@ class _Pending:
     error: KafkaError | None = None
 
 
-class FakeProducer:
+class FakeProducer(Closing):
     """A fake of `confluent_kafka.Producer` that writes to a `FakeLog`.
 
     `poll` and `flush` deliver messages and call their callbacks, in order. To test failures,
@@ -193,12 +194,6 @@ class FakeProducer:
 
     def __bool__(self) -> bool:
         return True
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _check_open(self) -> None:
         if self._closed:

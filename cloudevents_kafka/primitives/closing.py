@@ -1,0 +1,19 @@
+"""`Closing`: the base class of context managers that close themselves."""
+
+from __future__ import annotations
+
+from typing import Self
+
+
+class Closing:
+    """A context manager that calls ``close`` at its end."""
+
+    def close(self) -> object:
+        """Return when the object has released what it has; a subclass may return a result."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
