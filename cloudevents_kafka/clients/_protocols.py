@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeGuard
 
 from cloudevents_kafka.record import Headers
@@ -17,17 +16,8 @@ if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
 
 
-class LibrdkafkaErrorCode(IntEnum):
-    """The internal error codes of librdkafka that the library checks, by their names in ``KafkaError``."""
-
-    PURGE_INFLIGHT = -151
-    """A purge or an aborted transaction removed a sent message."""
-    PURGE_QUEUE = -152
-    """A purge or an aborted transaction removed a queued message."""
-
-
-# abort_transaction() or purge() has removed the message, which its caller expects.
-_PURGED: Final = frozenset({LibrdkafkaErrorCode.PURGE_INFLIGHT, LibrdkafkaErrorCode.PURGE_QUEUE})
+# abort_transaction() or purge() has removed a sent or a queued message, which its caller expects.
+_PURGED: Final = frozenset((-151, -152))  # _PURGE_INFLIGHT, _PURGE_QUEUE
 
 
 def is_purged(error: Any) -> bool:

@@ -165,7 +165,7 @@ def cloudevent(value: Column, headers: Column, *, lenient: bool = False) -> Colu
         Row(verdict='not-an-event')
     """
     # Texts become bytes, and fields are found by name: Spark refuses headers with other fields at once.
-    named = F.transform(headers, lambda header: F.struct(_header_key(header), _header_value(header)))
+    named = F.transform(headers, lambda header: F.struct(*_header(header)))
     udf = decode_udf(lenient=lenient)
     decoded = _unpacked(udf(_packed(value.cast("binary"), named)), lenient=lenient)
     fields = {name: decoded[name] for name in event_schema(lenient=lenient).names}
@@ -173,12 +173,8 @@ def cloudevent(value: Column, headers: Column, *, lenient: bool = False) -> Colu
     return F.struct(*(field.alias(name) for name, field in fields.items()))
 
 
-def _header_key(header: Column) -> Column:
-    return header["key"].cast("string").alias("key")
-
-
-def _header_value(header: Column) -> Column:
-    return header["value"].cast("binary").alias("value")
+def _header(header: Column) -> tuple[Column, Column]:
+    return header["key"].cast("string").alias("key"), header["value"].cast("binary").alias("value")
 
 
 def _checked(
