@@ -7,8 +7,6 @@ version), `messages` (the declarations), `codec` (messages to bytes and back), `
 serve all of them. `explain` describes frames byte by byte; `v07` is Kafka 0.7, which has another protocol;
 """
 
-from __future__ import annotations
-
 from cloudevents_kafka.protocol.client import (
     EARLIEST,
     LATEST,

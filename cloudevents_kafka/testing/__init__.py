@@ -4,8 +4,6 @@
 `fakes`). pytest finds the fixtures `kafka_broker` and `kafka_topic` by itself (see `pytest_plugin`).
 """
 
-from __future__ import annotations
-
 from cloudevents_kafka.testing.fakes import FakeConsumer, FakeLog, FakeMessage, FakeProducer
 from cloudevents_kafka.testing.local import BrokerFailed, LocalBroker
 

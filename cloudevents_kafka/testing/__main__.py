@@ -3,8 +3,6 @@
 The folder of the prepared data is printed.
 """
 
-from __future__ import annotations
-
 import sys
 
 from cloudevents_kafka.errors import CloudEventsKafkaError

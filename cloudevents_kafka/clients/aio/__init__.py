@@ -7,8 +7,6 @@ wait are made in one thread, or one of aiokafka's clients, which is awaited. Rea
 and `_aiokafka_source`.
 """
 
-from __future__ import annotations
-
 from cloudevents_kafka.clients.aio.consumer import AsyncEventConsumer
 from cloudevents_kafka.clients.aio.producer import AsyncDelivery, AsyncEventProducer
 

@@ -5,8 +5,6 @@ OpenID Connect by themselves. Read `_token` first (what a command may print), th
 (`TokenCommand`, an ``oauth_cb`` for confluent-kafka) and `_endpoint` (`TokenEndpoint`, for Spark).
 """
 
-from __future__ import annotations
-
 from cloudevents_kafka.clients.oauth._command import TokenCommand
 from cloudevents_kafka.clients.oauth._endpoint import TokenEndpoint
 from cloudevents_kafka.clients.oauth._token import Token, TokenError

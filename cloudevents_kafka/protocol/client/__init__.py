@@ -7,8 +7,6 @@ For producing: `_producer`, `_accumulator`, `_batches`, `_partitioners`, `_sende
 consuming: `_consumer`, `_message`, `_fetcher`, `_cursor`, `_buffer`, `_group`, `_assignors`, `_offsets`.
 """
 
-from __future__ import annotations
-
 from cloudevents_kafka.protocol.client._api_versions import CLIENT_VERSIONS, VERSIONS_0_8, VERSIONS_0_9
 from cloudevents_kafka.protocol.client._batches import check_headers, encode_records
 from cloudevents_kafka.protocol.client._capture import CapturedFrame, parse_line, stream_trace

@@ -5,8 +5,6 @@ The functions accept any bytes: an invalid frame has the fields before the probl
 `_records`. `grammar` prints the grammar of a message.
 """
 
-from __future__ import annotations
-
 from cloudevents_kafka.protocol.explain._field import ExplainedFrame, Field, Problem
 from cloudevents_kafka.protocol.explain._frame import CaptureExplainer, explain_request, explain_response
 from cloudevents_kafka.protocol.explain._frame_v07 import explain_request_07, explain_response_07

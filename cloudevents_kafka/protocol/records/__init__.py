@@ -6,8 +6,6 @@ decompressed data, `_unpacked` the memory for it, `nesting` the size of compress
 `checksum` is CRC-32C.
 """
 
-from __future__ import annotations
-
 from cloudevents_kafka.protocol.records._batches import Batch, Batches
 from cloudevents_kafka.protocol.records._message_set import MessageEntry, encode_message_set
 from cloudevents_kafka.protocol.records._record_batch import RecordBatch, encode_batch

@@ -6,8 +6,6 @@ responses), `frames`, `message_set`, `_connection` (the client), then `_znodes` 
 it by name).
 """
 
-from __future__ import annotations
-
 from cloudevents_kafka.protocol.v07._connection import Connection
 from cloudevents_kafka.protocol.v07.message_set import Entry, Message, MessageSet, encode
 from cloudevents_kafka.protocol.v07.messages import (

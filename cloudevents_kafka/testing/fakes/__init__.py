@@ -5,8 +5,6 @@ A `FakeProducer` writes `FakeMessage` objects to a `FakeLog`, and a `FakeConsume
 confluent-kafka.
 """
 
-from __future__ import annotations
-
 from cloudevents_kafka.testing.fakes._consumer import FakeConsumer
 from cloudevents_kafka.testing.fakes._log import FakeLog
 from cloudevents_kafka.testing.fakes._message import FakeMessage

@@ -5,8 +5,6 @@ settings; `_process` and `_watchdog` run a program that ends with its parent. `c
 short-lived Kafka clients.
 """
 
-from __future__ import annotations
-
 from cloudevents_kafka.testing.local._broker import LocalBroker
 from cloudevents_kafka.testing.local._prepared import (
     JVM_OPTIONS,
