@@ -100,17 +100,14 @@ def decode(record: RecordInput, *, lenient: bool = False) -> Decoded | Undecodab
     return Decoded(event, record, tolerated)
 
 
-def _read(record: Record, found: Unread, *, lenient: bool) -> Found:
-    """Return the event of any record and what was accepted; raise a `DecodeError` if it has none.
-
-    ``found`` is what `read_valid` returned.
-    """
+def _read(record: Record, unread: Unread, *, lenient: bool) -> Found:
+    """Return the event of any record and what was accepted; raise a `DecodeError` if it has none."""
     with_bytes = with_bytes_headers(record)
     try:
         if lenient:
-            return read_leniently(with_bytes, found)
-        if isinstance(found, InvalidEvent):
-            raise found
+            return read_leniently(with_bytes, unread)
+        if isinstance(unread, InvalidEvent):
+            raise unread
         sniffed = sniff(with_bytes.headers)
         return _READERS[sniffed.mode](with_bytes, sniffed), ()
     except InvalidEvent as error:

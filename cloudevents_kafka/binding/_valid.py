@@ -34,7 +34,6 @@ class _EventTypes(dict[bytes, MediaType | None]):
 
 Unread = dict[str, Any] | Envelope | InvalidEvent | None
 """What was read of another record: attributes of headers, members of JSON, or another format's error."""
-_REQUIRED: Final = frozenset(REQUIRED)
 _event_types: Final = _EventTypes()
 
 
@@ -69,7 +68,7 @@ def read_valid(record: Record, lenient: bool) -> Event | Unread:  # noqa: FBT001
         and (checks is None or _keep_rules(attributes, checks))
     ):
         return unchecked_event(attributes, record.value)
-    return attributes if attributes.keys() >= _REQUIRED else None
+    return attributes if attributes.keys() >= set(REQUIRED) else None
 
 
 def _read_structured(value: bytes | None, media: MediaType) -> Event | Unread:

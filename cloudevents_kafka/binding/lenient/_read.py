@@ -49,15 +49,10 @@ def lenient_mode(headers: Headers) -> Mode:
     return "binary" if mode == "binary" else "structured"
 
 
-def read_leniently(record: Record, known: Unread) -> Found:
-    """Return the event of a record and the accepted problems; raise errors as strict reading does.
-
-    ``known`` is what `read_valid` found.
-    """
-    if isinstance(known, dict):  # attributes of headers with exact names
-        report = Report()
-        found = make_event(correct(known, report), record.value, DataKind.BYTES, report)
-        return found, tuple(report.tolerated)
+def read_leniently(record: Record, unread: Unread) -> Found:
+    """Return the event of a record and the accepted problems; raise errors as strict reading does."""
+    if unread is not None and not isinstance(unread, InvalidEvent):
+        return _correct_known(record.value, unread)
     headers, report = normalize_headers(record.headers)
     content_type = headers.get(CONTENT_TYPE)
     media = None if content_type is None else media_type(content_type.decode("utf-8", "replace"))
@@ -70,10 +65,18 @@ def read_leniently(record: Record, known: Unread) -> Found:
     names: Headers = [*headers.items()] if report.tolerated or report.refused else record.headers
     report = report.of_content_type()  # the other headers do not affect the event
     if marked is None:
-        event = _read_unmarked(record, names, content_type, media, report)
+        event = _read_unmarked(record, names, content_type, report)
     else:
-        event = _read_marked(record, names, content_type or b"", marked, report, known=known)
+        event = _read_marked(record, names, content_type or b"", report, unread)
     return event, tuple(report.tolerated)
+
+
+def _correct_known(value: bytes | None, known: dict[str, Any] | Envelope) -> Found:
+    """Return the event of attributes or members that break rules, in a record with right headers."""
+    report = Report()
+    if isinstance(known, Envelope):
+        return correct_envelope(known, report), tuple(report.tolerated)
+    return make_event(correct(known, report), value, DataKind.BYTES, report), tuple(report.tolerated)
 
 
 def _read_binary(
@@ -96,9 +99,7 @@ def _read_binary(
     return make_event(texts, record.value, DataKind.BYTES, report)
 
 
-def _read_unmarked(
-    record: Record, names: Headers, content_type: bytes | None, media: MediaType | None, report: Report
-) -> Event:
+def _read_unmarked(record: Record, names: Headers, content_type: bytes | None, report: Report) -> Event:
     """Return the event of a record whose value is a complete event in JSON."""
     value, form = record.value, json_format()
     problem, of_data = without_format[content_type]
@@ -109,8 +110,8 @@ def _read_unmarked(
         found = complete_envelope(value, found)
     if found is None:
         raise decode_error(sniff(names), record)
-    if content_type is not None and media is not None:
-        _check_content_type(content_type, media, report)
+    if content_type is not None:
+        _check_content_type(content_type, report)
     report.tolerated.append(problem)
     if not isinstance(found, Event):
         return read_json(value, found, report, of_data)
@@ -118,14 +119,15 @@ def _read_unmarked(
 
 
 def _read_marked(
-    record: Record, names: Headers, content_type: bytes, media: MediaType, report: Report, *, known: Unread
+    record: Record, names: Headers, content_type: bytes, report: Report, refused: InvalidEvent | None
 ) -> Event:
     """Return the event of a record whose content-type starts like that of CloudEvents."""
+    media = media_type(content_type.decode("utf-8", "replace"))
     if media.batch:
         raise decode_error(sniff(names), record)
-    _check_content_type(content_type, media, report)
+    _check_content_type(content_type, report)
     if media.format in formats.names():
-        event = _read_format(record.value, media, report, known)
+        event = _read_format(record.value, media, report, refused)
         if event is not None:
             return event
     elif media.essence == CLOUDEVENTS:
@@ -135,24 +137,26 @@ def _read_marked(
     raise decode_error(sniff(names), record)
 
 
-def _check_content_type(content_type: bytes, media: MediaType, report: Report) -> None:
+def _check_content_type(content_type: bytes, report: Report) -> None:
     """Raise `InvalidEvent` if the content-type is ambiguous, not UTF-8, or has another charset."""
-    decode_text(CONTENT_TYPE, content_type, report.refused)
+    media = media_type(decode_text(CONTENT_TYPE, content_type, report.refused) or "")
     is_foreign = media.essence != CLOUDEVENTS and media.format not in formats.names()
     if report.refused or not (media.utf8 or is_foreign):
         raise InvalidEvent(report.refused or [charset_problem(media)])
 
 
-def _read_format(value: bytes | None, media: MediaType, report: Report, known: Unread) -> Event | None:
+def _read_format(
+    value: bytes | None, media: MediaType, report: Report, refused: InvalidEvent | None
+) -> Event | None:
     """Return the event in a value in its format, also if attributes break rules; None if it is unknown."""
     if media.format == NAME and value is not None and json_format():
         count = len(report.tolerated)
-        event = read_json(value, known if isinstance(known, Envelope) else None, report)
+        event = read_json(value, None, report)
         wire = None if len(report.tolerated) > count else (NAME, value)
         return unchecked_event(raw_parts(event)[0], event.payload, event.kind, wire)
     try:
-        if isinstance(known, InvalidEvent):
-            raise known
+        if refused is not None:
+            raise refused
         return decode_structured(value, media)
     except InvalidEnvelope as error:
         return correct_envelope(error.envelope, report)
