@@ -116,7 +116,7 @@ def _correct_members(envelope: Envelope, report: Report) -> dict[str, AttributeV
     names, misspelled, ignored = renaming
     members = dict(zip(names, given.values(), strict=True)) if misspelled else given
     report.tolerated += misspelled
-    members = _keep_json_texts(members, envelope, report.tolerated)
+    members = _keep_json_texts(members, envelope, report.tolerated) if envelope.texts else members
     if ignored:
         left_out = {problem.attribute for problem in ignored}
         named = {name: value for name, value in members.items() if name not in left_out}

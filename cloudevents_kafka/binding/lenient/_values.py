@@ -91,12 +91,12 @@ def _correct_known(
 
 def _find_corrections(texts: dict[str, Any], table: ExtensionTable) -> dict[str, Any]:
     """Return the cached corrections of texts, by name."""
-    corrections = table.corrections
-    return {
-        name: known
-        for name, text in texts.items()
-        if name in corrections and type(text) is str and (known := corrections[name].get(text)) is not None
-    }
+    cached = table.corrections
+    found: dict[str, Any] = {}
+    for name, text in texts.items():
+        if name in cached and type(text) is str and (known := cached[name].get(text)):
+            found[name] = known
+    return found
 
 
 def _remember(problem: Problem, text: str, value: AttributeValue | None, table: ExtensionTable) -> None:
