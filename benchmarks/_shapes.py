@@ -373,8 +373,8 @@ def _strict_decode(record: Record) -> Work:
 # The bounds of the producers' records by their names; other records have the last one.
 PRODUCER_CALLS: Final[dict[str, int]] = {
     "Dapr, dense": 60,
-    "Dapr, an empty tracestate": 60,
-    "Debezium, a dozen extensions": 55,
+    "Dapr, an empty tracestate": 80,
+    "Debezium, a dozen extensions": 75,
     "javascript-binary": 40,
     "csharp-structured": 40,
     "csharp-binary-no-data": 25,
@@ -413,8 +413,8 @@ PRODUCER_CALLS: Final[dict[str, int]] = {
     "go-sarama-resent": 35,
     "go-confluent-old-types": 105,
     "knative-source-camel-case": 125,
-    "dapr-json": 60,
-    "dapr-sorted": 60,
+    "dapr-json": 80,
+    "dapr-sorted": 80,
     "dapr-text": 75,
     "": 210,
 }
