@@ -54,11 +54,7 @@ from cloudevents_kafka.record import Record
 from cloudevents_kafka.registry import register_codec, register_extension, register_format
 
 if TYPE_CHECKING:
-    from cloudevents_kafka.clients.aio import (
-        AsyncDelivery,
-        AsyncEventConsumer,
-        AsyncEventProducer,
-    )
+    from cloudevents_kafka.clients.aio import AsyncDelivery, AsyncEventConsumer, AsyncEventProducer
 
 __version__ = "0.1.0"
 

@@ -22,12 +22,7 @@ from cloudevents_kafka.formats import registry as formats
 from cloudevents_kafka.formats.registry import register_format
 from cloudevents_kafka.primitives.locks import registration_lock
 
-__all__ = [
-    "register_codec",
-    "register_extension",
-    "register_format",
-    "temporarily",
-]
+__all__ = ["register_codec", "register_extension", "register_format", "temporarily"]
 
 Registered = tuple[Mapping[str, Any], Mapping[str, Any]]
 """Registered extensions and formats, to pass to another process."""

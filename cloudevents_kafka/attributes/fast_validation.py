@@ -15,13 +15,7 @@ from cloudevents_kafka.attributes.documented_extensions import NOT_EMPTY
 from cloudevents_kafka.attributes.extension_types import ExtensionTable, current
 from cloudevents_kafka.attributes.media_type import media_type
 from cloudevents_kafka.attributes.timestamps import is_timestamp
-from cloudevents_kafka.attributes.types import (
-    CORE,
-    INTEGER_RANGE,
-    SPECVERSION,
-    is_name,
-    is_string,
-)
+from cloudevents_kafka.attributes.types import CORE, INTEGER_RANGE, SPECVERSION, is_name, is_string
 from cloudevents_kafka.attributes.validation import has_type
 from cloudevents_kafka.primitives.bounded import remember, remember_text
 

@@ -137,13 +137,7 @@ _STRING_RULE: Final = "must be text without control characters, surrogates and n
 _ROWS: Final = (
     # T-03: "a case-sensitive value of `true` or `false`"
     TypeRow(
-        AttributeType.BOOLEAN,
-        bool,
-        _parse_boolean,
-        _write_boolean,
-        None,
-        "T-03",
-        "must be true or false",
+        AttributeType.BOOLEAN, bool, _parse_boolean, _write_boolean, None, "T-03", "must be true or false"
     ),
     # T-04: "in the range -2,147,483,648 to +2,147,483,647"; T-05: "optionally prefixed with a minus sign"
     TypeRow(

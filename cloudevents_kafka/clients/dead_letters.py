@@ -25,12 +25,7 @@ import msgspec
 
 from cloudevents_kafka.binding import Decoded, Undecodable
 from cloudevents_kafka.clients._passing import describe_cause
-from cloudevents_kafka.clients.producer import (
-    Delivery,
-    DeliveryError,
-    EventProducer,
-    OnDelivery,
-)
+from cloudevents_kafka.clients.producer import Delivery, DeliveryError, EventProducer, OnDelivery
 from cloudevents_kafka.errors import DecodeError
 from cloudevents_kafka.primitives.epoch import format_milliseconds
 from cloudevents_kafka.record import Headers, Record, RecordInput

@@ -41,11 +41,7 @@ _POLL_SECONDS: Final = 0.2  # the longest time to gather a batch
 _CALL_SECONDS: Final = 10.0  # in one call of the client, which is repeated if it may be
 _MAX_PAUSE: Final = 5.0  # seconds between two transactions of the same records
 _FENCED: Final = ("_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH")
-_ENDED: Final = (
-    *_FENCED,
-    "INVALID_TXN_STATE",
-    "_FATAL",
-)  # the error of a client whose transaction timed out
+_ENDED: Final = (*_FENCED, "INVALID_TXN_STATE", "_FATAL")  # the error of a client whose transaction timed out
 _CANNOT_GO_ON: Final = "the transactional producer cannot go on"
 _MAY_HAVE_TIMED_OUT: Final = ", or pass max_seconds well below transaction.timeout.ms if that is short"
 _log: Final = logging.getLogger(__name__)

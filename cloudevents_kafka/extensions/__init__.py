@@ -12,20 +12,9 @@ apply to every event.
 """
 
 from cloudevents_kafka.extensions._advice import unmet_recommendations
-from cloudevents_kafka.extensions._dataref import (
-    SIZE_LIMIT,
-    fetch_data,
-    size_problem,
-    store_data,
-)
+from cloudevents_kafka.extensions._dataref import SIZE_LIMIT, fetch_data, size_problem, store_data
 from cloudevents_kafka.extensions._expiry import expires_at, is_expired, is_past_sunset, unexpired
-from cloudevents_kafka.extensions._tracing import (
-    Trace,
-    hop_trace,
-    origin_trace,
-    start_trace,
-    with_hop_trace,
-)
+from cloudevents_kafka.extensions._tracing import Trace, hop_trace, origin_trace, start_trace, with_hop_trace
 from cloudevents_kafka.extensions._trackers import (
     DuplicateTracker,
     SequenceTracker,

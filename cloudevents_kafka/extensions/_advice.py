@@ -31,15 +31,7 @@ from cloudevents_kafka.extensions.dsse import (
 )
 from cloudevents_kafka.primitives.preview import preview
 
-_AUTHTYPES: Final = [
-    "app_user",
-    "user",
-    "service_account",
-    "api_key",
-    "system",
-    "unauthenticated",
-    "unknown",
-]
+_AUTHTYPES: Final = ["app_user", "user", "service_account", "api_key", "system", "unauthenticated", "unknown"]
 _LABELS: Final = ("public", "internal", "confidential", "restricted")
 _TRACE_RULE: Final = "should be version-trace-parent-flags of W3C Trace Context"
 _MIGRATION: Final = "should be used with deprecationmigration, which names the replacement"

@@ -16,13 +16,7 @@ import msgspec
 from cloudevents_kafka.attributes.media_type import media_type
 from cloudevents_kafka.attributes.types import AttributeValue
 from cloudevents_kafka.codecs.json import encode_json, is_json
-from cloudevents_kafka.codecs.payload import (
-    DataKind,
-    decode_text,
-    encode_text,
-    from_utf8,
-    to_utf8,
-)
+from cloudevents_kafka.codecs.payload import DataKind, decode_text, encode_text, from_utf8, to_utf8
 from cloudevents_kafka.errors import DataError, EncodeError, InvalidEvent, Problem
 from cloudevents_kafka.event import Event, stored_parts
 from cloudevents_kafka.formats.base import build_event

@@ -43,7 +43,7 @@ def error_schema() -> StructType:
 def tolerated_schema() -> ArrayType:
     """Return the type of ``tolerated``: attribute, rule and clause of each problem, all text."""
     return ArrayType(
-        StructType([StructField(name, StringType()) for name in ("attribute", "rule", "clause")]),
+        StructType([StructField(name, StringType()) for name in ("attribute", "rule", "clause")])
     )
 
 

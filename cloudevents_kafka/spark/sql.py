@@ -14,14 +14,7 @@ from cloudevents_kafka.formats import registry as formats
 from cloudevents_kafka.primitives.epoch import EPOCH
 from cloudevents_kafka.spark._workers import with_registry
 from cloudevents_kafka.spark.schema import HEADERS, event_schema, record_schema
-from cloudevents_kafka.spark.udf import (
-    Extension,
-    Header,
-    PackedRecord,
-    Row,
-    encode_row,
-    result_fields,
-)
+from cloudevents_kafka.spark.udf import Extension, Header, PackedRecord, Row, encode_row, result_fields
 
 _FIRST: Final = datetime(1, 1, 1, tzinfo=UTC)
 _LAST: Final = datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)

@@ -195,11 +195,7 @@ class AsyncEventConsumer(Generic[ConsumerT, ItemT_co]):
                 return
 
     async def batches(
-        self,
-        max_records: int = 100,
-        timeout: float = _BATCH_SECONDS,
-        *,
-        idle_timeout: float | None = None,
+        self, max_records: int = 100, timeout: float = _BATCH_SECONDS, *, idle_timeout: float | None = None
     ) -> AsyncIterator[list[ItemT_co]]:
         """Yield lists of records that arrive within ``timeout`` seconds; no list is empty.
 

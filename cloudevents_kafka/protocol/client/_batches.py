@@ -64,11 +64,7 @@ class ProducerBatch:
     """
 
     def __init__(
-        self,
-        topic_partition: PartitionId,
-        queued: list[QueuedRecord],
-        producer_id: ProducerId,
-        sequence: int,
+        self, topic_partition: PartitionId, queued: list[QueuedRecord], producer_id: ProducerId, sequence: int
     ) -> None:
         self.topic_partition: Final = topic_partition
         self.queued = queued

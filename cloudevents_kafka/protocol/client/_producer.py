@@ -287,10 +287,7 @@ def _to_headers(headers: HeadersInput | None) -> Headers:
         return []
     pairs = headers.items() if isinstance(headers, Mapping) else headers
     return [
-        (
-            name if name in _NAMES else _checked_name(name),
-            value if type(value) is bytes else _to_bytes(value),
-        )
+        (name if name in _NAMES else _checked_name(name), value if type(value) is bytes else _to_bytes(value))
         for name, value in pairs
     ]
 

@@ -10,11 +10,7 @@ from cloudevents_kafka.protocol.records._batches import Batch, Batches
 from cloudevents_kafka.protocol.records._message_set import MessageEntry, encode_message_set
 from cloudevents_kafka.protocol.records._record_batch import RecordBatch, encode_batch
 from cloudevents_kafka.protocol.records.compression import Codec
-from cloudevents_kafka.protocol.records.record import (
-    ControlRecord,
-    Record,
-    TimestampType,
-)
+from cloudevents_kafka.protocol.records.record import ControlRecord, Record, TimestampType
 
 __all__ = [
     "Batch",

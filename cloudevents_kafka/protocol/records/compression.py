@@ -260,12 +260,7 @@ def _lz4_header(data: bytes) -> tuple[int, int, int, int]:
     if flags >> 6 != 1 or not flags & 0x20 or flags & 1 or sizes < 4:
         raise Malformed("lz4 must be version 1 with independent blocks and no dictionary", at=4)
     content_size = 8 if flags & 8 else 0
-    return (
-        7 + content_size,
-        1 << 8 + 2 * sizes,
-        4 if flags & 16 else 0,
-        4 if flags & 4 else 0,
-    )
+    return (7 + content_size, 1 << 8 + 2 * sizes, 4 if flags & 16 else 0, 4 if flags & 4 else 0)
 
 
 def _unlz4_block(block: bytes, cramjam: Any, block_size: int) -> Any:

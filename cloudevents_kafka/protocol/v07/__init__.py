@@ -8,13 +8,7 @@ it by name).
 
 from cloudevents_kafka.protocol.v07._connection import Connection
 from cloudevents_kafka.protocol.v07.message_set import Entry, Message, MessageSet, encode
-from cloudevents_kafka.protocol.v07.messages import (
-    EARLIEST,
-    LATEST,
-    ErrorCode,
-    FetchRequest,
-    PartitionError,
-)
+from cloudevents_kafka.protocol.v07.messages import EARLIEST, LATEST, ErrorCode, FetchRequest, PartitionError
 
 __all__ = [
     "EARLIEST",

@@ -16,12 +16,7 @@ from cloudevents_kafka.spark.pipeline._errors import (
     failures_in_words,
 )
 from cloudevents_kafka.spark.pipeline._options import PipelineOptions
-from cloudevents_kafka.spark.pipeline._reports import (
-    BatchProgress,
-    Summary,
-    batch_progress,
-    recent_progress,
-)
+from cloudevents_kafka.spark.pipeline._reports import BatchProgress, Summary, batch_progress, recent_progress
 from cloudevents_kafka.spark.pipeline.landing import BatchLander, Landing
 from cloudevents_kafka.spark.pipeline.notes import BatchCounts, BatchManifest, Checkpoint, WrongCheckpoint
 from cloudevents_kafka.spark.pipeline.stores import open_store

@@ -8,12 +8,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from cloudevents_kafka.primitives.redaction import (
-    is_secret_name,
-    mask_credentials,
-    mask_settings,
-    mask_urls,
-)
+from cloudevents_kafka.primitives.redaction import is_secret_name, mask_credentials, mask_settings, mask_urls
 from cloudevents_kafka.spark.pipeline.notes import (
     CHECKPOINT,
     OffsetRanges,

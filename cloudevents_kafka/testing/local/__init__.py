@@ -6,11 +6,6 @@ short-lived Kafka clients.
 """
 
 from cloudevents_kafka.testing.local._broker import LocalBroker
-from cloudevents_kafka.testing.local._prepared import (
-    JVM_OPTIONS,
-    KAFKA_VERSION,
-    kafka_coordinates,
-    prepare,
-)
+from cloudevents_kafka.testing.local._prepared import JVM_OPTIONS, KAFKA_VERSION, kafka_coordinates, prepare
 from cloudevents_kafka.testing.local._process import BrokerFailed, Process, tail
 from cloudevents_kafka.testing.local._settings import free_ports, is_free

@@ -179,9 +179,7 @@ class Decoding:
         text = f"CASE WHEN error IS NOT NULL THEN to_json(struct({_RECORD}, error)) END"
         counting = rows.counting(by_java=True, others=True)
         counted = decoded.selectExpr(
-            *rows.columns(by_java=True),
-            f"{few_sql(text, _MOST_BYTES)} AS {_LEFT}",
-            *counting.columns,
+            *rows.columns(by_java=True), f"{few_sql(text, _MOST_BYTES)} AS {_LEFT}", *counting.columns
         )
         observed = counted.observe(self._observation, counting.counts(f"collect_list({_LEFT}) AS `left`"))
         self.events = observed.where("id IS NOT NULL").drop(_LEFT, *counting.names)

@@ -83,11 +83,7 @@ class BatchFunction:
     """Lands each batch that Spark passes to it."""
 
     def __init__(
-        self,
-        options: PipelineOptions,
-        run: str,
-        topic_ids: Mapping[str, str],
-        registered: Registered,
+        self, options: PipelineOptions, run: str, topic_ids: Mapping[str, str], registered: Registered
     ) -> None:
         self._options = options
         self._run = run

@@ -144,12 +144,7 @@ def local_session(
         # A killed Spark leaves its folders behind: they are deleted together with the folder of this one.
         scratch = {"spark.local.dir": str(folder), "spark.sql.warehouse.dir": f"file://{folder}/warehouse"}
         settings = spark_settings(
-            master=master,
-            ui=ui,
-            conf={**scratch, **(conf or {})},
-            log4j=log4j,
-            formats=formats,
-            kafka=kafka,
+            master=master, ui=ui, conf={**scratch, **(conf or {})}, log4j=log4j, formats=formats, kafka=kafka
         )
         gateway = _launch(settings, log or folder / "java.log", lock)
         with _silence_py4j(), _stopping(gateway):
