@@ -58,7 +58,7 @@ def instant(text: str) -> tuple[datetime, str]:
     """Return a key that is equal for all texts of an instant, and sorts by time.
 
     It is the time, and what a datetime cannot express: digits below a microsecond, a leap
-    second, or the text of a time in the year 0. Raises `ValueError` if it is another text.
+    second, or the text of a time in the year 0. Raises `ValueError` if the text is not a timestamp.
     """
     parsed = _parse(text)
     if parsed is None:

@@ -29,7 +29,7 @@ OnFailure = Action | Callable[[Item, Exception], Action]
 """An `Action`, or a function that returns one for a record and its error."""
 
 _MAX_BACKOFF: Final = 30.0  # seconds between two tries
-_LASTING: Final = (DecodeError, DataError)  # of the record itself, unless the cause is transient
+_LASTING: Final = (DecodeError, DataError)  # trying again does not help, unless the cause is transient
 _log: Final = logging.getLogger("cloudevents_kafka.clients._run")
 
 

@@ -148,8 +148,8 @@ class Sender:
         """Wake the tasks whose condition holds; run by the loop.
 
         A task that waits for room is woken when there is much, so that the loop and a thread take long
-        turns. It may have been cancelled, or send nothing: if no report is to come, the next tasks
-        are woken without one.
+        turns. A woken task may have been cancelled, or send nothing. So if no report is expected, the
+        next tasks are woken at once.
         """
         self._scheduled = False
         self.deliveries.wake(_WOKEN)

@@ -106,7 +106,7 @@ class Connection(FrameSocket):
     def _renew_session_if_due(self, deadline: Deadline) -> None:
         if self._session is None or self.closed or not self._session[0].expired():
             return
-        (_, log_in), self._session = self._session, None  # so that the login does not log in
+        (_, log_in), self._session = self._session, None  # a login sends requests, too
         try:
             log_in(deadline)
         except ProtocolError:

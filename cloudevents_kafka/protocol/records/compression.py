@@ -40,7 +40,7 @@ _LZ4_MAGIC: Final = b"\x04\x22\x4d\x18"
 # Version 1, independent blocks of 64 KiB, no checksums, no sizes, as the Java client.
 _LZ4_DESCRIPTOR: Final = b"\x60\x40"
 _LZ4_CHECKSUM: Final = b"\x82"  # the second byte of the xxHash32 of the descriptor
-_OLD_LZ4_CHECKSUM: Final = b"\x1a"  # the same, over magic number and descriptor
+_OLD_LZ4_CHECKSUM: Final = b"\x1a"  # clients before Kafka 0.10: over magic number and descriptor
 _LZ4_BLOCK: Final = 64 * 1024
 _LZ4_SIZE: Final = struct.Struct("<I")
 _LZ4_PLAIN: Final = 1 << 31  # the bit of an uncompressed block
