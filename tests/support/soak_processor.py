@@ -282,14 +282,19 @@ def _place(record: Record) -> tuple[int, int]:
 
 
 class Tail:
-    """Counts the committed events of the target as they arrive."""
+    """Counts the committed events of the target as they arrive, each once."""
 
     def __init__(self, servers: str) -> None:
         self._consumer = assigned(servers, TARGET)
-        self.count = 0
+        self._seen: set[bytes] = set()
+
+    @property
+    def count(self) -> int:
+        return len(self._seen)
 
     def read(self) -> int:
-        self.count += sum(message.error() is None for message in self._consumer.consume(1000, timeout=0.1))
+        messages = self._consumer.consume(1000, timeout=0.1)
+        self._seen.update(message.key() for message in messages if message.error() is None)
         return self.count
 
     def close(self) -> None:
