@@ -8,7 +8,7 @@ Sessions of Spark Connect have none of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -34,6 +34,24 @@ def java_of(spark: SparkSession) -> Any:
 def java_session(spark: SparkSession) -> Any:
     """Return the Java object of the session."""
     return spark._jsparkSession  # noqa: SLF001
+
+
+def java_frame(rows: DataFrame) -> Any:
+    """Return the Java object of a frame."""
+    return rows._jdf  # noqa: SLF001
+
+
+def scala_seq(java: Any, items: Iterable[Any]) -> Any:
+    """Return an immutable sequence of Scala."""
+    values = java.java.util.ArrayList()
+    for item in items:
+        values.add(item)
+    return java.scala.jdk.javaapi.CollectionConverters.asScala(values).toSeq()
+
+
+def scala_option(java: Any, value: Any = None) -> Any:
+    """Return Scala's option of a value, or its None."""
+    return getattr(java.scala, "None$").__getattr__("MODULE$") if value is None else java.scala.Some(value)
 
 
 def file_system(spark: SparkSession, url: str) -> tuple[Any, Any]:

@@ -20,7 +20,7 @@ translates those of librdkafka.
 
 from __future__ import annotations
 
-from cloudevents_kafka.spark.pipeline._errors import NotOnConnect, PipelineError, PipelineFailed
+from cloudevents_kafka.spark.pipeline._errors import NotOnConnect, PipelineError, PipelineFailed, WrongTable
 from cloudevents_kafka.spark.pipeline._event_pipeline import EventPipeline
 from cloudevents_kafka.spark.pipeline._options import PipelineOptions
 from cloudevents_kafka.spark.pipeline._reports import BatchProgress, Summary
@@ -33,7 +33,6 @@ from cloudevents_kafka.spark.pipeline.notes import (
 )
 from cloudevents_kafka.spark.pipeline.session import SparkFailed, local_session, to_java_settings
 from cloudevents_kafka.spark.pipeline.stores import FolderFailed, InUse
-from cloudevents_kafka.spark.pipeline.tables import WrongTable
 from cloudevents_kafka.spark.pipeline.topics import TopicChanged
 
 __all__ = [

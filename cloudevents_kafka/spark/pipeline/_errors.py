@@ -109,6 +109,19 @@ class PipelineFailed(PipelineError):
     """
 
 
+class WrongTable(PipelineError):
+    """A table is missing, or cannot take the rows: it has other columns, or offsets of another pipeline.
+
+    Examples:
+        >>> from cloudevents_kafka.spark.pipeline.maintenance import WrongTable, optimize_tables
+        >>> try:
+        ...     list(optimize_tables(folder="/nowhere"))
+        ... except WrongTable as error:
+        ...     print(error)
+        /nowhere is missing: it must be such a table, or the folder of a pipeline that writes them. ...
+    """
+
+
 class NotOnConnect(PipelineError, ValueError):
     """An option of a pipeline needs a Spark session in this process.
 

@@ -103,7 +103,7 @@ class Job:
 
     def _start_query(self, spark: SparkSession) -> StreamingQuery:
         options = self._options
-        records = spark.readStream.format("kafka").options(**options.source_options()).load()
+        records = spark.readStream.format("kafka").options(**self._lander.source_options()).load()
         writer = records.writeStream.foreachBatch(self._batch_function())
         writer = writer.option("checkpointLocation", self._checkpoint.url)
         if options.once:

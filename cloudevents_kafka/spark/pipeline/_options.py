@@ -79,6 +79,9 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
     that a strict run made get the column; in ``parquet`` only the files of lenient runs have it, so read
     a folder of both with Spark's option ``mergeSchema`` or DuckDB's ``union_by_name``.
 
+    ``adopt`` lets tables that have rows, but no commit of a pipeline, take batches: the rows stay, and are no
+    proof that a record has landed. The default is to fail.
+
     ``allow_data_loss`` continues if records expired before they were read; the default is to fail.
     ``date_of`` is the source of the date in the folders of events: the record's "timestamp", or the
     event's "time" (the record's timestamp if it has none). Late events make many folders by time.
@@ -110,6 +113,7 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
     max_records: int | None = 200_000
     lenient: bool = False
     allow_data_loss: bool = False
+    adopt: bool = False
     date_of: Literal["time", "timestamp"] = "timestamp"
     kafka_options: Mapping[str, str] = {}
     to: Target = "parquet"

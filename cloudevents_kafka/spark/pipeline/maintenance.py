@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from cloudevents_kafka.spark.pipeline._errors import PipelineFailed, explain_failure
+from cloudevents_kafka.spark.pipeline._errors import PipelineFailed, WrongTable, explain_failure
 from cloudevents_kafka.spark.pipeline.session import local_session
 from cloudevents_kafka.spark.pipeline.stores import LocalStore, folder_lock, local_path, open_store
 from cloudevents_kafka.spark.pipeline.tables import (
     KEEP_HOURS,
     Maintenance,
     Table,
-    WrongTable,
     find_tables,
     name_parts,
     quote,

@@ -7,6 +7,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from cloudevents_kafka.spark.pipeline.notes import BegunBatch, OffsetRange, OffsetRanges
+from cloudevents_kafka.spark.pipeline.tables import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -16,7 +17,7 @@ SCHEMA = (
     "topic string, partition int, offset bigint, timestamp timestamp, key binary, "
     "headers array<struct<key:string,value:binary>>, record_date date"
 )
-KEY = "query/events"
+PIPELINE = "p0"
 
 
 def ranges(start: int, end: int, topic: str = "orders") -> OffsetRanges:
@@ -68,3 +69,17 @@ def row(offset: int, topic: str = "orders") -> dict[str, Any]:
 def offsets(table: DataFrame) -> list[int]:
     """Return the offsets in a table."""
     return sorted(found["offset"] for found in table.select("offset").collect())
+
+
+def take(table: Table, batch: DataFrame, landed: OffsetRanges, pipeline: str = PIPELINE) -> bool:
+    """Return whether a table took the rows of a batch: not if it has them already."""
+    before = table.ledger()
+    if not before.left({}, landed, pipeline):
+        return False
+    table.commit([table.stage(batch)], before, before.add(pipeline, {}, landed))
+    return True
+
+
+def has(table: Table, landed: OffsetRanges) -> bool:
+    """Return whether a table has landed these offsets."""
+    return not table.ledger().left({}, landed)

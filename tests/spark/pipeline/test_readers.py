@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from cloudevents_kafka.spark.pipeline.tables import table_in_folder, write_settings
-from tests.spark.pipeline.sample_batches import KEY, ranges
+from tests.spark.pipeline.sample_batches import PIPELINE, ranges, take
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -51,7 +51,7 @@ def lake(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pat
     folder = tmp_path_factory.mktemp("readers")
     for table_format in ("delta", "iceberg"):
         table = table_in_folder(session, table_format, f"file://{folder}/{table_format}")
-        table.append(session.sql(ROWS), KEY, 0, ranges(0, 3))
+        take(table, session.sql(ROWS), ranges(0, 3))
     with write_settings(session):
         session.sql(ROWS).write.partitionBy("record_date").parquet(f"{folder}/parquet")
     return folder
@@ -139,4 +139,7 @@ def _plain(row: dict[str, Any]) -> tuple[Any, ...]:
 
 def test_transactions_by_delta_rs(lake: Path) -> None:
     """Delta-rs reads the last batch of a writer."""
-    assert deltalake.DeltaTable(lake / "delta").transaction_version(KEY) == 0
+    assert (
+        deltalake.DeltaTable(lake / "delta").transaction_version(f"cloudevents-kafka/orders//0/0/{PIPELINE}")
+        == 3
+    )

@@ -13,7 +13,7 @@ from cloudevents_kafka.spark.pipeline.maintenance import WrongTable, _optimize
 from cloudevents_kafka.spark.pipeline.tables import Table, table_by_name, table_in_folder
 from cloudevents_kafka.spark.table_formats import TableFormat
 from tests.spark.pipeline.conftest import QUICK
-from tests.spark.pipeline.sample_batches import KEY, offsets, ranges, rows
+from tests.spark.pipeline.sample_batches import has, offsets, ranges, rows, take
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -54,7 +54,7 @@ def test_commands(session: SparkSession, tmp_path: Path, command: str) -> None:
     for table in tables:
         for number in range(2):
             start = 2 * number
-            table.append(rows(session, start, start + 2), KEY, number, ranges(start, start + 2))
+            take(table, rows(session, start, start + 2), ranges(start, start + 2))
     options = [
         f"--out={out}",
         f"--table={tables[2].name}",
@@ -70,7 +70,7 @@ def test_commands(session: SparkSession, tmp_path: Path, command: str) -> None:
         f"{table.name}: {before} files before, {after} after" for table in tables
     ]
     for table in tables:
-        assert table.has_batch(KEY, 0, ranges(0, 2))
+        assert has(table, ranges(0, 2))
         assert offsets(session.table(table._sql_name)) == list(range(4))
     assert not list(tmp_path.rglob("artifacts"))
 
@@ -84,7 +84,7 @@ def lake(session: SparkSession, table_format: TableFormat, folder: Path) -> list
             frame = rows(session, start, start + 2)
             if "quarantine" in table.name:
                 frame = frame.drop("id", "type", "time", "extensions", "data")
-            table.append(frame, KEY, number, ranges(start, start + 2))
+            take(table, frame, ranges(start, start + 2))
     return tables
 
 

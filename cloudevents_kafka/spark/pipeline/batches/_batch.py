@@ -48,11 +48,8 @@ Deliver = Callable[[DataFrame, DataFrame, notes.BatchCounts], None]
 class Tables(Protocol):
     """The tables of a pipeline, while one batch is written to them."""
 
-    def append(self, table: str, rows: DataFrame, first: notes.OffsetRanges | None = None) -> bool:
-        """Return whether rows were written to ``events`` or ``quarantine``: not if it has them already.
-
-        ``first`` is the offset of one row if these are the second rows of the batch for a table.
-        """
+    def append(self, table: str, rows: DataFrame) -> bool:
+        """Return whether rows were written to ``events`` or ``quarantine``: not if it has them already."""
 
 
 class BatchWriter:
@@ -85,7 +82,7 @@ class BatchWriter:
         if left := self._left(counts):
             with _rest(reading, left, rows) as rest:
                 counts = _add_left(counts, rest.counts, left)
-                _append(rest, tables, is_rest=True)
+                _append(rest, tables)
         return counts
 
     def write_kept(self, records: DataFrame, batch: notes.BegunBatch, deliver: Deliver) -> notes.BatchCounts:
@@ -152,17 +149,11 @@ class _CountedRows:
     quarantine: DataFrame
     counts: notes.BatchCounts
 
-    def first(self) -> notes.OffsetRanges:
-        """Return the offset of the first event."""
-        place = ("topic", "partition", "offset")
-        topic, partition, offset = self.events.select(*place).orderBy(*place).head(1)[0]
-        return {topic: {str(partition): notes.OffsetRange(offset, offset + 1)}}
 
-
-def _append(decoded: DecodedRows, tables: Tables, *, is_rest: bool = False) -> None:
-    """Write events and other records; ``is_rest`` is whether other events of the batch have been written."""
+def _append(decoded: DecodedRows, tables: Tables) -> None:
+    """Write events and other records."""
     if decoded.counts.events:
-        tables.append(notes.EVENTS, decoded.events, decoded.first() if is_rest else None)
+        tables.append(notes.EVENTS, decoded.events)
     if decoded.counts.quarantined:
         tables.append(notes.QUARANTINE, decoded.quarantine)
 

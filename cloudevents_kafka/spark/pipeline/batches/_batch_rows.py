@@ -80,9 +80,6 @@ class DecodedRows(Protocol):
     def quarantine(self) -> DataFrame:
         """The other rows, with the columns of their table."""
 
-    def first(self) -> OffsetRanges:
-        """Return the offset of the first event."""
-
 
 @dataclass(frozen=True)
 class Rows:

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812  # the usual name of this m
 from cloudevents_kafka.primitives.bounded import MAX_KEY_LENGTH
 from cloudevents_kafka.spark.pipeline.batches._batch_rows import PACKED, Rows, frame_of
 from cloudevents_kafka.spark.pipeline.batches._observed import rule_counts
-from cloudevents_kafka.spark.pipeline.notes import EVENTS, BatchCounts, OffsetRange, OffsetRanges, table_for
+from cloudevents_kafka.spark.pipeline.notes import EVENTS, BatchCounts, table_for
 from cloudevents_kafka.spark.pipeline.tables import (
     KAFKA_COLUMNS,
     MOST_RULES,
@@ -66,11 +66,6 @@ class DriverRows:
     def quarantine(self) -> DataFrame:
         """The other rows, with the columns of their table."""
         return select_quarantine(self._frame(self._others))
-
-    def first(self) -> OffsetRanges:
-        """Return the offset of the first event."""
-        topic, partition, offset = min(row.place for row in self._events)
-        return {topic: {str(partition): OffsetRange(offset, offset + 1)}}
 
     def _frame(self, rows: Collection[_Row]) -> DataFrame:
         """Return the rows with the columns of `decode_events` and of Kafka."""

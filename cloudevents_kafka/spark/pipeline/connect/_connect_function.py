@@ -130,6 +130,7 @@ class BatchFunction:
         topics = TopicMonitor(options.topic_names, admin, landing.store.url(""), self._warnings.append)
         writer = BatchWriter(date_of=options.date_of, tasks=_count_tasks(spark))
         lander = BatchLander(options, landing, checkpoint, topics, writer, topic_ids=self._topic_ids)
+        lander.use_topic_ids()
         recovered = lander.finish_begun(spark)
         if recovered is not None:
             self._send(mailbox, Landed(manifest=landing.last, recovered=recovered))

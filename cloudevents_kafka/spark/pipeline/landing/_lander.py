@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -38,9 +39,37 @@ class BatchLander:
 
     def check_start(self, query_id: str | None, committed: notes.BatchPlan | None) -> None:
         """Raise an error if folder, checkpoint and topics do not match; see `Landing.check`."""
+        self.topic_ids = self._topics.check(self._landing.topic_ids, {})
+        self.use_topic_ids()
+        self._topics.check(self._landing.topic_ids, self._landing.landed)
         self._landing.check(query_id, committed)
-        self.topic_ids = self._topics.check(self._landing.topic_ids, self._landing.landed)
         self._landing.record_topic_ids(self.topic_ids)
+
+    def use_topic_ids(self) -> None:
+        """Let the landing be about the topics with the known ids."""
+        names = self._options.topic_names
+        self._landing.use_topic_ids({name: self.topic_ids.get(name, "") for name in names})
+
+    def source_options(self) -> dict[str, str]:
+        """Return the options of Spark's source; a new checkpoint begins behind what the tables have."""
+        options = self._options.source_options()
+        landed = {topic: numbers for topic, numbers in self._landing.landed.items() if numbers}
+        if not landed or self._checkpoint.query_id() is not None:
+            return options
+        return {**options, "startingOffsets": json.dumps(self._starts(options["startingOffsets"], landed))}
+
+    def _starts(self, start: str, landed: notes.OffsetRanges) -> dict[str, dict[str, int]]:
+        """Return the first offset of each partition: behind the landed ones, or else by ``start``."""
+        default, given = (-1 if start == "latest" else -2), json.loads(start) if start[0] == "{" else {}
+        return {
+            topic: {
+                number: landed[topic][number].end
+                if number in landed.get(topic, {})
+                else given.get(topic, {}).get(number, default)
+                for number in map(str, range(self._topics.partitions.get(topic, 0)))
+            }
+            for topic in self._options.topic_names
+        }
 
     def check_topics(self, plan: notes.BatchPlan | None = None, **timeout: float) -> dict[str, str]:
         """Return the topics' ids; raise `TopicChanged` if they differ from those at the start."""

@@ -18,9 +18,10 @@ a batch that begins after its end or before its start ends the run.
 
 from __future__ import annotations
 
+import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cloudevents_kafka.spark.pipeline import notes
 from cloudevents_kafka.spark.pipeline.stores import Store
@@ -45,6 +46,8 @@ class Landing(ABC):
         self._routes = dict(routes or {})
         self.last: notes.BatchManifest | None = None
         self._first_topic_ids: notes.TopicIds = {}
+        self._noted: notes.OffsetRanges = {}
+        self.pipeline = uuid.uuid4().hex[:12]
 
     @abstractmethod
     def table_name(self, table: str) -> str:
@@ -63,8 +66,12 @@ class Landing(ABC):
 
         Raises `WrongCheckpoint` if the manifests cannot be read, or are of another kind of tables.
         """
-        self._first_topic_ids = self.manifests.first_topic_ids()
+        first = self.manifests.first()
+        self._first_topic_ids, self.pipeline = first.ids, first.pipeline or self.pipeline
+        self._noted = first.landed
         self.last = self.manifests.last()
+        if self.last is not None:
+            self._noted = self.last.landed
         begun = self.manifests.begun()
         found = None if begun is None else begun.to
         if self.last is not None:
@@ -86,6 +93,10 @@ class Landing(ABC):
         """The offsets of all batches in the folder."""
         return {} if self.last is None else self.last.landed
 
+    def use_topic_ids(self, ids: notes.TopicIds) -> None:
+        """Learn the ids of the topics that are read: `landed` may depend on them."""
+        del ids  # manifests have the ids of their topics
+
     @property
     def topic_ids(self) -> notes.TopicIds:
         """The known ids of the topics that fill the folder."""
@@ -103,8 +114,10 @@ class Landing(ABC):
     def record_topic_ids(self, ids: notes.TopicIds) -> None:
         """Write the topics' ids before the first batch."""
         if self.last is None:
-            self.manifests.write_first_topic_ids(ids)
-            self._first_topic_ids = self.manifests.first_topic_ids()
+            landed = self.landed
+            self.manifests.write_first(notes.FirstTopicIds(ids=ids, pipeline=self.pipeline, landed=landed))
+            first = self.manifests.first()
+            self._first_topic_ids, self.pipeline = first.ids, first.pipeline
 
     def check(self, query_id: str | None, committed: notes.BatchPlan | None) -> None:
         """Raise `WrongCheckpoint` if the folder and a checkpoint do not belong together.
@@ -132,7 +145,7 @@ class Landing(ABC):
         """
         self.check(query_id, None)
         self._check_follows(plan)
-        left = notes.subtract_landed(plan.ranges, self.landed)
+        left = self._left(plan, topic_ids)
         if self.last is not None and not left:
             return None
         return notes.BegunBatch(
@@ -148,6 +161,10 @@ class Landing(ABC):
             to=self.kind,
         )
 
+    def _left(self, plan: notes.BatchPlan, topic_ids: notes.TopicIds) -> notes.OffsetRanges:  # noqa: ARG002
+        """Return the planned offsets that have not landed."""
+        return notes.subtract_landed(plan.ranges, self.landed)
+
     def complete(self, batch: notes.BegunBatch, counts: notes.BatchCounts) -> notes.BatchManifest:
         """Create the manifest of a batch that is written, and return it; raise `CountMismatch`."""
         return self._add(batch, counts.check())
@@ -158,6 +175,7 @@ class Landing(ABC):
         counts: notes.BatchCounts,
         staging: str = "",
         files: tuple[str, ...] = (),
+        **identity: Any,
     ) -> notes.BatchManifest:
         manifest = notes.BatchManifest(
             number=batch.number,
@@ -171,10 +189,16 @@ class Landing(ABC):
             counts=counts,
             total=self.total.merge(counts),
             to=self.kind,
+            **identity,
         )
         self.manifests.add(manifest)
         self.last = manifest
         return manifest
+
+    @property
+    def _has_landed(self) -> bool:
+        """Whether a batch has landed before."""
+        return self.last is not None
 
     def _check_query(self, query_id: str | None) -> None:
         if self.last is not None and self.last.query != query_id:
@@ -187,12 +211,12 @@ class Landing(ABC):
 
     def _check_follows(self, plan: notes.BatchPlan) -> None:
         """Raise `WrongCheckpoint` if a batch begins after the end of the landed offsets, or before them."""
-        if self.last is None and plan.batch:
+        if plan.batch and not self._has_landed:
             raise notes.WrongCheckpoint(
                 f"the checkpoint continues with batch {plan.batch}, but {self.store.url('')} has no batch: "
                 "earlier records landed in another folder. Use that folder, or a fresh checkpoint"
             )
-        for topic, partition, offsets in notes.iter_partitions(plan.ranges) if self.last is not None else ():
+        for topic, partition, offsets in notes.iter_partitions(plan.ranges) if self._has_landed else ():
             before = notes.find_range(self.landed, topic, partition) or notes.OffsetRange(0, 0)
             if before.start <= offsets.start <= before.end:
                 continue

@@ -43,13 +43,18 @@ class ParquetLanding(Landing):
     kind = "parquet"
 
     def __init__(
-        self, store: FileStore, routes: Mapping[str, str] | None = None, folders_by: str = "record_date"
+        self,
+        store: FileStore,
+        routes: Mapping[str, str] | None = None,
+        folders_by: str = "record_date",
+        *,
+        adopt: bool = False,
     ) -> None:
         super().__init__(store, notes.FileManifests(store), routes)
         self._files = store
         self._folders_by = folders_by
         self._staging = ""
-        self._first_batch = True
+        self._checks_files = not adopt
 
     def table_name(self, table: str) -> str:
         """Return the URL of a table."""
@@ -65,6 +70,7 @@ class ParquetLanding(Landing):
         self._check_tables()
         self._check_layout()
         unfinished = self.last is not None and self._rename(self.last)
+        self._check_rows()
         for leftover in self.store.list_names(STAGING):
             self._files.remove(f"{STAGING}/{leftover}")
         return self.last.number if self.last is not None and unfinished else None
@@ -94,15 +100,25 @@ class ParquetLanding(Landing):
     def _sync_files(self, staging: str, number: int) -> tuple[str, ...]:
         """Return the staged files, which survive a power failure; raise `WrongCheckpoint` as below."""
         files = tuple(self.store.list_files(staging, ".parquet"))
-        if self._first_batch:
+        if self._checks_files:
             self._check_unused(files, number)
-            self._first_batch = False
+            self._checks_files = False
         self._files.sync(f"{staging}/{file}" for file in files)
         return files
 
+    def _check_rows(self) -> None:
+        """Raise `WrongCheckpoint` if the folder of a table in which rows have landed is gone."""
+        rows = {**self.total.by_table, notes.QUARANTINE: self.total.quarantined}
+        for table, count in rows.items():
+            if count and not self.store.exists(table):
+                raise notes.WrongCheckpoint(
+                    f"{self.store.url(table)} must have {count:,} rows that have landed, but it was removed "
+                    "or renamed. Restore it, or land afresh with a fresh folder and checkpoint"
+                )
+
     def _check_tables(self) -> None:
         """Raise `WrongCheckpoint` if the folder has tables but no manifest."""
-        for table in self.tables if self.last is None else ():
+        for table in self.tables if self.last is None and self._checks_files else ():
             for name in self.store.list_names(table):
                 if "=" in name:
                     raise self._no_manifest(f"{table}/{name}")
@@ -133,24 +149,32 @@ class ParquetLanding(Landing):
     def _no_manifest(self, path: str) -> notes.WrongCheckpoint:
         return notes.WrongCheckpoint(
             f"{self.store.url(path)} is of a batch that has no manifest in {notes.BATCHES}: "
-            "its records would land twice. Restore the manifests, or use a fresh folder and checkpoint"
+            "its records would land twice. Restore the manifests, or use a fresh folder and checkpoint; or "
+            "adopt the files (--adopt): all records land next to them"
         )
 
     def _rename(self, manifest: notes.BatchManifest) -> bool:
-        """Rename the files of a landed batch into the tables; return whether the staging folder existed."""
-        if not self.store.exists(manifest.staging):
-            return False
+        """Rename the staged files of a landed batch into the tables; return whether some were staged.
+
+        Raises `WrongCheckpoint` if files of the batch are neither staged nor in the tables.
+        """
+        staged = set(self.store.list_files(manifest.staging, ".parquet"))
+        missing = []
         for file in manifest.files:
-            staged, final = f"{manifest.staging}/{file}", final_path(file, manifest.number)
-            if self.store.exists(staged):
-                self._files.rename(staged, final)
+            final = final_path(file, manifest.number)
+            if file in staged:
+                self._files.rename(f"{manifest.staging}/{file}", final)
             elif not self.store.exists(final):
-                raise notes.WrongCheckpoint(
-                    f"{self.store.url(final)} must exist, because its batch has landed, but it is missing "
-                    f"there and in {manifest.staging}. Restore it, or use a fresh folder and checkpoint"
-                )
+                missing.append(final)
+        if missing:
+            more = f" and {len(missing) - 1} others" if len(missing) > 1 else ""
+            raise notes.WrongCheckpoint(
+                f"{self.store.url(missing[0])}{more} must exist, because batch {manifest.number} with "
+                f"{notes.format_ranges(manifest.offsets)} has landed, but they were removed, or staged in "
+                f"{manifest.staging}, which was removed. Restore them, or use a fresh folder and checkpoint"
+            )
         self._files.remove(manifest.staging)
-        return True
+        return bool(staged)
 
 
 def final_path(file: str, number: int) -> str:

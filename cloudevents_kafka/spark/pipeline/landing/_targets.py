@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from cloudevents_kafka.spark.pipeline import notes
+from cloudevents_kafka.spark.pipeline._errors import WrongTable
 from cloudevents_kafka.spark.pipeline.landing._function_landing import EachBatch, FunctionLanding
 from cloudevents_kafka.spark.pipeline.landing._landing import Landing
 from cloudevents_kafka.spark.pipeline.landing._parquet_landing import ParquetLanding
@@ -13,7 +14,7 @@ from cloudevents_kafka.spark.pipeline.landing._renames import check_namespace
 from cloudevents_kafka.spark.pipeline.landing._table_landing import TableLanding
 from cloudevents_kafka.spark.pipeline.landing._topic_landing import TopicLanding
 from cloudevents_kafka.spark.pipeline.stores import ConnectStore, Store, is_connect, open_files
-from cloudevents_kafka.spark.pipeline.tables import Table, WrongTable
+from cloudevents_kafka.spark.pipeline.tables import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,7 +38,7 @@ def open_landing(
         return FunctionLanding(files, manifests, each_batch)
     check_namespace(options, spark)
     if options.to == "parquet":
-        return ParquetLanding(files, options.tables, date_column(options.date_of))
+        return ParquetLanding(files, options.tables, date_column(options.date_of), adopt=options.adopt)
     if options.to == "kafka":
         topic, producer = str(options.table), options.producer_options()
         return TopicLanding(files, manifests, topic, options.tables, mode=options.mode, producer=producer)
@@ -49,14 +50,13 @@ def _open_tables(
 ) -> TableLanding:
     assert options.to == "delta" or options.to == "iceberg"  # noqa: PLR1714  # for the checker of types
     if options.table is None:
-        if manifests.begun() is None:  # otherwise there may be files of a first commit that was killed
-            _check_folders(store, options.to, options.tables)
+        _check_folders(store, options.to, options.tables)
         open_table = _in_folder(spark, options.to, store)
     else:
         open_table = _in_catalog(spark, options.to, options.table)
     for table in notes.TABLES:
         open_table(table)  # raises an error if the session does not have the format
-    return TableLanding(store, manifests, options.to, open_table, options.tables)
+    return TableLanding(store, manifests, options.to, open_table, options.tables, adopt=options.adopt)
 
 
 def check_catalog(options: PipelineOptions, spark: SparkSession) -> None:

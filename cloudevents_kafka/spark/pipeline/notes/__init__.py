@@ -4,10 +4,12 @@ from cloudevents_kafka.spark.pipeline.notes._checkpoint import CHECKPOINT, Check
 from cloudevents_kafka.spark.pipeline.notes._connect_manifests import ConnectManifests
 from cloudevents_kafka.spark.pipeline.notes._counts import OTHERS, BatchCounts, CountMismatch, PartitionCounts
 from cloudevents_kafka.spark.pipeline.notes._file_manifests import FileManifests
+from cloudevents_kafka.spark.pipeline.notes._ledger import Entry, Ledger
 from cloudevents_kafka.spark.pipeline.notes._manifests import (
     BATCHES,
     BatchManifest,
     BegunBatch,
+    FirstTopicIds,
     Manifests,
     TopicIds,
 )

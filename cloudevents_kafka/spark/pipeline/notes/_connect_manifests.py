@@ -16,7 +16,6 @@ from cloudevents_kafka.spark.pipeline.notes._manifests import (
     BegunBatch,
     FirstTopicIds,
     Manifests,
-    TopicIds,
     encode_note,
 )
 from cloudevents_kafka.spark.pipeline.stores import ConnectStore, FolderFailed
@@ -34,10 +33,10 @@ class ConnectManifests(Manifests):
         super().__init__(store)
         self._folders = store
 
-    def write_first_topic_ids(self, ids: TopicIds) -> None:
+    def write_first(self, first: FirstTopicIds) -> None:
         """Write the topics' ids from before the first batch, unless they are known."""
-        if not self.first_topic_ids():
-            self._note("topics", FirstTopicIds(ids=ids))
+        if not self.first().ids:
+            self._note("topics", first)
 
     def begin(self, batch: BegunBatch) -> None:
         """Write the note that a batch is begun, in place of an earlier one."""

@@ -13,11 +13,10 @@ from cloudevents_kafka.spark.pipeline.notes._manifests import (
     BegunBatch,
     FirstTopicIds,
     Manifests,
-    TopicIds,
     encode_note,
     manifest_path,
 )
-from cloudevents_kafka.spark.pipeline.stores import FileStore
+from cloudevents_kafka.spark.pipeline.stores import FileStore, InUse
 
 # Recent manifests stay for troubleshooting.
 _KEPT: Final = 100
@@ -30,10 +29,10 @@ class FileManifests(Manifests):
         super().__init__(store)
         self._files = store
 
-    def write_first_topic_ids(self, ids: TopicIds) -> None:
+    def write_first(self, first: FirstTopicIds) -> None:
         """Write the topics' ids from before the first batch, unless the file exists."""
-        if not self._store.exists(TOPICS) and not self.first_topic_ids():
-            self._create(TOPICS, FirstTopicIds(ids=ids))
+        if not self._store.exists(TOPICS) and not self.first().ids:
+            self._create(TOPICS, first)
 
     def begin(self, batch: BegunBatch) -> None:
         """Write the note that a batch is begun, in place of an earlier one."""
@@ -42,7 +41,14 @@ class FileManifests(Manifests):
 
     def add(self, manifest: BatchManifest) -> None:
         """Create the manifest of a batch, which lands the batch, and remove one that is too old."""
-        self._create(manifest_path(manifest.number), manifest)
+        path = manifest_path(manifest.number)
+        try:
+            self._create(path, manifest)
+        except FileExistsError:
+            raise InUse(
+                f"{self._files.url(path)} was created by another run meanwhile; wait until it has ended, or "
+                "choose another folder"
+            ) from None
         if manifest.number >= _KEPT:
             self._files.remove(manifest_path(manifest.number - _KEPT))
 

@@ -41,7 +41,8 @@ class BatchManifest(msgspec.Struct, frozen=True, kw_only=True):
     which differs after a checkpoint was set back. ``query`` is the id of the checkpoint, ``files``
     are relative to the ``staging`` folder. ``offsets`` are those of this batch, ``landed`` those
     of all batches up to it, ``ids`` the topics' ids; ``total`` counts all batches. ``to`` is the kind
-    of the tables, see `Landing.kind`; earlier manifests do not have it.
+    of the tables, see `Landing.kind`; earlier manifests do not have it. ``tables`` are their ids in
+    Delta or Iceberg.
     """
 
     version: int = VERSION
@@ -56,6 +57,7 @@ class BatchManifest(msgspec.Struct, frozen=True, kw_only=True):
     counts: BatchCounts = msgspec.field(name="tally")
     total: BatchCounts
     to: str | None = None
+    tables: Mapping[str, str] = {}
 
 
 class BegunBatch(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,10 +81,16 @@ class BegunBatch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FirstTopicIds(msgspec.Struct, frozen=True, kw_only=True):
-    """The topics' ids before Spark planned the first batch."""
+    """What is known before Spark plans the first batch.
+
+    ``ids`` are the topics' ids, ``pipeline`` is the id of the pipeline, and ``landed`` are the offsets behind
+    which the pipeline begins, because its tables have them already.
+    """
 
     version: int = VERSION
     ids: TopicIds
+    pipeline: str = ""
+    landed: OffsetRanges = {}
 
 
 class _Versioned(msgspec.Struct, frozen=True):
@@ -105,15 +113,15 @@ class Manifests(ABC):
                 found += self._notes(name, BatchManifest)
         return max(found, key=_number, default=None)
 
-    def first_topic_ids(self) -> TopicIds:
+    def first(self) -> FirstTopicIds:
         """Return the topics' ids from before the first batch, empty if they were not written."""
         if self._store.exists(TOPICS):
-            return self._read(TOPICS, FirstTopicIds).ids
+            return self._read(TOPICS, FirstTopicIds)
         notes = self._notes("topics", FirstTopicIds) if self._has_notes else []
-        return notes[0].ids if notes else {}
+        return notes[0] if notes else FirstTopicIds(ids={})
 
     @abstractmethod
-    def write_first_topic_ids(self, ids: TopicIds) -> None:
+    def write_first(self, first: FirstTopicIds) -> None:
         """Write the topics' ids from before the first batch, unless they are known."""
 
     def begun(self) -> BegunBatch | None:

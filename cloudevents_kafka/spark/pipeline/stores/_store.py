@@ -173,12 +173,8 @@ class LocalStore(FileStore):
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
-            exists = final.exists()
-            if exists:
-                draft.unlink()
-            else:
-                draft.replace(final)
-                _fsync(final.parent)
+            exists = _move_if_absent(draft, final)
+            _fsync(final.parent)
         if exists:
             raise FileExistsError(f"{final} exists already")
 
@@ -231,6 +227,25 @@ class LocalStore(FileStore):
         if self._lock_file is not None:
             os.close(self._lock_file)
             self._lock_file = None
+
+
+def _move_if_absent(draft: Path, final: Path) -> bool:
+    """Return whether a file exists under its final name; if not, move it there in one step."""
+    try:
+        os.link(draft, final)
+    except FileExistsError:
+        exists = True
+    except OSError as error:
+        if error.errno not in {errno.EPERM, errno.ENOTSUP, errno.ENOSYS}:
+            raise
+        exists = final.exists()  # the file system has no links
+        if not exists:
+            draft.replace(final)
+            return False
+    else:
+        exists = False
+    draft.unlink()
+    return exists
 
 
 def _fsync(path: Path) -> None:

@@ -3,9 +3,10 @@
 from cloudevents_kafka.spark.pipeline.tables._parquet import ParquetFiles
 from cloudevents_kafka.spark.pipeline.tables._sink import (
     KEEP_HOURS,
+    LedgerChanged,
     Maintenance,
+    Staged,
     Table,
-    WrongTable,
     quote,
     setting,
     write_settings,

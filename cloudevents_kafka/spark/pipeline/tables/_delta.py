@@ -1,33 +1,34 @@
-"""`DeltaTable`: a table of Delta that takes each batch once.
+"""`DeltaTable`: a table of Delta whose own transactions are its ledger.
 
-A commit has the transaction identifiers of Delta: the key of the writer, and the number of the batch.
-Delta keeps the last number of each key in every version of the table, through OPTIMIZE and VACUUM,
-and skips a commit whose number is not higher. The commit's metadata has the offsets too, which shows
-in the table's history as long as Delta keeps it.
+Each range of the ledger is a transaction identifier of Delta, whose version is the end of the range; one more
+counts the commits. Delta keeps the newest of each in every version of the table: through clean-up of its
+log, OPTIMIZE and VACUUM, and commits of other writers. Two commits that read one identifier and write it
+conflict, so that the second one reads the ledger again. `Table.stage` and `Table.commit` use Delta's Java
+classes, because Spark's writers commit one identifier only, and do not report one that they skip.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from cloudevents_kafka.spark._java import java_of, java_session
-from cloudevents_kafka.spark.pipeline.notes import OffsetRanges, format_ranges
-from cloudevents_kafka.spark.pipeline.stores import is_connect, open_store
+from cloudevents_kafka.spark._java import java_frame, java_of, java_session, scala_option, scala_seq
+from cloudevents_kafka.spark.pipeline._errors import WrongTable
+from cloudevents_kafka.spark.pipeline.notes import Entry, Ledger, OffsetRange
+from cloudevents_kafka.spark.pipeline.stores import open_store
 from cloudevents_kafka.spark.pipeline.tables._sink import (
     KEEP_HOURS,
     PARTITION_COLUMN,
+    LedgerChanged,
     Maintenance,
+    Staged,
     Table,
-    WrongTable,
     add_columns_sql,
     check_columns,
-    check_offsets,
     fill_columns,
-    has_rows,
-    offsets_text,
+    foreign_rows,
     quote,
     setting,
     write_settings,
@@ -38,16 +39,16 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 _EXTENSION: Final = "io.delta.sql.DeltaSparkSessionExtension"
-# How many of the last commits are searched for a batch.
-_RECENT_COMMITS: Final = 100
+LEDGER: Final = "cloudevents-kafka"
+"""The transaction identifier whose version counts the commits to the ledger."""
 
+CONFLICTS: Final = ("Concurrent", "CONCURRENT", "METADATA_CHANGED")
+"""What errors of Delta contain if another commit was faster."""
 
-class _CommitInfo(msgspec.Struct, frozen=True):
-    """The metadata of a commit."""
+CONNECT: Final = f"{LEDGER}.ledger."
+"""The property of a table that Spark Connect fills, followed by the number of a ledger's commits."""
 
-    key: str
-    batch: int
-    offsets: str
+_RETENTION: Final = "delta.setTransactionRetentionDuration"
 
 
 class DeltaTable(Table):
@@ -57,7 +58,6 @@ class DeltaTable(Table):
         self._spark = spark
         self._url = url
         self._sql_name = name or f"delta.{quote(url)}"
-        self._last: dict[str, int] = {}  # the last number of each key that this object has written
         if _EXTENSION not in str(spark.conf.get("spark.sql.extensions", "")):
             raise WrongTable(
                 f"the Spark session cannot write the Delta table {self.name}: its setting "
@@ -109,94 +109,82 @@ class DeltaTable(Table):
                 "name another table, or the format of this one"
             )
 
-    def has_batch(self, key: str, number: int, offsets: OffsetRanges) -> bool:
-        """Return whether the rows of a batch are in the table; see `Table.has_batch`."""
+    def id(self) -> str:
+        """Return the id of the table in Delta."""
+        return str(self._snapshot().metadata().id())
+
+    def ledger(self, *, adopt: bool = False) -> Ledger:
+        """Return the ledger of the newest version; see `Table.ledger`."""
         if not self.exists():
-            return False
-        last = self._last_number(key)
-        if last is not None and last < number:
-            return False
-        commit = self._find_commit(key, number)
-        if commit is not None:
-            check_offsets(self.name, number, commit.offsets, offsets)
-            return True
-        if last == number or has_rows(self._frame(), offsets):
-            return True
-        if last is not None:
+            return Ledger()
+        snapshot = self._snapshot()
+        self._check_properties(dict(self._detail()["properties"]))
+        found = dict(_transactions(snapshot))
+        if LEDGER not in found and int(snapshot.numOfFiles()) > 0 and not adopt:
+            raise foreign_rows(self.name)
+        return Ledger.of_entries(found.get(LEDGER, 0), filter(None, map(_entry, found.items())))
+
+    def _check_properties(self, properties: Mapping[str, str]) -> None:
+        """Raise `WrongTable` if Delta would forget the ledger, or if Spark Connect has written one."""
+        if _RETENTION in properties:
             raise WrongTable(
-                f"the table {self.name} has batch {last} of this pipeline, but not the records of batch "
-                f"{number}, {format_ranges(offsets)}: the notes of its batches or its checkpoint were set "
-                "back or removed. Restore them, or land into a fresh table with a fresh checkpoint"
+                f"the table {self.name} must not have the property {_RETENTION}, got "
+                f"{properties[_RETENTION]}: Delta would forget which offsets have landed. "
+                f"Do: ALTER TABLE … UNSET TBLPROPERTIES ('{_RETENTION}')"
             )
-        return False
+        if any(name.startswith(CONNECT) for name in properties):
+            raise WrongTable(
+                f"the table {self.name} must be landed in through Spark Connect, as before: its ledger is in "
+                "the history of the table. Use such a session, or land into a fresh table"
+            )
 
-    def _last_number(self, key: str) -> int | None:
-        """Return the number of the last batch of a key; None before the first batch, and on Spark Connect."""
-        if is_connect(self._spark):  # it has no access to Delta's snapshots: history and rows decide
-            return None
-        log = java_of(self._spark).org.apache.spark.sql.delta.DeltaLog
-        found_log = log.forTableWithSnapshot(java_session(self._spark), self._location())
-        snapshot = found_log.productElement(1)
-        found = snapshot.transactions().get(key)
-        return int(found.get()) if found.isDefined() else None
-
-    def _find_commit(self, key: str, number: int) -> _CommitInfo | None:
-        """Return the metadata of a batch's commit, if the recent history of the table has it."""
-        history = self._spark.sql(f"DESCRIBE HISTORY {self._sql_name} LIMIT {_RECENT_COMMITS}")
-        for row in history.select("userMetadata").collect():
-            try:
-                commit = msgspec.json.decode(row["userMetadata"] or "", type=_CommitInfo)
-            except msgspec.MsgspecError:  # the commit of another writer has other metadata
-                continue
-            if (commit.key, commit.batch) == (key, number):
-                return commit
-        return None
-
-    def append(self, rows: DataFrame, key: str, number: int, offsets: OffsetRanges) -> bool:
-        """Return whether the rows of a batch were appended; see `Table.append`."""
-        if key not in self._last:
-            self.check_schema(rows.schema)
-        existing = self._schema()
-        # Once this object has written a batch of a key, a higher number is a new batch.
-        if self._last.get(key, number) >= number and self.has_batch(key, number, offsets):
-            return False
-        info = _CommitInfo(key, number, offsets_text(offsets))
-        options = {
-            "txnAppId": key,
-            "txnVersion": str(number),
-            "userMetadata": msgspec.json.encode(info).decode(),
-        }
+    def stage(self, rows: DataFrame) -> Staged:
+        """Return rows whose files are written; see `Table.stage`."""
+        rows = self._prepare(rows)
         with write_settings(rows.sparkSession):
-            if existing is not None:
-                rows = fill_columns(rows, self._with_columns(existing, rows.schema))
-            if not self._url:
-                if existing is None:
-                    self._create(rows)
-                rows.writeTo(self._sql_name).options(**options).append()
-            else:
-                writer = rows.write.format("delta").mode("append").options(**options)
-                if existing is None:
-                    writer = writer.partitionBy(PARTITION_COLUMN)
-                writer.save(self._url)
-        if key not in self._last and not self._is_committed(rows, key, number):
-            return False
-        self._last[key] = number
-        return True
+            written = self._log().startTransaction().writeFiles(java_frame(rows))
+        files = [written.apply(index) for index in range(written.size())]
+        return Staged(files, _number_of_rows(files))
 
-    def _is_committed(self, rows: DataFrame, key: str, number: int) -> bool:
-        """Return whether Delta has committed rows: it skips a number that is not higher than the last one.
+    def _prepare(self, rows: DataFrame) -> DataFrame:
+        """Return rows with the columns of the table, which is created if it is missing."""
+        self.check_schema(rows.schema)
+        with write_settings(rows.sparkSession):
+            if not self.exists():
+                self._create(rows)
+            return fill_columns(rows, self._with_columns(self._frame().schema, rows.schema))
 
-        `has_batch` notices that before, except on Spark Connect, where it does not see the last number.
-        """
-        if not is_connect(self._spark) or self._find_commit(key, number) is not None:
-            return True
-        if not rows.isEmpty():
-            raise WrongTable(
-                f"the table {self.name} has a later batch of this pipeline than {number}, but not the "
-                f"records of batch {number}: the notes of its batches or its checkpoint were set back or "
-                "removed. Restore them, or land into a fresh table with a fresh checkpoint"
-            )
-        return False
+    def commit(self, staged: Sequence[Staged], before: Ledger, after: Ledger) -> None:
+        """Make staged rows and a new ledger part of the table; see `Table.commit`."""
+        from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # py4j has no types
+
+        java = java_of(self._spark)
+        transaction = self._log().startTransaction()
+        # Reading an identifier makes Delta refuse the commit if another one writes it meanwhile.
+        if max(0, int(transaction.txnVersion(LEDGER))) != before.generation:
+            raise LedgerChanged(f"the ledger of {self.name} must be read again")
+        none = scala_option(java)
+        delta = java.org.apache.spark.sql.delta
+        actions = [file for part in staged for file in part.files]
+        for key, version in _changes(before, after).items():
+            actions.append(delta.actions.SetTransaction(key, version, none))
+        try:
+            transaction.commit(scala_seq(java, actions), _write_operation(java))
+        except Py4JJavaError as error:
+            if any(text in str(error.java_exception.getClass().getName()) for text in CONFLICTS):
+                raise LedgerChanged(f"the ledger of {self.name} must be read again") from error
+            raise
+
+    def _log(self) -> Any:
+        return self._opened().productElement(0)
+
+    def _snapshot(self) -> Any:
+        """Return the newest version of the table, as Java has it."""
+        return self._opened().productElement(1)
+
+    def _opened(self) -> Any:
+        log = java_of(self._spark).org.apache.spark.sql.delta.DeltaLog
+        return log.forTableWithSnapshot(java_session(self._spark), self._location())
 
     def _with_columns(self, existing: StructType, wanted: StructType) -> StructType:
         """Return the schema of the table, to which columns that may be missing were added."""
@@ -208,8 +196,17 @@ class DeltaTable(Table):
         return self._frame().schema
 
     def _create(self, rows: DataFrame) -> None:
+        from pyspark.errors import PySparkException
+
         empty = self._spark.createDataFrame([], rows.schema)
-        empty.writeTo(self._sql_name).using("delta").partitionedBy(PARTITION_COLUMN).create()
+        try:
+            if self._url:
+                empty.write.format("delta").partitionBy(PARTITION_COLUMN).save(self._url)
+            else:
+                empty.writeTo(self._sql_name).using("delta").partitionedBy(PARTITION_COLUMN).create()
+        except PySparkException:
+            if not self.exists():  # another pipeline was faster
+                raise
 
     def _detail(self) -> Row:
         detail: Row = self._spark.sql(f"DESCRIBE DETAIL {self._sql_name}").collect()[0]
@@ -248,6 +245,51 @@ class DeltaTable(Table):
         """Return the number of data files in storage, of all versions."""
         files = open_store(self._location(), self._spark).list_files("", ".parquet")
         return sum(not file.startswith("_delta_log/") for file in files)
+
+
+def _transactions(snapshot: Any) -> Iterator[tuple[str, int]]:
+    """Yield the identifiers and versions of all pipelines' transactions; one text is one call of Java."""
+    for line in str(snapshot.transactions().mkString("\n")).splitlines():
+        key, _, version = line.rpartition(" -> ")
+        if key.startswith(LEDGER) and version.isdecimal():
+            yield key, int(version)
+
+
+def _entry(transaction: tuple[str, int]) -> Entry | None:
+    """Return the range that a transaction identifier stands for, or None for that of the ledger."""
+    key, end = transaction
+    parts = key.split("/")
+    if len(parts) != 6 or not parts[4].isdecimal():
+        return None
+    _, topic, topic_id, partition, start, pipeline = parts
+    return Entry(topic, topic_id, pipeline, partition, OffsetRange(int(start), end))
+
+
+def _changes(before: Ledger, after: Ledger) -> dict[str, int]:
+    """Return the identifiers and versions of the ranges that a commit adds or extends."""
+    known = set(before.entries())
+    added = {
+        f"{LEDGER}/{topic}/{topic_id}/{partition}/{offsets.start}/{pipeline}": offsets.end
+        for topic, topic_id, pipeline, partition, offsets in set(after.entries()) - known
+    }
+    return {LEDGER: after.generation, **added}
+
+
+def _number_of_rows(files: Iterable[Any]) -> int | None:
+    """Return the number of rows in files, or None if Delta collects no statistics."""
+    numbers = [msgspec.json.decode(file.stats() or "{}", type=_Statistics).records for file in files]
+    return None if None in numbers else sum(filter(None, numbers))
+
+
+class _Statistics(msgspec.Struct, frozen=True, rename={"records": "numRecords"}):
+    records: int | None = None
+
+
+def _write_operation(java: Any) -> Any:
+    """Return the operation of a commit, as the table's history shows it."""
+    write = getattr(java.org.apache.spark.sql.delta, "DeltaOperations$Write")
+    none, text = scala_option(java), scala_option(java, f"{LEDGER}: a batch of a pipeline")
+    return write(java.org.apache.spark.sql.SaveMode.Append, none, none, text)
 
 
 _MISSING: Final = (

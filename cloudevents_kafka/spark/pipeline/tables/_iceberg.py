@@ -1,36 +1,37 @@
-"""`IcebergTable`: a table of Iceberg that takes each batch once.
+"""`IcebergTable`: a table of Iceberg whose properties have its ledger.
 
-A snapshot has the key of the writer, the number of the batch and its offsets as properties. They are
-removed with the snapshot when old ones are expired; then the rows themselves decide: each has
-its topic, partition and offset, and statistics of files limit the search.
-
-A server of Spark Connect goes on with an append whose client was killed, while another run may append the
-same batch. So rows are appended there to a branch that is named after the batch, and the table takes over
-the snapshot of the branch: Iceberg refuses to take over the same one twice. A run that finds a snapshot in
-the branch appends nothing.
+Spark stages the rows of a batch as snapshots that no reader sees (Iceberg's "write, audit, publish"). One
+transaction of Iceberg then appends their files to the table, sets the property with the ledger, and renames
+a branch: its name has the number of the ledger's commits. Iceberg applies a transaction to the newest
+version, and refuses it if the branch with the old name is gone: then another commit was faster. The branch
+refers to the snapshot before the first batch, so it keeps no files that were replaced.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+import uuid
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from cloudevents_kafka.spark.pipeline.notes import OffsetRanges
+import msgspec
+
+from cloudevents_kafka.spark._java import java_of, java_session
+from cloudevents_kafka.spark.pipeline._errors import NotOnConnect, WrongTable
+from cloudevents_kafka.spark.pipeline.notes import Ledger
 from cloudevents_kafka.spark.pipeline.stores import is_connect, open_store
 from cloudevents_kafka.spark.pipeline.tables._sink import (
     KEEP_HOURS,
     PARTITION_COLUMN,
+    LedgerChanged,
     Maintenance,
+    Staged,
     Table,
-    WrongTable,
     add_columns_sql,
     check_columns,
-    check_offsets,
     fill_columns,
-    has_rows,
-    offsets_text,
+    foreign_rows,
     quote,
     sql_text,
     write_settings,
@@ -41,15 +42,15 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 _CATALOG_CLASS: Final = "org.apache.iceberg.spark.SparkCatalog"
-_KEY: Final = "cloudevents.key"
-_BATCH: Final = "cloudevents.batch"
-_OFFSETS: Final = "cloudevents.offsets"
-_SOURCE: Final = "source-snapshot-id"  # a property of a snapshot that was taken over after another commit
-_EXTENSION: Final = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+_LEDGER: Final = "cloudevents-kafka.ledger"  # the property with the ledger
+_BRANCH: Final = "cloudevents_kafka_"  # the name of the ledger's branch, without its number
+_STAGED: Final = "cloudevents-kafka.staged"  # a property of staged snapshots
+_STAGING: Final = "write.wap.enabled"
 _TABLE_PROPERTIES: Final = {
     # Each commit writes a file of metadata; the last hundred stay.
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "100",
+    _STAGING: "true",
 }
 # By default rows are shuffled by partition before they are written, or sorted if they are not.
 _WRITE_OPTIONS: Final = {"distribution-mode": "none", "fanout-enabled": "true"}
@@ -65,7 +66,6 @@ class IcebergTable(Table):
     def __init__(self, spark: SparkSession, *, name: tuple[str, ...] = (), url: str = "") -> None:
         self._spark = spark
         self._url = url
-        self._last: dict[str, int] = {}  # the last number of each key that this object has written
         self._catalog_conf: dict[str, str] = {}
         if url:
             # A catalog of Iceberg for the parent folder, in which each folder is a table.
@@ -82,11 +82,10 @@ class IcebergTable(Table):
         self._parts = name
         self._sql_name = quote(*name)
         self._configure(spark)
-        if is_connect(spark) and _EXTENSION not in str(spark.conf.get("spark.sql.extensions", "")):
-            raise WrongTable(
-                f"the server of Spark Connect cannot write the Iceberg table {self.name}: its setting "
-                f"spark.sql.extensions must contain {_EXTENSION}, for branches. Start it with the settings "
-                "and jars that cloudevents_kafka.spark.configure_session(builder, formats=['iceberg']) sets"
+        if is_connect(spark):
+            raise NotOnConnect(
+                f"the Iceberg table {self.name} must be written in a session with Java, because SQL cannot "
+                "append rows and record their offsets in one step; use such a session, or --to delta"
             )
 
     def _configure(self, spark: SparkSession) -> None:
@@ -145,100 +144,119 @@ class IcebergTable(Table):
             )
         check_columns(self.name, self._frame().schema, schema)
 
-    def has_batch(self, key: str, number: int, offsets: OffsetRanges) -> bool:
-        """Return whether the rows of a batch are in the table; see `Table.has_batch`."""
+    def id(self) -> str:
+        """Return the id of the table in Iceberg."""
+        return str(self._java_table().uuid().toString())
+
+    def ledger(self, *, adopt: bool = False) -> Ledger:
+        """Return the ledger of the newest version; see `Table.ledger`."""
         if not self.exists():
-            return False
-        self._spark.catalog.refreshTable(self._sql_name)  # a catalog may have an older version in its cache
-        found = {
-            row["snapshot_id"]: row["summary"][_OFFSETS] for row in self._of_batch(key, number).collect()
-        }
-        landed = self._ancestors(found) if found else []
-        for snapshot in landed:
-            check_offsets(self.name, number, found[snapshot], offsets)
-        return bool(landed) or has_rows(self._frame(), offsets)
+            return Ledger()
+        table = self._java_table()
+        text = table.properties().get(_LEDGER)
+        if text is None:
+            if _number(table.currentSnapshot(), "total-records") and not adopt:
+                raise foreign_rows(self.name)
+            return Ledger()
+        return msgspec.json.decode(str(text), type=Ledger)
 
-    def _of_batch(self, key: str, number: int) -> DataFrame:
-        """Return the snapshots to which a batch was appended."""
-        snapshots = self._frame("snapshots").select("snapshot_id", "summary")
-        summary = snapshots["summary"]
-        return snapshots.where((summary[_KEY] == key) & (summary[_BATCH] == str(number)))
-
-    def _ancestors(self, snapshots: Collection[int]) -> list[int]:
-        """Return the snapshots that are in the current version, or were taken over into it."""
-        current = self._frame("history").where("is_current_ancestor")
-        found = self._frame("snapshots").join(current, "snapshot_id", "left_semi")
-        sources = found.selectExpr(f"coalesce(CAST(summary['{_SOURCE}'] AS LONG), snapshot_id) AS source")
-        return [row["source"] for row in sources.where(sources["source"].isin(*snapshots)).collect()]
-
-    def append(self, rows: DataFrame, key: str, number: int, offsets: OffsetRanges) -> bool:
-        """Return whether the rows of a batch were appended; see `Table.append`."""
+    def stage(self, rows: DataFrame) -> Staged:
+        """Return rows whose files are written; see `Table.stage`."""
         self._configure(rows.sparkSession)
-        if key not in self._last:
-            self.check_schema(rows.schema)
-        if self.exists():
-            # Once this object has written a batch of a key, a higher number is a new batch.
-            if self._last.get(key, number) >= number and self.has_batch(key, number, offsets):
-                self._drop_branch(_branch(key, number, offsets))
-                return False
-            existing = self._frame().schema
-            check_columns(self.name, existing, rows.schema)
-            sql = add_columns_sql(self._sql_name, existing, rows.schema)
-            if sql is not None:
-                self._spark.sql(sql)
-                existing = self._frame().schema
-            rows = fill_columns(rows, existing)
-        else:
-            self._create(rows)
-        properties = {_KEY: key, _BATCH: str(number), _OFFSETS: offsets_text(offsets)}
-        options = {f"snapshot-property.{name}": value for name, value in properties.items()}
-        is_new = True
+        self.check_schema(rows.schema)
+        if not self.exists():
+            self._create(rows.schema)
+        self._prepare()
+        rows = self._fill_columns(rows)
+        token = uuid.uuid4().hex
+        options = {**_WRITE_OPTIONS, f"snapshot-property.{_STAGED}": token}
         with write_settings(rows.sparkSession):
-            if is_connect(self._spark):
-                is_new = self._append_in_branch(rows, options, key, number, offsets)
-            else:
-                rows.writeTo(self._sql_name).options(**_WRITE_OPTIONS, **options).append()
-        self._last[key] = number
-        return is_new
+            rows.writeTo(self._sql_name).options(**options).append()
+        snapshot = self._staged(token)
+        return Staged(snapshot, _number(snapshot, "added-records") if snapshot else 0)
 
-    def _append_in_branch(
-        self, rows: DataFrame, options: Mapping[str, str], key: str, number: int, offsets: OffsetRanges
-    ) -> bool:
-        """Return whether rows were appended to the branch of a batch, whose snapshot the table takes over."""
-        branch = _branch(key, number, offsets)
-        self._spark.sql(f"ALTER TABLE {self._sql_name} CREATE BRANCH IF NOT EXISTS {branch}")
-        snapshot = self._head(branch, key, number)
-        is_new = snapshot is None
-        if is_new:
-            rows.writeTo(f"{self._sql_name}.branch_{branch}").options(**_WRITE_OPTIONS, **options).append()
-            snapshot = self._head(branch, key, number)
+    def commit(self, staged: Sequence[Staged], before: Ledger, after: Ledger) -> None:
+        """Make staged rows and a new ledger part of the table; see `Table.commit`."""
+        from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # py4j has no types
+        from pyspark.errors import PySparkException
+
+        table = self._java_table()
+        snapshots = [part.files for part in staged if part.files is not None]
+        transaction = table.newTransaction()
         try:
-            self._call("cherrypick_snapshot", f"snapshot_id => {snapshot}")
-        except Exception:
-            if not self.has_batch(key, number, offsets):  # the append of a killed run was faster
-                raise
-        self._drop_branch(branch)
-        return is_new
+            names = (f"{_BRANCH}{ledger.generation}" for ledger in (before, after))
+            transaction.manageSnapshots().renameBranch(*names).commit()
+            append = transaction.newAppend()
+            for snapshot in snapshots:
+                for file in snapshot.addedDataFiles(table.io()):
+                    append.appendFile(file)
+            append.commit()
+            transaction.updateProperties().set(_LEDGER, msgspec.json.encode(after).decode()).commit()
+            expire = transaction.expireSnapshots().cleanExpiredFiles(False)
+            for snapshot in snapshots:
+                expire.expireSnapshotId(snapshot.snapshotId())
+            expire.commit()
+            transaction.commitTransaction()
+        except (PySparkException, Py4JJavaError) as error:
+            if "Branch does not exist" in str(error) or "Branch already exists" in str(error):
+                raise LedgerChanged(f"the ledger of {self.name} must be read again") from error
+            raise
 
-    def _drop_branch(self, branch: str) -> None:
-        """Remove a branch; its files belong to the table now, or to a killed run."""
-        if is_connect(self._spark):
-            self._spark.sql(f"ALTER TABLE {self._sql_name} DROP BRANCH IF EXISTS {branch}")
+    def _prepare(self) -> None:
+        """Let the table stage snapshots, and have the branch of its ledger."""
+        table = self._java_table()
+        if table.properties().get(_STAGING) != "true":
+            table.updateProperties().set(_STAGING, "true").commit()
+        if table.properties().get(_LEDGER) is None and not table.refs().containsKey(f"{_BRANCH}0"):
+            table.manageSnapshots().createBranch(f"{_BRANCH}0").commit()
 
-    def _head(self, branch: str, key: str, number: int) -> int | None:
-        """Return the last snapshot of a branch if the batch was appended to it."""
-        refs = self._frame("refs").where(f"name = '{branch}'")
-        rows = self._of_batch(key, number).join(refs, "snapshot_id", "left_semi").collect()
-        return rows[0]["snapshot_id"] if rows else None
+    def _fill_columns(self, rows: DataFrame) -> DataFrame:
+        """Return rows with the columns of the table, to which columns that may be missing were added."""
+        existing = self._frame().schema
+        sql = add_columns_sql(self._sql_name, existing, rows.schema)
+        if sql is not None:
+            self._spark.sql(sql)
+            existing = self._frame().schema
+        return fill_columns(rows, existing)
 
-    def _create(self, rows: DataFrame) -> None:
+    def _staged(self, token: str) -> Any:
+        """Return the snapshot that was staged with a token, or None if it would have no files."""
+        table = self._java_table()
+        snapshots = table.operations().current().snapshots()
+        for index in reversed(range(snapshots.size())):
+            snapshot = snapshots.get(index)
+            if snapshot.summary().get(_STAGED) == token:
+                current = table.currentSnapshot()
+                if current is not None and current.snapshotId() == snapshot.snapshotId():
+                    raise WrongTable(f"the table {self.name} must stage snapshots, but has appended one")
+                return snapshot
+        raise WrongTable(f"the table {self.name} must have the snapshot that was staged, but it is gone")
+
+    def _java_table(self) -> Any:
+        """Return the newest version of the table, as Java has it."""
+        load = java_of(self._spark).org.apache.iceberg.spark.Spark3Util.loadIcebergTable
+        table = load(java_session(self._spark), self._sql_name)
+        table.refresh()
+        return table
+
+    def _create(self, schema: StructType) -> None:
+        from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # py4j has no types
+        from pyspark.errors import PySparkException
+
         if not self._url and len(self._parts) > 2:
             self._spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {quote(*self._parts[:-1])}")
-        empty = self._spark.createDataFrame([], rows.schema)
-        writer = empty.writeTo(self._sql_name).using("iceberg").partitionedBy(PARTITION_COLUMN)
-        for name, value in _TABLE_PROPERTIES.items():
-            writer = writer.tableProperty(name, value)
-        writer.create()
+        columns = ", ".join(f"{quote(field.name)} {field.dataType.simpleString()}" for field in schema.fields)
+        properties = ", ".join(
+            f"{sql_text(name)} = {sql_text(text)}" for name, text in _TABLE_PROPERTIES.items()
+        )
+        try:
+            self._spark.sql(
+                f"CREATE TABLE IF NOT EXISTS {self._sql_name} ({columns}) USING iceberg "
+                f"PARTITIONED BY ({PARTITION_COLUMN}) TBLPROPERTIES ({properties})"
+            )
+        except (PySparkException, Py4JJavaError):
+            if not self.exists():  # another pipeline was faster
+                raise
 
     def columns(self) -> Sequence[str]:
         """Return the names of the columns."""
@@ -282,10 +300,9 @@ class IcebergTable(Table):
         self._spark.catalog.refreshTable(self._sql_name)
 
 
-def _branch(key: str, number: int, offsets: OffsetRanges) -> str:
-    """Return the name of the branch for a batch."""
-    name = f"{key}/{number}/{offsets_text(offsets)}"
-    return f"cloudevents_{hashlib.sha256(name.encode()).hexdigest()[:16]}"
+def _number(snapshot: Any, name: str) -> int:
+    """Return a number in the summary of a snapshot."""
+    return 0 if snapshot is None else int(snapshot.summary().get(name) or 0)
 
 
 def _time(hours_ago: float) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from cloudevents_kafka.spark.pipeline.notes import QUARANTINE, TABLE, BatchCounts, CountMismatch, OffsetRanges
+from cloudevents_kafka.spark.pipeline.notes import QUARANTINE, TABLE, BatchCounts, CountMismatch
 from cloudevents_kafka.spark.pipeline.stores import without_patterns
 from cloudevents_kafka.spark.pipeline.tables._sink import write_settings
 
@@ -28,7 +28,7 @@ class ParquetFiles:
         self._folder = folder
         self._tables: set[str] = set()
 
-    def append(self, table: str, rows: DataFrame, first: OffsetRanges | None = None) -> bool:  # noqa: ARG002
+    def append(self, table: str, rows: DataFrame) -> bool:
         """Write rows, whose last column is their date, and which may have the column `TABLE`; return True."""
         folders = [rows.columns[-1]]
         path = f"{self._folder}/{table}"

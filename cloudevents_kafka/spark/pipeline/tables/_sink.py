@@ -1,21 +1,20 @@
 """A table that takes batches: the interface `Table`, and what its implementations share.
 
-`_delta` and `_iceberg` implement it. Each batch is one atomic commit of the format, which has the key
-of its writer, its number and its offsets in the commit's own metadata.
+`_delta` and `_iceberg` implement it. A batch is staged, then made part of the table by one atomic commit of
+the format, which changes the table's ledger too: see `notes.Ledger`.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import msgspec
 
 from cloudevents_kafka.primitives.plural import pluralize
-from cloudevents_kafka.spark.pipeline._errors import PipelineError
-from cloudevents_kafka.spark.pipeline.notes import OffsetRanges, iter_partitions
+from cloudevents_kafka.spark.pipeline._errors import WrongTable
+from cloudevents_kafka.spark.pipeline.notes import Ledger
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -28,8 +27,6 @@ ADDED_COLUMNS: Final = ("tolerated",)
 KEEP_HOURS: Final = 168.0
 """How long `Table.vacuum` keeps what readers of older versions may still read, by default."""
 
-# Longer offsets are replaced by their digest: Iceberg writes all retained commits again with each one.
-_MAX_OFFSETS_TEXT: Final = 2000
 # Spark's default, INT96, has no time zone, and other readers decode it as nanoseconds, which range
 # from 1677 to 2262; its dates before 1582 may be in the Julian calendar.
 _WRITE_SETTINGS: Final = {
@@ -37,20 +34,20 @@ _WRITE_SETTINGS: Final = {
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
     "spark.sql.parquet.writeLegacyFormat": "false",
+    # Tables of Iceberg whose property says so stage rows while this is set.
+    "spark.wap.id": "cloudevents-kafka",
 }
 
 
-class WrongTable(PipelineError):
-    """A table is missing, or cannot take the rows: it has other columns, another format, or other batches.
+class LedgerChanged(Exception):
+    """Another commit has changed the ledger of a table meanwhile: it must be read again."""
 
-    Examples:
-        >>> from cloudevents_kafka.spark.pipeline.maintenance import WrongTable, optimize_tables
-        >>> try:
-        ...     list(optimize_tables(folder="/nowhere"))
-        ... except WrongTable as error:
-        ...     print(error)
-        /nowhere is missing: it must be such a table, or the folder of a pipeline that writes them. ...
-    """
+
+class Staged(NamedTuple):
+    """Files of rows that are not part of a table yet, as the format needs them, and their number of rows."""
+
+    files: Any
+    rows: int | None
 
 
 class Maintenance(msgspec.Struct, frozen=True):
@@ -90,21 +87,28 @@ class Table(Protocol):
     def exists(self) -> bool:
         """Return whether the table exists."""
 
-    def has_batch(self, key: str, number: int, offsets: OffsetRanges) -> bool:
-        """Return whether the rows of a batch are in the table.
+    def id(self) -> str:
+        """Return the id of the table in its format, which stays when the table is renamed."""
 
-        ``key`` names the writer: the id of the pipeline's query and the table's part, such as
-        ``<id>/events``; the numbers of its batches increase. Raises `WrongTable` if the table has a
-        batch of this key and number with other offsets.
+    def ledger(self, *, adopt: bool = False) -> Ledger:
+        """Return what all pipelines have landed.
+
+        A table that does not exist has landed nothing, and so has one to which only others have written
+        rows; but that raises `WrongTable` unless ``adopt`` is set.
         """
 
-    def append(self, rows: DataFrame, key: str, number: int, offsets: OffsetRanges) -> bool:
-        """Return whether the rows of a batch were appended, in one atomic commit.
+    def stage(self, rows: DataFrame) -> Staged:
+        """Return rows whose files are written; no reader sees them before `commit`.
 
-        If the table has the batch already, the rows are not even computed: an observation of them
-        would never end. Create the table if it is missing, partitioned by `PARTITION_COLUMN`. Columns
-        of the table that the rows do not have become null; `ADDED_COLUMNS` that the table does not have
-        are added to it. Raises `WrongTable` as `has_batch` does.
+        Create the table if it is missing, partitioned by `PARTITION_COLUMN`. Columns of the table that the
+        rows do not have become null; `ADDED_COLUMNS` that the table does not have are added to it.
+        """
+
+    def commit(self, staged: Sequence[Staged], before: Ledger, after: Ledger) -> None:
+        """Make staged rows and a new ledger part of the table, in one atomic step.
+
+        Raises `LedgerChanged` if the table's ledger is not the one that was read ``before``; nothing has
+        changed then.
         """
 
     def check_schema(self, schema: StructType) -> None:
@@ -126,36 +130,12 @@ class Table(Protocol):
         """
 
 
-def offsets_text(offsets: OffsetRanges) -> str:
-    """Return offsets as JSON without empty ranges, or the JSON's digest if it is long."""
-    ranges: dict[str, dict[str, tuple[int, int]]] = {}
-    for topic, partition, range_ in sorted(iter_partitions(offsets), key=lambda item: item[:2]):
-        if range_.start < range_.end:
-            ranges.setdefault(topic, {})[partition] = (range_.start, range_.end)
-    text = msgspec.json.encode(ranges).decode()
-    if len(text) <= _MAX_OFFSETS_TEXT:
-        return text
-    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
-
-
-def has_rows(table: DataFrame, offsets: OffsetRanges) -> bool:
-    """Return whether a table has a row with one of these offsets; statistics of files limit the search."""
-    from cloudevents_kafka.spark.pipeline.tables._tables import filter_offsets
-
-    if offsets_text(offsets) == "{}":
-        return False
-    return not filter_offsets(table, offsets).select("offset").limit(1).isEmpty()
-
-
-def check_offsets(table: str, number: int, found: str, offsets: OffsetRanges) -> None:
-    """Raise `WrongTable` if a batch in a table has other offsets than expected."""
-    expected = offsets_text(offsets)
-    if found != expected:
-        raise WrongTable(
-            f"batch {number} of this pipeline in the table {table} must have the offsets {expected}, "
-            f"got {found}: the notes of its batches or its checkpoint were set back or removed. "
-            "Restore them, or land into a fresh table with a fresh checkpoint"
-        )
+def foreign_rows(table: str) -> WrongTable:
+    """Return the error of a table that has rows, but no ledger."""
+    return WrongTable(
+        f"the table {table} has rows, but no commit of a pipeline: it is unknown of which offsets they are. "
+        "Land into a fresh table; or adopt the table (--adopt): all records land in it, next to its rows"
+    )
 
 
 def check_columns(table: str, existing: StructType, wanted: StructType) -> None:
@@ -222,7 +202,7 @@ def fill_columns(rows: DataFrame, existing: StructType) -> DataFrame:
 
 @contextmanager
 def write_settings(spark: SparkSession) -> Iterator[None]:
-    """Yield with the session set to write Parquet that all readers interpret the same."""
+    """Yield with the session set to write Parquet that all readers interpret the same, and to stage rows."""
     before = {name: spark.conf.get(name, None) for name in _WRITE_SETTINGS}
     try:
         for name, value in _WRITE_SETTINGS.items():

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from cloudevents_kafka.spark.pipeline.stores import Store
+from cloudevents_kafka.spark.pipeline.stores import Store, is_connect
+from cloudevents_kafka.spark.pipeline.tables._connect_delta import ConnectDeltaTable
 from cloudevents_kafka.spark.pipeline.tables._delta import DeltaTable
 from cloudevents_kafka.spark.pipeline.tables._iceberg import IcebergTable
 from cloudevents_kafka.spark.pipeline.tables._sink import Table, quote
@@ -22,7 +23,7 @@ _MARKS: Final[dict[TableFormat, str]] = {"delta": "_delta_log", "iceberg": "meta
 def table_in_folder(spark: SparkSession, table_format: TableFormat, url: str) -> Table:
     """Return the table in the folder with this URL."""
     if table_format == "delta":
-        return DeltaTable(spark, url=url)
+        return (ConnectDeltaTable if is_connect(spark) else DeltaTable)(spark, url=url)
     return IcebergTable(spark, url=url)
 
 
@@ -30,7 +31,7 @@ def table_by_name(spark: SparkSession, table_format: TableFormat, name: str) -> 
     """Return the table of a catalog with a name such as ``catalog.schema.orders``."""
     parts = name_parts(name)
     if table_format == "delta":
-        return DeltaTable(spark, name=quote(*parts))
+        return (ConnectDeltaTable if is_connect(spark) else DeltaTable)(spark, name=quote(*parts))
     return IcebergTable(spark, name=parts)
 
 

@@ -94,7 +94,7 @@ class LibrdkafkaAdmin:
         self._has_answered = True
         existing = {str(partition.id) for partition in description.partitions}
         ends = self._ends(topic, existing.intersection(partitions), seconds)
-        return TopicState(_id_text(description.topic_id), ends)
+        return TopicState(_id_text(description.topic_id), ends, partitions=len(existing))
 
     def _unanswered(self, problem: Any) -> TopicState:
         if self._has_answered:

@@ -64,11 +64,13 @@ class TopicState(NamedTuple):
 
     ``id`` is None if the brokers do not report it, for the reason in ``no_id_reason``; ``ends``
     maps partition (as text) to the offset after the last record, and is None if it is unknown.
+    ``partitions`` is the number of partitions, 0 if it is unknown.
     """
 
     id: str | None
     ends: Mapping[str, int] | None
     no_id_reason: str = "older than Kafka 2.8"
+    partitions: int = 0
 
 
 class TopicAdmin(Protocol):
@@ -94,6 +96,7 @@ class TopicMonitor:
         self._folder = folder
         self._warn = warn
         self._warned: set[str] = set()
+        self.partitions: dict[str, int] = {}  # numbers of partitions that are known
 
     def check(
         self,
@@ -115,9 +118,9 @@ class TopicMonitor:
             if state is not None:
                 ends = _planned_ends(name, landed, planned or {}) if state.ends is None else state.ends
                 _check_ends(name, ends, landed, self._folder)
-        return {
-            name: state.id for name, state in states.items() if state is not None and state.id is not None
-        }
+        found = {name: state for name, state in states.items() if state is not None}
+        self.partitions = {name: state.partitions for name, state in found.items() if state.partitions}
+        return {name: state.id for name, state in found.items() if state.id is not None}
 
     def _describe(
         self, ids: TopicIds, landed: OffsetRanges, timeout: float
@@ -241,7 +244,7 @@ class KafkaAdmin:
         topic_id = str(description.topicId().toString())
         size = description.partitions().size()  # partitions are numbered from 0
         ends = self._end_offsets(name, [number for number in partitions if int(number) < size], timeout)
-        return TopicState(None if topic_id == _ZERO_ID else topic_id, ends)
+        return TopicState(None if topic_id == _ZERO_ID else topic_id, ends, partitions=size)
 
     def _description(self, name: str, timeout: float) -> Any:
         if name not in self._names:

@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 from pyspark.sql import SparkSession
 
-from cloudevents_kafka.spark.pipeline import BatchProgress, EventPipeline, PipelineOptions
-from cloudevents_kafka.spark.pipeline.tables import WrongTable, _delta, table_by_name, table_in_folder
-from tests.spark.pipeline.sample_batches import KEY, ranges, rows
+from cloudevents_kafka.spark.pipeline import BatchProgress, EventPipeline, PipelineError, PipelineOptions
+from cloudevents_kafka.spark.pipeline.tables import LedgerChanged, table_by_name, table_in_folder
+from tests.spark.pipeline.sample_batches import ranges, rows, take
 
 
 def run(spark: SparkSession, options: PipelineOptions) -> dict[str, Any]:
@@ -52,25 +52,37 @@ def landed(spark: SparkSession, options: PipelineOptions) -> dict[str, list[tupl
 
 
 def append(spark: SparkSession, asked: dict[str, Any]) -> bool | str:
-    """Append a batch to a table, which searches as many commits for it as asked; return the error, if any."""
-    _delta._RECENT_COMMITS = asked["commits"]
+    """Return whether a table took a batch, or the error."""
     start, end = asked["start"], asked["end"]
-    table = table_in_folder(spark, asked["to"], asked["url"])
-    frame = rows(spark, start, end)
-    if asked["empty"]:
-        frame = frame.where("false")
+    table = table_in_folder(spark, "delta", asked["url"])
     try:
-        return table.append(frame, KEY, asked["number"], ranges(start, end))
-    except WrongTable as error:
-        return str(error)
+        return take(table, rows(spark, start, end), ranges(start, end), asked["pipeline"])
+    except PipelineError as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def race(spark: SparkSession, asked: dict[str, Any]) -> list[str]:
+    """Return what two commits after one ledger came to: of batches that do not overlap."""
+    tables = [table_in_folder(spark, "delta", asked["url"]) for _ in range(2)]
+    staged = [table.stage(rows(spark, 50 + n, 51 + n)) for n, table in enumerate(tables)]
+    before = tables[0].ledger()
+    results = []
+    for number, table in enumerate(tables):
+        after = before.add(f"p{number}", {}, ranges(50 + number, 51 + number))
+        try:
+            table.commit([staged[number]], before, after)
+            results.append("committed")
+        except (LedgerChanged, PipelineError) as error:
+            results.append(type(error).__name__)
+    return results
 
 
 def main(url: str) -> None:
     spark = SparkSession.builder.remote(url).create()
     for line in sys.stdin:
         command = json.loads(line)
-        if command["do"] == "append":
-            answer: Any = append(spark, command["options"])
+        if command["do"] in {"append", "race"}:
+            answer: Any = {"append": append, "race": race}[command["do"]](spark, command["options"])
         elif command["do"] == "sql":
             answer = [row.asDict() for row in spark.sql(command["options"]).collect()]
         else:

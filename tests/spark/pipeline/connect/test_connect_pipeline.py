@@ -1,4 +1,4 @@
-"""A pipeline on Spark Connect lands in Delta and Iceberg, each record once."""
+"""A pipeline on Spark Connect lands in Delta, each record once."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def client(server: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cl
 class Place:
     """A topic and a folder, and runs from one to the other."""
 
-    def __init__(self, broker: LocalBroker, client: Client, out: Path, table_format: str) -> None:
+    def __init__(self, broker: LocalBroker, client: Client, out: Path) -> None:
         self.broker = broker
         self.client = client
         self.out = out
@@ -121,7 +121,7 @@ class Place:
             "bootstrap_servers": broker.bootstrap_servers,
             "topics": [self.topic],
             "out": str(out),
-            "to": table_format,
+            "to": "delta",
             "once": True,
             "max_records": 50,
         }
@@ -151,17 +151,11 @@ class Place:
 
 
 @pytest.fixture
-def table_format() -> str:
-    return "delta"
-
-
-@pytest.fixture
-def place(client: Client, kafka_broker: LocalBroker, tmp_path: Path, table_format: str) -> Place:
-    return Place(kafka_broker, client, tmp_path, table_format)
+def place(client: Client, kafka_broker: LocalBroker, tmp_path: Path) -> Place:
+    return Place(kafka_broker, client, tmp_path)
 
 
 @pytest.mark.release  # test_example is its sample
-@pytest.mark.parametrize("table_format", ["delta", "iceberg"])
 def test_each_record_lands_once(place: Place) -> None:
     """Each run lands what is new, counts it, and reports each batch; a run without records lands nothing."""
     place.send(60, 10)
@@ -232,7 +226,8 @@ def test_page(server: str, place: Place, tmp_path: Path) -> None:
 def test_docstrings(server: str) -> None:
     """Each example with a session of Spark Connect prints what the docstring says."""
     code = (
-        "import sys, docstrings\n"
+        "import sys\n"
+        "from tests.support import docstrings\n"
         "for doc in docstrings.with_examples():\n"
         "    if doc.needs == 'Connect':\n"
         "        docstrings.run(doc, connect=sys.argv[1])\n"
@@ -245,33 +240,34 @@ def test_docstrings(server: str) -> None:
         check=False,
         timeout=200,
         env=environment(),
-        cwd=ROOT / "tests",
+        cwd=ROOT,
     )
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout.split() == ["NotOnConnect"]
 
 
 @pytest.mark.release
+def test_iceberg_is_refused(place: Place) -> None:
+    """Iceberg needs a session with Java, and the error says so."""
+    failed = place.client.ask("run", {**place.options, "to": "iceberg"})
+    assert failed["error"] == "NotOnConnect"
+    assert "use such a session, or --to delta" in failed["text"]
+
+
+@pytest.mark.release
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("table_format", FORMATS)
-def test_batches_of_a_table(client: Client, tmp_path: Path, table_format: str) -> None:
-    """A repeated batch is recognised, also after many commits; a batch before the last one is refused."""
-    table = {"to": table_format, "url": f"file://{tmp_path}/events", "empty": False}
-    for commits in (100, 1):
-        for number, empty in enumerate((False, True, False, False)):
-            batch = {"start": 2 * number, "end": 2 * number + 2, "number": number, "empty": empty}
-            first = client.ask("append", {**table, **batch, "commits": 100})
-            assert first is (commits == 100), first
+def test_batches_of_a_table(client: Client, tmp_path: Path) -> None:
+    """A repeated batch is recognised, another pipeline's is refused, and one of two commits succeeds."""
+    table = {"url": f"file://{tmp_path}/events", "pipeline": "p0"}
+    for taken in (True, False):
         for number in range(4):
-            batch = {"start": 2 * number, "end": 2 * number + 2, "number": number, "empty": number == 1}
-            again = client.ask("append", {**table, **batch, "commits": commits})
-            assert again is False
-    lost = {"start": 90, "end": 92, "number": 2, "commits": 1}
-    refused = client.ask("append", {**table, **lost})
-    if table_format == "delta":
-        assert "has a later batch of this pipeline than 2, but not the records of batch 2" in refused
-    else:
-        assert "must have the offsets" in refused
+            batch = {"start": 2 * number, "end": 2 * number + 2}
+            assert client.ask("append", {**table, **batch}) is taken
+    refused = client.ask("append", {**table, "start": 6, "end": 10, "pipeline": "p1"})
+    assert "WrongTable: pipeline p1 must not land orders[0]@6 to 7" in refused
+    assert client.ask("race", table) == ["committed", "LedgerChanged"]
+    client.ask("sql", f"OPTIMIZE delta.`{table['url']}`")
+    assert client.ask("append", {**table, "start": 6, "end": 8}) is False
 
 
 @pytest.mark.release
@@ -282,27 +278,43 @@ def test_server_without_the_package(kafka_broker: LocalBroker, tmp_path: Path) -
         new_server(tmp_path / "server", bare(tmp_path)) as (url, _),
         closing(Client(url, tmp_path)) as client,
     ):
-        place = Place(kafka_broker, client, tmp_path / "out", "delta")
+        place = Place(kafka_broker, client, tmp_path / "out")
         place.send(10, 5)
         place.check(place.run(), 10, 5)
 
 
 @pytest.mark.release
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("table_format", FORMATS)
-def test_continued_without_connect(place: Place, table_format: str) -> None:
-    """A session of one process continues what landed through Spark Connect, and the reverse."""
+def test_continued_without_connect(place: Place) -> None:
+    """A session with Java refuses a table that is filled through Spark Connect, and the reverse."""
     call = "from cloudevents_kafka.cli import main; main()"
     servers = place.options["bootstrap_servers"]
-    command = [sys.executable, "-c", call, "pipeline", "-b", servers, "-t", place.topic, "-o", str(place.out)]
-    for number in range(1, 3):
-        place.send(9, 1)
-        place.run()
-        place.send(9, 1)
-        subprocess.run(
-            [*command, "--to", table_format, "--once"], check=True, capture_output=True, timeout=200
-        )
-        place.check(place.run(), 18 * number, 2 * number)
+    command = [
+        sys.executable,
+        "-c",
+        call,
+        "pipeline",
+        "-b",
+        servers,
+        "-t",
+        place.topic,
+        "--to",
+        "delta",
+        "--once",
+    ]
+    place.send(9, 1)
+    place.run()
+    refused = subprocess.run(
+        [*command, "-o", str(place.out)], check=False, capture_output=True, text=True, timeout=200
+    )
+    assert refused.returncode == 2
+    assert "must be landed in through Spark Connect, as before" in refused.stderr
+    place.check(place.run(), 9, 1)
+    place.options["out"] = f"{place.out}/other"
+    subprocess.run([*command, "-o", place.options["out"]], check=True, capture_output=True, timeout=200)
+    failed = place.client.ask("run", place.options)
+    assert failed["error"] == "WrongTable"
+    assert "must be landed in by a session with Java, as before" in failed["text"]
 
 
 @pytest.mark.release
@@ -351,15 +363,14 @@ def kill_function(folder: Path) -> None:
 
 @pytest.mark.release
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("table_format", FORMATS)
-def test_kills(kafka_broker: LocalBroker, tmp_path: Path, table_format: str) -> None:
+def test_kills(kafka_broker: LocalBroker, tmp_path: Path) -> None:
     """Clients, functions and servers are killed at random; the next start continues, at once."""
     chance = random.Random(11)
-    topic = create(kafka_broker, f"connect-kills-{table_format}", 2)
+    topic = create(kafka_broker, "connect-kills", 2)
     records = 0
     with ExitStack() as servers:
         url, folder = servers.enter_context(new_server(tmp_path / "0"))
-        place = Place(kafka_broker, Client(url, tmp_path), tmp_path / "out", table_format)
+        place = Place(kafka_broker, Client(url, tmp_path), tmp_path / "out")
         place.topic, place.options["topics"] = topic, [topic]
         place.options["max_records"] = 10
         for number, victim in enumerate(["client", "function", "client and function", "server"] * 3):

@@ -26,7 +26,7 @@ from cloudevents_kafka.spark.pipeline import (
     WrongCheckpoint,
     WrongTable,
 )
-from cloudevents_kafka.spark.pipeline.landing import _table_landing, check_catalog
+from cloudevents_kafka.spark.pipeline.landing import check_catalog
 from cloudevents_kafka.spark.pipeline.landing._table_landing import TableBatch
 from cloudevents_kafka.spark.pipeline.notes import FileManifests
 from cloudevents_kafka.spark.pipeline.tables import table_in_folder
@@ -123,30 +123,22 @@ class Killed(Exception):
     """Raised where the process is killed."""
 
 
-AT_ONCE = _table_landing._MOST_AT_ONCE
-
-
 @pytest.mark.parametrize(
-    ("to", "step", "at_once"),
+    ("to", "step"),
     [
-        pytest.param(
-            to, step, at_once, marks=[] if (to, step, at_once) == ("iceberg", 2, 4) else pytest.mark.release
-        )
+        pytest.param(to, step, marks=[] if (to, step) == ("iceberg", 2) else pytest.mark.release)
         for to in ("delta", "iceberg")
         for step in range(1, 7)
-        for at_once in (1, AT_ONCE)
     ],
 )
-def test_killed_between_tables(
-    lake: Lake, to: str, step: int, at_once: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_killed_between_tables(lake: Lake, to: str, step: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A batch of several tables that was begun is finished by its note, also if the mapping was changed."""
     records = send(lake, 2)
     with monkeypatch.context() as patch:
-        kill_after(step, at_once, patch)
+        kill_after(step, patch)
         with pytest.raises(PipelineFailed):
             lake.run(to=to, tables=ROUTES)
-    assert min(step, 5) <= len(landed(lake, to)) <= min(step + at_once - 1, 5)
+    assert sum(bool(rows) for rows in landed(lake, to).values()) == min(step, 5)
     records += send(lake, 1)
     summary = lake.run(to=to, tables={"shop.visit": "visits"})
     assert summary.recovered == 0
@@ -155,41 +147,20 @@ def test_killed_between_tables(
     assert counts["visits"] == 1
 
 
-def kill_after(step: int, at_once: int, patch: pytest.MonkeyPatch) -> None:
-    """Let the process die after it has appended to so many tables, or, after all, before the manifest.
+def kill_after(step: int, patch: pytest.MonkeyPatch) -> None:
+    """Let the process die after so many tables have taken their rows, or, after all, before the manifest."""
+    commit, calls = TableBatch._commit, itertools.count(1)
 
-    Other tables may be appended to meanwhile.
-    """
-    append, calls = TableBatch.append, itertools.count(1)
-
-    def count(self: TableBatch, *arguments: Any) -> bool:
-        appended = append(self, *arguments)
+    def count(self: TableBatch, table: str) -> None:
+        commit(self, table)
         if next(calls) == step:
             raise Killed
-        return appended
 
     def die(*_: Any) -> None:
         raise Killed
 
-    patch.setattr(_table_landing, "_MOST_AT_ONCE", at_once)
-    patch.setattr(TableBatch, "append", count)
+    patch.setattr(TableBatch, "_commit", count)
     patch.setattr(FileManifests, "add", die)
-
-
-@pytest.mark.release  # test_killed_between_tables is its sample
-def test_killed_before_the_first_commit(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files of a first commit that was killed do not make the next start refuse the folder."""
-    records = send(lake, 1)
-
-    def die(self: TableBatch, table: str, rows: DataFrame, *_: Any) -> bool:
-        rows.write.partitionBy("record_date").parquet(f"file://{lake.out}/{table}")
-        raise Killed
-
-    with monkeypatch.context() as patch:
-        patch.setattr(TableBatch, "append", die)
-        with pytest.raises(PipelineFailed):
-            lake.run(to="delta")
-    check(lake, "delta", lake.run(to="delta"), records)
 
 
 @pytest.mark.parametrize("to", ["parquet", pytest.param("delta", marks=pytest.mark.release)])

@@ -121,8 +121,9 @@ def land_plan(
     return None if batch is None else landing.complete(batch, write(landing.stage(batch), batch))
 
 
-def count(_: str, batch: BegunBatch) -> BatchCounts:
-    """Write nothing."""
+def count(url: str, batch: BegunBatch) -> BatchCounts:
+    """Write no files, but the folder of the events."""
+    Path(url.removeprefix("file://")).parents[1].joinpath("events").mkdir(exist_ok=True)
     return counted(batch.offsets)
 
 

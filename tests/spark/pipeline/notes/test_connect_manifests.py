@@ -10,6 +10,7 @@ from cloudevents_kafka.spark.pipeline.notes import (
     BegunBatch,
     ConnectManifests,
     FileManifests,
+    FirstTopicIds,
 )
 from cloudevents_kafka.spark.pipeline.stores import LocalStore
 
@@ -46,9 +47,9 @@ def test_notes_of_both_kinds(tmp_path: Path) -> None:
     """The newest counts, written by either kind of session, so each continues what the other has landed."""
     classic, connect = FileManifests(LocalStore(tmp_path)), ConnectManifests(FolderStore(tmp_path))
     assert connect.last() is classic.last() is None
-    connect.write_first_topic_ids({"t": "A"})
-    classic.write_first_topic_ids({"t": "B"})
-    assert connect.first_topic_ids() == classic.first_topic_ids() == {"t": "A"}
+    connect.write_first(FirstTopicIds(ids={"t": "A"}))
+    classic.write_first(FirstTopicIds(ids={"t": "B"}))
+    assert connect.first() == classic.first() == FirstTopicIds(ids={"t": "A"})
     for number, writer in enumerate([connect] * 6 + [classic] * 2 + [connect, classic, connect]):
         writer.begin(begun(number))
         for reader in (classic, connect):
@@ -76,6 +77,6 @@ def test_unfinished_notes(tmp_path: Path) -> None:
 def test_first_topic_ids(tmp_path: Path) -> None:
     """The first topic ids are those before the first batch, once written."""
     connect = ConnectManifests(FolderStore(tmp_path))
-    connect.write_first_topic_ids({"t": "A"})
-    connect.write_first_topic_ids({"t": "B"})
-    assert connect.first_topic_ids() == {"t": "A"}
+    connect.write_first(FirstTopicIds(ids={"t": "A"}))
+    connect.write_first(FirstTopicIds(ids={"t": "B"}))
+    assert connect.first() == FirstTopicIds(ids={"t": "A"})

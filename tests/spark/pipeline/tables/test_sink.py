@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from cloudevents_kafka.spark.pipeline import WrongTable
 from cloudevents_kafka.spark.pipeline.notes import OffsetRange
 from cloudevents_kafka.spark.pipeline.stores import LocalStore
 from cloudevents_kafka.spark.pipeline.tables import (
+    LedgerChanged,
     Table,
-    WrongTable,
     find_tables,
     name_parts,
     sibling_name,
     table_by_name,
     table_in_folder,
 )
-from cloudevents_kafka.spark.pipeline.tables._sink import offsets_text
-from tests.spark.pipeline.sample_batches import KEY, SCHEMA, offsets, ranges, rows
+from tests.spark.pipeline.sample_batches import PIPELINE, SCHEMA, has, offsets, ranges, rows, take
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -41,9 +41,8 @@ class Subject:
     def open(self) -> Table:
         return table_in_folder(self.spark, self.format, self.url)
 
-    def append(self, start: int, end: int, number: int, **options: str) -> bool:
-        batch = rows(self.spark, start, end, **options)
-        return self.open().append(batch, KEY, number, ranges(start, end, **options))
+    def append(self, start: int, end: int) -> bool:
+        return take(self.open(), rows(self.spark, start, end), ranges(start, end))
 
     def frame(self) -> DataFrame:
         return self.spark.table(self.open()._sql_name)
@@ -55,22 +54,68 @@ def subject(request, session, tmp_path) -> Subject:
 
 
 def test_each_batch_once(subject):
-    """A batch lands in one commit and not again, also one without rows; a missing table has no batch."""
+    """A batch lands in one commit and not again; a table that does not exist has landed nothing."""
     table = subject.open()
     assert not table.exists()
-    assert not table.has_batch(KEY, 0, ranges(0, 4))
-    assert table.append(rows(subject.spark, 0, 4), KEY, 0, ranges(0, 4)) is True
-    assert table.append(rows(subject.spark, 0, 4), KEY, 0, ranges(0, 4)) is False
-    assert table.exists()
-    assert table.append(rows(subject.spark, 4, 4), KEY, 1, ranges(4, 6)) is True
-    assert subject.append(4, 6, 1) is False
-    assert not subject.open().has_batch(KEY, 2, ranges(6, 8))
-    assert subject.open().has_batch(KEY, 0, ranges(0, 4))
+    assert not has(table, ranges(0, 4))
+    assert subject.append(0, 4)
+    assert not subject.append(0, 4)
+    assert has(subject.open(), ranges(0, 4))
+    assert not has(subject.open(), ranges(4, 6))
+    assert subject.append(4, 4) is False
+    assert subject.append(4, 6)
+    assert offsets(subject.frame()) == list(range(6))
+    with pytest.raises(WrongTable, match=r"pipeline p1 must not land orders\[0\]@4 to 5, which pipeline p0"):
+        take(table, rows(subject.spark, 4, 8), ranges(4, 8), "p1")
+    assert take(table, rows(subject.spark, 0, 2, "other"), ranges(0, 2, "other"), "p1")
+    assert subject.frame().count() == 8
+
+
+def test_staged_rows_are_not_read(subject):
+    """Rows are in no version of the table before their commit."""
+    table = subject.open()
+    staged = table.stage(rows(subject.spark, 0, 4))
+    assert offsets(subject.frame()) == []
+    assert staged.rows == 4
+    before = table.ledger()
+    table.commit([staged, table.stage(rows(subject.spark, 4, 6))], before, before.add("p", {}, ranges(0, 6)))
+    assert offsets(subject.frame()) == list(range(6))
+
+
+def test_one_of_two_commits(subject):
+    """Of two commits that have read one ledger the second changes nothing, until it has read again."""
+    tables = [subject.open(), subject.open()]
+    staged = [table.stage(rows(subject.spark, 2 * n, 2 * n + 2)) for n, table in enumerate(tables)]
+    before = [table.ledger() for table in tables]
+    tables[0].commit([staged[0]], before[0], before[0].add("p0", {}, ranges(0, 2)))
+    with pytest.raises(LedgerChanged):
+        tables[1].commit([staged[1]], before[1], before[1].add("p1", {}, ranges(2, 4)))
+    assert offsets(subject.frame()) == [0, 1]
+    again = tables[1].ledger()
+    tables[1].commit([staged[1]], again, again.add("p1", {}, ranges(2, 4)))
     assert offsets(subject.frame()) == list(range(4))
-    with pytest.raises(WrongTable, match=r"must have the offsets \{\"orders\":\{\"0\":\[4,8\]\}\}, got"):
-        subject.append(4, 8, 1)
-    assert table.append(rows(subject.spark, 0, 2, "other"), "b/events", 0, ranges(0, 2, "other"))
-    assert subject.frame().count() == 6
+    assert subject.open().ledger() == before[0].add("p0", {}, ranges(0, 2)).add("p1", {}, ranges(2, 4))
+
+
+def test_commits_of_others(subject):
+    """Rows of other writers do not change the ledger, and its commits do not conflict with theirs."""
+    subject.append(0, 2)
+    table = subject.open()
+    staged, before = table.stage(rows(subject.spark, 2, 4)), table.ledger()
+    rows(subject.spark, 100, 101).writeTo(table._sql_name).append()
+    table.commit([staged], before, before.add(PIPELINE, {}, ranges(2, 4)))
+    assert offsets(subject.frame()) == [0, 1, 2, 3, 100]
+    assert has(subject.open(), ranges(0, 4))
+
+
+def test_many_partitions(subject):
+    """The ledger has each partition, however many there are."""
+    table = subject.open()
+    many = {"orders": {str(number): OffsetRange(number, number + 9) for number in range(3000)}}
+    assert take(table, rows(subject.spark, 0, 2), many)
+    assert subject.open().ledger().topics["orders"][""][PIPELINE] == {
+        number: (range_,) for number, range_ in many["orders"].items()
+    }
 
 
 @pytest.mark.parametrize(
@@ -79,15 +124,15 @@ def test_each_batch_once(subject):
 def test_replays_after_maintenance(subject):
     """OPTIMIZE, VACUUM, rewrite_data_files and expire_snapshots keep what decides on a replay."""
     for number in range(2):
-        subject.append(2 * number, 2 * number + 2, number)
+        subject.append(2 * number, 2 * number + 2)
     table = subject.open()
     optimized = table.optimize()
     assert (optimized.files_before, optimized.files_after) == (4, 2)
     vacuumed = table.vacuum(keep_hours=0)
     assert (vacuumed.files_before, vacuumed.files_after) == (6, 2)
     for number in range(2):
-        assert subject.open().has_batch(KEY, number, ranges(2 * number, 2 * number + 2))
-        assert subject.append(2 * number, 2 * number + 2, number) is False
+        assert has(subject.open(), ranges(2 * number, 2 * number + 2))
+        assert subject.append(2 * number, 2 * number + 2) is False
     assert offsets(subject.frame()) == list(range(4))
 
 
@@ -95,24 +140,14 @@ def test_replays_after_maintenance(subject):
 def test_clustered(subject):
     """Rows are clustered by columns where that is asked for, and none is lost."""
     for number in range(2):
-        subject.append(2 * number, 2 * number + 2, number)
+        subject.append(2 * number, 2 * number + 2)
     assert subject.open().optimize(("type", "time")).files_after == 2
     assert offsets(subject.frame()) == list(range(4))
 
 
-def test_set_back(session, tmp_path):
-    """Delta would skip a number below its last one: rows that are not in the table are refused."""
-    subject = Subject(session, "delta", f"file://{tmp_path}/events")
-    subject.append(0, 4, 7)
-    with pytest.raises(
-        WrongTable, match=r"has batch 7 .* but not the records of batch 3, orders\[0\]@4 to 5"
-    ):
-        subject.append(4, 6, 3)
-
-
 def test_partitions(subject, tmp_path):
     """The folders are those of the record's date."""
-    subject.append(0, 4, 0)
+    subject.append(0, 4)
     folders = {path.parent.name for path in tmp_path.rglob("*.parquet")}
     assert folders == {"record_date=2026-01-01", "record_date=2026-01-02"}
     assert find_tables(LocalStore(tmp_path / "a {b} [c]")) == {"events": subject.format}
@@ -122,10 +157,10 @@ def test_partitions(subject, tmp_path):
 def test_added_column(subject):
     """A table without the column tolerated gets it with the first rows that have it; others have null."""
     spark = subject.spark
-    subject.append(0, 2, 0)
+    subject.append(0, 2)
     more = rows(spark, 2, 4).selectExpr("*", "array(named_struct('attribute', id)) AS tolerated")
-    assert subject.open().append(more, KEY, 1, ranges(2, 4))
-    assert subject.append(4, 6, 2)
+    assert take(subject.open(), more, ranges(2, 4))
+    assert subject.append(4, 6)
     found = sorted(subject.frame().select("offset", "tolerated.attribute").collect())
     assert [row["attribute"] for row in found] == [None, None, ["2"], ["3"], None, None]
 
@@ -135,10 +170,10 @@ def test_schemas(subject):
     spark, table = subject.spark, subject.open()
     schema = spark.createDataFrame([], SCHEMA).schema
     table.check_schema(schema)
-    subject.append(0, 2, 0)
+    subject.append(0, 2)
     spark.sql(f"ALTER TABLE {table._sql_name} ADD COLUMN mine string")
     table.check_schema(schema)
-    subject.append(2, 4, 1)
+    subject.append(2, 4)
     assert subject.frame().where("mine is null").count() == 4
     more = spark.createDataFrame([], SCHEMA + ", data_kind string").schema
     with pytest.raises(
@@ -159,7 +194,7 @@ def test_settings_of_the_user(subject):
     name = "spark.sql.parquet.outputTimestampType"
     subject.spark.conf.set(name, "INT96")
     try:
-        subject.append(0, 1, 0)
+        subject.append(0, 1)
         assert subject.spark.conf.get(name) == "INT96"
     finally:
         subject.spark.conf.unset(name)
@@ -191,12 +226,12 @@ def test_catalogs(session, tmp_path, kind):
         name, table_format = f"{_catalog(session, tmp_path, kind)}.lake.events", "iceberg"
     for expected in (True, False):
         table = table_by_name(session, table_format, name)
-        assert table.append(rows(session, 0, 4), KEY, 0, ranges(0, 4)) is expected
+        assert take(table, rows(session, 0, 4), ranges(0, 4)) is expected
     assert table.name == name
-    assert table.append(rows(session, 4, 6), KEY, 1, ranges(4, 6))
+    assert take(table, rows(session, 4, 6), ranges(4, 6))
     assert table.optimize().files_after == 2
     table.check_schema(session.createDataFrame([], SCHEMA).schema)
-    assert table.has_batch(KEY, 0, ranges(0, 4))
+    assert has(table, ranges(0, 4))
     assert offsets(session.table(name)) == list(range(6))
     session.sql(f"DROP TABLE {name}")
 
@@ -239,12 +274,3 @@ def test_sibling_name():
     """The quarantine is next to the table of events."""
     assert sibling_name("a.b.orders") == "a.b.orders_quarantine"
     assert sibling_name("a.b.`my orders`") == "a.b.`my orders_quarantine`"
-
-
-def test_offsets_text():
-    """Offsets are JSON in order, without empty ranges; long ones are a digest."""
-    some = {"b": {"1": OffsetRange(3, 3)}, "a": {"1": OffsetRange(1, 2), "0": OffsetRange(0, 9)}}
-    assert offsets_text(some) == '{"a":{"0":[0,9],"1":[1,2]}}'
-    assert offsets_text({}) == "{}"
-    many = {"a": {str(partition): OffsetRange(0, 9) for partition in range(1000)}}
-    assert len(offsets_text(many)) == 71

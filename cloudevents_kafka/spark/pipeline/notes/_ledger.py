@@ -1,0 +1,153 @@
+"""`Ledger`: the offsets whose records a table has, by topic, topic id, pipeline and partition.
+
+The law of landing has three sentences, for each table of a pipeline:
+
+1. A commit adds the rows of a batch and the batch's offsets to the table's ledger, in one atomic step.
+2. It succeeds only if the ledger is the one that was read, and does not have any of these offsets.
+3. Events are the last table of a batch: what their ledger has, has landed in all tables.
+
+So a table has the rows of each offset in its ledger exactly once. Notes and checkpoints may be lost,
+a process may be killed at any step, and several pipelines may write. Rows without an entry are those of
+other writers; they never prove anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from typing import NamedTuple
+
+import msgspec
+
+from cloudevents_kafka.spark.pipeline._errors import WrongTable
+from cloudevents_kafka.spark.pipeline.notes._offsets import (
+    OffsetRange,
+    OffsetRanges,
+    format_ranges,
+    iter_partitions,
+)
+
+# Partition as text to its ranges, in order; adjoining ranges are one.
+_Partitions = Mapping[str, tuple[OffsetRange, ...]]
+# Topic, then its id, "" if brokers do not report ids; then pipeline.
+_Topics = Mapping[str, Mapping[str, Mapping[str, _Partitions]]]
+
+
+class Entry(NamedTuple):
+    """A range of offsets that a pipeline has landed."""
+
+    topic: str
+    topic_id: str
+    pipeline: str
+    partition: str
+    offsets: OffsetRange
+
+
+class Ledger(msgspec.Struct, frozen=True):
+    """What all commits of pipelines to a table have landed; ``generation`` counts these commits."""
+
+    generation: int = 0
+    topics: _Topics = {}
+
+    def entries(self) -> Iterator[Entry]:
+        """Yield all ranges."""
+        for topic, ids in self.topics.items():
+            for topic_id, pipelines in ids.items():
+                for pipeline, partitions in pipelines.items():
+                    for partition, ranges in partitions.items():
+                        for offsets in ranges:
+                            yield Entry(topic, topic_id, pipeline, partition, offsets)
+
+    def landed(self, ids: Mapping[str, str]) -> OffsetRanges:
+        """Return the last range of each partition of topics with these ids, by all pipelines."""
+        return {
+            topic: {
+                partition: _joined([entry.offsets for entry in entries])[-1]
+                for partition, entries in self._by_partition(topic, topic_id).items()
+            }
+            for topic, topic_id in ids.items()
+        }
+
+    def left(
+        self, ids: Mapping[str, str], planned: OffsetRanges, pipeline: str | None = None
+    ) -> OffsetRanges:
+        """Return the planned offsets that have not landed, without empty ranges.
+
+        Raises `WrongTable` if another pipeline than ``pipeline`` has landed some; None stands for any.
+        """
+        left: dict[str, dict[str, OffsetRange]] = {}
+        for topic, partitions in planned.items():
+            landed = self._by_partition(topic, ids.get(topic, ""))
+            for partition, offsets in partitions.items():
+                new = _left(pipeline, topic, offsets, landed.get(partition, []))
+                if new.start < new.end:
+                    left.setdefault(topic, {})[partition] = new
+        return left
+
+    def _by_partition(self, topic: str, topic_id: str) -> dict[str, list[Entry]]:
+        """Return the ranges of a topic by partition, in order; an unknown id may be any."""
+        found: dict[str, list[Entry]] = {}
+        for entry in Ledger(topics={topic: self.topics.get(topic, {})}).entries():
+            if entry.topic_id == topic_id or not (entry.topic_id and topic_id):
+                found.setdefault(entry.partition, []).append(entry)
+        for entries in found.values():
+            entries.sort(key=lambda entry: entry.offsets.start)
+        return found
+
+    def add(self, pipeline: str, ids: Mapping[str, str], ranges: OffsetRanges) -> Ledger:
+        """Return the ledger after a commit of these offsets."""
+        added = (
+            Entry(topic, ids.get(topic, ""), pipeline, partition, offsets)
+            for topic, partition, offsets in iter_partitions(ranges)
+        )
+        return Ledger.of_entries(self.generation + 1, chain(self.entries(), added))
+
+    def merge(self, other: Ledger) -> Ledger:
+        """Return the ledger with the ranges of another one, too."""
+        return Ledger.of_entries(self.generation, chain(self.entries(), other.entries()))
+
+    @staticmethod
+    def of_entries(generation: int, entries: Iterable[Entry]) -> Ledger:
+        """Return the ledger with these ranges."""
+        topics: dict[str, dict[str, dict[str, dict[str, tuple[OffsetRange, ...]]]]] = {}
+        for topic, topic_id, pipeline, partition, offsets in entries:
+            owned = topics.setdefault(topic, {}).setdefault(topic_id, {}).setdefault(pipeline, {})
+            owned[partition] = _joined([*owned.get(partition, ()), offsets])
+        return Ledger(generation, topics)
+
+
+def _joined(ranges: list[OffsetRange]) -> tuple[OffsetRange, ...]:
+    """Return ranges in order, those that touch or overlap as one, without empty ones."""
+    joined: list[OffsetRange] = []
+    for range_ in sorted(
+        (found for found in ranges if found.start < found.end), key=lambda found: found.start
+    ):
+        if joined and range_.start <= joined[-1].end:
+            joined[-1] = OffsetRange(joined[-1].start, max(joined[-1].end, range_.end))
+        else:
+            joined.append(range_)
+    return tuple(joined)
+
+
+def _left(pipeline: str | None, topic: str, planned: OffsetRange, landed: Iterable[Entry]) -> OffsetRange:
+    """Return the planned offsets after those that a pipeline has landed, in order; raise `WrongTable`."""
+    start = planned.start
+    for entry in landed:
+        common = OffsetRange(max(start, entry.offsets.start), min(planned.end, entry.offsets.end))
+        if common.start >= common.end:
+            continue
+        text = format_ranges({topic: {entry.partition: common}})
+        if pipeline not in (None, entry.pipeline):
+            raise WrongTable(
+                f"pipeline {pipeline} must not land {text}, which pipeline {entry.pipeline} has landed in "
+                "this table. Stop one of both, or land into another table; with a fresh folder a pipeline "
+                "goes on behind the table's offsets"
+            )
+        if common.start > start:
+            raise WrongTable(
+                f"pipeline {entry.pipeline} has landed {text} before, in the middle of this batch: its "
+                "checkpoint was set back, or read from earlier offsets. Use a fresh checkpoint, which "
+                "goes on behind them"
+            )
+        start = common.end
+    return OffsetRange(start, planned.end)
