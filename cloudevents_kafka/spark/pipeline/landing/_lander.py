@@ -98,12 +98,25 @@ class BatchLander:
         )
         return None if begun is None else self._finish(begun, records)
 
+    def _write(self, batch: notes.BegunBatch, records: DataFrame) -> notes.BatchCounts:
+        """Return the counts of a batch that is written, also of records that Spark's source cannot read."""
+        from cloudevents_kafka.spark.pipeline.batches import is_out_of_range, read_out_of_range
+
+        try:
+            return self._landing.write(self._writer, records, batch)
+        except Exception as error:
+            if not is_out_of_range(error):
+                raise
+        spark, options = records.sparkSession, self._options.batch_options
+        records = read_out_of_range(spark, batch.offsets, options, self._topics.warn)
+        return self._landing.write(self._writer, records, batch)
+
     def _finish(self, batch: notes.BegunBatch, records: DataFrame) -> notes.BatchManifest:
         """Write and complete a batch that was begun."""
         from cloudevents_kafka.spark.pipeline.tables import filter_offsets
 
         if batch.offsets != notes.subtract_landed(batch.planned, {}):
             records = filter_offsets(records, batch.offsets)
-        counts = self._landing.write(self._writer, records, batch)
+        counts = self._write(batch, records)
         self.check_topics()  # Spark has read the records, and they have not landed yet
         return self._landing.complete(batch, counts)

@@ -44,6 +44,14 @@ def utc_date(time: str) -> str:
     return f"date_from_unix_date(CAST(floor(unix_seconds({time}) / {_SECONDS_PER_DAY}) AS INT))"
 
 
+def _record_date() -> str:
+    """Return SQL for the UTC date of a record, from 1970 to 9999: readers do not accept other years.
+
+    A record may have no timestamp, or one in other units than milliseconds, which Kafka does not check.
+    """
+    return f"least(greatest({utc_date('`timestamp`')}, DATE'1970-01-01'), DATE'9999-12-31')"
+
+
 def date_column(date_of: DateOf) -> str:
     """Return the name of the column of events that names their folders."""
     return "event_date" if date_of == "time" else RECORD_DATE
@@ -100,7 +108,9 @@ def event_columns(
     """
     from cloudevents_kafka.spark.java.reader import foreign_sql
 
-    stamp = f"coalesce({event}`time`, `timestamp`)" if date_of == "time" else "`timestamp`"
+    date = _record_date()
+    if date_of == "time":
+        date = f"coalesce({utc_date(f'{event}`time`')}, {date})"
     names = (*EVENT_COLUMNS, *([TOLERATED] if lenient else []))
     of_event = {name: f"{event}`{name}`" for name in names}
     columns = {TABLE: table_of(of_event["type"], routes)} if routes else {}
@@ -108,7 +118,7 @@ def event_columns(
     columns |= {name: f"`{name}`" for name in RECORD_COLUMNS}
     columns["headers"] = (foreign_sql if by_java else _foreign)("`headers`")
     columns |= {name: of_event[name] for name in names[len(EVENT_COLUMNS) :]}
-    columns[date_column(date_of)] = utc_date(stamp)
+    columns[date_column(date_of)] = date
     return [f"{value} AS `{name}`" for name, value in columns.items()]
 
 
@@ -122,8 +132,7 @@ def _foreign(headers: str) -> str:
 def select_quarantine(records: DataFrame) -> DataFrame:
     """Return the columns of records that are not events: unchanged, with their errors."""
     columns = ("error", *RECORD_COLUMNS, "value", "headers")
-    date = f"{utc_date('`timestamp`')} AS `{RECORD_DATE}`"
-    return records.selectExpr(*(f"`{name}`" for name in columns), date)
+    return records.selectExpr(*(f"`{name}`" for name in columns), f"{_record_date()} AS `{RECORD_DATE}`")
 
 
 def error_rule() -> str:

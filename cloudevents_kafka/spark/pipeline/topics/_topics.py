@@ -94,7 +94,7 @@ class TopicMonitor:
         self._names = tuple(names)
         self._admin = admin
         self._folder = folder
-        self._warn = warn
+        self.warn = warn
         self._warned: set[str] = set()
         self.partitions: dict[str, int] = {}  # numbers of partitions that are known
 
@@ -145,7 +145,7 @@ class TopicMonitor:
         if state.id is None:
             if name not in self._warned:
                 self._warned.add(name)
-                self._warn(_NO_ID.format(name, state.no_id_reason))
+                self.warn(_NO_ID.format(name, state.no_id_reason))
         elif known_id is not None and state.id != known_id:
             raise TopicChanged(
                 f"topic {name} was deleted and created again: its id is {state.id}, but {self._folder} "

@@ -1,0 +1,79 @@
+"""Records land whose timestamps are in other units than Kafka's milliseconds, and all readers read them."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import duckdb
+import pyarrow.dataset as ds
+import pytest
+from confluent_kafka import Producer
+from deltalake import DeltaTable
+
+from cloudevents_kafka import Event, to_record
+from cloudevents_kafka.testing.local.clients import create_topic
+from tests.spark.pipeline.lake import Lake
+
+pytestmark = [
+    pytest.mark.broker,
+    pytest.mark.spark,
+    pytest.mark.slow,
+    pytest.mark.timeout(300),
+    pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
+]
+MILLIS = 1_790_000_000_000
+ANY_TIME = {f"message.timestamp.{side}.max.ms": str(2**63 - 1) for side in ("before", "after")}
+
+
+def send(lake: Lake, *timestamps: int, broken: bool = False) -> None:
+    """Send an event for each timestamp, from a topic that accepts all."""
+    lake.topic = f"{lake.topic}-{time.time_ns()}"
+    create_topic(lake.broker.bootstrap_servers, lake.topic, 1, ANY_TIME)
+    producer = Producer({"bootstrap.servers": lake.broker.bootstrap_servers})
+    for timestamp in timestamps:
+        record = to_record(Event(id=str(timestamp), source="/s", type="t"))
+        headers = [("ce_specversion", b"1.0")] if broken else list(record.headers)
+        producer.produce(lake.topic, value=record.value, headers=headers, timestamp=timestamp)
+    assert producer.flush(30) == 0
+
+
+def read(lake: Lake, to: str, table: str) -> list[tuple[Any, ...]]:
+    """Return all columns of the rows of a table, read without Spark."""
+    folder = str(lake.out / table)
+    found: Any = ds.dataset(folder, partitioning="hive") if to == "parquet" else None
+    if found is None:
+        found = DeltaTable(folder).to_pyarrow_dataset()
+    with duckdb.connect() as connection:
+        connection.register("rows", found)
+        query = "select offset, record_date::varchar, epoch_us(timestamp) from rows order by offset"
+        return connection.sql(query.replace("offset", '"offset"')).fetchall()
+
+
+@pytest.mark.parametrize("to", ["parquet", "delta"])
+def test_microseconds(lake: Lake, to: str) -> None:
+    """The date of the folders stays in 1970 to 9999, so that each reader reads the table."""
+    send(lake, MILLIS, MILLIS * 1000)
+    assert lake.run(to=to).counts.events == 2
+    expected = [(0, "2026-09-21", MILLIS * 1000), (1, "9999-12-31", MILLIS * 1_000_000)]
+    assert read(lake, to, "events") == expected
+
+
+def test_nanoseconds(lake: Lake) -> None:
+    """Timestamps that Spark cannot convert become null, others stay; a warning has the first place."""
+    nanos = MILLIS * 1_000_000
+    send(lake, MILLIS, nanos, MILLIS + 1, nanos + 1, MILLIS + 2, -1)
+    summary = lake.run(max_records=5)
+    assert (summary.counts.events, summary.batches) == (6, 2)
+    times = [MILLIS * 1000, None, (MILLIS + 1) * 1000, None, (MILLIS + 2) * 1000]
+    dates = ["2026-09-21", "1970-01-01"] * 2 + ["2026-09-21"]
+    assert read(lake, "parquet", "events")[:5] == list(zip(range(5), dates, times, strict=True))
+    (warning,) = lake.warnings
+    assert warning.startswith(f"{lake.topic}[0]@1 must have a timestamp in milliseconds, got {nanos}; ")
+
+
+def test_quarantined_microseconds(lake: Lake) -> None:
+    """Records that are not events have the same dates."""
+    send(lake, MILLIS * 1000, broken=True)
+    assert lake.run(to="delta").counts.quarantined == 1
+    assert read(lake, "delta", "quarantine") == [(0, "9999-12-31", MILLIS * 1_000_000)]
