@@ -230,6 +230,7 @@ class Job:
             events_table=self._landing.table_name("events"),
             quarantine_table=self._landing.table_name("quarantine"),
             tables=self._landing.tables,
+            isolation_level=self._options.isolation_level,
             checkpoint=self._checkpoint.url,
             batches=self._batches,
             recovered=self._recovered,

@@ -44,6 +44,10 @@ _RESERVED: Final = frozenset(
         "kafka.bootstrap.servers",
     }
 )
+_ISOLATION: Final = "kafka.isolation.level"
+# Spark's source fetches once more at the end of each partition that it reads, and waits for records that are
+# not of its batch: half a second for each by default.
+_DEFAULTS: Final = {_ISOLATION: "read_committed", "kafka.fetch.max.wait.ms": "10"}
 
 
 class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,7 +90,8 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
     ``date_of`` is the source of the date in the folders of events: the record's "timestamp", or the
     event's "time" (the record's timestamp if it has none). Late events make many folders by time.
 
-    ``kafka_options`` has options of Spark's Kafka source (``kafka.security.protocol``, …), ``conf``
+    ``kafka_options`` has options of Spark's Kafka source (``kafka.security.protocol``, …). Records of aborted
+    transactions are not read unless ``kafka.isolation.level`` is ``read_uncommitted``. ``conf`` has
     settings of the Spark session (``spark.driver.memory``, …) that `run` creates. ``master`` is
     the Spark master, ``ui`` whether Spark serves its web page, ``log`` the file for Java's log.
 
@@ -200,9 +205,15 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
         names = (name.strip() for name in ",".join(self.topics).split(","))
         return tuple(dict.fromkeys(name for name in names if name))
 
+    @property
+    def isolation_level(self) -> str:
+        """``read_committed``, or ``read_uncommitted`` to read records of aborted transactions."""
+        return self.source_options()[_ISOLATION]
+
     def source_options(self) -> dict[str, str]:
         """Return the options of Spark's Kafka source."""
         options = {
+            **_DEFAULTS,
             **self.kafka_options,
             "kafka.bootstrap.servers": self.bootstrap_servers,
             "subscribe": ",".join(self.topics),

@@ -93,7 +93,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     ``batches`` is the number of batches of this run; ``recovered`` the number of an earlier run's
     batch that this run finished, or None. ``complete`` is whether the run has read all records; it
     is false for a run that was stopped. ``skipped`` maps topic to partition to the offsets of this
-    run without a record: expired, compacted, or transaction markers. ``tables`` has the names of
+    run without a record: expired, compacted, of aborted transactions, or transaction markers.
+    ``isolation_level`` is ``read_uncommitted`` if aborted records were read. ``tables`` has the names of
     all tables, by those in ``counts.by_table``, and of the quarantine. The JSON name of ``counts``
     is ``tally``.
 
@@ -118,6 +119,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     total: BatchCounts
     skipped: Mapping[str, Mapping[str, int]] = {}
     tables: Mapping[str, str] = {}
+    isolation_level: str = "read_committed"
 
     @property
     def rate(self) -> float:
@@ -133,7 +135,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
         counts = self.counts
         sums = f"{pluralize(counts.events, 'event')} + {counts.quarantined:,} quarantined"
         batches = pluralize(self.batches, "batch", "batches")
-        pace = f"{batches}, {self.seconds:.1f} s, {self.rate:,.0f} records/s"
+        pace = f"{batches}, {self.seconds:.1f} s, {self.rate:,.0f} records/s, {self.isolation_level}"
         parts = [f"{pluralize(counts.read, 'record')} read = {sums}  ({pace})"]
         if self.recovered is not None:
             parts.append(f"batch {self.recovered} of an earlier run was finished first")

@@ -94,7 +94,7 @@ def test_summary_as_text() -> None:
         total=COUNTS.merge(COUNTS),
         skipped={"t": {"0": 1002}},
     ).to_text()
-    assert "3 records read = 2 events + 1 quarantined  (1 batch, 2.0 s, 2 records/s)" in text
+    assert "3 records read = 2 events + 1 quarantined  (1 batch, 2.0 s, 2 records/s, read_committed)" in text
     assert "batch 4 of an earlier run was finished first" in text
     assert "total in the tables: 4 events, 2 quarantined, of 6 records" in text
     assert "\x1b" not in text
