@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
@@ -148,8 +149,9 @@ def command(summary_json: str | None, *, quiet: bool, **options: Any) -> None:
         summary = _run(pipeline_options, loaded, interrupts, quiet=quiet)
     _print_summary(summary, summary_json)
     # Ctrl-C is the normal end of a run without --once; with --once, the run is incomplete.
-    if interrupts.requested and not summary.complete and pipeline_options.once:
+    if pipeline_options.once and not summary.complete:
         interrupts.check()
+    interrupts.check(signal.SIGTERM)
 
 
 def _with_tokens(settings: Settings, master: str | None, stack: ExitStack) -> Settings:
@@ -234,7 +236,8 @@ def _run(
     except pipeline.CountMismatch as error:
         raise BadData(str(error)) from error
     except (pipeline.PipelineFailed, pipeline.SparkFailed) as error:
-        raise BrokerFailure(options.redact(settings.redact(str(error)))) from error
+        final = isinstance(error, pipeline.PipelineFailed) and error.final
+        raise (BadUsage if final else BrokerFailure)(options.redact(settings.redact(str(error)))) from error
 
 
 def _print_summary(summary: pipeline.Summary, summary_json: str | None) -> None:

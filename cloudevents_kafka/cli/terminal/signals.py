@@ -47,9 +47,9 @@ class Interrupts:
         finally:
             self._waiting = False
 
-    def check(self) -> None:
-        """Raise `Interrupted` if a signal has arrived."""
-        if self._number:
+    def check(self, *signals: int) -> None:
+        """Raise `Interrupted` if a signal has arrived: one of ``signals``, or any if there are none."""
+        if self._number and (self._number in signals or not signals):
             raise Interrupted(self._number)
 
     def __enter__(self) -> Self:

@@ -58,6 +58,10 @@ _ADVICE: Final = {
         "or raise the limit (-X spark.driver.memory=4g)"
     ),
 }
+# What a new start does not mend.
+_FINAL: Final = frozenset(
+    {"expired", "no topic", "url not allowed", "two writers", "rights", "checkpoint", "too large"}
+)
 # Spark's Kafka source has no latest offsets after a batch that it did not plan, and counts them all the same.
 _METRICS: Final = r"IterableOps\.map\(.*Option\.get\(\)\" is null"
 _PATTERNS: Final = (
@@ -75,7 +79,8 @@ _PATTERNS: Final = (
     (_METRICS, "metrics"),
     (r"No space left on device|Disk quota exceeded", "space"),
     (r"Permission denied|Operation not permitted|Read-only file system|AccessControl|AccessDenied", "rights"),
-    (r"Mkdirs failed|[Ff]ailed to rename|FileAlreadyExistsException", "rights"),
+    (r"FileAlreadyExistsException", "two writers"),
+    (r"Mkdirs failed|[Ff]ailed to rename", "rights"),
     (r"^java\.io\.EOFException|Python worker exited unexpectedly", "python died"),
     (r"ChecksumException|Incomplete log file|malformed|batch \d+ doesn't exist", "checkpoint"),
 )
@@ -98,6 +103,8 @@ class PipelineError(CloudEventsKafkaError):
 class PipelineFailed(PipelineError):
     """The pipeline failed; all landed batches are complete, and a new start continues after them.
 
+    ``final`` is whether a new start would fail in the same way, unless something is changed before.
+
     Examples:
         >>> from cloudevents_kafka.spark.pipeline import EventPipeline, PipelineFailed, PipelineOptions
         >>> options = PipelineOptions(bootstrap_servers="127.0.0.1:1", topics=("orders",), out="lake/")
@@ -107,6 +114,10 @@ class PipelineFailed(PipelineError):
         ...     print(error)
         no broker accepts a connection: 127.0.0.1:1 (Connection refused); check the bootstrap servers, ...
     """
+
+    def __init__(self, text: str, *, final: bool = False) -> None:
+        super().__init__(text)
+        self.final = final
 
 
 class WrongTable(PipelineError):
@@ -149,7 +160,7 @@ def failures_in_words(redact: Callable[[str], str]) -> Iterator[None]:
     try:
         yield
     except _spark_errors() as error:
-        raise PipelineFailed(explain_failure(redact(str(error)))) from error
+        raise failure_of(redact(str(error))) from error
 
 
 def _spark_errors() -> tuple[type[Exception], ...]:
@@ -162,10 +173,11 @@ def _spark_errors() -> tuple[type[Exception], ...]:
     return (PySparkException, Py4JJavaError)
 
 
-def explain_failure(text: str) -> str:
-    """Return the cause from an error text of Spark, and advice if the cause is a known one."""
-    advice = next((_ADVICE[key] for pattern, key in _PATTERNS if re.search(pattern, text)), None)
-    return f"Spark stopped: {_cause(text)}" + (f"\n{advice}" if advice else "")
+def failure_of(text: str) -> PipelineFailed:
+    """Return the error for an error text of Spark: its cause, and advice if the cause is a known one."""
+    key = next((key for pattern, key in _PATTERNS if re.search(pattern, text)), None)
+    advice = "" if key is None else f"\n{_ADVICE[key]}"
+    return PipelineFailed(f"Spark stopped: {_cause(text)}{advice}", final=key in _FINAL)
 
 
 def _cause(text: str) -> str:

@@ -12,9 +12,10 @@ from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.spark.pipeline._errors import (
     PipelineFailed,
     ends_after_repeated_batch,
-    explain_failure,
+    failure_of,
     failures_in_words,
 )
+from cloudevents_kafka.spark.pipeline._fresh_start import use_newest_start
 from cloudevents_kafka.spark.pipeline._options import PipelineOptions
 from cloudevents_kafka.spark.pipeline._reports import BatchProgress, Summary, batch_progress, recent_progress
 from cloudevents_kafka.spark.pipeline.landing import BatchLander, Landing
@@ -96,6 +97,7 @@ class Job:
     def _prepare(self, spark: SparkSession) -> None:
         """Check the start, and finish what an earlier run has begun."""
         self._recovered = self._landing.recover()
+        use_newest_start(self._landing, self._checkpoint, self._options.start, self._warnings.append)
         self._total_before = self._landing.total
         self._lander.check_start(self._checkpoint.query_id(), self._checkpoint.last_committed())
         begun = self._lander.finish_begun(spark)
@@ -196,7 +198,7 @@ class Job:
         if isinstance(self._error, CloudEventsKafkaError):
             raise self._error
         text = self._options.redact(str(self._error or error))
-        raise PipelineFailed(explain_failure(text)) from (self._error or error)
+        raise failure_of(text) from (self._error or error)
 
     def _report_landed(self, *, last: bool) -> None:
         """Report warnings, and batches that have landed as soon as Spark has reported them."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from cloudevents_kafka.spark.pipeline._errors import PipelineFailed, WrongTable, explain_failure
+from cloudevents_kafka.spark.pipeline._errors import WrongTable, failure_of
 from cloudevents_kafka.spark.pipeline.session import local_session
 from cloudevents_kafka.spark.pipeline.stores import LocalStore, folder_lock, local_path, open_store
 from cloudevents_kafka.spark.pipeline.tables import (
@@ -127,7 +127,7 @@ def _maintain(
         try:
             yield from act(list(_tables(spark, folder, names)))
         except PySparkException as error:
-            raise PipelineFailed(explain_failure(str(error))) from error
+            raise failure_of(str(error)) from error
 
 
 def needed_formats(folder: str | None, names: Sequence[str]) -> tuple[TableFormat, ...]:
@@ -175,7 +175,7 @@ def _named(spark: SparkSession, name: str) -> Table:
         raise WrongTable(
             f"the table {name} is not in its catalog: check its name, and the settings of the catalog "
             f"(spark.sql.catalog.…; for Spark's own spark.sql.catalogImplementation=hive and "
-            f"spark.sql.warehouse.dir). {explain_failure(str(error))}"
+            f"spark.sql.warehouse.dir). {failure_of(str(error))}"
         ) from error
     provider = next((row["data_type"] for row in rows if row["col_name"] == "Provider"), "")
     for format_ in _FORMATS:

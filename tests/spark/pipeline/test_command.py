@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,7 +18,13 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 
-def run(monkeypatch: pytest.MonkeyPatch, *options: str, error: Exception | None = None) -> Any:
+def run(
+    monkeypatch: pytest.MonkeyPatch,
+    *options: str,
+    error: Exception | None = None,
+    once: bool = True,
+    send: int | None = None,
+) -> Any:
     """Return the result of the command and the options of the pipeline that it made."""
     made: list[PipelineOptions] = []
 
@@ -28,6 +35,8 @@ def run(monkeypatch: pytest.MonkeyPatch, *options: str, error: Exception | None 
         def run(self, **_: Any) -> pipeline.Summary:
             if error is not None:
                 raise error
+            if send is not None:
+                signal.raise_signal(send)
             counts = pipeline.BatchCounts(read=3, events=3, routed={"orders": 2})
             return pipeline.Summary(
                 topics=("t",),
@@ -44,7 +53,9 @@ def run(monkeypatch: pytest.MonkeyPatch, *options: str, error: Exception | None 
             )
 
     monkeypatch.setattr(pipeline, "EventPipeline", Fake)
-    done = CliRunner().invoke(app, ["pipeline", "-b", "b:1", "-t", "t", "-o", "o", "--once", *options])
+    done = CliRunner().invoke(
+        app, ["pipeline", "-b", "b:1", "-t", "t", "-o", "o", *["--once"] * once, *options]
+    )
     return done, made
 
 
@@ -91,6 +102,22 @@ def test_wrong_table(monkeypatch: pytest.MonkeyPatch) -> None:
     done, _ = run(monkeypatch, error=pipeline.WrongTable("the table t must have the column c"))
     assert done.exit_code == 2
     assert "the table t must have the column c" in done.output
+
+
+@pytest.mark.parametrize(("final", "code"), [(False, 3), (True, 2)])
+def test_failures(monkeypatch: pytest.MonkeyPatch, code: int, *, final: bool) -> None:
+    """A failure that a new start does not mend is wrong usage, any other one is of Spark or the brokers."""
+    done, _ = run(monkeypatch, error=pipeline.PipelineFailed("a failure", final=final))
+    assert done.exit_code == code
+    assert "a failure" in done.output
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, 143)])
+def test_signals(monkeypatch: pytest.MonkeyPatch, number: int, code: int) -> None:
+    """Ctrl-C is the normal end of a continuous run, which prints its summary; SIGTERM has its exit code."""
+    done, _ = run(monkeypatch, once=False, send=number)
+    assert done.exit_code == code
+    assert "3 records read" in done.output
 
 
 def test_help() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cloudevents_kafka.spark.pipeline._errors import explain_failure
+from cloudevents_kafka.spark.pipeline._errors import failure_of
 from cloudevents_kafka.spark.pipeline._reports import Summary, batch_progress
 from cloudevents_kafka.spark.pipeline.notes import BatchCounts, PartitionCounts
 
@@ -65,8 +65,8 @@ ModuleNotFoundError: No module named 'y'
 )
 def test_explanations_of_failures(text: str, words: str) -> None:
     """An error of Spark is reduced to its cause and advice."""
-    assert words in explain_failure(text)
-    assert "\tat " not in explain_failure(text)
+    assert words in str(failure_of(text))
+    assert "\tat " not in str(failure_of(text))
 
 
 def test_progress_has_the_lag() -> None:

@@ -128,7 +128,7 @@ class BatchWriter:
         decoded = self._decode(records, rows)
         if self._has_many_errors or reader_sql(records) is None:
             with _counted(decoded, rows) as counted:
-                _append(counted, tables)
+                _append(counted, tables, always=True)
             self._has_many_errors = counted.counts.quarantined > _MOST_ERRORS
             return counted.counts
         decoding = Decoding(decoded, rows)
@@ -150,9 +150,9 @@ class _CountedRows:
     counts: notes.BatchCounts
 
 
-def _append(decoded: DecodedRows, tables: Tables) -> None:
-    """Write events and other records."""
-    if decoded.counts.events:
+def _append(decoded: DecodedRows, tables: Tables, *, always: bool = False) -> None:
+    """Write events, also if there are none where ``always`` is set, and other records."""
+    if always or decoded.counts.events:
         tables.append(notes.EVENTS, decoded.events)
     if decoded.counts.quarantined:
         tables.append(notes.QUARANTINE, decoded.quarantine)

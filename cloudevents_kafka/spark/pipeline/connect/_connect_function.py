@@ -56,6 +56,7 @@ class Failure(msgspec.Struct, frozen=True):
     module: str
     name: str
     text: str
+    final: bool = False
 
 
 class Mailbox:
@@ -106,7 +107,7 @@ class BatchFunction:
                 self._land(records, batch, mailbox)
         except BaseException as error:
             kind = type(error)
-            failure = Failure(kind.__module__, kind.__qualname__, str(error))
+            failure = Failure(kind.__module__, kind.__qualname__, str(error), getattr(error, "final", False))
             mailbox.put("error", msgspec.json.encode(failure).decode())
             raise
         finally:

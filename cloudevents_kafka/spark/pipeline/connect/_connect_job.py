@@ -190,5 +190,8 @@ def _as_error(failure: Failure) -> CloudEventsKafkaError | None:
     for name in failure.name.split("."):
         kind = getattr(kind, name, None)
     if isinstance(kind, type) and issubclass(kind, CloudEventsKafkaError):
-        return kind(failure.text)
+        error = kind(failure.text)
+        if failure.final:
+            error = PipelineFailed(failure.text, final=True)
+        return error
     return None

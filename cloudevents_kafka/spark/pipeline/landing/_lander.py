@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from cloudevents_kafka.spark.pipeline import notes
 from cloudevents_kafka.spark.pipeline._options import PipelineOptions
 from cloudevents_kafka.spark.pipeline.landing._landing import Landing
-from cloudevents_kafka.spark.pipeline.topics import TopicMonitor
+from cloudevents_kafka.spark.pipeline.topics import TopicMonitor, find_starts
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -44,6 +43,8 @@ class BatchLander:
         self._topics.check(self._landing.topic_ids, self._landing.landed)
         self._landing.check(query_id, committed)
         self._landing.record_topic_ids(self.topic_ids)
+        if query_id is None:
+            self._landing.record_beginning(self._options.start)
 
     def use_topic_ids(self) -> None:
         """Let the landing be about the topics with the known ids."""
@@ -53,23 +54,10 @@ class BatchLander:
     def source_options(self) -> dict[str, str]:
         """Return the options of Spark's source; a new checkpoint begins behind what the tables have."""
         options = self._options.source_options()
-        landed = {topic: numbers for topic, numbers in self._landing.landed.items() if numbers}
-        if not landed or self._checkpoint.query_id() is not None:
-            return options
-        return {**options, "startingOffsets": json.dumps(self._starts(options["startingOffsets"], landed))}
-
-    def _starts(self, start: str, landed: notes.OffsetRanges) -> dict[str, dict[str, int]]:
-        """Return the first offset of each partition: behind the landed ones, or else by ``start``."""
-        default, given = (-1 if start == "latest" else -2), json.loads(start) if start[0] == "{" else {}
-        return {
-            topic: {
-                number: landed[topic][number].end
-                if number in landed.get(topic, {})
-                else given.get(topic, {}).get(number, default)
-                for number in map(str, range(self._topics.partitions.get(topic, 0)))
-            }
-            for topic in self._options.topic_names
-        }
+        if self._checkpoint.query_id() is None:
+            start = find_starts(options["startingOffsets"], self._landing.landed, self._topics)
+            options["startingOffsets"] = start
+        return options
 
     def check_topics(self, plan: notes.BatchPlan | None = None, **timeout: float) -> dict[str, str]:
         """Return the topics' ids; raise `TopicChanged` if they differ from those at the start."""

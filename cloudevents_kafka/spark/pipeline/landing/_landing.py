@@ -47,6 +47,7 @@ class Landing(ABC):
         self.last: notes.BatchManifest | None = None
         self._first_topic_ids: notes.TopicIds = {}
         self._noted: notes.OffsetRanges = {}
+        self._is_noted = True  # whether the notes have where the checkpoint begins
         self.pipeline = uuid.uuid4().hex[:12]
 
     @abstractmethod
@@ -68,10 +69,9 @@ class Landing(ABC):
         """
         first = self.manifests.first()
         self._first_topic_ids, self.pipeline = first.ids, first.pipeline or self.pipeline
-        self._noted = first.landed
         self.last = self.manifests.last()
-        if self.last is not None:
-            self._noted = self.last.landed
+        beginning = self.manifests.beginning()
+        self._noted = notes.add_landed(self.last.landed if self.last else {}, beginning.landed)
         begun = self.manifests.begun()
         found = None if begun is None else begun.to
         if self.last is not None:
@@ -114,10 +114,13 @@ class Landing(ABC):
     def record_topic_ids(self, ids: notes.TopicIds) -> None:
         """Write the topics' ids before the first batch."""
         if self.last is None:
-            landed = self.landed
-            self.manifests.write_first(notes.FirstTopicIds(ids=ids, pipeline=self.pipeline, landed=landed))
+            self.manifests.write_first(notes.FirstTopicIds(ids=ids, pipeline=self.pipeline))
             first = self.manifests.first()
             self._first_topic_ids, self.pipeline = first.ids, first.pipeline
+
+    def record_beginning(self, start: str) -> None:
+        """Write where a new checkpoint begins."""
+        self.manifests.write_beginning(notes.Beginning(start=start, landed=self.landed))
 
     def check(self, query_id: str | None, committed: notes.BatchPlan | None) -> None:
         """Raise `WrongCheckpoint` if the folder and a checkpoint do not belong together.
@@ -217,7 +220,10 @@ class Landing(ABC):
                 "earlier records landed in another folder. Use that folder, or a fresh checkpoint"
             )
         for topic, partition, offsets in notes.iter_partitions(plan.ranges) if self._has_landed else ():
-            before = notes.find_range(self.landed, topic, partition) or notes.OffsetRange(0, 0)
+            known = notes.find_range(self.landed, topic, partition)
+            # A first batch may begin anywhere, a partition that is added later begins at its offset 0.
+            begin = offsets.start if self._is_noted and not plan.batch else 0
+            before = known or notes.OffsetRange(begin, begin)
             if before.start <= offsets.start <= before.end:
                 continue
             first, end = sorted((offsets.start, before.end if offsets.start > before.end else before.start))

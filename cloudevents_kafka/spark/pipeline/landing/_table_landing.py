@@ -103,7 +103,8 @@ class TableBatch:
     @property
     def table_ids(self) -> dict[str, str]:
         """The ids of the tables that took rows."""
-        return {table: self._open(table).id() for table in {**self._staged, notes.EVENTS: []}}
+        tables = {table: self._open(table) for table in {**self._staged, notes.EVENTS: []}}
+        return {table: opened.id() for table, opened in tables.items() if self._staged or opened.exists()}
 
     def _check(self, counts: notes.BatchCounts) -> None:
         """Raise `CountMismatch` if another number of rows was staged for a table than was counted."""
@@ -123,6 +124,8 @@ class TableBatch:
         opened, staged_for = self._open(table), self._left(table)
         if self._batch.offsets and not staged_for:
             return  # only the manifest of the batch is missing
+        if not self._batch.offsets and not opened.exists():
+            return  # a first batch without records
         for _ in range(_MOST_TRIES):
             before = self._ledgers[table]
             after = before.add(self._pipeline, self._batch.ids, self._batch.planned)
@@ -181,7 +184,6 @@ class TableLanding(NotedLanding):
         self._ids: notes.TopicIds = {}
         self._ledger = notes.Ledger()
         self._staged: TableBatch | None = None
-        self._is_noted = False
 
     def table_name(self, table: str) -> str:
         """Return the name of a table in its catalog, or its URL."""
@@ -196,7 +198,7 @@ class TableLanding(NotedLanding):
         for table, known in (self.last.tables if self.last else {}).items():
             self._check_table(table, known)
         self._ledger = self._open(notes.EVENTS).ledger(adopt=self._adopt)
-        self._is_noted = self.last is not None or bool(self.manifests.first().pipeline)
+        self._is_noted = bool(self.manifests.beginning().start)
         return None
 
     def _check_table(self, table: str, known: str) -> None:
@@ -212,8 +214,15 @@ class TableLanding(NotedLanding):
 
     @property
     def landed(self) -> notes.OffsetRanges:
-        """The last range of each partition that the table of events has, of the topics with the known ids."""
-        return self._ledger.landed(self._ids)
+        """The last range of each partition that the table of events has, of the topics with the known ids.
+
+        Of a partition that it does not have, the notes may have where the pipeline began.
+        """
+        found = {topic: dict(numbers) for topic, numbers in self._ledger.landed(self._ids).items()}
+        for topic, number, range_ in notes.iter_partitions(self._noted):
+            if range_.start == range_.end:
+                found.setdefault(topic, {}).setdefault(number, range_)
+        return found
 
     def use_topic_ids(self, ids: notes.TopicIds) -> None:
         """Let `landed` be about the topics with these ids.
@@ -236,7 +245,7 @@ class TableLanding(NotedLanding):
     @property
     def _has_landed(self) -> bool:
         # A checkpoint whose folder has no notes may begin anywhere: only the ledger knows what is before it.
-        return self._ledger.generation > 0 or not self._is_noted
+        return self._ledger.generation > 0 or self.last is not None or not self._is_noted
 
     def _check_query(self, query_id: str | None) -> None:
         """Do nothing: the ledger decides what has landed, under any checkpoint."""

@@ -8,6 +8,7 @@ from cloudevents_kafka.spark.pipeline.notes._ledger import Entry, Ledger
 from cloudevents_kafka.spark.pipeline.notes._manifests import (
     BATCHES,
     BatchManifest,
+    Beginning,
     BegunBatch,
     FirstTopicIds,
     Manifests,

@@ -8,13 +8,13 @@ offsets in ``sources/0/0``, a partition that was added later at its offset 0.
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Final, cast
 
 import msgspec
 
 from cloudevents_kafka.spark.pipeline._errors import PipelineError
 from cloudevents_kafka.spark.pipeline.notes._offsets import BatchPlan, OffsetRange
-from cloudevents_kafka.spark.pipeline.stores import Store
+from cloudevents_kafka.spark.pipeline.stores import FileStore, Store
 
 CHECKPOINT: Final = "_checkpoint"
 """The default name of its folder, next to those of the tables."""
@@ -54,6 +54,12 @@ class Checkpoint:
     def url(self) -> str:
         """The URL of its folder, for Spark."""
         return self._store.url("")
+
+    def clear(self) -> None:
+        """Remove what Spark has written."""
+        files = cast("FileStore", self._store)
+        for name in (_METADATA, f".{_METADATA}.crc", _OFFSETS, _COMMITS, "sources", "state"):
+            files.remove(name)
 
     def query_id(self) -> str | None:
         """Return the id of its query, or None before the first run.

@@ -13,9 +13,11 @@ from typing import Final, TypeVar
 from cloudevents_kafka.spark.pipeline.notes._manifests import (
     NOTES,
     BatchManifest,
+    Beginning,
     BegunBatch,
     FirstTopicIds,
     Manifests,
+    Note,
     encode_note,
 )
 from cloudevents_kafka.spark.pipeline.stores import ConnectStore, FolderFailed
@@ -38,6 +40,10 @@ class ConnectManifests(Manifests):
         if not self.first().ids:
             self._note("topics", first)
 
+    def write_beginning(self, beginning: Beginning) -> None:
+        """Write where a new checkpoint begins, in place of an earlier one."""
+        self._note("beginning", beginning)
+
     def begin(self, batch: BegunBatch) -> None:
         """Write the note that a batch is begun, in place of an earlier one."""
         self._note("begun", batch)
@@ -46,7 +52,7 @@ class ConnectManifests(Manifests):
         """Write the manifest of a batch, which lands the batch, in place of an older one."""
         self._note(str(manifest.number % _MANIFESTS_KEPT), manifest)
 
-    def _note(self, name: str, content: BatchManifest | BegunBatch | FirstTopicIds) -> None:
+    def _note(self, name: str, content: Note) -> None:
         self._folders.replace(f"{NOTES}/{name}", encode_note(content))
 
     def _notes(self, name: str, type_: type[_Content]) -> list[_Content]:

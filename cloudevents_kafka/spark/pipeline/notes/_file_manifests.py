@@ -7,12 +7,16 @@ from typing import Final
 import msgspec
 
 from cloudevents_kafka.spark.pipeline.notes._manifests import (
+    BATCHES,
+    BEGINNING,
     BEGUN,
     TOPICS,
     BatchManifest,
+    Beginning,
     BegunBatch,
     FirstTopicIds,
     Manifests,
+    Note,
     encode_note,
     manifest_path,
 )
@@ -34,6 +38,11 @@ class FileManifests(Manifests):
         if not self._store.exists(TOPICS) and not self.first().ids:
             self._create(TOPICS, first)
 
+    def write_beginning(self, beginning: Beginning) -> None:
+        """Write where a new checkpoint begins, in place of an earlier one."""
+        self._files.remove(BEGINNING)
+        self._create(BEGINNING, beginning)
+
     def begin(self, batch: BegunBatch) -> None:
         """Write the note that a batch is begun, in place of an earlier one."""
         self._files.remove(BEGUN)
@@ -52,5 +61,10 @@ class FileManifests(Manifests):
         if manifest.number >= _KEPT:
             self._files.remove(manifest_path(manifest.number - _KEPT))
 
-    def _create(self, path: str, content: BatchManifest | BegunBatch | FirstTopicIds) -> None:
+    def clear(self) -> bool:
+        """Return True, after all manifests and notes were removed."""
+        self._files.remove(BATCHES)
+        return True
+
+    def _create(self, path: str, content: Note) -> None:
         self._files.create(path, msgspec.json.format(encode_note(content), indent=1))

@@ -28,6 +28,7 @@ NOTES: Final = f"{BATCHES}/connect"
 VERSION: Final = 3
 BEGUN: Final = f"{BATCHES}/begun.json"
 TOPICS: Final = f"{BATCHES}/topics.json"
+BEGINNING: Final = f"{BATCHES}/beginning.json"
 _Content = TypeVar("_Content")
 
 # Topic to id, for the topics whose id the brokers report.
@@ -81,16 +82,22 @@ class BegunBatch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FirstTopicIds(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known before Spark plans the first batch.
-
-    ``ids`` are the topics' ids, ``pipeline`` is the id of the pipeline, and ``landed`` are the offsets behind
-    which the pipeline begins, because its tables have them already.
-    """
+    """The ids of the topics and of the pipeline, before Spark plans the first batch."""
 
     version: int = VERSION
     ids: TopicIds
     pipeline: str = ""
+
+
+class Beginning(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the checkpoint begins: behind the offsets that had landed, or else at the option ``start``."""
+
+    version: int = VERSION
+    start: str = ""
     landed: OffsetRanges = {}
+
+
+Note = BatchManifest | BegunBatch | FirstTopicIds | Beginning
 
 
 class _Versioned(msgspec.Struct, frozen=True):
@@ -120,6 +127,17 @@ class Manifests(ABC):
         notes = self._notes("topics", FirstTopicIds) if self._has_notes else []
         return notes[0] if notes else FirstTopicIds(ids={})
 
+    def beginning(self) -> Beginning:
+        """Return where the checkpoint begins, empty if that was not written."""
+        found = [self._read(BEGINNING, Beginning)] if self._store.exists(BEGINNING) else []
+        if self._has_notes:
+            found += self._notes("beginning", Beginning)
+        return found[0] if found else Beginning()
+
+    @abstractmethod
+    def write_beginning(self, beginning: Beginning) -> None:
+        """Write where a new checkpoint begins, in place of an earlier one."""
+
     @abstractmethod
     def write_first(self, first: FirstTopicIds) -> None:
         """Write the topics' ids from before the first batch, unless they are known."""
@@ -138,6 +156,10 @@ class Manifests(ABC):
     @abstractmethod
     def add(self, manifest: BatchManifest) -> None:
         """Create the manifest of a batch, which lands the batch, and remove one that is too old."""
+
+    def clear(self) -> bool:
+        """Return whether all manifests and notes were removed, which Spark Connect cannot do."""
+        return False
 
     @property
     def _has_notes(self) -> bool:
@@ -168,7 +190,7 @@ class Manifests(ABC):
         )
 
 
-def encode_note(content: BatchManifest | BegunBatch | FirstTopicIds) -> bytes:
+def encode_note(content: Note) -> bytes:
     """Return the JSON of a manifest or a note."""
     return msgspec.json.encode(content)
 

@@ -5,6 +5,7 @@ from cloudevents_kafka.spark.pipeline.topics._librdkafka_admin import (
     NoCounterpart,
     librdkafka_settings,
 )
+from cloudevents_kafka.spark.pipeline.topics._starts import find_starts
 from cloudevents_kafka.spark.pipeline.topics._topics import (
     KafkaAdmin,
     TopicAdmin,

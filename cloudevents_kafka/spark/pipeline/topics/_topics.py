@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from cloudevents_kafka.primitives.redaction import mask_url
 from cloudevents_kafka.spark._java import java_of
-from cloudevents_kafka.spark.pipeline._errors import PipelineError, PipelineFailed, explain_failure
-from cloudevents_kafka.spark.pipeline.notes import OffsetRanges, TopicIds, iter_partitions
+from cloudevents_kafka.spark.pipeline._errors import PipelineError, PipelineFailed, failure_of
+from cloudevents_kafka.spark.pipeline.notes import OffsetRange, OffsetRanges, TopicIds, iter_partitions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -91,7 +91,7 @@ class TopicMonitor:
     def __init__(
         self, names: Iterable[str], admin: TopicAdmin, folder: str, warn: Callable[[str], None]
     ) -> None:
-        self._names = tuple(names)
+        self.names = tuple(names)
         self._admin = admin
         self._folder = folder
         self.warn = warn
@@ -112,7 +112,7 @@ class TopicMonitor:
         the brokers do not report the end offsets.
         """
         states = self._describe(ids, landed, timeout)
-        for name in self._names:
+        for name in self.names:
             self._check_id(name, states.get(name), ids.get(name))
         for name, state in states.items():
             if state is not None:
@@ -122,14 +122,20 @@ class TopicMonitor:
         self.partitions = {name: state.partitions for name, state in found.items() if state.partitions}
         return {name: state.id for name, state in found.items() if state.id is not None}
 
+    def ends(self, topic: str, partitions: Iterable[str]) -> Mapping[str, int]:
+        """Return the end offsets of partitions, of those for which the brokers report one."""
+        asked = {topic: dict.fromkeys(partitions, OffsetRange(0, 0))}
+        state = self._admin.describe([topic], asked, 60.0)[topic]
+        return {} if state is None else state.ends or {}
+
     def _describe(
         self, ids: TopicIds, landed: OffsetRanges, timeout: float
     ) -> Mapping[str, TopicState | None]:
         """Return the states; retry for a while if a known topic is missing, as it may be created again."""
         deadline = time.monotonic() + _RECREATION_SECONDS
         while True:
-            states = self._admin.describe(self._names, landed, timeout)
-            missing = any(states.get(name) is None for name in self._names if name in ids)
+            states = self._admin.describe(self.names, landed, timeout)
+            missing = any(states.get(name) is None for name in self.names if name in ids)
             if not missing or time.monotonic() > deadline:
                 return states
             time.sleep(_RECREATION_SECONDS / 20)
@@ -314,4 +320,4 @@ def call_java(call: Callable[[], Any]) -> Any:
             raise TopicNotDescribed("the brokers are too old") from error
         while exception.getCause() is not None:
             exception = exception.getCause()
-        raise PipelineFailed(explain_failure(f"Caused by: {exception.toString()}")) from error
+        raise failure_of(f"Caused by: {exception.toString()}") from error

@@ -51,6 +51,7 @@ class World:
     """What outlives a process: tables, folders, checkpoints and a topic; and when the process is killed."""
 
     topic_id: str = "t0"
+    begins: dict[str, int] = field(default_factory=lambda: {"0": 0, "1": 0})
     ends: dict[str, int] = field(default_factory=lambda: {"0": 0, "1": 0})
     tables: dict[str, MemoryTable] = field(default_factory=dict)
     files: dict[str, dict[str, bytes]] = field(default_factory=dict)  # by pipeline
@@ -254,7 +255,7 @@ def run(
     lander.check_start(state and state.query, state and state.last_committed())
     if state is None:
         landed = landing.landed.get(TOPIC, {})
-        starts = {number: landed[number].end if number in landed else 0 for number in world.ends}
+        starts = {**world.begins, **{number: range_.end for number, range_ in landed.items()}}
         world.made += 1
         state = world.checkpoints[pipeline] = SparkState(f"q{world.made}", starts)
         lander._checkpoint = cast("Any", state)
@@ -300,7 +301,7 @@ def check_complete(world: World) -> None:
     """Check that the tables have all records of the topic once, after a run has said so."""
     found = Counter(row for table in world.tables.values() for row in table.rows)
     for partition, end in world.ends.items():
-        for offset in range(end):
+        for offset in range(world.begins[partition], end):
             row = (world.topic_id, partition, offset)
             assert found[row] == 1 or (row in world.dropped and not found[row]), row
 
@@ -317,6 +318,7 @@ class History:
     def __init__(self, seed: int) -> None:
         self._rng = random.Random(seed)
         self._world = World()
+        self.topic_anew()
         self._backups: list[Any] = []
         self.kinds: Counter[str] = Counter()
 
@@ -428,7 +430,9 @@ class History:
     def topic_anew(self) -> None:
         world = self._world
         world.made += 1
-        world.topic_id, world.ends = f"t{world.made}", {"0": 0, "1": 0}
+        world.topic_id = f"t{world.made}"
+        world.begins = {"0": 0, "1": self._rng.choice([0, 5])}  # earlier records have expired
+        world.ends = dict(world.begins)
 
     def drop_table(self) -> None:
         world = self._world

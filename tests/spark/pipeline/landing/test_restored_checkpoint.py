@@ -97,7 +97,7 @@ def test_first_offsets_lost(lake: Lake) -> None:
     produce(lake.broker, lake.topic, 100)
     lake.run(start="latest")
     produce(lake.broker, lake.topic, 10)
-    lake.run()
+    lake.run(start="latest")
     for log in ("offsets", "commits", "sources"):
         shutil.rmtree(lake.out / "_checkpoint" / log)
     with pytest.raises(WrongCheckpoint, match=rf"{lake.topic}\[0\]@0 to 99 are missing in"):

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cloudevents_kafka.spark.pipeline import EventPipeline, NotOnConnect, PipelineOptions, to_java_settings
-from cloudevents_kafka.spark.pipeline._errors import explain_failure
+from cloudevents_kafka.spark.pipeline._errors import failure_of
 from cloudevents_kafka.spark.pipeline.topics import LibrdkafkaAdmin
 from cloudevents_kafka.spark.pipeline.topics._librdkafka_admin import NoCounterpart, librdkafka_settings
 from cloudevents_kafka.spark.pipeline.topics._topics import TopicState
@@ -94,5 +94,5 @@ def test_no_way_to_the_brokers(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_python_processes() -> None:
     """A process of Spark that was killed, or that does not start, is not taken for a broker."""
     slow = "java.net.SocketTimeoutException: Timed out while waiting for the Python worker to connect back"
-    assert "the machine is busy" in explain_failure(f"Caused by: {slow}")
-    assert "a Python process of Spark ended" in explain_failure("java.io.EOFException")
+    assert "the machine is busy" in str(failure_of(f"Caused by: {slow}"))
+    assert "a Python process of Spark ended" in str(failure_of("java.io.EOFException"))

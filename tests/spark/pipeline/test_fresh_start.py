@@ -1,0 +1,80 @@
+"""Where a first run begins: by the newest start until a record has landed, and at offsets that exist."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from cloudevents_kafka.spark.pipeline import PipelineFailed
+from tests.spark.pipeline.lake import Lake, create, produce
+
+pytestmark = [
+    pytest.mark.broker,
+    pytest.mark.spark,
+    pytest.mark.slow,
+    pytest.mark.timeout(300),
+    pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
+]
+
+
+@pytest.mark.parametrize(
+    ("start", "words"),
+    [
+        ('{"TOPIC": {"0": 6}}', r"must have offsets up to 5, the end of \S+\[0\], got 6"),
+        ('{"TOPIC": {"0": -7}}', r"must have an offset, -1 \(latest\) or -2 \(earliest\), got \S+\[0\]@-7"),
+        ('{"TOPIC": {"7": 0}}', r"must have partitions 0 to 1 of \S+, got 7"),
+        ('{"other": {"0": 0}}', r"must have topics that are read, \S+, got other"),
+        ('{"TOPIC": 3}', r"must be offsets as "),
+    ],
+)
+def test_wrong_starts(lake: Lake, start: str, words: str) -> None:
+    """A start that the topic does not have is named before Spark reads; then the corrected one counts."""
+    lake.topic = create(lake.broker, f"{lake.topic}-two", 2)
+    produce(lake.broker, lake.topic, 5)
+    with pytest.raises(PipelineFailed, match=words) as failed:
+        lake.run(start=start.replace("TOPIC", lake.topic))
+    assert failed.value.final
+    assert lake.run(start=f'{{"{lake.topic}": {{"0": 3}}}}').counts.read == 2
+    assert lake.warnings == []
+
+
+@pytest.mark.parametrize("to", ["parquet", "delta"])
+def test_newest_start(lake: Lake, to: Any) -> None:
+    """Until a record has landed the newest start counts; an equal one goes on where the first began."""
+    produce(lake.broker, lake.topic, 5)
+    assert lake.run(to=to, start="latest").counts.read == 0
+    produce(lake.broker, lake.topic, 1)
+    lake.run(to=to, start="latest")
+    assert lake.warnings == []
+    other = Lake(lake.spark, lake.broker, lake.out / "other")
+    produce(lake.broker, other.topic, 5)
+    assert other.run(to=to, start="latest").counts.read == 0
+    assert other.run(to=to, start="earliest").counts.read == 5
+    assert other.warnings == []
+
+
+def test_start_without_effect(lake: Lake) -> None:
+    """After a record has landed, another start is named in a warning."""
+    produce(lake.broker, lake.topic, 5)
+    lake.run()
+    produce(lake.broker, lake.topic, 2)
+    assert lake.run(start="latest").counts.read == 2
+    (warning,) = lake.warnings
+    assert "the start (--from) latest has no effect" in warning
+    assert "after a start at earliest" in warning
+
+
+def test_expired_records(lake: Lake) -> None:
+    """Records that expired before they were read are a final failure."""
+    produce(lake.broker, lake.topic, 5)
+    lake.run()
+    produce(lake.broker, lake.topic, 5)
+    admin = AdminClient({"bootstrap.servers": lake.broker.bootstrap_servers})
+    for done in admin.delete_records([TopicPartition(lake.topic, 0, 8)]).values():
+        done.result()
+    with pytest.raises(PipelineFailed, match="records expired before they were read") as failed:
+        lake.run()
+    assert failed.value.final
