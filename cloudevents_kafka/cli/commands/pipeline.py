@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import signal
+import time
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,6 +25,8 @@ _SOURCE_SETTINGS: Final = (
     *("minPartitions", "groupIdPrefix", "minOffsetsPerTrigger", "maxTriggerDelay"),
     *("kafkaConsumer.", "fetchOffset.", "fetchoffset."),
 )
+
+_HEARTBEAT_SECONDS: Final = 60.0
 
 # Another folder, table, checkpoint or topic is needed.
 _WRONG_USE: Final = (
@@ -112,14 +116,14 @@ _WRONG_USE: Final = (
     "--summary-json",
     type=FILE,
     metavar="FILE",
-    help="Write the summary as JSON to a file; - for stdout, instead of text.",
+    help="Write the summary as JSON to a file, again after each batch; - for stdout, at the end.",
 )
 @click.option("--master", help="The Spark master.  [default: local[*]]")
 @click.option("--ui", is_flag=True, help="Serve Spark's web UI during the run.")
 @click.option("--spark-log", "log", type=FILE, metavar="FILE", help="Write Spark's warnings to a file.")
 @click.option("-X", "options", metavar="NAME=VALUE", multiple=True, help="A setting, see above. Repeatable.")
 @config_option
-@click.option("-q", "--quiet", is_flag=True, help="Do not print a line for each batch.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no line for each batch, and none in each minute.")
 def command(summary_json: str | None, *, quiet: bool, **options: Any) -> None:
     """Write topics of CloudEvents to tables, each record exactly once, or to other topics.
 
@@ -146,7 +150,9 @@ def command(summary_json: str | None, *, quiet: bool, **options: Any) -> None:
         loaded = _with_tokens(pop_settings(options), options["master"], stack)
         pipeline_options = _pipeline_options(loaded, options)
         interrupts = stack.enter_context(Interrupts())
-        summary = _run(pipeline_options, loaded, interrupts, quiet=quiet)
+        path = None if summary_json in {None, "-"} else Path(str(summary_json))
+        console = _Console(loaded, interrupts, path, quiet=quiet)
+        summary = _run(pipeline_options, loaded, console)
     _print_summary(summary, summary_json)
     # Ctrl-C is the normal end of a run without --once; with --once, the run is incomplete.
     if pipeline_options.once and not summary.complete:
@@ -210,27 +216,45 @@ def _tables(routes: tuple[str, ...]) -> dict[str, str]:
     return tables
 
 
-def _run(
-    options: pipeline.PipelineOptions, settings: Settings, interrupts: Interrupts, *, quiet: bool
-) -> pipeline.Summary:
-    announced = False
+class _Console:
+    """What a run prints on stderr: a line for each batch and warning, and one in each quiet minute."""
 
-    def stop() -> bool:
-        nonlocal announced
-        if interrupts.requested and not announced:
-            announced = True
+    def __init__(self, settings: Settings, interrupts: Interrupts, path: Path | None, *, quiet: bool) -> None:
+        self._settings, self._interrupts, self._path, self._quiet = settings, interrupts, path, quiet
+        self._announced = False
+        self._last_line = time.monotonic()
+        self._running: pipeline.EventPipeline | None = None
+
+    def run(self, options: pipeline.PipelineOptions) -> pipeline.Summary:
+        self._running = pipeline.EventPipeline(options, report=self._report, warn=self._warn)
+        return self._running.run(stop=self._stop)
+
+    def _print(self, text: str) -> None:
+        self._last_line = time.monotonic()
+        if not self._quiet:
+            click.echo(f"{datetime.now(UTC):%H:%M:%SZ} {text}", err=True)
+
+    def _report(self, batch: pipeline.BatchProgress) -> None:
+        self._print(str(batch))
+        if self._path is not None and self._running is not None:
+            _write_summary(self._running.summary(), self._path)
+
+    def _stop(self) -> bool:
+        """Return whether to stop; print a line if there was none for a minute."""
+        if self._interrupts.requested and not self._announced:
+            self._announced = True
             click.echo("stopping after this batch; press Ctrl-C again to stop at once", err=True)
-        return interrupts.requested
+        elif self._running is not None and time.monotonic() > self._last_line + _HEARTBEAT_SECONDS:
+            self._print(escape_lines(self._running.status()))
+        return self._interrupts.requested
 
-    def report(batch: pipeline.BatchProgress) -> None:
-        if not quiet:
-            click.echo(str(batch), err=True)
+    def _warn(self, text: str) -> None:
+        click.echo(f"warning: {escape_lines(self._settings.redact(text))}", err=True)
 
-    def warn(text: str) -> None:
-        click.echo(f"warning: {escape_lines(settings.redact(text))}", err=True)
 
+def _run(options: pipeline.PipelineOptions, settings: Settings, console: _Console) -> pipeline.Summary:
     try:
-        return pipeline.EventPipeline(options, report=report, warn=warn).run(stop=stop)
+        return console.run(options)
     except _WRONG_USE as error:
         raise BadUsage(str(error)) from error
     except pipeline.CountMismatch as error:
@@ -240,10 +264,20 @@ def _run(
         raise (BadUsage if final else BrokerFailure)(options.redact(settings.redact(str(error)))) from error
 
 
+def _write_summary(summary: pipeline.Summary, path: Path) -> None:
+    """Write a summary in one step, so that a reader sees a whole one."""
+    if not path.exists() or path.is_file():
+        draft = path.with_name(f"{path.name}.part")
+        draft.write_text(summary.to_json() + "\n", encoding="utf-8")
+        draft.replace(path)
+    else:  # a pipe or a device, such as /dev/stdout
+        path.write_text(summary.to_json() + "\n", encoding="utf-8")
+
+
 def _print_summary(summary: pipeline.Summary, summary_json: str | None) -> None:
     if summary_json == "-":
         print(escape_json(summary.to_json()))
         return
     print(summary.to_text())
     if summary_json is not None:
-        Path(summary_json).write_text(summary.to_json() + "\n", encoding="utf-8")
+        _write_summary(summary, Path(summary_json))

@@ -153,6 +153,10 @@ class EventPipeline:
         """Stop after the current batch."""
         self._running.stop()
 
+    def status(self) -> str:
+        """Return in a few words what the pipeline does, and its lag; that no broker answers, if so."""
+        return self._running.status()
+
     def summary(self) -> Summary:
         """Return the summary up to now; raise `CountMismatch` if its counts contradict each other."""
         return self._running.summary()

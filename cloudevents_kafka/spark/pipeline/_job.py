@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from cloudevents_kafka.errors import CloudEventsKafkaError
+from cloudevents_kafka.spark._java import recent_reports
 from cloudevents_kafka.spark.pipeline._errors import (
     PipelineFailed,
     ends_after_repeated_batch,
@@ -17,7 +18,14 @@ from cloudevents_kafka.spark.pipeline._errors import (
 )
 from cloudevents_kafka.spark.pipeline._fresh_start import use_newest_start
 from cloudevents_kafka.spark.pipeline._options import PipelineOptions
-from cloudevents_kafka.spark.pipeline._reports import BatchProgress, Summary, batch_progress, recent_progress
+from cloudevents_kafka.spark.pipeline._reports import (
+    BatchProgress,
+    Summary,
+    batch_progress,
+    find_lags,
+    lag_text,
+    recent_progress,
+)
 from cloudevents_kafka.spark.pipeline.landing import BatchLander, Landing
 from cloudevents_kafka.spark.pipeline.notes import BatchCounts, BatchManifest, Checkpoint, WrongCheckpoint
 from cloudevents_kafka.spark.pipeline.stores import open_store
@@ -66,6 +74,7 @@ class Job:
         self._counts = BatchCounts()
         self._start_time = self._last_topic_check = time.monotonic()
         self._end_time: float | None = None
+        self._silent_since: float | None = None  # when the brokers stopped to answer
         self._checkpoint = Checkpoint(open_store(options.checkpoint_url, spark))
         self._admin = self._open_admin(spark)
         try:
@@ -183,8 +192,9 @@ class Job:
             return
         try:
             self._lander.check_topics(timeout=_TOPIC_CHECK_TIMEOUT)
-        except PipelineFailed:
-            pass  # Spark itself waits for a broker that is down for a while
+            self._silent_since = None
+        except PipelineFailed:  # Spark itself waits for a broker that is down for a while
+            self._silent_since = self._silent_since or time.monotonic()
         except TopicChanged:
             self.stop()
             raise
@@ -208,10 +218,23 @@ class Job:
             reports = recent_progress(self.query, numbers[0])
             for number in numbers:
                 if number in reports:
-                    self._report(batch_progress(reports[number], self._unreported.pop(number)))
+                    self._report(batch_progress(reports[number], self._unreported.pop(number), time.time()))
         while last and self._unreported:
             number = min(self._unreported)
             self._report(BatchProgress(number=number, counts=self._unreported.pop(number)))
+
+    def status(self) -> str:
+        """Return what the pipeline does: that no broker answers, or the lag."""
+        if self._silent_since is not None:
+            seconds = time.monotonic() - self._silent_since
+            return f"no broker has answered for {seconds:,.0f} s: the pipeline waits"
+        report = next(recent_reports(self.query), None)
+        state = "a batch is under way" if self._batch_lock.locked() else "waiting for records"
+        newest = self._counts.newest
+        parts = [state, *([lag_text(find_lags(report))] if report is not None else [])]
+        if newest is not None:
+            parts.append(f"newest {max(0.0, time.time() - newest / 1000):,.0f} s old")
+        return ", ".join(parts)
 
     def stop(self) -> None:
         """Stop after the current batch."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 class BatchProgress(msgspec.Struct, frozen=True, kw_only=True):
     """A batch that has landed: its counts, its duration, and the distance to the topics' ends.
 
-    ``behind`` is a number of offsets, counted from the ends that Spark saw last. It and
-    ``seconds`` are None if the pipeline was stopped before Spark reported the batch.
+    ``behind`` is a number of offsets, counted from the ends that Spark saw last, and ``lags`` has it by
+    topic and partition, such as ``orders[0]``. They and ``seconds`` are None or empty if the pipeline was
+    stopped before Spark reported the batch. ``age`` is the age of the newest record in seconds when the batch
+    was reported.
 
     Examples:
         >>> from cloudevents_kafka.spark import EventPipeline, PipelineOptions
@@ -35,6 +37,8 @@ class BatchProgress(msgspec.Struct, frozen=True, kw_only=True):
     counts: BatchCounts
     seconds: float | None = None
     behind: int | None = None
+    lags: Mapping[str, int] = {}
+    age: float | None = None
 
     def __str__(self) -> str:
         counts = self.counts
@@ -45,8 +49,19 @@ class BatchProgress(msgspec.Struct, frozen=True, kw_only=True):
         if self.seconds:
             parts.append(f"{counts.read / self.seconds:,.0f} records/s")
         if self.behind is not None:
-            parts.append(f"{self.behind:,} behind")
+            parts.append(lag_text(self.lags))
+        if self.age is not None:
+            parts.append(f"newest {self.age:,.0f} s old")
         return ", ".join(parts)
+
+
+def lag_text(lags: Mapping[str, int]) -> str:
+    """Return the sum of the lags, and the highest of several partitions, as text."""
+    text = f"{sum(lags.values()):,} behind"
+    if len(lags) > 1 and any(lags.values()):
+        highest = max(lags, key=lags.__getitem__)
+        text += f" (most {highest}: {lags[highest]:,})"
+    return text
 
 
 def recent_progress(query: StreamingQuery, first: int) -> dict[int, Mapping[str, Any]]:
@@ -59,19 +74,27 @@ def recent_progress(query: StreamingQuery, first: int) -> dict[int, Mapping[str,
     return found
 
 
-def batch_progress(progress: Mapping[str, Any], counts: BatchCounts) -> BatchProgress:
-    """Return the progress of a batch, from its counts and Spark's report."""
+def batch_progress(progress: Mapping[str, Any], counts: BatchCounts, now: float) -> BatchProgress:
+    """Return the progress of a batch, from its counts, Spark's report, and the time in seconds since 1970."""
+    lags = find_lags(progress)
     return BatchProgress(
         number=progress["batchId"],
         counts=counts,
         seconds=progress["durationMs"].get("triggerExecution", 0) / 1000,
-        behind=sum(_lag(source) for source in progress["sources"]),
+        behind=sum(lags.values()),
+        lags=lags,
+        age=None if counts.newest is None else max(0.0, now - counts.newest / 1000),
     )
 
 
-def _lag(source: Mapping[str, Any]) -> int:
-    latest, end = _offsets(source.get("latestOffset")), _offsets(source.get("endOffset"))
-    return sum(max(0, offset - end.get(partition, 0)) for partition, offset in latest.items())
+def find_lags(progress: Mapping[str, Any]) -> dict[str, int]:
+    """Return the distances to the ends by partition, from Spark's report."""
+    lags: dict[str, int] = {}
+    for source in progress["sources"]:
+        end = _offsets(source.get("endOffset"))
+        for (topic, partition), offset in _offsets(source.get("latestOffset")).items():
+            lags[f"{topic}[{partition}]"] = max(0, offset - end.get((topic, partition), 0))
+    return lags
 
 
 def _offsets(value: Any) -> dict[tuple[str, str], int]:
@@ -187,9 +210,16 @@ def _type_rows(counts: BatchCounts) -> list[list[str]]:
     return [*rows, ["", *(f"{number:,}" for number in modes.values()), f"{counts.events:,}"]]
 
 
+# Rules that end where names, which are untrusted, were left out.
+_WHAT: Final = {
+    "was read as": "a name was read as another one",
+    "was ignored:": "was ignored, as another one is present",
+}
+
+
 def _rule_rows(counts: BatchCounts) -> list[list[str]]:
     return [
-        [rule, clause, f"{number:,}"]
+        [_WHAT.get(rule, rule), clause, f"{number:,}"]
         for clause, rules in sorted(counts.by_tolerated.items())
         for rule, number in sorted(rules.items())
     ]

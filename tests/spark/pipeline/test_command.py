@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import CliRunner
 
 from cloudevents_kafka.cli.app import app
+from cloudevents_kafka.cli.commands import pipeline as command
 from cloudevents_kafka.spark import pipeline
 
 if TYPE_CHECKING:
@@ -118,6 +121,54 @@ def test_signals(monkeypatch: pytest.MonkeyPatch, number: int, code: int) -> Non
     done, _ = run(monkeypatch, once=False, send=number)
     assert done.exit_code == code
     assert "3 records read" in done.output
+
+
+def test_continuous_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Each batch has a line with the time, and writes the summary; a quiet minute has the state."""
+    path = tmp_path / "summary.json"
+    written: list[bool] = []
+    counts = pipeline.BatchCounts(read=3, events=3)
+
+    class Fake:
+        def __init__(self, options: PipelineOptions, *, report: Any, warn: Any) -> None:
+            self._report = report
+
+        def run(self, *, stop: Any) -> pipeline.Summary:
+            self._report(
+                pipeline.BatchProgress(number=4, counts=counts, behind=9, lags={"t[0]": 2, "t[1]": 7})
+            )
+            written.append(path.exists())
+            stop()
+            return self.summary()
+
+        def status(self) -> str:
+            return "waiting for records, 0 behind"
+
+        def summary(self) -> pipeline.Summary:
+            return pipeline.Summary(
+                topics=("t",),
+                events_table="e",
+                quarantine_table="q",
+                checkpoint="c",
+                batches=1,
+                recovered=None,
+                complete=False,
+                seconds=1.0,
+                counts=counts,
+                total=counts,
+            )
+
+    monkeypatch.setattr(pipeline, "EventPipeline", Fake)
+    monkeypatch.setattr(command, "_HEARTBEAT_SECONDS", -1.0)
+    arguments = ["pipeline", "-b", "b:1", "-t", "t", "-o", "o", "--summary-json", str(path)]
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 0, done.output
+    time = r"\d\d:\d\d:\d\dZ "
+    assert re.search(time + r"batch 4: 3 read = .* 9 behind \(most t\[1\]: 7\)\n", done.stderr)
+    assert re.search(time + r"waiting for records, 0 behind\n", done.stderr)
+    assert written == [True]
+    assert json.loads(path.read_text())["tally"]["read"] == 3
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_help() -> None:

@@ -17,6 +17,7 @@ COUNTS = BatchCounts(
     tolerated=1,
     by_tolerated={"K-05": {"was read as": 1}, "N-01": {"was read as": 1}},
     offsets={"t": {"0": PartitionCounts(5, 9, 3)}},
+    newest=20_000,
 )
 
 WORKER_FAILED = """
@@ -74,9 +75,11 @@ def test_progress_has_the_lag() -> None:
     source = {"latestOffset": '{"t":{"0":10,"1":4}}', "endOffset": '{"t":{"0":7}}'}
     none = {"latestOffset": "None", "endOffset": "None"}
     progress = {"batchId": 3, "durationMs": {"triggerExecution": 500}, "sources": [source, none]}
-    batch = batch_progress(progress, COUNTS)
-    assert batch.behind == 7
-    assert str(batch) == "batch 3: 3 read = 2 events + 1 quarantined, 6 records/s, 7 behind"
+    batch = batch_progress(progress, COUNTS, now=25.0)
+    assert (batch.behind, batch.lags) == (7, {"t[0]": 3, "t[1]": 4})
+    assert str(batch) == (
+        "batch 3: 3 read = 2 events + 1 quarantined, 6 records/s, 7 behind (most t[1]: 4), newest 5 s old"
+    )
 
 
 def test_summary_as_text() -> None:
@@ -99,8 +102,7 @@ def test_summary_as_text() -> None:
     assert "total in the tables: 4 events, 2 quarantined, of 6 records" in text
     assert "\x1b" not in text
     assert [line.split() for line in text.splitlines() if "was read as" in line] == [
-        ["was", "read", "as", "K-05", "1"],
-        ["was", "read", "as", "N-01", "1"],
+        [*["a", "name", "was", "read", "as", "another", "one"], clause, "1"] for clause in ("K-05", "N-01")
     ]
     assert "\\x1b[2J" in text
     assert [line.split() for line in text.splitlines() if "t[0]" in line] == [

@@ -148,6 +148,7 @@ class Reading:
         found = self._found
         return BatchCounts(
             read=found["records"],
+            newest=found.get("newest"),
             events=found["events"],
             by_type=label_counts(found, "event"),
             **_other_counts(found),
@@ -221,6 +222,7 @@ def all_counts(found: Mapping[str, Any], rows: Rows) -> BatchCounts:
     by_type, by_reason = label_counts(found, "event"), label_counts(found, "error")
     return BatchCounts(
         read=found["records"],
+        newest=found.get("newest"),
         events=_total(by_type),
         quarantined=_total(by_reason),
         by_type=by_type,

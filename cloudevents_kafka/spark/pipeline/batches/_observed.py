@@ -51,6 +51,7 @@ class Counting:
         columns = {_PLACE: _partition_number(offsets)}
         self._aggregates = [
             "count(1) AS records",
+            "unix_millis(max(`timestamp`)) AS newest",
             f"{_bins(_PLACE, 1 + sum(1 for _ in notes.iter_partitions(offsets)))} AS places",
         ]
         for number, (kind, of) in enumerate(labels.items()):

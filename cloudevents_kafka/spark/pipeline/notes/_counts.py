@@ -67,6 +67,7 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
     ``by_tolerated`` clause to rule to events, each of which may deviate from several rules,
     ``offsets`` topic to partition (as text) to `PartitionCounts`.
     ``routed`` maps the tables of the option ``tables`` to their events; others are in the common table.
+    ``newest`` is the latest timestamp of a record, in milliseconds since 1970, or None.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline import BatchCounts
@@ -85,6 +86,7 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
     by_tolerated: Labels = {}
     offsets: Mapping[str, Mapping[str, PartitionCounts]] = {}
     routed: Mapping[str, int] = {}
+    newest: int | None = None
 
     def merge(self, later: BatchCounts) -> BatchCounts:
         """Return the counts plus those of later records."""
@@ -98,6 +100,7 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
             by_tolerated=_limit(_merge(self.by_tolerated, later.by_tolerated, add)),
             offsets=_merge(self.offsets, later.offsets, PartitionCounts.merge),
             routed=_add(self.routed, later.routed),
+            newest=max(filter(None, (self.newest, later.newest)), default=None),
         )
 
     def add_left(self, others: BatchCounts) -> BatchCounts:
@@ -112,6 +115,7 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
             by_tolerated=_limit(_merge(self.by_tolerated, others.by_tolerated, add)),
             offsets=self.offsets,
             routed=_add(self.routed, others.routed),
+            newest=self.newest,
         )
 
     def check(self) -> Self:
