@@ -104,6 +104,13 @@ _WRONG_USE: Final = (
     "--lenient", is_flag=True, help="Accept deviations of known producers; the column tolerated has them."
 )
 @click.option("--allow-data-loss", is_flag=True, help="Continue if records expired before they were read.")
+@click.option(
+    "--forget-topic",
+    "forget_topics",
+    multiple=True,
+    metavar="NAME",
+    help="Go on without a topic of earlier runs, such as one that was deleted. Repeatable.",
+)
 @click.option("--adopt", is_flag=True, help="Land next to the rows of a table that no pipeline has filled.")
 @click.option(
     "--date-of",

@@ -1,11 +1,22 @@
-"""`use_newest_start`: until a record has landed, the option ``start`` of the newest run counts."""
+"""What a start changes in the checkpoint: another option ``start``, and topics that are forgotten.
+
+Spark keeps in the checkpoint where it began, and what it has planned of each topic. Both can be changed only
+by another checkpoint, which begins behind what has landed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+
+from msgspec.structs import replace
 
 from cloudevents_kafka.spark.pipeline.landing import Landing
-from cloudevents_kafka.spark.pipeline.notes import Checkpoint
+from cloudevents_kafka.spark.pipeline.notes import (
+    Beginning,
+    Checkpoint,
+    OffsetRange,
+    OffsetRanges,
+)
 
 
 def use_newest_start(
@@ -26,3 +37,28 @@ def use_newest_start(
         return
     checkpoint.clear()
     landing.recover()
+
+
+def forget_topics(landing: Landing, checkpoint: Checkpoint, names: Collection[str]) -> None:
+    """Let another checkpoint go on with all topics but these, if Spark has planned some of their offsets."""
+    query_id, planned = checkpoint.query_id(), checkpoint.last_planned()
+    if query_id is None or planned is None or not planned.ranges.keys() & set(names):
+        return
+    begun = landing.begun()
+    if begun is not None:
+        offsets, whole = _without(begun.offsets, names), _without(begun.planned, names)
+        landing.manifests.begin(replace(begun, offsets=offsets, planned=whole))
+    before = landing.manifests.beginning()
+    follows = None if landing.last is None else landing.last.query
+    begins = _without(planned.ranges, names)
+    landed = {
+        topic: {number: OffsetRange(range_.start, range_.start) for number, range_ in numbers.items()}
+        for topic, numbers in begins.items()
+    }
+    landing.manifests.write_beginning(Beginning(start=before.start, landed=landed, follows=follows))
+    checkpoint.clear()
+    landing.recover()
+
+
+def _without(ranges: OffsetRanges, names: Collection[str]) -> OffsetRanges:
+    return {topic: numbers for topic, numbers in ranges.items() if topic not in names}

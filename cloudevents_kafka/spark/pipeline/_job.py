@@ -16,7 +16,7 @@ from cloudevents_kafka.spark.pipeline._errors import (
     failure_of,
     failures_in_words,
 )
-from cloudevents_kafka.spark.pipeline._fresh_start import use_newest_start
+from cloudevents_kafka.spark.pipeline._fresh_start import forget_topics, use_newest_start
 from cloudevents_kafka.spark.pipeline._options import PipelineOptions
 from cloudevents_kafka.spark.pipeline._reports import (
     BatchProgress,
@@ -107,6 +107,7 @@ class Job:
         """Check the start, and finish what an earlier run has begun."""
         self._recovered = self._landing.recover()
         use_newest_start(self._landing, self._checkpoint, self._options.start, self._warnings.append)
+        forget_topics(self._landing, self._checkpoint, self._options.forget_topics)
         self._total_before = self._landing.total
         self._lander.check_start(self._checkpoint.query_id(), self._checkpoint.last_committed())
         begun = self._lander.finish_begun(spark)
@@ -196,7 +197,9 @@ class Job:
         except PipelineFailed:  # Spark itself waits for a broker that is down for a while
             self._silent_since = self._silent_since or time.monotonic()
         except TopicChanged:
-            self.stop()
+            # Not by `stop`, which waits for the batch: Spark may ask for a deleted topic for minutes.
+            self._stopping = True
+            self.query.stop()
             raise
         self._last_topic_check = time.monotonic()
 

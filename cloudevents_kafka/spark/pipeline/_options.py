@@ -87,6 +87,8 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
     proof that a record has landed. The default is to fail.
 
     ``allow_data_loss`` continues if records expired before they were read; the default is to fail.
+    ``forget_topics`` are topics that earlier runs have read and that are no longer in ``topics``, such as one
+    that was deleted: what they had left is not read, and all other topics go on where they were.
     ``date_of`` is the source of the date in the folders of events: the record's "timestamp", or the
     event's "time" (the record's timestamp if it has none). Late events make many folders by time.
 
@@ -118,6 +120,7 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
     max_records: int | None = 200_000
     lenient: bool = False
     allow_data_loss: bool = False
+    forget_topics: tuple[str, ...] = ()
     adopt: bool = False
     date_of: Literal["time", "timestamp"] = "timestamp"
     kafka_options: Mapping[str, str] = {}
@@ -144,6 +147,8 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
                 "start must be earliest, latest, or offsets as JSON, such as "
                 f'{{"orders": {{"0": 17}}}} (-2 is earliest, -1 latest), got {self.start!r}'
             )
+        if both := sorted(set(self.forget_topics) & set(self.topic_names)):
+            raise ValueError(f"topics must not have what forget_topics has, got {', '.join(both)} in both")
         self._check_tables()
         if reserved := sorted(_RESERVED & self.kafka_options.keys()):
             raise ValueError(

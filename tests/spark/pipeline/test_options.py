@@ -23,6 +23,7 @@ GOOD: dict[str, Any] = {"bootstrap_servers": "b:1", "topics": ("t",), "out": "o"
         ({"start": "yesterday"}, "earliest, latest"),
         ({"start": "[]"}, "earliest, latest"),
         ({"kafka_options": {"subscribe": "x"}}, "sets subscribe itself"),
+        ({"topics": ("a,b",), "forget_topics": ("b",)}, "topics must not have what forget_topics has, got b"),
     ],
 )
 def test_invalid_options(changed: dict[str, Any], words: str) -> None:

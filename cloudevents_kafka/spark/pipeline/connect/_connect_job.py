@@ -87,6 +87,11 @@ class ConnectJob(Job):
         # Before the manifests: an earlier run whose client was killed may still be landing batches.
         query_id, committed = self._checkpoint.query_id(), self._checkpoint.last_committed()
         self._landing.recover()
+        if self._options.forget_topics:
+            raise NotOnConnect(
+                f"forget_topics must be empty on Spark Connect, got {self._options.forget_topics}; use a "
+                "Spark session of this process"
+            )
         self._total_before = self._landing.total
         self._lander.check_start(query_id, committed)
         reader_sql(spark.range(0))  # sends the Java function to the server

@@ -47,6 +47,7 @@ class Landing(ABC):
         self.last: notes.BatchManifest | None = None
         self._first_topic_ids: notes.TopicIds = {}
         self._noted: notes.OffsetRanges = {}
+        self._follows: str | None = None  # the checkpoint that this one replaces
         self._is_noted = True  # whether the notes have where the checkpoint begins
         self.pipeline = uuid.uuid4().hex[:12]
 
@@ -71,6 +72,7 @@ class Landing(ABC):
         self._first_topic_ids, self.pipeline = first.ids, first.pipeline or self.pipeline
         self.last = self.manifests.last()
         beginning = self.manifests.beginning()
+        self._follows = beginning.follows
         self._noted = notes.add_landed(self.last.landed if self.last else {}, beginning.landed)
         begun = self.manifests.begun()
         found = None if begun is None else begun.to
@@ -120,7 +122,8 @@ class Landing(ABC):
 
     def record_beginning(self, start: str) -> None:
         """Write where a new checkpoint begins."""
-        self.manifests.write_beginning(notes.Beginning(start=start, landed=self.landed))
+        beginning = notes.Beginning(start=start, landed=self.landed, follows=self._follows)
+        self.manifests.write_beginning(beginning)
 
     def check(self, query_id: str | None, committed: notes.BatchPlan | None) -> None:
         """Raise `WrongCheckpoint` if the folder and a checkpoint do not belong together.
@@ -204,7 +207,7 @@ class Landing(ABC):
         return self.last is not None
 
     def _check_query(self, query_id: str | None) -> None:
-        if self.last is not None and self.last.query != query_id:
+        if self.last is not None and self.last.query not in {query_id, self._follows}:
             this = "this is a new one" if query_id is None else f"this is {query_id}"
             raise notes.WrongCheckpoint(
                 f"{self.store.url('')} was filled under another checkpoint (query {self.last.query}, "

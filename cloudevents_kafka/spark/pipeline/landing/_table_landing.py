@@ -230,7 +230,8 @@ class TableLanding(NotedLanding):
         Raises `WrongTable` if the table does not have all offsets that the manifests have.
         """
         self._ids = ids
-        if absent := notes.subtract_landed(self._noted, self.landed):
+        noted = {topic: numbers for topic, numbers in self._noted.items() if topic in ids}
+        if absent := notes.subtract_landed(noted, self.landed):
             raise WrongTable(
                 f"the table {self.table_name(notes.EVENTS)} must have {notes.format_ranges(absent)}, which "
                 "have landed in it: it was set back to an earlier version. Restore the newest one; or land "

@@ -90,11 +90,15 @@ class FirstTopicIds(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Beginning(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the checkpoint begins: behind the offsets that had landed, or else at the option ``start``."""
+    """Where the checkpoint begins: behind the offsets that had landed, or else at the option ``start``.
+
+    ``follows`` is the id of an earlier checkpoint that it continues, without topics that were forgotten.
+    """
 
     version: int = VERSION
     start: str = ""
     landed: OffsetRanges = {}
+    follows: str | None = None
 
 
 Note = BatchManifest | BegunBatch | FirstTopicIds | Beginning

@@ -146,7 +146,8 @@ class TopicMonitor:
         if state is None:
             raise TopicChanged(
                 f"topic {name} does not exist any more: the one with id {known_id}, whose records are in "
-                f"{self._folder}, was deleted. If it is created again, it is another topic. {_START_AFRESH}"
+                f"{self._folder}, was deleted. If it is created again, it is another topic. To go on "
+                f"without it, leave it out of the topics, and forget it (--forget-topic {name})"
             )
         if state.id is None:
             if name not in self._warned:
