@@ -82,6 +82,13 @@ def recent_reports(query: StreamingQuery) -> Iterator[Mapping[str, Any]]:
         yield msgspec.json.decode(report.json())
 
 
+def has_active_context() -> bool:
+    """Return whether Spark runs in this process."""
+    from pyspark import SparkContext
+
+    return SparkContext._active_spark_context is not None  # noqa: SLF001
+
+
 def stop_active_context() -> None:
     """Stop the Spark of this process, if it runs."""
     from pyspark import SparkContext

@@ -37,7 +37,10 @@ _WRONG_USE: Final = (
 
 @click.command()
 @click.option("-b", "--brokers", metavar="HOST:PORT,…", help="The brokers (bootstrap.servers).")
-@click.option("-t", "--topic", "topics", multiple=True, required=True, help="A topic to read. Repeatable.")
+@click.option("-t", "--topic", "topics", multiple=True, help="A topic to read. Repeatable.")
+@click.option(
+    "--topic-pattern", metavar="REGEX", help="Read all topics whose names match, also those that come later."
+)
 @click.option(
     "-o",
     "--out",

@@ -94,7 +94,10 @@ class Job:
         from cloudevents_kafka.spark.pipeline.batches import BatchWriter
 
         options, landing = self._options, self._landing
-        topics = TopicMonitor(options.topic_names, self._admin, landing.store.url(""), self._warnings.append)
+        folder, pattern = landing.store.url(""), options.topic_pattern
+        topics = TopicMonitor(
+            options.topic_names, self._admin, folder, self._warnings.append, pattern=pattern
+        )
         writer = BatchWriter(date_of=options.date_of, tasks=self._count_tasks(spark))
         return BatchLander(options, landing, self._checkpoint, topics, writer)
 
@@ -254,7 +257,7 @@ class Job:
     def summary(self) -> Summary:
         """Return the summary up to now; raise `CountMismatch` if its counts contradict each other."""
         return Summary(
-            topics=self._options.topics,
+            topics=self._options.topics or (str(self._options.topic_pattern),),
             events_table=self._landing.table_name("events"),
             quarantine_table=self._landing.table_name("quarantine"),
             tables=self._landing.tables,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Final, Literal
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -83,6 +85,9 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
     that a strict run made get the column; in ``parquet`` only the files of lenient runs have it, so read
     a folder of both with Spark's option ``mergeSchema`` or DuckDB's ``union_by_name``.
 
+    ``topic_pattern`` is a regular expression, in place of ``topics``: all topics whose whole name matches are
+    read, also those that are created later.
+
     ``adopt`` lets tables that have rows, but no commit of a pipeline, take batches: the rows stay, and are no
     proof that a record has landed. The default is to fail.
 
@@ -111,7 +116,8 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     bootstrap_servers: str
-    topics: tuple[str, ...]
+    topics: tuple[str, ...] = ()
+    topic_pattern: str | None = None
     out: str
     checkpoint: str | None = None
     once: bool = False
@@ -134,7 +140,9 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
     log: str | None = None
 
     def __post_init__(self) -> None:
-        if not self.topics or not all(self.topics):
+        if self.topic_pattern is not None:
+            self._check_pattern(self.topic_pattern)
+        elif not self.topics or not all(self.topics):
             raise ValueError(f"topics must have at least one name, and no empty one, got {self.topics!r}")
         if not self.bootstrap_servers:
             raise ValueError("bootstrap_servers must be host:port of at least one broker, got ''")
@@ -149,6 +157,7 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
             )
         if both := sorted(set(self.forget_topics) & set(self.topic_names)):
             raise ValueError(f"topics must not have what forget_topics has, got {', '.join(both)} in both")
+        self._check_places()
         self._check_tables()
         if reserved := sorted(_RESERVED & self.kafka_options.keys()):
             raise ValueError(
@@ -159,6 +168,36 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
                 f"{', '.join(exposed)} must not have a URL with a user and a password: other users of this "
                 "machine can read Java's command line; use a file of Ivy's settings (spark.jars.ivySettings)"
             )
+
+    def _check_pattern(self, pattern: str) -> None:
+        if self.topics:
+            raise ValueError(f"topics must be empty with topic_pattern, got {self.topics!r} and {pattern!r}")
+        try:
+            own = [name for name in topic_names(self.table or "") if re.fullmatch(pattern, name)]
+        except re.error as error:
+            raise ValueError(
+                f"topic_pattern must be a regular expression, got {pattern!r}: {error}"
+            ) from None
+        if self.to == "kafka" and own:
+            raise ValueError(
+                f"topic_pattern must not match topics that are written, got {pattern!r} and {own[0]!r}"
+            )
+
+    def _check_places(self) -> None:
+        try:
+            for name in (*self.topic_names, *self.forget_topics):
+                check_topic(name)
+        except ValueError as error:
+            raise ValueError(
+                f"{error}; topics by a regular expression are topic_pattern (--topic-pattern)"
+            ) from None
+        for location in (self.out, self.checkpoint_url):
+            parts = urlsplit(location)
+            if parts.scheme == "file" and parts.netloc not in {"", "localhost"}:
+                raise ValueError(
+                    f"out and checkpoint must be folders of this machine if they are file: URLs, got "
+                    f"{location!r} with the host {parts.netloc!r}; write file:///PATH"
+                )
 
     def _check_tables(self) -> None:
         if self.to not in TARGETS:
@@ -171,6 +210,10 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
             )
         if self.mode not in {"binary", "structured"}:
             raise ValueError(f"mode must be binary or structured, got {self.mode!r}")
+        if self.table is not None and self.to != "kafka":
+            from cloudevents_kafka.spark.pipeline.tables import name_parts
+
+            name_parts(self.table)
         if self.to == "kafka":
             self._check_topics()
         elif self.mode != "binary":
@@ -221,7 +264,7 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
             **_DEFAULTS,
             **self.kafka_options,
             "kafka.bootstrap.servers": self.bootstrap_servers,
-            "subscribe": ",".join(self.topics),
+            **self._subscription(),
             "startingOffsets": self.start,
             "failOnDataLoss": str(not self.allow_data_loss).lower(),
             "includeHeaders": "true",
@@ -229,6 +272,11 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
         if self.max_records is not None:
             options["maxOffsetsPerTrigger"] = str(self.max_records)
         return options
+
+    def _subscription(self) -> dict[str, str]:
+        if self.topic_pattern is not None:
+            return {"subscribePattern": self.topic_pattern}
+        return {"subscribe": ",".join(self.topics)}
 
     def producer_options(self) -> dict[str, str]:
         """Return the options of Spark's Kafka sink, for the brokers that are read."""
@@ -238,7 +286,7 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
     def batch_options(self, offsets: OffsetRanges) -> dict[str, str]:
         """Return the options of Spark's Kafka source to read exactly these offsets."""
         options = self.source_options()
-        for name in ("subscribe", "maxOffsetsPerTrigger"):
+        for name in ("subscribe", "subscribePattern", "maxOffsetsPerTrigger"):
             options.pop(name, None)
         partitions = {topic: [int(number) for number in numbers] for topic, numbers in offsets.items()}
         starts, ends = (

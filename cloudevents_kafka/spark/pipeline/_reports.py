@@ -171,7 +171,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
             parts.append(format_table(["table", "events"], _table_rows(counts)))
         if counts.quarantined:
             parts.append(self.quarantine_text("quarantined as"))
-        if counts.read:
+        if counts.read or any(sum(parts.values()) for parts in self.skipped.values()):
             header = ["partition", "first", "last", "records", "offsets without a record"]
             parts.append(format_table(header, _offset_rows(counts, self.skipped)))
         if self.total.read != counts.read:

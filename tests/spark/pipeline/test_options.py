@@ -23,6 +23,15 @@ GOOD: dict[str, Any] = {"bootstrap_servers": "b:1", "topics": ("t",), "out": "o"
         ({"start": "yesterday"}, "earliest, latest"),
         ({"start": "[]"}, "earliest, latest"),
         ({"kafka_options": {"subscribe": "x"}}, "sets subscribe itself"),
+        ({"topics": ("e9-.*",)}, r"got 'e9-\.\*'; topics by a regular expression are .*--topic-pattern"),
+        ({"topic_pattern": "e9-.*"}, "topics must be empty with topic_pattern"),
+        ({"topics": (), "topic_pattern": "e9-("}, "topic_pattern must be a regular expression"),
+        ({"to": "delta", "table": "a..b"}, "the name of a table must be"),
+        ({"out": "file://other/lake"}, "with the host 'other'; write file:///PATH"),
+        (
+            {"topics": (), "topic_pattern": "e9-.*", "to": "kafka", "table": "e9-out"},
+            "topic_pattern must not match topics that are written",
+        ),
         ({"topics": ("a,b",), "forget_topics": ("b",)}, "topics must not have what forget_topics has, got b"),
     ],
 )

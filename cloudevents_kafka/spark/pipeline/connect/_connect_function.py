@@ -128,7 +128,8 @@ class BatchFunction:
         checkpoint = Checkpoint(open_store(options.checkpoint_url, spark))
         self._query = checkpoint.query_id() or ""
         admin = LibrdkafkaAdmin(options.source_options())
-        topics = TopicMonitor(options.topic_names, admin, landing.store.url(""), self._warnings.append)
+        folder, pattern = landing.store.url(""), options.topic_pattern
+        topics = TopicMonitor(options.topic_names, admin, folder, self._warnings.append, pattern=pattern)
         writer = BatchWriter(date_of=options.date_of, tasks=_count_tasks(spark))
         lander = BatchLander(options, landing, checkpoint, topics, writer, topic_ids=self._topic_ids)
         lander.use_topic_ids()

@@ -48,7 +48,7 @@ class BatchLander:
 
     def use_topic_ids(self) -> None:
         """Let the landing be about the topics with the known ids."""
-        names = self._options.topic_names
+        names = self._topics.names or tuple(self.topic_ids)
         self._landing.use_topic_ids({name: self.topic_ids.get(name, "") for name in names})
 
     def source_options(self) -> dict[str, str]:
@@ -77,6 +77,9 @@ class BatchLander:
         """Land a batch of Spark; return its manifest, or None if all its records have landed before."""
         plan = self._checkpoint.plan(batch)
         topic_ids = self.check_topics(plan)
+        if topic_ids.keys() - self.topic_ids.keys():  # of topics by a pattern, some may come later
+            self.topic_ids |= topic_ids
+            self.use_topic_ids()
         begun = self._landing.begin(
             plan,
             query_id,

@@ -16,7 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.jvm import find_java
-from cloudevents_kafka.spark._java import forget_java, silence_accumulators, stop_active_context
+from cloudevents_kafka.spark._java import (
+    forget_java,
+    has_active_context,
+    silence_accumulators,
+    stop_active_context,
+)
 from cloudevents_kafka.spark.pipeline._errors import PipelineError, PipelineFailed
 from cloudevents_kafka.spark.pipeline._options import is_launch_setting
 from cloudevents_kafka.spark.pipeline.session._scratch import scratch_folder
@@ -138,6 +143,11 @@ def local_session(
         ...     print(spark.range(3).count())
         3
     """
+    if has_active_context():
+        raise SparkFailed(
+            "Spark must not run in this process already, as a process has one Java; pass its session, "
+            "EventPipeline(options, spark=spark), also to several pipelines at once"
+        )
     with _no_artifacts(), scratch_folder() as (folder, lock):
         log4j = folder / "log4j2.properties"
         log4j.write_text(_LOG4J, encoding="utf-8")

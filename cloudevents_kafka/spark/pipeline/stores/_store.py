@@ -121,12 +121,15 @@ def folder_lock(location: str) -> Iterator[None]:
         store.close()
 
 
+_THIS_MACHINE: Final = ("", "localhost")  # the hosts of a file URL that Java and this process can open
+
+
 def local_path(location: str) -> Path | None:
     """Return the path of a local folder, or None for a folder elsewhere."""
     if not re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", location):
         return Path(location).expanduser().absolute()
     parts = urlsplit(location)
-    return Path(unquote(parts.path)) if parts.scheme == "file" and not parts.netloc else None
+    return Path(unquote(parts.path)) if parts.scheme == "file" and parts.netloc in _THIS_MACHINE else None
 
 
 class LocalStore(FileStore):

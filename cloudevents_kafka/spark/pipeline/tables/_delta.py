@@ -42,7 +42,7 @@ _EXTENSION: Final = "io.delta.sql.DeltaSparkSessionExtension"
 LEDGER: Final = "cloudevents-kafka"
 """The transaction identifier whose version counts the commits to the ledger."""
 
-CONFLICTS: Final = ("Concurrent", "CONCURRENT", "METADATA_CHANGED")
+CONFLICTS: Final = ("Concurrent", "CONCURRENT", "MetadataChanged", "METADATA_CHANGED", "ProtocolChanged")
 """What errors of Delta contain if another commit was faster."""
 
 CONNECT: Final = f"{LEDGER}.ledger."

@@ -10,6 +10,7 @@ refers to the snapshot before the first batch, so it keeps no files that were re
 from __future__ import annotations
 
 import hashlib
+import re
 import uuid
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -153,12 +154,21 @@ class IcebergTable(Table):
         if not self.exists():
             return Ledger()
         table = self._java_table()
+        self._check_location(str(table.location()))
         text = table.properties().get(_LEDGER)
         if text is None:
             if _number(table.currentSnapshot(), "total-records") and not adopt:
                 raise foreign_rows(self.name)
             return Ledger()
         return msgspec.json.decode(str(text), type=Ledger)
+
+    def _check_location(self, location: str) -> None:
+        """Raise `WrongTable` if the table of a folder was made in another one."""
+        if self._url and _path(location) != _path(self._url):
+            raise WrongTable(
+                f"the Iceberg table {self._url} must be in {location}, where it was made, as its metadata "
+                "has the full paths of its files. Move it back; or copy its rows into a new table"
+            )
 
     def stage(self, rows: DataFrame) -> Staged:
         """Return rows whose files are written; see `Table.stage`."""
@@ -298,6 +308,11 @@ class IcebergTable(Table):
         sql = f"CALL {quote(catalog)}.system.{procedure}(`table` => {sql_text(table)}{rest})"
         self._spark.sql(sql).collect()
         self._spark.catalog.refreshTable(self._sql_name)
+
+
+def _path(location: str) -> str:
+    """Return a location, with one form of file URLs."""
+    return re.sub(r"^file:/+", "/", location).rstrip("/")
 
 
 def _number(snapshot: Any, name: str) -> int:

@@ -73,6 +73,15 @@ class LibrdkafkaAdmin:
         """
         return {topic: self._describe(topic, landed.get(topic, {}), timeout) for topic in topics}
 
+    def list_names(self, timeout: float) -> list[str]:
+        """Return the names of all topics; raise `PipelineFailed` if no broker answers."""
+        from confluent_kafka import KafkaException
+
+        try:
+            return list(self._client.list_topics(timeout=timeout).topics) if self._client is not None else []
+        except KafkaException as error:
+            raise PipelineFailed(f"no broker answered: {error.args[0]}") from error
+
     def _describe(self, topic: str, partitions: Iterable[str], timeout: float) -> TopicState | None:
         if self._client is None:
             return TopicState(None, None, self._reason)

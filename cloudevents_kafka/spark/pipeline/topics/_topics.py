@@ -13,6 +13,7 @@ milliseconds later than the one that serves its records.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -76,6 +77,9 @@ class TopicState(NamedTuple):
 class TopicAdmin(Protocol):
     """A client that describes topics."""
 
+    def list_names(self, timeout: float) -> Iterable[str]:
+        """Return the names of all topics; raise `PipelineFailed` if no broker answers."""
+
     def describe(
         self, topics: Iterable[str], landed: OffsetRanges, timeout: float
     ) -> Mapping[str, TopicState | None]:
@@ -89,9 +93,16 @@ class TopicMonitor:
     """The topics of a pipeline, compared with those whose records are in ``folder``."""
 
     def __init__(
-        self, names: Iterable[str], admin: TopicAdmin, folder: str, warn: Callable[[str], None]
+        self,
+        names: Iterable[str],
+        admin: TopicAdmin,
+        folder: str,
+        warn: Callable[[str], None],
+        *,
+        pattern: str | None = None,
     ) -> None:
         self.names = tuple(names)
+        self._pattern = pattern
         self._admin = admin
         self._folder = folder
         self.warn = warn
@@ -111,6 +122,8 @@ class TopicMonitor:
         ``ids`` are the ids known so far. ``planned`` is Spark's last plan; its ends are compared if
         the brokers do not report the end offsets.
         """
+        if self._pattern is not None:
+            self._find_names(self._pattern, ids, timeout)
         states = self._describe(ids, landed, timeout)
         for name in self.names:
             self._check_id(name, states.get(name), ids.get(name))
@@ -121,6 +134,13 @@ class TopicMonitor:
         found = {name: state for name, state in states.items() if state is not None}
         self.partitions = {name: state.partitions for name, state in found.items() if state.partitions}
         return {name: state.id for name, state in found.items() if state.id is not None}
+
+    def _find_names(self, pattern: str, known: Iterable[str], timeout: float) -> None:
+        """Look for topics by the pattern; those that were read before belong to them."""
+        found = {*self._admin.list_names(timeout), *known}
+        self.names = tuple(sorted(name for name in found if re.fullmatch(pattern, name)))
+        if not self.names:
+            raise TopicChanged(f"no topic has a name that matches {pattern}: check it, or create one first")
 
     def ends(self, topic: str, partitions: Iterable[str]) -> Mapping[str, int]:
         """Return the end offsets of partitions, of those for which the brokers report one."""
@@ -240,6 +260,13 @@ class KafkaAdmin:
                 topics, TopicState(None, None, "Spark has no AdminClient under Kafka's name")
             )
         return {topic: self._describe(topic, landed.get(topic, {}), timeout) for topic in topics}
+
+    def list_names(self, timeout: float) -> list[str]:
+        """Return the names of all topics; raise `PipelineFailed` if no broker answers."""
+        if self._admin is None:
+            raise PipelineFailed("topic_pattern needs Kafka's AdminClient, which this Spark does not have")
+        names = call_java(lambda: self._admin.listTopics().names().get(round(timeout) + 5, self._seconds))
+        return str(self._jvm.String.join(",", names)).split(",")
 
     def _describe(self, name: str, partitions: Iterable[str], timeout: float) -> TopicState | None:
         try:

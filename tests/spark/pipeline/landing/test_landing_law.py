@@ -209,6 +209,8 @@ def count(rows: list[Row]) -> BatchCounts:
 class Topics:
     """Compares the topic's id and ends as `TopicMonitor` does."""
 
+    names = (TOPIC,)
+
     def __init__(self, world: World) -> None:
         self._world = world
 

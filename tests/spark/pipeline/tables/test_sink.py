@@ -274,3 +274,29 @@ def test_sibling_name():
     """The quarantine is next to the table of events."""
     assert sibling_name("a.b.orders") == "a.b.orders_quarantine"
     assert sibling_name("a.b.`my orders`") == "a.b.`my orders_quarantine`"
+
+
+def test_an_altered_table(subject):
+    """A column that someone adds between the files of a batch and their commit does not fail the commit."""
+    subject.append(0, 2)
+    table = subject.open()
+    staged, before = table.stage(rows(subject.spark, 2, 4)), table.ledger()
+    subject.spark.sql(f"ALTER TABLE {table._sql_name} ADD COLUMN note string")
+    after = before.add(PIPELINE, {}, ranges(2, 4))
+    try:
+        table.commit([staged], before, after)
+    except LedgerChanged:  # it is tried again
+        table.commit([staged], table.ledger(), after)
+    assert subject.append(4, 6)
+    assert offsets(subject.frame()) == list(range(6))
+
+
+@pytest.mark.parametrize("subject", ["iceberg"], indirect=True)
+def test_a_moved_folder(subject):
+    """A table of Iceberg whose folder was moved is refused, as its files have full paths."""
+    subject.append(0, 2)
+    folder = Path(subject.url.removeprefix("file://"))
+    folder.rename(folder.with_name("moved"))
+    subject.url = subject.url.removesuffix("events") + "moved"
+    with pytest.raises(WrongTable, match=r"must be in .*, where it was made"):
+        subject.open().ledger()
