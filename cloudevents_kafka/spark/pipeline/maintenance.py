@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Maintenance", "optimize_tables", "vacuum_tables"]
 
+_LONGEST_BATCH_HOURS: Final = 24.0
 _FORMATS: tuple[TableFormat, ...] = ("delta", "iceberg")
 
 
@@ -50,8 +51,8 @@ def optimize_tables(
     With ``sort_by`` the rows of each table are clustered by the columns in ``sort_by`` that it has, which
     rewrites all files; a quarantine has other columns than events. ``conf`` has settings of Spark, such as
     those of a catalog. Raises `WrongTable` if it finds no table, or before it changes one if a column is in
-    no table, `InUse` if a pipeline writes to the folder, `ValueError` for a name that cannot be one,
-    `PipelineFailed` if Spark fails, and the errors of `local_session`.
+    no table, `ValueError` for a name that cannot be one, `PipelineFailed` if Spark fails, and the errors of
+    `local_session`. A pipeline may write to the tables meanwhile.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline.maintenance import optimize_tables
@@ -60,7 +61,7 @@ def optimize_tables(
         2 1
     """
     columns = tuple(dict.fromkeys(sort_by))
-    return _maintain(lambda tables: _optimize(tables, columns), folder, names, master, conf)
+    return _maintain(lambda tables: _optimize(tables, columns), folder, names, master, conf, alone=False)
 
 
 def vacuum_tables(
@@ -73,8 +74,9 @@ def vacuum_tables(
 ) -> Iterator[Maintenance]:
     """Return an iterator that deletes what no recent version of each table needs and yields what it did.
 
-    Versions that were current in the last ``keep_hours`` hours stay readable. The other arguments and
-    the errors are those of `optimize_tables`.
+    Versions that were current in the last ``keep_hours`` hours stay readable. With less than a day no
+    pipeline may write meanwhile, as the files of a batch are part of no version before its commit: raises
+    `InUse` if one writes to the folder. The other arguments and the errors are those of `optimize_tables`.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline.maintenance import vacuum_tables
@@ -84,9 +86,11 @@ def vacuum_tables(
     """
     if not keep_hours >= 0:
         raise ValueError(f"keep_hours must be a number of hours from 0, got {keep_hours}")
-    return _maintain(
-        lambda tables: (table.vacuum(keep_hours) for table in tables), folder, names, master, conf
-    )
+
+    def vacuum(tables: Sequence[Table]) -> Iterator[Maintenance]:
+        return (table.vacuum(keep_hours) for table in tables)
+
+    return _maintain(vacuum, folder, names, master, conf, alone=keep_hours < _LONGEST_BATCH_HOURS)
 
 
 def _optimize(tables: Sequence[Table], sort_by: tuple[str, ...]) -> Iterator[Maintenance]:
@@ -114,14 +118,17 @@ def _maintain(
     names: Sequence[str],
     master: str | None,
     conf: Mapping[str, str] | None,
+    *,
+    alone: bool,
 ) -> Iterator[Maintenance]:
+    """Yield what was done; ``alone`` is whether no pipeline may write to the folder meanwhile."""
     from pyspark.errors import PySparkException
 
     for name in names:
         name_parts(name)
     formats = needed_formats(folder, names)
     with ExitStack() as stack:
-        if folder is not None:
+        if folder is not None and alone:
             stack.enter_context(folder_lock(_pipeline_folder(folder)))
         spark = stack.enter_context(local_session(master=master, conf=conf, formats=formats, kafka=False))
         try:

@@ -118,7 +118,7 @@ def _between(consumer: Consumer, topic: str, partition: str, offsets: OffsetRang
 
 def _read(consumer: Consumer, topic: str, partition: str, offsets: OffsetRange) -> Iterator[Message]:
     """Yield the records with these offsets."""
-    from confluent_kafka import KafkaError, KafkaException, TopicPartition
+    from confluent_kafka import KafkaException, TopicPartition
 
     consumer.assign([TopicPartition(topic, int(partition), offsets.start)])
     while True:
@@ -129,7 +129,7 @@ def _read(consumer: Consumer, topic: str, partition: str, offsets: OffsetRange) 
             )
         for message in messages:
             error = message.error()
-            if error is not None and error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001  # its only name
+            if error is not None and error.name() != "_PARTITION_EOF":
                 raise KafkaException(error)
             if error is not None or (message.offset() or 0) >= offsets.end:
                 return

@@ -57,6 +57,9 @@ _TABLE_PROPERTIES: Final = {
 _WRITE_OPTIONS: Final = {"distribution-mode": "none", "fanout-enabled": "true"}
 # What Spark's errors say for a catalog that the session does not have.
 _NO_CATALOG: Final = ("CATALOG_NOT_FOUND", "annot find catalog plugin", "REQUIRES_SINGLE_PART_NAMESPACE")
+_MOST_TRIES: Final = 3
+# What errors contain if another commit was faster.
+_CONFLICTS: Final = ("Branch does not exist", "Branch already exists", "CommitFailedException")
 # Iceberg refuses less for files of no snapshot: a commit in progress may need them.
 _ORPHAN_HOURS: Final = 25.0
 
@@ -208,7 +211,7 @@ class IcebergTable(Table):
             expire.commit()
             transaction.commitTransaction()
         except (PySparkException, Py4JJavaError) as error:
-            if "Branch does not exist" in str(error) or "Branch already exists" in str(error):
+            if any(text in str(error) for text in _CONFLICTS):
                 raise LedgerChanged(f"the ledger of {self.name} must be read again") from error
             raise
 
@@ -283,8 +286,21 @@ class IcebergTable(Table):
             )
         with write_settings(self._spark):
             self._call("rewrite_data_files", arguments)
-        self._call("rewrite_manifests")
+        self._rewrite_manifests()
         return Maintenance(self.name, before, self._frame("files").count())
+
+    def _rewrite_manifests(self) -> None:
+        """Join manifests, unless batches replace them again and again: then Iceberg joins them itself."""
+        from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # py4j has no types
+        from pyspark.errors import PySparkException
+
+        for _ in range(_MOST_TRIES):
+            try:
+                return self._call("rewrite_manifests")
+            except (PySparkException, Py4JJavaError) as error:
+                if "could not be found in the latest" not in str(error):
+                    raise
+        return None
 
     def vacuum(self, keep_hours: float = KEEP_HOURS) -> Maintenance:
         """Return what expire_snapshots and remove_orphan_files did; see `Table.vacuum`.
