@@ -50,7 +50,7 @@ def read(lake: Lake, to: str, table: str) -> list[tuple[Any, ...]]:
         return connection.sql(query.replace("offset", '"offset"')).fetchall()
 
 
-@pytest.mark.parametrize("to", ["parquet", "delta"])
+@pytest.mark.parametrize("to", [pytest.param("parquet", marks=pytest.mark.release), "delta"])
 def test_microseconds(lake: Lake, to: str) -> None:
     """The date of the folders stays in 1970 to 9999, so that each reader reads the table."""
     send(lake, MILLIS, MILLIS * 1000)
@@ -72,6 +72,7 @@ def test_nanoseconds(lake: Lake) -> None:
     assert warning.startswith(f"{lake.topic}[0]@1 must have a timestamp in milliseconds, got {nanos}; ")
 
 
+@pytest.mark.release  # test_microseconds is its sample
 def test_quarantined_microseconds(lake: Lake) -> None:
     """Records that are not events have the same dates."""
     send(lake, MILLIS * 1000, broken=True)

@@ -44,6 +44,7 @@ def test_aborted_transactions(lake: Lake) -> None:
     assert {row[0] for row in lake.rows()} == {"committed=True"}
 
 
+@pytest.mark.release  # test_aborted_transactions is its sample
 def test_uncommitted_records(lake: Lake) -> None:
     """With read_uncommitted all records land."""
     send(lake, 3, commit=True)

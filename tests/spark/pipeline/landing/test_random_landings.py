@@ -38,7 +38,7 @@ pytestmark = [
 ]
 LANDINGS = int(os.environ.get("LANDINGS", "3"))
 STEPS = 14
-SAMPLE = 4
+SAMPLE = 3
 MUTATIONS = (
     *((LocalStore, name) for name in ("create", "rename", "remove")),
     *((table, name) for table in (DeltaTable, IcebergTable) for name in ("stage", "commit")),
