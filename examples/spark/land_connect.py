@@ -1,28 +1,24 @@
-"""Land a topic in Delta or Iceberg tables through Spark Connect, and print each batch and the counts.
+"""Land a topic in Delta tables through Spark Connect, and print each batch and the counts.
 
 The batches land in a process of the server, so ``out`` is an absolute path or a URL that the server
-reaches, and the server has the jars of the Kafka connector and of the format. This program may end, or be
+reaches, and the server has the jars of the Kafka connector and of Delta. This program may end, or be
 killed, at any time: the next start continues.
 
-    python examples/spark/land_connect.py sc://localhost:15002 localhost:9092 orders s3a://lake/orders delta
+    python examples/spark/land_connect.py sc://localhost:15002 localhost:9092 orders s3a://lake/orders
 """
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
 
 from cloudevents_kafka.spark import EventPipeline, PipelineOptions
 
-if TYPE_CHECKING:
-    from typing import Literal
 
-
-def main(url: str, servers: str, topic: str, out: str, to: Literal["delta", "iceberg"]) -> None:
+def main(url: str, servers: str, topic: str, out: str) -> None:
     spark = SparkSession.builder.remote(url).getOrCreate()
-    options = PipelineOptions(bootstrap_servers=servers, topics=(topic,), out=out, to=to, once=True)
+    options = PipelineOptions(bootstrap_servers=servers, topics=(topic,), out=out, to="delta", once=True)
     summary = EventPipeline(options, spark=spark, report=print).run()
     print(f"{summary.counts.events} events, {summary.counts.quarantined} quarantined")
     print(f"in {summary.events_table}")
@@ -30,4 +26,4 @@ def main(url: str, servers: str, topic: str, out: str, to: Literal["delta", "ice
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])  # type: ignore[arg-type]
+    main(*sys.argv[1:])

@@ -145,7 +145,7 @@ class NotOnConnect(PipelineError, ValueError):
         ...     EventPipeline(options, spark=spark).run()
         ... except NotOnConnect as error:
         ...     print(error)
-        to must be delta or iceberg on Spark Connect, got parquet: ...
+        to must be delta on Spark Connect, got parquet: ...
     """
 
 

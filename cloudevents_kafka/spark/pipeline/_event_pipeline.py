@@ -43,11 +43,10 @@ class EventPipeline:
     raises ends the run with `PipelineFailed`, whose ``__cause__`` is that error. The notes of the
     batches and the checkpoint are in ``out``.
 
-    ``spark`` may be a session of Spark Connect, for Delta and Iceberg. Batches land in a process of the
-    server then, and ``out`` is a folder that the server reaches, by a URL or an absolute path. Each record
-    lands once there too, if client, process or server are killed; Iceberg needs its extensions of SQL for
-    that. `start` raises `NotOnConnect` for what needs a session in this process: Parquet, topics and
-    ``each_batch``.
+    ``spark`` may be a session of Spark Connect, for Delta. Batches land in a process of the server then, and
+    ``out`` is a folder that the server reaches, by a URL or an absolute path. Each record lands once there
+    too, if client, process or server are killed. `start` raises `NotOnConnect` for what needs a session in
+    this process: Iceberg, Parquet, topics and ``each_batch``.
 
     ``report`` is called with each batch that has landed, ``warn`` with each warning;
     both in the thread that calls `wait` or `run`.

@@ -8,6 +8,7 @@ with all that are between them in their partition.
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 _MOST: Final = (2**63 - 1) // 1000
 _MOST_BYTES: Final = 64 << 20  # of the records that come to this process
 _SECONDS: Final = 60.0
+_POLL_SECONDS: Final = 0.1
 _OVERFLOW: Final = re.compile(r"ArithmeticException: long overflow")
 
 
@@ -121,9 +123,13 @@ def _read(consumer: Consumer, topic: str, partition: str, offsets: OffsetRange) 
     from confluent_kafka import KafkaException, TopicPartition
 
     consumer.assign([TopicPartition(topic, int(partition), offsets.start)])
+    deadline = time.monotonic() + _SECONDS
     while True:
-        messages = consumer.consume(1000, timeout=_SECONDS)
-        if not messages:
+        # It returns fewer than asked for only at the end of its time.
+        messages = consumer.consume(1000, timeout=_POLL_SECONDS)
+        if messages:
+            deadline = time.monotonic() + _SECONDS
+        elif time.monotonic() > deadline:
             raise PipelineFailed(
                 f"the broker of {topic}[{partition}] has not answered for {_SECONDS:.0f} s; start again"
             )

@@ -51,19 +51,14 @@ def check_connect(options: PipelineOptions, *, has_function: bool = False) -> No
     if has_function:
         raise NotOnConnect(
             "each_batch must be None on Spark Connect: batches land in a process of the server, where a "
-            "function would not see the state of this process. Land in Delta or Iceberg (to='delta'), or use "
-            "a Spark session of this process"
+            "function would not see the state of this process. Land in Delta (to='delta'), or use a Spark "
+            "session of this process"
         )
-    if options.to == "parquet":
+    if options.to != "delta":
         raise NotOnConnect(
-            "to must be delta or iceberg on Spark Connect, got parquet: its files are staged and renamed in "
-            "this process, which has no access to those of the server. On Spark Connect land in Delta or "
-            "Iceberg (to='delta'), or use a Spark session of this process"
-        )
-    if options.to not in {"delta", "iceberg"}:
-        raise NotOnConnect(
-            f"to must be delta or iceberg on Spark Connect, got {options.to}: land in one of them, or use a "
-            "Spark session of this process"
+            f"to must be delta on Spark Connect, got {options.to}: other kinds need Java, or the files of "
+            "the server, for a commit that has both rows and offsets. Land in Delta, or use a Spark session "
+            "of this process"
         )
     for name, location in (("out", options.out), ("checkpoint", options.checkpoint_url)):
         if local_path(location) is not None and not location.startswith(("/", "file:")):

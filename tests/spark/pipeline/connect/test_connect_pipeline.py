@@ -33,7 +33,7 @@ pytestmark = [
 ]
 
 CLIENT = Path(__file__).with_name("connect_lander.py")
-FORMATS = ("delta", "iceberg")
+FORMATS = ("delta",)
 _numbers = itertools.count(1)
 
 
@@ -87,7 +87,7 @@ def bare(folder: Path) -> dict[str, str]:
 
 @contextmanager
 def new_server(folder: Path, variables: Mapping[str, str] | None = None) -> Iterator[tuple[str, Path]]:
-    """Start a server with the Kafka connector, Delta and Iceberg."""
+    """Start a server with the Kafka connector and Delta."""
     folder.mkdir()
     jars = ",".join(map(str, [*connector_jars(), *table_jars(FORMATS)]))
     settings = {**table_settings(FORMATS), "spark.sql.shuffle.partitions": "2"}
@@ -188,7 +188,6 @@ def test_example(server: str, place: Place, tmp_path: Path) -> None:
             place.options["bootstrap_servers"],
             place.topic,
             str(tmp_path),
-            "delta",
         ),
     ):
         done = subprocess.run(
@@ -251,7 +250,7 @@ def test_iceberg_is_refused(place: Place) -> None:
     """Iceberg needs a session with Java, and the error says so."""
     failed = place.client.ask("run", {**place.options, "to": "iceberg"})
     assert failed["error"] == "NotOnConnect"
-    assert "use such a session, or --to delta" in failed["text"]
+    assert "to must be delta on Spark Connect, got iceberg" in failed["text"]
 
 
 @pytest.mark.release

@@ -27,7 +27,7 @@ def start(**options: Any) -> None:
 def test_parquet() -> None:
     """Parquet needs a file system in this process."""
     with pytest.raises(
-        NotOnConnect, match=r"got parquet: its files are staged and renamed .* Delta or Iceberg"
+        NotOnConnect, match=r"to must be delta on Spark Connect, got parquet: .* Land in Delta, or use"
     ):
         start()
 
@@ -39,7 +39,7 @@ def test_function_and_topics() -> None:
         NotOnConnect, match="each_batch must be None on Spark Connect: batches land in a process"
     ):
         EventPipeline(options, spark=ConnectSession(), each_batch=print).start()  # type: ignore[arg-type]
-    with pytest.raises(NotOnConnect, match="must be delta or iceberg on Spark Connect, got kafka"):
+    with pytest.raises(NotOnConnect, match="must be delta on Spark Connect, got kafka"):
         start(to="kafka", table="copy")
 
 
