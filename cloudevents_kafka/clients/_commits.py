@@ -19,26 +19,30 @@ partitions again, which makes it forget what it would commit next: a crash from 
 from __future__ import annotations
 
 import logging
-from contextlib import suppress
+from collections.abc import Collection
+from contextlib import AbstractContextManager, suppress
 from typing import TYPE_CHECKING
 
 from cloudevents_kafka.clients._closing import hold_back
 from cloudevents_kafka.clients._errors import ConsumeError
-from cloudevents_kafka.clients._offsets import Progress
 from cloudevents_kafka.clients._protocols import GroupConsumer, member_id
+from cloudevents_kafka.clients._schedule import PartitionName, Schedule
 
 if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
 
-_log = logging.getLogger("cloudevents_kafka.clients._run")
+_log = logging.getLogger("cloudevents_kafka.run")
 
 
 class Commits:
-    """Commits the progress of a run by its client."""
+    """Commits what a run has done by its client; ``lock`` is that of the schedule."""
 
-    def __init__(self, client: GroupConsumer, progress: Progress) -> None:
+    def __init__(
+        self, client: GroupConsumer, schedule: Schedule, lock: AbstractContextManager[object]
+    ) -> None:
         self._client = client
-        self._progress = progress
+        self._schedule = schedule
+        self._lock = lock
         self._member: object = None  # the id of the client in its group, at the last check
 
     def look(self, assigned: list[TopicPartition], seconds: float) -> None:
@@ -47,27 +51,34 @@ class Commits:
 
         self._member = member_id(self._client)
         with suppress(KafkaException):  # what the group answers later is compared from then on
-            self._progress.note(self._client.committed(assigned, timeout=seconds))
+            committed = self._client.committed(assigned, timeout=seconds)
+            with self._lock:
+                self._schedule.note(committed)
 
-    def commit(self, seconds: float, *, last: bool = False) -> None:
+    def commit(
+        self, seconds: float, *, last: bool = False, names: Collection[PartitionName] | None = None
+    ) -> None:
         """Commit what is done, if the group answers within ``seconds``.
 
         The group's offsets are requested first. They show whether the client commits by itself, which
         raises `ConsumeError`. And no commit is begun while the broker is away: a client with a pending
         commit is closed 45 seconds later, or never (librdkafka 2.16). With ``last`` all offsets are
-        committed again, without an error.
+        committed again, and with ``names`` those of partitions that are revoked, without an error.
         """
         from confluent_kafka import KafkaException
 
-        places, left = self._progress.done(again=last), self._progress.left()
+        is_final = last or names is not None
+        with self._lock:
+            places, left = self._schedule.done(names, again=is_final), self._schedule.left(names)
         if not (places or left):
             return
         try:
             committed = self._client.committed(left or places, timeout=seconds)
-            if not last:
+            if not is_final:
                 self._check(committed)
-            self._progress.commit(places)
-            done = self._client.commit(offsets=places, asynchronous=not last) if places else ()
+            with self._lock:
+                self._schedule.commit(places)
+            done = self._client.commit(offsets=places, asynchronous=not is_final) if places else ()
             failed: list[object] = [place.error for place in done or () if place.error is not None]
         except KafkaException as error:  # the broker is away, or moves the group
             failed = [error]
@@ -76,13 +87,15 @@ class Commits:
 
     def _check(self, committed: list[TopicPartition]) -> None:
         """Raise `ConsumeError` if something else has committed an unfinished record of this member."""
-        foreign = self._progress.find_foreign(committed)
+        with self._lock:
+            foreign = self._schedule.find_foreign(committed)
+            places = self._schedule.done(again=True)
         member, self._member = self._member, member_id(self._client)
         if foreign is None:
             return
-        places = self._progress.done(again=True)
         if member != self._member or not self._set_back(places, foreign):
-            self._progress.note(committed)
+            with self._lock:
+                self._schedule.note(committed)
             return
         hold_back(self._client, places)
         raise _refusal(foreign, next(place for place in places if _name(place) == _name(foreign)))

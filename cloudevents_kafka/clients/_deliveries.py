@@ -206,6 +206,8 @@ class Deliveries(Generic[DeliveryT]):
         self.failed: dict[Delivery[Any], None] = {}  # an ordered set, never replaced: threads add to it
         self.awaited: deque[Delivery[Any]] = deque()  # done; added by the thread of the reports
         self.kind = kind
+        self.count: Callable[[OnDelivery | None], OnDelivery | None] | None = None
+        """Return the callback for a message that is being sent; set if handlers send by this producer."""
         self._shell = ref(shell)
         # Without a reference to this object, which would be a cycle.
         self._forget: Callable[[ReferenceType[Report]], object] = (
@@ -219,6 +221,8 @@ class Deliveries(Generic[DeliveryT]):
 
         If ``produce`` or the shell raises an error, the message is not on its way.
         """
+        if self.count is not None:
+            on_delivery = self.count(on_delivery)
         topic, (sent, key, value, headers) = outgoing
         delivery = self.kind(sent, topic, shell)
         of_delivery: ReferenceType[Delivery[Any]] = ref(delivery)

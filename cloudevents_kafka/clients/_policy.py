@@ -1,20 +1,21 @@
-"""What becomes of a record in `EventConsumer.run`: its tries, and the action after the last that fails."""
+"""What becomes of a record in a run: its tries, and the action after the last that fails.
+
+`Policy` decides; the loops for threads and for asyncio, and `EventProcessor`, call the handler and act.
+"""
 
 from __future__ import annotations
 
 import logging
-import threading
-from collections.abc import Callable
+import random
+from collections.abc import Callable, Mapping
 from functools import partial
-from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
 from cloudevents_kafka.binding import Decoded, Undecodable
 from cloudevents_kafka.clients._passing import find_passing
-from cloudevents_kafka.clients._protocols import check_handler
-from cloudevents_kafka.clients.dead_letters import DeadLetterError, DeadLetters, deliver
+from cloudevents_kafka.clients.dead_letters import DeadLetterError, DeadLetters
 from cloudevents_kafka.errors import DataError, DecodeError
 from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.record import Record
@@ -30,7 +31,7 @@ OnFailure = Action | Callable[[Item, Exception], Action]
 
 _MAX_BACKOFF: Final = 30.0  # seconds between two tries
 _LASTING: Final = (DecodeError, DataError)  # trying again does not help, unless the cause is transient
-_log: Final = logging.getLogger("cloudevents_kafka.clients._run")
+_log: Final = logging.getLogger("cloudevents_kafka.run")
 
 
 class RunResult(msgspec.Struct):
@@ -50,19 +51,54 @@ class RunResult(msgspec.Struct):
     retried: int = 0
 
 
-class Policy(msgspec.Struct, kw_only=True):
-    """The handler, and what becomes of its failures; see `EventConsumer.run`."""
+class Limits(msgspec.Struct, kw_only=True):
+    """The bounds of a run; see `EventConsumer.run`. Raises `ValueError` for wrong values."""
 
-    handler: Callable[[Any], object]
-    read: Callable[[Record], Item]
-    on_failure: OnFailure
-    tries: int
-    backoff: float
-    retry_on: type[Exception] | tuple[type[Exception], ...] | None
+    concurrency: int = 1
+    max_ahead: int = 1000
+    max_age: float | None = 300.0
+    revoke_timeout: float = 60.0
+    stop_timeout: float = 20.0
+    idle_timeout: float | None = None
 
     def __post_init__(self) -> None:
-        """Check the values. Raises `ValueError`, `TypeError`."""
-        check_handler(self.handler)
+        """Check the values."""
+        from_1 = {"concurrency": self.concurrency, "max_ahead": self.max_ahead}
+        from_0 = {
+            "max_age": 0 if self.max_age is None else self.max_age,
+            "revoke_timeout": self.revoke_timeout,
+            "stop_timeout": self.stop_timeout,
+        }
+        for least, values in ((1, from_1), (0, from_0)):
+            for name, value in values.items():
+                if not value >= least:
+                    raise ValueError(f"{name} must be from {least}, got {value!r}")
+
+
+def find_revoke_timeout(given: float | None, settings: Mapping[str, Any] | None) -> float:
+    """Return the longest wait for records of partitions that are revoked; the group waits meanwhile.
+
+    Raises `ValueError` if the group would expel the member before.
+    """
+    interval = float((settings or {}).get("max.poll.interval.ms", 300_000)) / 1000
+    if given is not None and given >= interval and settings is not None:
+        raise ValueError(
+            f"revoke_timeout must be below max.poll.interval.ms, which is {interval:g} s, got {given!r}"
+        )
+    return min(60.0, interval / 2) if given is None else given
+
+
+class Policy(msgspec.Struct, kw_only=True):
+    """What becomes of failures; see `EventConsumer.run`. Raises `ValueError`, `TypeError`."""
+
+    read: Callable[[Record], Item]
+    on_failure: OnFailure = "fail"
+    tries: int = 1
+    backoff: float = 0.5
+    retry_on: type[Exception] | tuple[type[Exception], ...] | None = None
+
+    def __post_init__(self) -> None:
+        """Check the values."""
         if self.on_failure not in ("fail", "skip") and not (
             isinstance(self.on_failure, DeadLetters) or callable(self.on_failure)
         ):
@@ -72,74 +108,38 @@ class Policy(msgspec.Struct, kw_only=True):
         if self.tries < 1 or not self.backoff >= 0:
             raise ValueError(f"tries must be from 1 and backoff from 0, got {self.tries} and {self.backoff}")
 
-    def handle(self, item: Item, counts: RunResult, ending: threading.Event) -> bool:
-        """Handle one record, in one or more tries; return False if ``ending`` prevented a further one.
+    def next_try(self, item: Item, attempt: int, error: Exception) -> float | None:
+        """Return the seconds before another try, which is logged, or None if there is none.
 
-        Raises the error of a record that fails finally.
+        They are between half and all of ``backoff``, doubled for each try, so that records which have failed
+        together are not tried again together.
         """
-        for attempt in count(1):
-            error = self._try(item, attempt)
-            if error is None:
-                counts.handled += 1
-                return True
-            if attempt >= self.tries or not self._may_pass(error):
-                self._give_up(item, error, attempt, counts)
-                return True
-            _log.info("%s: try %d of %d failed: %s", item.record.where, attempt, self.tries, _reason(error))
-            counts.retried += 1
-            if ending.wait(min(self.backoff * 2 ** min(attempt - 1, 30), _MAX_BACKOFF)):
-                return False
-            item = self._read_again(item)
-        raise AssertionError
+        if attempt >= self.tries or not self._may_pass(error):
+            return None
+        text = f"try {attempt} of {self.tries} failed: {_reason(error)}"
+        _log.info("%s: %s", item.record.where, text, extra=fields_of(item, attempt, error))
+        seconds = min(self.backoff * 2 ** min(attempt - 1, 30), _MAX_BACKOFF)
+        return float(seconds * random.uniform(0.5, 1))
 
     def _may_pass(self, error: Exception) -> bool:
-        """Return whether another try is made after an error."""
         if self.retry_on is not None:
             return isinstance(error, self.retry_on)
         return not isinstance(error, _LASTING) or find_passing(error) is not None
 
-    def _read_again(self, item: Item) -> Item:
+    def read_again(self, item: Item) -> Item:
         """Return the item of a record whose data may be read now."""
         if isinstance(item, Decoded):
             return item
         return read_or_refuse(partial(self.read, item.record)) or item
 
-    def _try(self, item: Item, attempt: int) -> Exception | None:
-        if isinstance(item, Undecodable):
-            return item.error
-        try:
-            self.handler(item)
-        except Exception as error:  # noqa: BLE001  # a user's function may raise any error
-            return error
-        except BaseException as error:
-            _note_place(error, item, attempt)
-            raise
-        return None
-
-    def _give_up(self, item: Item, error: Exception, attempt: int, counts: RunResult) -> None:
-        try:
-            self._act(item, error, attempt, counts)
-        except BaseException as failure:
-            _note_place(failure, item, attempt)
-            if failure is not error and not isinstance(failure, DeadLetterError):
-                failure.add_note(f"its handler has failed: {error!r}")
-            raise
-
-    def _act(self, item: Item, error: Exception, attempt: int, counts: RunResult) -> None:
+    def action(self, item: Item, error: Exception) -> Action:
+        """Return what becomes of a record that failed for good; "fail" raises its error."""
         action = self.on_failure
         if not isinstance(action, str | DeadLetters):
             action = action(item, error)
-        if isinstance(action, DeadLetters):
-            deliver(action, item, error, attempt=attempt)
-            counts.dead += 1
-            outcome = "is a dead letter"
-        elif action == "skip":
-            counts.skipped += 1
-            outcome = "is skipped"
-        else:
-            raise error
-        tries = pluralize(attempt, "try", "tries")
-        _log.warning("%s %s after %s: %s", item.record.where or "a record", outcome, tries, _reason(error))
+        if isinstance(action, DeadLetters) or action == "skip":
+            return action
+        raise error
 
     def check_topics(self, assigned: list[TopicPartition]) -> None:
         """Raise `ValueError` if the consumer reads its own dead letters, which would have no end."""
@@ -151,8 +151,30 @@ class Policy(msgspec.Struct, kw_only=True):
             )
 
 
-def _note_place(error: BaseException, item: Item, attempt: int) -> None:
-    error.add_note(f"while {item.record.where or 'a record'} was handled, try {attempt}")
+def log_outcome(item: Item, attempt: int, error: Exception, action: Action, counts: RunResult) -> None:
+    """Count and log a record that was set aside."""
+    if action == "skip":
+        counts.skipped += 1
+    else:
+        counts.dead += 1
+    outcome = "is skipped" if action == "skip" else "is a dead letter"
+    text = f"{outcome} after {pluralize(attempt, 'try', 'tries')}: {_reason(error)}"
+    _log.warning("%s %s", item.record.where or "a record", text, extra=fields_of(item, attempt, error))
+
+
+def fields_of(item: Item, attempt: int, error: Exception | None = None) -> dict[str, Any]:
+    """Return the fields of a log record that is about a record."""
+    record = item.record
+    key = None if record.key is None else record.key.decode(errors="backslashreplace")
+    place = {"topic": record.topic, "partition": record.partition, "offset": record.offset}
+    return {**place, "key": key, "attempt": attempt, "error": None if error is None else _reason(error)}
+
+
+def note_failure(failure: BaseException, item: Item, attempt: int, error: Exception | None = None) -> None:
+    """Add the place of a record to the error that ends a run, and the error of its handler if it differs."""
+    failure.add_note(f"while {item.record.where or 'a record'} was handled, try {attempt}")
+    if error is not None and failure is not error and not isinstance(failure, DeadLetterError):
+        failure.add_note(f"its handler has failed: {error!r}")
 
 
 def _reason(error: Exception) -> str:

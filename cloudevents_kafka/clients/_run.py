@@ -1,8 +1,7 @@
 """The loop of `EventConsumer.run`: it reads, passes records to threads that handle them, and commits.
 
-One thread, the caller's, reads and commits. Others call the handler: records with the same key go to
-the same thread, in their order, so a record waits for those before it, and for their further tries. An
-offset is committed when all records before it are done, so a record that was unfinished when the process
+One thread, the caller's, reads and commits. Others call the handler, for the records that `Schedule` returns.
+An offset is committed when all records before it are done, so a record that was unfinished when the process
 ended is handled again by the next one.
 """
 
@@ -12,28 +11,28 @@ import logging
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
-from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Final, Protocol
-
-import msgspec
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from cloudevents_kafka.clients._commits import Commits
-from cloudevents_kafka.clients._offsets import Item, Progress
-from cloudevents_kafka.clients._policy import Policy, RunResult, read_or_refuse
-from cloudevents_kafka.clients._protocols import GroupConsumer
+from cloudevents_kafka.clients._policy import Limits, Policy, RunResult, fields_of, read_or_refuse
+from cloudevents_kafka.clients._protocols import GroupConsumer, member_id
+from cloudevents_kafka.clients._schedule import Item, PartitionName, Schedule, name_of, places_of
+from cloudevents_kafka.clients._workers import PAUSE_SECONDS, Workers
 from cloudevents_kafka.primitives.plural import pluralize
 
 if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
 
+    from cloudevents_kafka.clients.producer import EventProducer
+
 _POLL_SECONDS: Final = 0.1
 _COMMIT_SECONDS: Final = 1.0  # between two commits
-_QUEUED: Final = 16  # unfinished records for each thread: these may be handled again after a crash
-_PAUSE_AFTER: Final = 5.0  # seconds without room for a record
-_log: Final = logging.getLogger(__name__)
+_SERVE_SECONDS: Final = 5.0  # between two polls while there is no room for a record
+_MOST_HELD: Final = 64  # records of a partition that come with such polls, until it is paused
+_log: Final = logging.getLogger("cloudevents_kafka.run")
 
 
 class Events(Protocol):
@@ -42,6 +41,10 @@ class Events(Protocol):
     @property
     def stopped(self) -> bool:
         """Whether the run is to end."""
+
+    @property
+    def is_subscribed(self) -> bool:
+        """Whether the run learns which partitions are revoked."""
 
     def poll(self, timeout: float) -> Item | None:
         """Return the next record, or None; may raise the error of a record."""
@@ -53,171 +56,157 @@ class Events(Protocol):
         """End the run."""
 
 
-class _Worker(threading.Thread):
-    """A thread that handles the records of its queue, up to None; a daemon, as a handler may hang."""
-
-    def __init__(self, policy: Policy, workers: Workers) -> None:
-        super().__init__(name="cloudevents_kafka.run", daemon=True)
-        self.queue: SimpleQueue[Item | None] = SimpleQueue()
-        self.counts = RunResult()
-        self.error: BaseException | None = None
-        self._policy = policy
-        self._workers = workers
-
-    def run(self) -> None:
-        left = False  # whether a record was left before its last try: those after it may have its key
-        while (item := self.queue.get()) is not None:
-            if left or self._workers.cancelled.is_set():
-                continue
-            try:
-                left = not self._policy.handle(item, self.counts, self._workers.ending)
-            except BaseException as error:  # noqa: BLE001  # SystemExit of a handler, too: run() raises it
-                self.error = error
-                self._workers.ending.set()
-                self._workers.cancelled.set()
-            else:
-                if not left:
-                    self._workers.done.put(item)
-
-
-class Workers:
-    """The threads that handle records, and what they share: the records that are done, and two flags.
-
-    ``ending``: make no further tries. ``cancelled``: begin no record.
-    """
-
-    def __init__(self, policy: Policy, count: int) -> None:
-        self.done: SimpleQueue[Item] = SimpleQueue()
-        self.ending = threading.Event()
-        self.cancelled = threading.Event()
-        self.threads = [_Worker(policy, self) for _ in range(count)]
-        for thread in self.threads:
-            thread.start()
-
-    def put(self, item: Item) -> None:
-        """Pass a record to the thread of its key; records without one keep the order of their partition."""
-        record = item.record
-        lane = hash((record.topic, record.partition if record.key is None else record.key))
-        self.threads[lane % len(self.threads)].queue.put(item)
-
-    def take_done(self, seconds: float) -> Iterator[Item]:
-        """Yield the records that are done, after waiting up to ``seconds`` for the first."""
-        with suppress(Empty):
-            yield self.done.get(seconds > 0, seconds)
-            while True:
-                yield self.done.get_nowait()
-
-    def end(self, deadline: float) -> None:
-        """End the threads after their queued records, or at the deadline after their current one."""
-        self.ending.set()
-        for thread in self.threads:
-            thread.queue.put(None)
-        for thread in self.threads:
-            thread.join(max(0.0, deadline - time.monotonic()))
-        self.cancelled.set()
-        hanging = sum(thread.is_alive() for thread in self.threads)
-        if hanging:
-            records = pluralize(hanging, "record was", "records were")
-            _log.warning(
-                "%s still unfinished after stop_timeout, and the next process handles them again", records
-            )
-
-    def result(self) -> RunResult:
-        """Return the counts of all threads, or raise the error of one."""
-        for thread in self.threads:
-            if thread.error is not None:
-                raise thread.error
-        counts = (msgspec.structs.astuple(thread.counts) for thread in self.threads)
-        return RunResult(*map(sum, zip(*counts, strict=True)))
-
-
 class Run:
     """One call of `EventConsumer.run`, with its consumer, the Kafka client and the threads."""
 
-    def __init__(self, events: Events, client: GroupConsumer, policy: Policy, concurrency: int) -> None:
+    def __init__(  # noqa: PLR0917  # what `EventConsumer.run` has, in its order
+        self,
+        events: Events,
+        client: GroupConsumer,
+        handler: Callable[[Any], object],
+        policy: Policy,
+        limits: Limits,
+        producer: EventProducer[Any] | None,
+    ) -> None:
         policy.check_topics(client.assignment())
         self._events = events
         self._client = client
         self._check_topics = policy.check_topics
-        self._progress = Progress()
-        self._commits = Commits(client, self._progress)
-        self._workers = Workers(policy, concurrency)
+        self._limits = limits
+        self._schedule = Schedule(limits.concurrency, limits.max_ahead)
+        self._workers = Workers(self._schedule, handler, policy, limits.concurrency, producer)
         self.threads = self._workers.threads
+        self._commits = Commits(client, self._schedule, self._workers.lock)
+        self._assigned: list[TopicPartition] = []
+        self._paused: set[PartitionName] = set()
+        self._has_warned = events.is_subscribed
         self.left: list[TopicPartition] = []
         """Where records begin that are not done, after the run."""
 
-    def handle_all(self, *, stop_timeout: float, idle_timeout: float | None) -> RunResult:
+    def handle_all(self) -> RunResult:
         """Handle records until the end of the run, as `EventConsumer.run` says, and return the counts."""
-        with _stop_at_sigterm(self._events):
+        with stop_at_sigterm(self._events.stop):
             try:
-                for item in self._records(idle_timeout):
-                    self._begin(item)
+                self._read(self._limits.idle_timeout)
             finally:
-                self._end(stop_timeout)
+                self._end(self._limits.stop_timeout)
         return self._workers.result()
 
-    def _records(self, idle_timeout: float | None) -> Iterator[Item]:
-        """Yield records while there is room for them, and commit what is done."""
+    def _read(self, idle_timeout: float | None) -> None:
+        """Read records while there is room for them, and commit what is done."""
         idle_since = committed = polled = time.monotonic()
-        while not self._events.stopped and not self._workers.cancelled.is_set():
-            has_room = self._collect()
+        while not self._events.stopped and not self._workers.cancelled:
             now = time.monotonic()
             if now - committed >= _COMMIT_SECONDS:
-                self._commit()
+                self._commit(now)
                 committed = now
-            item = None
-            if has_room:
-                item, polled = self._poll(_POLL_SECONDS), now
-            elif not self._collect(_POLL_SECONDS) and time.monotonic() - polled >= _PAUSE_AFTER:
-                item, polled = self._poll_paused(), now
+            self._resume()
+            item, may_read = None, self._may_read()
+            if may_read or now - polled >= _SERVE_SECONDS:
+                item = read_or_refuse(partial(self._events.poll, _POLL_SECONDS if may_read else 0))
+                polled = now
             if item is not None:
-                yield item
-            if item is not None or self._progress or not has_room:
-                idle_since = now
+                self._begin(item, now)
+                self._pause(0 if may_read else _MOST_HELD)
+            elif not self._is_idle():
+                if may_read:  # a real client has waited; a fake does not
+                    self._workers.wait(self._is_idle, PAUSE_SECONDS)
+                else:
+                    self._workers.wait(self._may_read, _POLL_SECONDS)
             elif idle_timeout is not None and now - idle_since >= idle_timeout:
                 return
+            if item is not None or not self._is_idle():
+                idle_since = now
 
-    def _poll(self, seconds: float) -> Item | None:
-        return read_or_refuse(partial(self._events.poll, seconds))
+    def _is_idle(self) -> bool:
+        return self._schedule.is_idle
 
-    def _poll_paused(self) -> Item | None:
-        """Poll with all partitions paused, since the group expects polls."""
-        places = self._client.assignment()
-        self._client.pause(places)
-        try:
-            item = self._poll(0)  # None, or a record of a partition that was just assigned
-        finally:
-            self._client.resume(places)
-        return item
+    def _may_read(self) -> bool:
+        """Return whether a record is to be read, and would begin unless its partition is at its bound."""
+        ahead = len(self._schedule.ahead)
+        return self._schedule.has_room() and not (ahead and ahead >= len(self._assigned))
 
-    def _begin(self, item: Item) -> None:
-        is_known = self._progress.is_known(item)
-        self._progress.begin(item)
-        if not is_known:  # before it is handled: the group's offset is not ours yet
-            assigned = self._client.assignment()
-            self._check_topics(assigned)
-            self._commits.look(assigned, _COMMIT_SECONDS)
-        self._workers.put(item)
+    def _begin(self, item: Item, now: float) -> None:
+        """Pass a record that was read to the threads, after the checks of a new partition."""
+        if not self._schedule.is_known(item):  # before it is handled: the group's offset is not ours yet
+            try:
+                self._assigned = self._client.assignment()
+                self._check_topics(self._assigned)
+                self._commits.look(self._assigned, _COMMIT_SECONDS)
+            except BaseException:
+                with self._workers.lock:  # it is left, and read again
+                    self._schedule.add(item, now)
+                    self._schedule.close((name_of(item),))
+                raise
+            if not self._has_warned and member_id(self._client):
+                self._has_warned = True
+                _log.warning("%s", _NOT_SUBSCRIBED)
+        self._workers.add(item, now)
 
-    def _collect(self, seconds: float = 0) -> bool:
-        """Count done records, after waiting up to ``seconds`` for one; return whether there is room."""
-        for item in self._workers.take_done(seconds):
-            self._progress.end(item)
-        return len(self._progress) < _QUEUED * len(self.threads)
+    def _pause(self, most_held: int) -> None:
+        """Pause partitions of which more records are held.
 
-    def _commit(self) -> None:
+        A client drops what it has fetched of a partition that is paused, and fetches it again: so partitions
+        are not paused while none is read, and not for a short time.
+        """
+        if self._schedule.ahead:
+            with self._workers.lock:
+                held = self._schedule.held()
+            names = {name for name, number in held.items() if number > most_held} - self._paused
+            if names:
+                self._paused |= names
+                self._client.pause(places_of(names))
+
+    def _resume(self) -> None:
+        if self._paused and (names := self._paused - self._schedule.ahead):
+            self._paused -= names
+            with suppress_client_errors():  # the partition was revoked
+                self._client.resume(places_of(names))
+
+    def _commit(self, now: float) -> None:
         """Commit what is done of the partitions that are assigned. Raises `ConsumeError`, `ValueError`."""
-        assigned = self._client.assignment()
-        self._check_topics(assigned)
-        self._progress.keep(assigned)
+        self._assigned = self._client.assignment()
+        self._check_topics(self._assigned)
+        before = -1.0 if self._limits.max_age is None else now - self._limits.max_age
+        with self._workers.lock:
+            self._schedule.keep(self._assigned)
+            old = list(self._schedule.find_old(before))
+        for task in old:
+            _log.warning(
+                "%s is unfinished after %.0f s, in try %d; offsets after it are not committed",
+                *(task.item.record.where, now - task.began, task.attempt),
+                extra=fields_of(task.item, task.attempt),
+            )
         self._commits.commit(_COMMIT_SECONDS)
+
+    def revoke(self, places: Iterable[TopicPartition], *, lost: bool) -> None:
+        """Begin no other record of partitions that are revoked, wait for those in work, commit what is done.
+
+        Of partitions that are ``lost`` another member has the records already: nothing is committed.
+        """
+        names = {(place.topic, place.partition) for place in places}
+        self._paused -= names
+        with self._workers.lock:
+            self._schedule.close(names)
+        if not lost:
+            if not self._workers.wait(lambda: not self._schedule.working(names), self._limits.revoke_timeout):
+                number = self._schedule.working(names)
+                _log.warning(
+                    "%s still unfinished after revoke_timeout, and the next member of the group handles %s "
+                    "again",
+                    pluralize(number, "record was", "records were"),
+                    "it" if number == 1 else "them",
+                )
+            self._commits.commit(_COMMIT_SECONDS, names=names)
+        with self._workers.lock:
+            self._schedule.forget(names)
 
     def _end(self, seconds: float) -> None:
         """End the threads and commit what is done, within ``seconds``."""
         deadline = time.monotonic() + seconds
         self._workers.end(deadline - seconds / 5)  # the rest is for the commit
-        self._collect()
-        self._progress.keep(self._client.assignment())
+        with self._workers.lock:
+            self._schedule.keep(self._client.assignment())
         # In a thread: a broker that goes away would make the call longer than the bound.
         left = max(0.0, deadline - time.monotonic())
         commit = partial(self._commits.commit, left / 2, last=True)
@@ -228,23 +217,40 @@ class Run:
 
     def _go_back(self) -> None:
         """Set unfinished records back, to be read by this consumer, or by the group after it is closed."""
-        from confluent_kafka import KafkaException
-
-        self.left = self._progress.left()
+        with self._workers.lock:
+            self.left = self._schedule.left()
         for place in self.left:
-            with suppress(KafkaException):  # the partition was revoked
+            with suppress_client_errors():  # the partition was revoked
                 self._events.seek(place)
+        if self._paused:
+            with suppress_client_errors():
+                self._client.resume(places_of(self._paused))
 
 
 @contextmanager
-def _stop_at_sigterm(events: Events) -> Iterator[None]:
-    """Stop at SIGTERM, unless the program has a handler of its own, which may call ``stop``."""
+def suppress_client_errors() -> Iterator[None]:
+    """Yield once; drop an error of the client."""
+    from confluent_kafka import KafkaException
+
+    with suppress(KafkaException):
+        yield
+
+
+@contextmanager
+def stop_at_sigterm(stop: Callable[[], object]) -> Iterator[None]:
+    """Yield once; stop at SIGTERM, unless the program has a handler of its own, which may call ``stop``."""
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         yield
         return
-    signal.signal(signal.SIGTERM, lambda *_: events.stop())
+    signal.signal(signal.SIGTERM, lambda *_: stop())
     try:
         yield
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+_NOT_SUBSCRIBED: Final = (
+    "the consumer was subscribed on its client, so records that were read before a rebalance are handled by "
+    "two members; subscribe by EventConsumer(…, topics=[…]) or events.subscribe([…])"
+)

@@ -51,6 +51,16 @@ def make_client(settings: Mapping[str, Any], kind: Literal["Producer", "Consumer
         ) from None  # its traceback has the settings
 
 
+def make_consumer(settings: Mapping[str, Any]) -> Consumer:
+    """Return a new ``confluent_kafka.Consumer`` that commits nothing by itself; see `make_client`."""
+    if str(settings.get("enable.auto.commit", False)).lower() not in ("false", "0"):
+        raise ValueError(
+            f"enable.auto.commit must be False in the settings, got {settings['enable.auto.commit']!r}: the "
+            "client would commit unfinished records; commit by run() or commit(), or pass your own client"
+        )
+    return make_client(settings, "Consumer", **{"enable.auto.commit": False})
+
+
 def _masked(reason: str, settings: Mapping[str, Any]) -> str:
     from cloudevents_kafka.primitives.redaction import mask_settings
 

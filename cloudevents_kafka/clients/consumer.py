@@ -10,7 +10,8 @@ the record that the loop has processed. With `batches`, which is faster, it is a
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from types import TracebackType, UnionType
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Self, TypeVar, Unpack, cast, overload
 
@@ -18,18 +19,32 @@ from cloudevents_kafka.binding import Decoded, ReverseKeyMapper, Undecodable
 from cloudevents_kafka.clients._closing import LateClose, close_unread
 from cloudevents_kafka.clients._errors import ConsumeError, OnError
 from cloudevents_kafka.clients._gathered import Gathered, check_committed, ends_of, start_of
-from cloudevents_kafka.clients._policy import Action, OnFailure, Policy, RunResult
-from cloudevents_kafka.clients._protocols import Consumer, GroupConsumer, check_client
+from cloudevents_kafka.clients._policy import (
+    Action,
+    Limits,
+    OnFailure,
+    Policy,
+    RunResult,
+    find_revoke_timeout,
+)
+from cloudevents_kafka.clients._protocols import Consumer, GroupConsumer, check_client, check_handler
 from cloudevents_kafka.clients._reading import DataReader, ItemT_co, ReadOptions, item_reader
+from cloudevents_kafka.clients._settings import make_consumer
 from cloudevents_kafka.clients.typed_data import DataHook
 from cloudevents_kafka.record import Record
 
 if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
 
+    from cloudevents_kafka.clients._run import Run
+    from cloudevents_kafka.clients.producer import EventProducer
+
 __all__ = ["Action", "ConsumeError", "DataReader", "EventConsumer", "OnError", "OnFailure", "RunResult"]
 
 _POLL_SECONDS: Final = 0.5  # the longest wait for a record before stop() has an effect
+
+OnRebalance = Callable[[Any, "list[TopicPartition]"], object]
+"""Called with the client and the partitions that are assigned, revoked or lost."""
 
 ConsumerT = TypeVar("ConsumerT", bound=Consumer)
 T = TypeVar("T")
@@ -136,9 +151,12 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         eager_data: bool = False,
         data_type: Any = None,
         on_error: OnError | None = None,
+        topics: Sequence[str] | None = None,
     ) -> None:
-        check_client(consumer, Consumer)
-        self.consumer = consumer
+        self._settings: Mapping[str, Any] | None = consumer if isinstance(consumer, Mapping) else None
+        client: Any = consumer if self._settings is None else make_consumer(self._settings)
+        check_client(client, Consumer)
+        self.consumer: ConsumerT = client
         read_item: Callable[[Record], ItemT_co] = item_reader(
             strict=strict,
             lenient=lenient,
@@ -151,6 +169,45 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         self._stopped = False
         self._left: list[TopicPartition] = []  # the first offsets that `run` has left unfinished
         self._late_close = LateClose()
+        self._run: Run | None = None
+        self.is_subscribed = False
+        """Whether `subscribe` was called, so that `run` learns which partitions are revoked."""
+        if topics is not None:
+            self.subscribe(topics)
+
+    def subscribe(
+        self,
+        topics: Sequence[str],
+        *,
+        on_assign: OnRebalance | None = None,
+        on_revoke: OnRebalance | None = None,
+        on_lost: OnRebalance | None = None,
+    ) -> None:
+        """Subscribe the client to topics, or to patterns that begin with ``^``, in place of earlier ones.
+
+        `run` learns in this way that partitions are revoked: it begins no other record of them, waits for
+        those in work, and commits what is done. The functions are called with the client and the partitions,
+        ``on_revoke`` and ``on_lost`` after that.
+        """
+        if isinstance(topics, str):
+            raise TypeError(f"topics must be a list of names, got {topics!r}; pass [{topics!r}]")
+        callbacks = {
+            "on_assign": on_assign,
+            "on_revoke": partial(self._revoke, on_revoke, lost=False),
+            "on_lost": partial(self._revoke, on_lost or on_revoke, lost=True),
+        }
+        chosen = {name: callback for name, callback in callbacks.items() if callback is not None}
+        _member(self.consumer).subscribe(list(topics), **chosen)
+        self.is_subscribed = True
+
+    def _revoke(
+        self, then: OnRebalance | None, client: Any, partitions: list[TopicPartition], *, lost: bool
+    ) -> None:
+        self.discard(partitions)
+        if self._run is not None:
+            self._run.revoke(partitions, lost=lost)
+        if then is not None:
+            then(client, partitions)
 
     def poll(self, timeout: float = 1.0) -> ItemT_co | None:
         """Return the next record, or None if none arrives within ``timeout`` seconds.
@@ -258,6 +315,10 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         backoff: float = 0.5,
         retry_on: type[Exception] | tuple[type[Exception], ...] | None = None,
         concurrency: int = 1,
+        producer: EventProducer[Any] | None = None,
+        max_ahead: int = 1000,
+        max_age: float | None = 300.0,
+        revoke_timeout: float | None = None,
         stop_timeout: float = 20.0,
         idle_timeout: float | None = None,
     ) -> RunResult:
@@ -292,24 +353,28 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         """
         from cloudevents_kafka.clients._run import Run  # not imported without a run
 
-        if concurrency < 1 or not stop_timeout >= 0:
-            raise ValueError(
-                f"concurrency must be from 1 and stop_timeout from 0, got {concurrency} and {stop_timeout}"
-            )
+        check_handler(handler)
+        limits = Limits(
+            concurrency=concurrency,
+            max_ahead=max_ahead,
+            max_age=max_age,
+            revoke_timeout=find_revoke_timeout(revoke_timeout, self._settings),
+            stop_timeout=stop_timeout,
+            idle_timeout=idle_timeout,
+        )
         policy = Policy(
-            handler=handler,
             read=self._gathered.read_item,
             on_failure=on_failure,
             tries=tries,
             backoff=backoff,
             retry_on=retry_on,
         )
-        run = Run(self, self.consumer, policy, concurrency)
+        self._run = run = Run(self, self.consumer, handler, policy, limits, producer)
         with self._late_close.during(run.threads, self.close):
             try:
-                return run.handle_all(stop_timeout=stop_timeout, idle_timeout=idle_timeout)
+                return run.handle_all()
             finally:
-                self._left = run.left
+                self._run, self._left = None, run.left
 
     def stop(self) -> None:
         """End all iteration after the current record; may be called by a signal handler or a thread."""

@@ -23,6 +23,7 @@ from cloudevents_kafka.clients._deliveries import (
     Produce,
 )
 from cloudevents_kafka.clients._protocols import Producer, check_client
+from cloudevents_kafka.clients._sends import count_send
 from cloudevents_kafka.errors import EncodeError
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.record import HeaderInput, Record, RecordInput, with_bytes_headers
@@ -228,6 +229,10 @@ class EventProducer(Generic[ProducerT]):
         delivery = self._deliveries.send(self._polling, produce, outgoing, on_delivery)
         self.producer.poll(0)
         return delivery
+
+    def count_sends(self) -> None:
+        """Let what a handler sends count as a part of handling; see `EventConsumer.run`."""
+        self._deliveries.count = count_send
 
     def flush(self, timeout: float | None = None) -> None:
         """Wait up to ``timeout`` seconds until everything that was sent is delivered or has failed.

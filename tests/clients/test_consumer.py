@@ -414,7 +414,6 @@ class KafkaPythonLike:
 @pytest.mark.parametrize(
     ("client", "expected"),
     [
-        ({"group.id": "g"}, r"got dict; create a client with the settings: .*Consumer\(settings\)"),
         (FakeConsumer, "got the class FakeConsumer; create an instance of it first"),
         (AsyncLike(), "got AsyncLike, an asyncio client; use AsyncEventConsumer, which takes"),
         (KafkaPythonLike(), "got KafkaPythonLike, which has no consume"),

@@ -34,7 +34,7 @@ from cloudevents_kafka import (
     RunResult,
     to_record,
 )
-from cloudevents_kafka.clients._offsets import MARK
+from cloudevents_kafka.clients._schedule import MARK
 from cloudevents_kafka.clients.serdes import serialize_data
 from cloudevents_kafka.testing import FakeConsumer, FakeLog, FakeMessage, FakeProducer
 
@@ -328,22 +328,28 @@ def test_a_handler_of_signals_stays() -> None:
 
 
 def test_a_full_queue_serves_the_group(monkeypatch: pytest.MonkeyPatch) -> None:
-    """While handlers are slow the client is polled, without records, and no more than a bound are read."""
-    monkeypatch.setattr("cloudevents_kafka.clients._run._QUEUED", 3)
-    monkeypatch.setattr("cloudevents_kafka.clients._run._PAUSE_AFTER", 0.02)
+    """While handlers are slow the client is polled now and then, and its partitions are not paused."""
+    monkeypatch.setattr("cloudevents_kafka.clients._schedule._QUEUED", 3)
+    monkeypatch.setattr("cloudevents_kafka.clients._run._SERVE_SECONDS", 0.05)
     kafka = numbered(12)
-    polls: list[bool] = []
-    poll = kafka.events.consumer.poll
+    begun, polls = threading.Event(), list[int]()
+    client = kafka.events.consumer
+    poll = client.poll
 
     def counted(timeout: float = -1) -> Any:
-        polls.append(bool(kafka.events.consumer._paused))
+        polls.append(len(kafka.handled))
         return poll(timeout)
 
-    monkeypatch.setattr(kafka.events.consumer, "poll", counted)
-    counts = kafka.run(lambda item: time.sleep(0.15 if item.event.data == 0 else 0))
-    assert counts.handled == 12
-    assert True in polls
-    assert not kafka.events.consumer._paused
+    def handle(item: Decoded) -> None:
+        begun.set()
+        if item.event.data == 0:
+            time.sleep(0.3)
+        kafka.handle(item)
+
+    monkeypatch.setattr(client, "poll", counted)
+    monkeypatch.setattr(client, "pause", Mock(side_effect=AssertionError))
+    assert kafka.run(handle).handled == 12
+    assert 4 <= polls.count(0) <= 3 + 8
 
 
 def test_a_rebalance_forgets_what_was_in_work(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -390,7 +396,9 @@ def test_partitions_of_others_are_not_committed(monkeypatch: pytest.MonkeyPatch)
         ({"tries": 0}, ValueError, "tries must be from 1"),
         ({"backoff": -1}, ValueError, "backoff from 0"),
         ({"concurrency": 0}, ValueError, "concurrency must be from 1"),
-        ({"stop_timeout": -1}, ValueError, "stop_timeout from 0"),
+        ({"stop_timeout": -1}, ValueError, "stop_timeout must be from 0"),
+        ({"max_ahead": 0}, ValueError, "max_ahead must be from 1, got 0"),
+        ({"revoke_timeout": -1}, ValueError, "revoke_timeout must be from 0"),
     ],
 )
 def test_wrong_options_are_refused(options: Any, error: type[Exception], expected: str) -> None:

@@ -1,0 +1,318 @@
+"""`Schedule`: the unfinished records of a run, in which order they are handled, and what may be committed.
+
+The loops for threads and for asyncio use it. It does no input or output, has no lock and no clock: a method
+that depends on the time has it as an argument. Its law:
+
+1. Records of one lane, which are those of one key, or of one partition without keys, are handled in the
+   order in which they were read, each with all its tries before the next begins.
+2. An offset may be committed when its record and all records of its partition before it are done.
+3. At most ``max_ahead`` records after the oldest unfinished one of a partition are begun.
+4. A record that waits for another try keeps no other lane from being read and handled.
+5. Of a partition that was closed, because it goes to another member, no record begins.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator
+from heapq import heappop, heappush
+from itertools import count
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from cloudevents_kafka.binding import Decoded, Undecodable
+
+if TYPE_CHECKING:
+    from confluent_kafka import TopicPartition
+
+Item = Decoded | Undecodable
+PartitionName = tuple[str | None, int | None]
+MARK: Final = "cloudevents_kafka.run"
+"""The metadata of each offset that a run commits."""
+
+_QUEUED: Final = 16  # records that are read in advance, for each place in work
+_SEARCHED: Final = 8  # times as many while places are free, to find other lanes
+
+
+class _Partition(msgspec.Struct, eq=False):
+    """The records of a partition since it was assigned or sought."""
+
+    name: PartitionName
+    committed: int
+    end: int  # after the last record that was begun
+    tasks: deque[Task] = msgspec.field(default_factory=deque)  # from the oldest unfinished one on
+    held: deque[Item] = msgspec.field(default_factory=deque)  # read beyond the bound
+    is_closed: bool = False
+
+
+class Task(msgspec.Struct, eq=False):
+    """A record that was read; ``error`` is that of its last try, unless it is to be handled (again)."""
+
+    item: Item
+    lane: object
+    partition: _Partition
+    began: float
+    attempt: int = 0
+    error: Exception | None = None
+    is_done: bool = False
+    is_in_work: bool = False
+    is_waiting: bool = False  # for its next try
+    is_reported: bool = False  # by `find_old`
+
+
+class Schedule:
+    """The unfinished records of a run in which ``places`` records are in work at the same time."""
+
+    def __init__(self, places: int, max_ahead: int) -> None:
+        self._places = places
+        self._max_ahead = max_ahead
+        self._partitions: dict[PartitionName, _Partition] = {}
+        self._seen: dict[PartitionName, tuple[int, str | None]] = {}  # the group's last offset and metadata
+        self._lanes: dict[object, deque[Task]] = {}
+        self._ready: deque[Task] = deque()
+        self._tries: list[tuple[float, int, Task]] = []  # a heap by time
+        self._number = count()
+        self.ahead: set[PartitionName] = set()
+        """Partitions at their bound: no record of them begins until half of it is free."""
+        self._queued = 0  # records of the lanes that do not wait for a try
+        self.in_work = 0
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether all records that were read are done."""
+        return not self._lanes
+
+    def has_room(self) -> bool:
+        """Return whether another record is to be read: few are queued, or places are free for other lanes."""
+        most = _QUEUED * self._places
+        return self._queued < most or (
+            self.in_work + len(self._ready) < self._places and self._queued < _SEARCHED * most
+        )
+
+    def is_known(self, item: Item) -> bool:
+        """Return whether the record's partition has offsets here since it was assigned."""
+        return name_of(item) in self._seen or name_of(item) in self._partitions
+
+    def add(self, item: Item, now: float) -> None:
+        """Add a record that was read. It is held, unless fewer than ``max_ahead`` are after the oldest."""
+        name, offset = name_of(item), _offset(item)
+        partition = self._partitions.get(name)
+        if partition is not None and offset < _next(partition):  # it was sought, or assigned again
+            self.close((name,))
+            partition = None
+        if partition is None:
+            partition = self._partitions[name] = _Partition(name, offset, offset)
+        if name in self.ahead:
+            partition.held.append(item)
+        else:
+            self._begin(partition, item, now)
+
+    def _begin(self, partition: _Partition, item: Item, now: float) -> None:
+        record = item.record
+        lane = record.topic, record.partition if record.key is None else record.key
+        task = Task(item, lane, partition, now)
+        tasks = self._lanes.setdefault(lane, deque())
+        tasks.append(task)
+        if len(tasks) == 1:
+            self._ready.append(task)
+        self._queued += not tasks[0].is_waiting
+        partition.tasks.append(task)
+        partition.end = _offset(item) + 1
+        if len(partition.tasks) > self._max_ahead:
+            self.ahead.add(partition.name)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether `next` may return a record without waiting for another try."""
+        return bool(self._ready)
+
+    def held(self) -> dict[PartitionName, int]:
+        """Return the partitions of which no record begins, with the numbers of records that are held."""
+        return {name: len(self._partitions[name].held) for name in self.ahead}
+
+    def next(self, now: float, *, ending: bool = False) -> Task | None:
+        """Return a record to handle, or None. With ``ending`` no further try is due."""
+        while self._tries and not ending and self._tries[0][0] <= now:
+            task = heappop(self._tries)[2]
+            if not task.partition.is_closed:
+                self._queued += len(self._lanes[task.lane])
+                task.is_waiting = False
+                self._ready.append(task)
+        while self._ready:
+            task = self._ready.popleft()
+            if not task.partition.is_closed:
+                task.is_in_work = True
+                task.attempt += task.error is None
+                self.in_work += 1
+                return task
+        return None
+
+    def next_try(self) -> float | None:
+        """Return the time at which the next try is due, or None."""
+        return self._tries[0][0] if self._tries else None
+
+    def fail(self, task: Task, error: Exception) -> None:
+        """Return a record to those that are ready: what its handler has sent was not delivered."""
+        task.error = error
+        if self._leave_work(task):
+            self._ready.append(task)
+
+    def wait(self, task: Task, until: float) -> None:
+        """Let a record in work wait until the time of its next try."""
+        task.error = None
+        if self._leave_work(task):
+            task.is_waiting = True
+            self._queued -= len(self._lanes[task.lane])
+            heappush(self._tries, (until, next(self._number), task))
+
+    def end(self, task: Task, now: float) -> None:
+        """End a record that is done: the next one of its lane is ready, and held ones may begin."""
+        task.is_done = True
+        if self._leave_work(task):
+            self._leave_lane(task)
+        partition = task.partition
+        while partition.tasks and partition.tasks[0].is_done:
+            partition.tasks.popleft()
+        if not partition.is_closed and len(partition.tasks) <= self._max_ahead // 2 + 1:
+            self.ahead.discard(partition.name)
+            while partition.held and partition.name not in self.ahead:
+                self._begin(partition, partition.held.popleft(), now)
+
+    def _leave_work(self, task: Task) -> bool:
+        """Note that a record is not in work; return False if its partition was closed, after it has left."""
+        task.is_in_work = False
+        self.in_work -= 1
+        if task.partition.is_closed:
+            self._leave_lane(task)
+        return not task.partition.is_closed
+
+    def _leave_lane(self, task: Task) -> None:
+        tasks = self._lanes[task.lane]
+        tasks.popleft()
+        self._queued -= 1
+        if tasks:
+            self._ready.append(tasks[0])
+        else:
+            del self._lanes[task.lane]
+
+    def close(self, names: Iterable[PartitionName]) -> None:
+        """Drop the records of partitions that are not in work, and let no other record of them begin."""
+        closed = [self._partitions[name] for name in names if name in self._partitions]
+        for partition in closed:
+            partition.is_closed = True
+            partition.held.clear()
+            self.ahead.discard(partition.name)
+        for lane in {task.lane for each in closed for task in each.tasks if not task.is_done}:
+            before = self._lanes.get(lane)
+            if not before:
+                continue
+            left = deque(task for task in before if task.is_in_work or not task.partition.is_closed)
+            self._queued -= 0 if before[0].is_waiting else len(before)
+            if not left:
+                del self._lanes[lane]
+                continue
+            self._lanes[lane] = left
+            self._queued += 0 if left[0].is_waiting else len(left)
+            if left[0] is not before[0]:
+                self._ready.append(left[0])
+
+    def working(self, names: Iterable[PartitionName]) -> int:
+        """Return the number of records of partitions that are in work."""
+        found = [self._partitions[name] for name in names if name in self._partitions]
+        return sum(task.is_in_work for partition in found for task in partition.tasks)
+
+    def forget(self, names: Iterable[PartitionName]) -> None:
+        """Forget partitions that were closed."""
+        for name in names:
+            self._partitions.pop(name, None)
+            self._seen.pop(name, None)
+
+    def keep(self, assigned: list[TopicPartition]) -> None:
+        """Close and forget partitions that are not assigned."""
+        names = {(place.topic, place.partition) for place in assigned}
+        gone = (self._partitions.keys() | self._seen.keys()) - names
+        self.close(gone)
+        self.forget(gone)
+
+    def find_old(self, before: float) -> Iterator[Task]:
+        """Yield the oldest unfinished record of each partition, once, if it was read before a time."""
+        for partition in self._partitions.values():
+            oldest = partition.tasks[0] if partition.tasks else None
+            if oldest is not None and oldest.began < before and not oldest.is_reported:
+                oldest.is_reported = True
+                yield oldest
+
+    def done(
+        self, names: Collection[PartitionName] | None = None, *, again: bool = False
+    ) -> list[TopicPartition]:
+        """Return the offsets to commit, of these partitions or all.
+
+        They are those that are new since `commit`, or with ``again`` all.
+        """
+        chosen = [each for name, each in self._partitions.items() if names is None or name in names]
+        return [_place(each, _first(each)) for each in chosen if again or _first(each) > each.committed]
+
+    def commit(self, places: list[TopicPartition]) -> None:
+        """Store the offsets that are committed."""
+        for place in places:
+            if partition := self._partitions.get((place.topic, place.partition)):
+                partition.committed = place.offset
+
+    def left(self, names: Collection[PartitionName] | None = None) -> list[TopicPartition]:
+        """Return the offset of the first unfinished record of each partition, of these or all."""
+        chosen = [each for name, each in self._partitions.items() if names is None or name in names]
+        return [_place(each, _first(each)) for each in chosen if each.tasks]
+
+    def note(self, committed: list[TopicPartition]) -> None:
+        """Store the group's offsets, which any member may have committed."""
+        self._seen |= {(place.topic, place.partition): (place.offset, place.metadata) for place in committed}
+
+    def find_foreign(self, committed: list[TopicPartition]) -> TopicPartition | None:
+        """Return an offset after an unfinished record that no run has committed, or None.
+
+        Such an offset has no mark, and has changed since the last check: an unchanged one may be of an
+        earlier process, before a seek back. If there is none, the offsets are stored for the next check.
+        """
+        for place in committed:
+            name = place.topic, place.partition
+            partition = self._partitions.get(name)
+            seen = place.offset, place.metadata
+            is_after = partition is not None and bool(partition.tasks) and place.offset > _first(partition)
+            if is_after and place.metadata != MARK and self._seen.setdefault(name, seen) != seen:
+                return place
+        self.note(committed)
+        return None
+
+
+def name_of(item: Item) -> PartitionName:
+    """Return the topic and the partition of a record."""
+    return item.record.topic, item.record.partition
+
+
+def _offset(item: Item) -> int:
+    return item.record.next_offset - 1
+
+
+def _first(partition: _Partition) -> int:
+    """Return the offset that may be committed: of the oldest unfinished record, or after the last one."""
+    return _offset(partition.tasks[0].item) if partition.tasks else partition.end
+
+
+def _next(partition: _Partition) -> int:
+    """Return the offset after the last record that was read."""
+    return _offset(partition.held[-1]) + 1 if partition.held else partition.end
+
+
+def _place(partition: _Partition, offset: int) -> TopicPartition:
+    from confluent_kafka import TopicPartition
+
+    topic, number = partition.name
+    return TopicPartition(topic or "", number or 0, offset, MARK)
+
+
+def places_of(names: Iterable[PartitionName]) -> list[TopicPartition]:
+    """Return partitions, as the client has them."""
+    from confluent_kafka import TopicPartition
+
+    return [TopicPartition(topic or "", partition or 0) for topic, partition in names]

@@ -1,0 +1,224 @@
+"""`Workers`: the threads that handle the records of a run, and what becomes of each."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from cloudevents_kafka.binding import Undecodable
+from cloudevents_kafka.clients._policy import Policy, RunResult, log_outcome, note_failure
+from cloudevents_kafka.clients._schedule import Item, Schedule, Task
+from cloudevents_kafka.clients._sends import Sends
+from cloudevents_kafka.clients.dead_letters import DeadLetters, deliver
+from cloudevents_kafka.primitives.plural import pluralize
+
+if TYPE_CHECKING:
+    from cloudevents_kafka.clients.producer import EventProducer
+
+_POLL_SECONDS: Final = 0.1
+PAUSE_SECONDS: Final = 0.002
+"""Between calls of a client that does not wait, such as a fake."""
+_log: Final = logging.getLogger("cloudevents_kafka.run")
+
+
+class Workers:
+    """The threads that handle records, with the schedule, its lock, and the counts.
+
+    ``ending``: make no further tries. ``cancelled``: begin no record. The threads are daemons, as a handler
+    may hang.
+    """
+
+    def __init__(
+        self,
+        schedule: Schedule,
+        handler: Callable[[Any], object],
+        policy: Policy,
+        count: int,
+        producer: EventProducer[Any] | None,
+    ) -> None:
+        self.schedule = schedule
+        self.lock = threading.RLock()
+        self.counts = RunResult()
+        self.cancelled = False
+        self.error: BaseException | None = None
+        self._ending = False
+        self._handler = handler
+        self._policy = policy
+        self._producer = producer
+        if producer is not None:
+            producer.count_sends()
+        self._sending = 0  # records whose handlers have returned, but not all that they have sent is reported
+        self._work = threading.Condition(self.lock)  # a record may be ready
+        self._served = threading.Condition(self.lock)  # a record has begun to wait for reports
+        self._ended = threading.Condition(self.lock)  # a record is done, or waits for another try
+        loops = [self._handle_all] * count + [self._serve_reports] * (producer is not None)
+        self.threads = [
+            threading.Thread(target=loop, name="cloudevents_kafka.run", daemon=True) for loop in loops
+        ]
+        for thread in self.threads:
+            thread.start()
+
+    def add(self, item: Item, now: float) -> None:
+        """Add a record that was read."""
+        with self.lock:
+            self.schedule.add(item, now)
+            self._work.notify()
+
+    def wait(self, condition: Callable[[], bool], seconds: float) -> bool:
+        """Return whether a condition on records holds, after waiting up to ``seconds`` for it."""
+        with self.lock:
+            return self._ended.wait_for(lambda: self.cancelled or condition(), seconds) and condition()
+
+    def _handle_all(self) -> None:
+        while (task := self._take()) is not None:
+            try:
+                self._handle(task)
+            except BaseException as error:  # noqa: BLE001  # SystemExit of a handler, too: run() raises it
+                with self.lock:
+                    self.error = self.error or error
+                self.cancel()
+
+    def _take(self) -> Task | None:
+        """Return the next record, after waiting for it; None at the end."""
+        with self.lock:
+            while not self.cancelled:
+                now = time.monotonic()
+                task = self.schedule.next(now, ending=self._ending)
+                if task is not None:
+                    if self.schedule.is_ready:
+                        self._work.notify()
+                    return task
+                if self._ending and not self.schedule.in_work:
+                    break
+                due = None if self._ending else self.schedule.next_try()
+                self._work.wait(None if due is None else max(0.0, due - now))
+            self._work.notify_all()
+            self._ended.notify_all()
+            return None
+
+    def _handle(self, task: Task) -> None:
+        """Call the handler, or act on the failure of what it has sent."""
+        error = task.error
+        if error is None:
+            if task.attempt > 1:
+                task.item = self._policy.read_again(task.item)
+            sends: Sends | None = None
+            if self._producer is not None:
+                sends = Sends(lambda: self._reported(task, sends))
+            error = self._call(task, sends)
+            if error is None and sends is not None:
+                with self.lock:
+                    self._sending += 1
+                    self._served.notify()
+                if not sends.end():
+                    return  # `_reported` goes on with it
+                self._reported(task, sends)
+                return
+        if error is None:
+            self._end(task)
+        else:
+            self._fail(task, error)
+
+    def _call(self, task: Task, sends: Sends | None) -> Exception | None:
+        item = task.item
+        if isinstance(item, Undecodable):
+            return item.error
+        try:
+            if sends is None:
+                self._handler(item)
+            else:
+                with sends.counted():
+                    self._handler(item)
+        except Exception as error:  # noqa: BLE001  # a user's function may raise any error
+            return error
+        except BaseException as error:
+            note_failure(error, item, task.attempt)
+            raise
+        return None
+
+    def _reported(self, task: Task, sends: Sends | None) -> None:
+        """Go on with a record when all that its handler has sent is reported."""
+        with self.lock:
+            self._sending -= 1
+            if sends is not None and sends.error is not None:
+                self.schedule.fail(task, sends.error)
+                self._work.notify()
+            else:
+                self._end(task)
+
+    def _end(self, task: Task) -> None:
+        with self.lock:
+            self.counts.handled += 1
+            self._leave(task)
+
+    def _leave(self, task: Task) -> None:
+        self.schedule.end(task, time.monotonic())
+        self._ended.notify_all()
+        self._work.notify()  # another thread takes the next record of the lane while this one reports
+
+    def _fail(self, task: Task, error: Exception) -> None:
+        item, attempt = task.item, task.attempt
+        seconds = self._policy.next_try(item, attempt, error)
+        if seconds is not None:
+            with self.lock:
+                self.counts.retried += 1
+                self.schedule.wait(task, time.monotonic() + seconds)
+                self._ended.notify_all()
+                self._work.notify()
+            return
+        try:
+            action = self._policy.action(item, error)
+            if isinstance(action, DeadLetters):
+                deliver(action, item, error, attempt=attempt)
+        except BaseException as failure:
+            note_failure(failure, item, attempt, error)
+            raise
+        with self.lock:
+            log_outcome(item, attempt, error, action, self.counts)
+            self._leave(task)
+
+    def _serve_reports(self) -> None:
+        """Poll the client of the producer while records wait for reports."""
+        assert self._producer is not None
+        while not self.cancelled:
+            with self.lock:
+                if not self._served.wait_for(lambda: self._sending or self.cancelled, _POLL_SECONDS):
+                    continue
+            began = time.monotonic()
+            try:
+                served = self._producer.producer.poll(_POLL_SECONDS)
+            except Exception as error:  # noqa: BLE001  # a callback of the user, such as error_cb, may raise any
+                _log.warning("polling the producer has failed: %r", error)
+                served = 0
+            if not served and time.monotonic() - began < PAUSE_SECONDS:
+                time.sleep(PAUSE_SECONDS)  # a fake does not wait
+
+    def cancel(self) -> None:
+        """Begin no other record."""
+        with self.lock:
+            self._ending = self.cancelled = True
+            for waiting in (self._work, self._served, self._ended):
+                waiting.notify_all()
+
+    def end(self, deadline: float) -> None:
+        """End the threads after the records that were read, or at the deadline after their current one."""
+        with self.lock:
+            self._ending = True
+            self._work.notify_all()
+        self.wait(lambda: not (self.schedule.in_work or self.schedule.is_ready), deadline - time.monotonic())
+        self.cancel()
+        hanging = self.schedule.in_work if self.error is None else 0
+        if hanging:
+            records = pluralize(hanging, "record was", "records were")
+            _log.warning(
+                "%s still unfinished after stop_timeout, and the next process handles them again", records
+            )
+
+    def result(self) -> RunResult:
+        """Return the counts, or raise the error of a thread."""
+        if self.error is not None:
+            raise self.error
+        return self.counts

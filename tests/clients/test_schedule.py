@@ -1,0 +1,289 @@
+"""The order in which a run handles records, their tries and bounds, and the offsets that it commits."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections import defaultdict
+
+import pytest
+from confluent_kafka import TopicPartition
+
+from cloudevents_kafka import Decoded, Event, Record
+from cloudevents_kafka.clients._schedule import MARK, Schedule, Task
+
+EVENT = Event(id="1", source="/s", type="t")
+HISTORIES = int(os.environ.get("HISTORIES", "1500"))
+
+
+def record(offset: int, partition: int = 0, key: bytes | None = None) -> Decoded:
+    return Decoded(EVENT, Record(topic="t", partition=partition, offset=offset, key=key))
+
+
+class Group:
+    """A schedule, driven at random, with a model of what the law allows."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.places, self.max_ahead = self.random.randint(1, 4), self.random.randint(1, 8)
+        self.schedule = Schedule(self.places, self.max_ahead)
+        self.now = 0.0
+        self.read: dict[int, list[Decoded]] = defaultdict(list)  # since the assignment, in order
+        self.all: list[Decoded] = []  # keeps the ids of items unique
+        self.ended: set[int] = set()  # ids of items
+        self.begun: dict[int, int] = {}  # ids of items to their tries
+        self.work: list[Task] = []
+        self.waiting: dict[int, float] = {}
+        self.positions = [self.random.randint(0, 9) for _ in range(3)]
+
+    def step(self) -> None:
+        actions = [self.add, self.add, self.begin, self.begin, self.end, self.end, self.fail, self.later]
+        self.random.choice([*actions, self.revoke, self.seek] if self.random.random() < 0.1 else actions)()
+        self.check()
+
+    def add(self) -> None:
+        """A record is read; some offsets have none, as in a compacted topic."""
+        partition = self.random.randrange(3)
+        self.positions[partition] += self.random.choice([1, 1, 1, 4])
+        item = record(self.positions[partition], partition, self.random.choice([None, b"a", b"b", b"c"]))
+        self.put(item)
+
+    def put(self, item: Decoded) -> None:
+        self.all.append(item)
+        self.read[partition_of(item)].append(item)
+        self.schedule.add(item, self.now)
+
+    def begin(self) -> None:
+        """A place in work is free."""
+        if len(self.work) < self.places and (task := self.schedule.next(self.now)):
+            assert any(task.item is each for each in self.read[partition_of(task.item)])
+            assert self.waiting.pop(id(task.item), 0) <= self.now
+            for before in self.lane(task.item):
+                if before is task.item:
+                    break
+                assert id(before) in self.ended, "a record began before an earlier one of its lane was done"
+            if task.error is None:
+                self.begun[id(task.item)] = self.begun.get(id(task.item), 0) + 1
+                assert task.attempt == self.begun[id(task.item)]
+            self.work.append(task)
+
+    def lane(self, item: Decoded) -> list[Decoded]:
+        """Return the records of an item's lane that were read, in order, one partition after the other."""
+        if item.record.key is None:
+            return [each for each in self.read[partition_of(item)] if each.record.key is None]
+        # Between partitions no order is promised; within each it is.
+        return [each for each in self.read[partition_of(item)] if each.record.key == item.record.key]
+
+    def leave(self) -> Task | None:
+        if not self.work:
+            return None
+        return self.work.pop(self.random.randrange(len(self.work)))
+
+    def end(self) -> None:
+        """A record is done."""
+        if task := self.leave():
+            self.ended.add(id(task.item))
+            self.schedule.end(task, self.now)
+
+    def fail(self) -> None:
+        """A handler has failed, or what it has sent, and another try may follow."""
+        if not (task := self.leave()):
+            return
+        if task.error is None and self.random.random() < 0.3:
+            self.schedule.fail(task, ValueError())
+        else:
+            until = self.now + self.random.random()
+            self.schedule.wait(task, until)
+            self.waiting[id(task.item)] = until
+
+    def later(self) -> None:
+        self.now += self.random.random()
+
+    def revoke(self) -> None:
+        """A partition goes to another member: none of its records begins, and what is done is committed."""
+        partition = self.random.randrange(3)
+        name = "t", partition
+        self.schedule.close([name])
+        read = self.read.pop(partition, [])
+        working = [task for task in self.work if any(task.item is each for each in read)]
+        assert self.schedule.working([name]) == len(working)
+        for task in [task for task in working if self.random.random() < 0.5]:
+            self.work.remove(task)  # it ends in time
+            self.ended.add(id(task.item))
+            self.schedule.end(task, self.now)
+        left = [each.record.offset for each in read if id(each) not in self.ended]
+        places = self.schedule.done([name], again=True)
+        assert len(places) == bool(read)
+        for place in places:
+            assert place.offset <= min(left, default=self.positions[partition] + 1)
+            before = [each.record.next_offset for each in read if each.record.offset < min(left, default=999)]
+            assert place.offset >= max(before, default=0), "what is done is not committed"
+            self.positions[partition] = place.offset - 1
+        self.schedule.forget([name])
+
+    def seek(self) -> None:
+        """The program reads again from an earlier record."""
+        partition = self.random.randrange(3)
+        if self.read[partition]:
+            item = self.random.choice(self.read.pop(partition))
+            self.positions[partition] = item.record.offset
+            self.put(record(item.record.offset, partition, item.record.key))
+
+    def check(self) -> None:
+        lanes = [task.lane for task in self.work]
+        assert len(lanes) == len(set(lanes)), "two records of a lane are in work"
+        done = {place.partition: place.offset for place in self.schedule.done(again=True)}
+        for partition, items in self.read.items():
+            open_ = [each for each in items if id(each) not in self.ended]
+            begun = [each for each in open_ if id(each) in self.begun]
+            if items:
+                assert done[partition] == (open_ or [record(items[-1].record.offset + 1)])[0].record.offset
+            if open_:
+                first = items.index(open_[0])
+                ahead = [each for each in items[first + 1 :] if id(each) in self.begun]
+                assert len(ahead) <= self.max_ahead, (ahead, begun)
+        held = self.schedule.held()
+        if self.waiting and not self.work and not held and not self.schedule.is_ready:
+            assert self.schedule.has_room(), "records that wait for a try take the room of others"
+
+    def drain(self) -> None:
+        """Everything that was read is done in the end."""
+        while not self.schedule.is_idle:
+            self.later()
+            self.begin()
+            self.end()
+            self.check()
+        assert all(id(item) in self.ended for items in self.read.values() for item in items)
+        assert self.schedule.in_work == 0
+        assert self.schedule.has_room()
+
+
+def partition_of(item: Decoded) -> int:
+    assert item.record.partition is not None
+    return item.record.partition
+
+
+def test_random_histories_obey_the_law() -> None:
+    """Order, bounds, offsets and room hold after each step, with tries, revoked partitions and seeks."""
+    for seed in range(HISTORIES):
+        group = Group(seed)
+        try:
+            for _ in range(60):
+                group.step()
+            group.drain()
+        except Exception as error:
+            error.add_note(f"seed {seed}")
+            raise
+
+
+def test_a_partition_at_its_bound_goes_on_when_half_of_it_is_free() -> None:
+    """Records after the bound are held, also if all but the oldest are done; those of others begin."""
+    schedule = Schedule(99, max_ahead=4)
+    for offset in range(9):
+        schedule.add(record(offset, key=b"%d" % offset), 0)
+    schedule.add(record(0, partition=1, key=b"other"), 0)
+    tasks = [schedule.next(0) for _ in range(6)]
+    assert schedule.next(0) is None
+    assert schedule.held() == {("t", 0): 4}
+    assert [task and task.item.record.offset for task in tasks] == [0, 1, 2, 3, 4, 0]
+    for task in tasks[1:5]:
+        assert task is not None
+        schedule.end(task, 0)
+        assert schedule.next(0) is None
+    assert tasks[0] is not None
+    schedule.end(tasks[0], 0)
+    begun = [schedule.next(0) for _ in range(4)]
+    assert [task and task.item.record.offset for task in begun] == [5, 6, 7, 8]
+    assert schedule.held() == {}
+    assert [(place.partition, place.offset) for place in schedule.done(again=True)] == [(0, 5), (1, 0)]
+
+
+def test_idle_places_let_records_of_other_lanes_be_read() -> None:
+    """A lane with many records does not hide the next one, up to a bound."""
+    schedule = Schedule(4, max_ahead=10_000)
+    read = 0
+    while schedule.has_room():
+        schedule.add(record(read, key=b"hot"), 0)
+        read += 1
+        if read == 1:
+            schedule.next(0)
+    assert 64 < read < 1000
+    assert Schedule(1, 1).has_room()
+
+
+def test_an_old_record_is_found_once() -> None:
+    """It is the oldest of its partition that is not done."""
+    schedule = Schedule(1, 10)
+    schedule.add(record(3), 5.0)
+    schedule.add(record(4), 5.0)
+    assert list(schedule.find_old(5.0)) == []
+    assert [task.item.record.offset for task in schedule.find_old(6.0)] == [3]
+    assert list(schedule.find_old(6.0)) == []
+
+
+def in_work(*offsets: int) -> Schedule:
+    schedule = Schedule(9, 9)
+    for offset in offsets:
+        schedule.add(record(offset), 0)
+    return schedule
+
+
+@pytest.mark.parametrize(
+    ("at_assignment", "looks", "found"),
+    [
+        (-1001, [5, 6], 6),  # of the first unfinished record, not before it
+        (-1001, [18], 18),
+        (18, [18, 18, 17], 17),  # of an earlier process, before a seek back
+        (18, [5, 18], 18),  # it came again
+        (None, [18, 18, 19], 19),  # what the group had then is not known
+    ],
+)
+def test_an_offset_without_a_mark_after_a_record_in_work_is_found(
+    at_assignment: int | None, looks: list[int], found: int
+) -> None:
+    """It is found at the first look that shows another than the look before, also if it stays."""
+    schedule = in_work(5, 6, 7)
+    if at_assignment is not None:
+        schedule.note([TopicPartition("t", 0, at_assignment)])
+    seen = [schedule.find_foreign([TopicPartition("t", 0, at), TopicPartition("u", 0, 9)]) for at in looks]
+    assert seen[:-1] == [None] * (len(looks) - 1)
+    assert seen[-1] == TopicPartition("t", 0, found)
+
+
+def test_marked_offsets_are_of_a_run() -> None:
+    """Another member may be further; a mark that is gone later shows a commit of somebody else."""
+    schedule = in_work(5, 6, 7)
+    assert schedule.find_foreign([TopicPartition("t", 0, 18, MARK)]) is None
+    assert schedule.find_foreign([TopicPartition("t", 0, 18)]) is not None
+    assert {place.metadata for place in schedule.left() + schedule.done(again=True)} == {MARK}
+
+
+def test_offsets_of_the_group_are_known_until_the_partition_is_revoked() -> None:
+    """A seek back keeps them, and those of a partition that is assigned again are asked for."""
+    schedule = in_work(5)
+    schedule.note([TopicPartition("t", 0, 9)])
+    again = record(3)
+    schedule.add(again, 0)
+    assert schedule.find_foreign([TopicPartition("t", 0, 9)]) is None
+    schedule.keep([TopicPartition("t", 0)])
+    assert schedule.is_known(again)
+    schedule.keep([])
+    assert not schedule.is_known(again)
+
+
+def test_only_new_offsets_are_committed() -> None:
+    """An offset that was committed is not committed again, but after a seek back an earlier one is."""
+    schedule = Schedule(9, 9)
+
+    def handle(offset: int) -> list[int]:
+        schedule.add(record(offset), 0)
+        task = schedule.next(0)
+        assert task is not None
+        schedule.end(task, 0)
+        places = schedule.done()
+        schedule.commit(places)
+        assert schedule.done() == []
+        return [place.offset for place in places]
+
+    assert [handle(offset) for offset in (5, 6, 7)] == [[6], [7], [8]]
+    assert handle(5) == [6]
