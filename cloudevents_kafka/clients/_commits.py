@@ -19,9 +19,10 @@ partitions again, which makes it forget what it would commit next: a crash from 
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Collection
 from contextlib import AbstractContextManager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from cloudevents_kafka.clients._closing import hold_back
 from cloudevents_kafka.clients._errors import ConsumeError
@@ -31,7 +32,8 @@ from cloudevents_kafka.clients._schedule import PartitionName, Schedule
 if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
 
-_log = logging.getLogger("cloudevents_kafka.run")
+_REBALANCE_IN_PROGRESS: Final = 27
+_log: Final = logging.getLogger("cloudevents_kafka.run")
 
 
 class Commits:
@@ -78,12 +80,25 @@ class Commits:
                 self._check(committed)
             with self._lock:
                 self._schedule.commit(places)
-            done = self._client.commit(offsets=places, asynchronous=not is_final) if places else ()
+            deadline = time.monotonic() + seconds if is_final else 0.0
+            done = self._commit(places, deadline) if places else ()
             failed: list[object] = [place.error for place in done or () if place.error is not None]
         except KafkaException as error:  # the broker is away, or moves the group
             failed = [error]
         for reason in failed:
             _log.warning("offsets were not committed: %s", reason)
+
+    def _commit(self, places: list[TopicPartition], deadline: float) -> list[TopicPartition] | None:
+        """Commit, up to a deadline if it is not 0; again while the members of the group join again."""
+        from confluent_kafka import KafkaException
+
+        while True:
+            try:
+                return self._client.commit(offsets=places, asynchronous=not deadline)
+            except KafkaException as error:
+                if error.args[0].code() != _REBALANCE_IN_PROGRESS or time.monotonic() >= deadline:
+                    raise
+            time.sleep(0.1)
 
     def _check(self, committed: list[TopicPartition]) -> None:
         """Raise `ConsumeError` if something else has committed an unfinished record of this member."""

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _POLL_SECONDS: Final = 0.1
 _COMMIT_SECONDS: Final = 1.0  # between two commits
+_REVOKE_SECONDS: Final = 10.0  # for the commit of partitions that are revoked
 _SERVE_SECONDS: Final = 5.0  # between two polls while there is no room for a record
 _MOST_HELD: Final = 64  # records of a partition that come with such polls, until it is paused
 _log: Final = logging.getLogger("cloudevents_kafka.run")
@@ -197,7 +198,7 @@ class Run:
                     pluralize(number, "record was", "records were"),
                     "it" if number == 1 else "them",
                 )
-            self._commits.commit(_COMMIT_SECONDS, names=names)
+            self._commits.commit(_REVOKE_SECONDS, names=names)
         with self._workers.lock:
             self._schedule.forget(names)
 
@@ -209,7 +210,8 @@ class Run:
             self._schedule.keep(self._client.assignment())
         # In a thread: a broker that goes away would make the call longer than the bound.
         left = max(0.0, deadline - time.monotonic())
-        commit = partial(self._commits.commit, left / 2, last=True)
+        # While the members of a group join again, a broker answers a member's questions late.
+        commit = partial(self._commits.commit, left * 0.8, last=True)
         last = threading.Thread(target=commit, daemon=True)
         last.start()
         last.join(left)

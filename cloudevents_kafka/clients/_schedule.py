@@ -9,10 +9,12 @@ that depends on the time has it as an argument. Its law:
 3. At most ``max_ahead`` records after the oldest unfinished one of a partition are begun.
 4. A record that waits for another try keeps no other lane from being read and handled.
 5. Of a partition that was closed, because it goes to another member, no record begins.
+6. A committed offset has the records after it that are done, too: no member handles these again.
 """
 
 from __future__ import annotations
 
+from base64 import b64decode, b64encode
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator
 from heapq import heappop, heappush
@@ -29,7 +31,8 @@ if TYPE_CHECKING:
 Item = Decoded | Undecodable
 PartitionName = tuple[str | None, int | None]
 MARK: Final = "cloudevents_kafka.run"
-"""The metadata of each offset that a run commits."""
+"""The metadata of each offset that a run commits; bits of records that are done follow, see `_place`."""
+_MOST_BITS: Final = 12_000  # 2,000 characters: brokers accept 4,096 by default
 
 _QUEUED: Final = 16  # records that are read in advance, for each place in work
 _SEARCHED: Final = 8  # times as many while places are free, to find other lanes
@@ -44,6 +47,8 @@ class _Partition(msgspec.Struct, eq=False):
     tasks: deque[Task] = msgspec.field(default_factory=deque)  # from the oldest unfinished one on
     held: deque[Item] = msgspec.field(default_factory=deque)  # read beyond the bound
     is_closed: bool = False
+    first: int = 0
+    done: int = 0  # bits of records from the offset ``first`` on that other members have handled
 
 
 class Task(msgspec.Struct, eq=False):
@@ -100,25 +105,33 @@ class Schedule:
         partition = self._partitions.get(name)
         if partition is not None and offset < _next(partition):  # it was sought, or assigned again
             self.close((name,))
-            partition = None
+            partition = _Partition(name, offset, offset)
+            self._partitions[name] = partition
         if partition is None:
             partition = self._partitions[name] = _Partition(name, offset, offset)
+            partition.first, metadata = self._seen.get(name, (offset, None))
+            if offset >= partition.first >= 0:
+                partition.done = _bits_of(metadata)
         if name in self.ahead:
             partition.held.append(item)
         else:
             self._begin(partition, item, now)
 
     def _begin(self, partition: _Partition, item: Item, now: float) -> None:
-        record = item.record
+        record, offset = item.record, _offset(item)
         lane = record.topic, record.partition if record.key is None else record.key
         task = Task(item, lane, partition, now)
+        partition.end = offset + 1
+        if partition.done and partition.done >> (offset - partition.first) & 1:
+            task.is_done = True
+            partition.tasks.extend((task,) * bool(partition.tasks))
+            return
         tasks = self._lanes.setdefault(lane, deque())
         tasks.append(task)
         if len(tasks) == 1:
             self._ready.append(task)
         self._queued += not tasks[0].is_waiting
         partition.tasks.append(task)
-        partition.end = _offset(item) + 1
         if len(partition.tasks) > self._max_ahead:
             self.ahead.add(partition.name)
 
@@ -279,7 +292,11 @@ class Schedule:
             partition = self._partitions.get(name)
             seen = place.offset, place.metadata
             is_after = partition is not None and bool(partition.tasks) and place.offset > _first(partition)
-            if is_after and place.metadata != MARK and self._seen.setdefault(name, seen) != seen:
+            if (
+                is_after
+                and not (place.metadata or "").startswith(MARK)
+                and self._seen.setdefault(name, seen) != seen
+            ):
                 return place
         self.note(committed)
         return None
@@ -308,7 +325,24 @@ def _place(partition: _Partition, offset: int) -> TopicPartition:
     from confluent_kafka import TopicPartition
 
     topic, number = partition.name
-    return TopicPartition(topic or "", number or 0, offset, MARK)
+    bits = 0
+    for task in partition.tasks:
+        bit = _offset(task.item) - offset
+        if bit >= _MOST_BITS:
+            break
+        bits |= task.is_done << bit
+    done = b64encode(bits.to_bytes(bits.bit_length() // 8 + 1, "little")).decode() if bits else ""
+    return TopicPartition(topic or "", number or 0, offset, MARK + done)
+
+
+def _bits_of(metadata: str | None) -> int:
+    """Return the bits of done records in the metadata of an offset, 0 if it is not of a run."""
+    if metadata is None or not metadata.startswith(MARK):
+        return 0
+    try:
+        return int.from_bytes(b64decode(metadata[len(MARK) :], validate=True), "little")
+    except ValueError:
+        return 0
 
 
 def places_of(names: Iterable[PartitionName]) -> list[TopicPartition]:

@@ -35,6 +35,8 @@ class Group:
         self.work: list[Task] = []
         self.waiting: dict[int, float] = {}
         self.positions = [self.random.randint(0, 9) for _ in range(3)]
+        self.committed: dict[int, TopicPartition] = {}  # when the partition was revoked
+        self.handled: dict[int, set[int]] = defaultdict(set)  # offsets that were done then
 
     def step(self) -> None:
         actions = [self.add, self.add, self.begin, self.begin, self.end, self.end, self.fail, self.later]
@@ -49,14 +51,20 @@ class Group:
         self.put(item)
 
     def put(self, item: Decoded) -> None:
+        partition = partition_of(item)
+        if not self.schedule.is_known(item) and partition in self.committed:
+            self.schedule.note([self.committed[partition]])
         self.all.append(item)
-        self.read[partition_of(item)].append(item)
+        self.read[partition].append(item)
+        if item.record.offset in self.handled[partition]:
+            self.ended.add(id(item))
         self.schedule.add(item, self.now)
 
     def begin(self) -> None:
         """A place in work is free."""
         if len(self.work) < self.places and (task := self.schedule.next(self.now)):
             assert any(task.item is each for each in self.read[partition_of(task.item)])
+            assert id(task.item) not in self.ended, "a record that is done began again"
             assert self.waiting.pop(id(task.item), 0) <= self.now
             for before in self.lane(task.item):
                 if before is task.item:
@@ -119,12 +127,15 @@ class Group:
             before = [each.record.next_offset for each in read if each.record.offset < min(left, default=999)]
             assert place.offset >= max(before, default=0), "what is done is not committed"
             self.positions[partition] = place.offset - 1
+            self.committed[partition] = place
+            self.handled[partition] = {each.record.next_offset - 1 for each in read if id(each) in self.ended}
         self.schedule.forget([name])
 
     def seek(self) -> None:
         """The program reads again from an earlier record."""
         partition = self.random.randrange(3)
         if self.read[partition]:
+            self.handled[partition] = set()
             item = self.random.choice(self.read.pop(partition))
             self.positions[partition] = item.record.offset
             self.put(record(item.record.offset, partition, item.record.key))
@@ -287,3 +298,26 @@ def test_only_new_offsets_are_committed() -> None:
 
     assert [handle(offset) for offset in (5, 6, 7)] == [[6], [7], [8]]
     assert handle(5) == [6]
+
+
+@pytest.mark.parametrize("metadata", ["other", f"{MARK}*", f"{MARK}====", MARK, f"{MARK}AAA"])
+def test_other_metadata_has_no_done_records(metadata: str) -> None:
+    """Metadata are what any program has committed."""
+    schedule = Schedule(9, 9)
+    schedule.note([TopicPartition("t", 0, 3, metadata)])
+    schedule.add(record(3), 0)
+    assert schedule.next(0) is not None
+
+
+def test_the_metadata_of_an_offset_are_bounded() -> None:
+    """Brokers accept 4,096 bytes; records far behind the oldest one may be handled again."""
+    schedule = Schedule(99_999, 99_999)
+    for offset in range(50_000):
+        schedule.add(record(offset, key=b"%d" % offset), 0)
+    first = schedule.next(0)
+    while task := schedule.next(0):
+        schedule.end(task, 0)
+    [place] = schedule.done(again=True)
+    assert place.offset == 0
+    assert first is not None
+    assert 1000 < len(place.metadata) < 2100
