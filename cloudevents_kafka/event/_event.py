@@ -350,6 +350,11 @@ def unchecked_event(
     return event
 
 
+def has_reader(event: Event) -> bool:
+    """Return whether a function of `Event.read_with` reads the data of an event."""
+    return hasattr(event, "_reader")
+
+
 def select_attributes(event: Event, names: Container[str]) -> Event:
     """Return an event with selected attributes of another event and its data, without a new check."""
     attributes = {name: value for name, value in event._attributes.items() if name in names}
