@@ -133,7 +133,9 @@ def _key_bytes(key: bytes | str) -> bytes | None:
 def _check_header_names(headers: Headers) -> None:
     for name, _ in headers:
         if not isinstance(name, str):
-            raise TypeError(f"a header name must be a str, got {preview(name)}; pass {{'name': value}}")
+            raise TypeError(
+                f"a header name must be a str, got {type(name).__name__} {preview(name)}; pass it as text"
+            )
         if not name.isascii() and any("\ud800" <= character <= "\udfff" for character in name):
             # K-06: "header keys and header values MUST be encoded as UTF-8"
             raise EncodeError(f"a header name must be UTF-8 (K-06), got {name!r}; remove the header")

@@ -236,7 +236,7 @@ class SdkShape:
     [
         ({"key": 5}, r"^key must be a str, bytes or None, got an int; pass str\(…\)$"),
         ({"headers": {"x": 5}}, r"^header 'x' must be a str, bytes or None, got an int; pass str\(…\)$"),
-        ({"headers": {5: "x"}}, r"^a header name must be a str, got 5; pass \{'name': value\}$"),
+        ({"headers": {5: "x"}}, r"^a header name must be a str, got int 5; pass it as text$"),
         ({"like": {"headers": [("x", 5)]}}, "^header 'x' must be a str, bytes or None"),
     ],
 )
