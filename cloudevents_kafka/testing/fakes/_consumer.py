@@ -117,7 +117,7 @@ class FakeConsumer(Closing):
         self._check_open()
         check_subscription(topics, on_assign=on_assign, on_revoke=on_revoke, on_lost=on_lost)
         self._topics = list(map(str, topics))
-        self._member = f"fake-{id(self):x}"
+        self._member = ""
         self._on_assign = on_assign
         self._on_revoke = on_revoke
         self._on_lost = on_lost or on_revoke
@@ -272,7 +272,7 @@ class FakeConsumer(Closing):
         return FakeGroup(self.offsets, self.log, lambda: self._generation)
 
     def memberid(self) -> str | None:
-        """Return the id of the consumer in its group, None before it has subscribed."""
+        """Return the id in the group, which is empty as fakes have no other members; None with `assign`."""
         self._check_open()
         return self._member
 

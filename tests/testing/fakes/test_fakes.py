@@ -586,6 +586,14 @@ def test_incremental_assignments_in_callbacks():
     assert consumer.offsets == {("t", 0): 3, ("t", 1): 3}
 
 
+def test_a_member_of_a_group():
+    """A subscribed consumer has an id, which is empty, so that programs do not look for other members."""
+    consumer = FakeConsumer([FakeMessage("t", b"1")])
+    assert consumer.memberid() is None
+    consumer.subscribe(["t"])
+    assert consumer.memberid() == ""
+
+
 def test_offsets_beyond_the_end():
     """Reading begins again as `auto_offset_reset` says."""
     for reset, values in (("earliest", [b"1", b"2"]), ("latest", [b"2"])):
