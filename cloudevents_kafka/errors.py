@@ -59,7 +59,8 @@ class Problem(msgspec.Struct, frozen=True):
 
     ``attribute`` is the name of an attribute or header, ``"data"``, or None for the
     whole record; ``rule`` is what the specification demands; ``clause`` is the id of the
-    requirement; ``value`` is a preview of the wrong value, or None.
+    requirement; ``value`` is a preview of the wrong value, or None; ``hint`` is what to pass to an
+    `Event` instead, or None.
 
     Examples:
         >>> from cloudevents_kafka import Problem
@@ -72,11 +73,13 @@ class Problem(msgspec.Struct, frozen=True):
     rule: str
     clause: str
     value: str | None = None
+    hint: str | None = None
 
     def __str__(self) -> str:
         name = "" if self.attribute is None else f"{preview_name(self.attribute)}: "
         got = "" if self.value is None else f", got {self.value}"
-        return f"{name}{self.rule}{got} ({self.clause}, {self.section})"
+        hint = "" if self.hint is None else f"; {self.hint}"
+        return f"{name}{self.rule}{got}{hint} ({self.clause}, {self.section})"
 
     @property
     def section(self) -> str:
@@ -105,7 +108,7 @@ class CloudEventsKafkaError(Exception):
         ...     Event(id="", source="/shop", type="order.placed")
         ... except CloudEventsKafkaError as error:
         ...     print(error)
-        not a valid CloudEvent: id: must not be empty, got '' (R-02, core: id)
+        not a valid CloudEvent: id: must not be empty, got ''; pass id=str(uuid4()) (R-02, core: id)
     """
 
 

@@ -18,6 +18,7 @@ from msgspec.structs import force_setattr
 
 from cloudevents_kafka.primitives import zigzag
 from cloudevents_kafka.primitives.plural import pluralize, with_article
+from cloudevents_kafka.primitives.preview import preview
 
 if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
@@ -80,7 +81,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         if type(self.value) is not bytes and self.value is not None:
             force_setattr(self, "value", to_bytes(self.value))
         if type(self.key) is not bytes and self.key is not None:
-            force_setattr(self, "key", to_bytes(self.key))
+            force_setattr(self, "key", to_bytes(self.key, "key"))
         headers = self.headers
         if type(headers) is not list:
             headers = _as_pairs(headers)
@@ -215,7 +216,8 @@ def to_headers(headers: HeaderInput) -> Headers:
         pairs = list(headers.items() if isinstance(headers, Mapping) else headers)
         return [(name, value if type(value) is bytes else to_bytes(value)) for name, value in pairs]
     except (TypeError, ValueError):
-        _as_pairs(pairs)  # raises an error that names the wrong header
+        for name, value in _as_pairs(pairs):  # raises an error that names the wrong header
+            to_bytes(value, f"header {preview(name)}")
         raise
 
 
@@ -245,24 +247,25 @@ def with_bytes_headers(record: Record) -> Record:
     return msgspec.structs.replace(record, headers=to_headers(record.headers))
 
 
-def to_bytes(value: Any) -> bytes | None:
+def to_bytes(value: Any, what: str = "value") -> bytes | None:
     """Return a key, a value or a header value as bytes or None; text is encoded as UTF-8.
 
-    Raises `TypeError` if it has another type, and `ValueError` if a text has a lone surrogate.
+    ``what`` names it in errors. Raises `TypeError` if it has another type, and `ValueError` if a
+    text has a lone surrogate.
     """
     if value is None or type(value) is bytes:
         return value
     if not isinstance(value, str):
         if isinstance(value, bytes | bytearray | memoryview):
             return bytes(value)
-        raise TypeError(
-            f"a key, a value or a header's value must be bytes or None, got {type(value).__name__}"
-        )
+        advice = "json.dumps(…)" if isinstance(value, dict | list) else "str(…)"
+        got = with_article(type(value).__name__)
+        raise TypeError(f"{what} must be a str, bytes or None, got {got}; pass {advice}")
     try:
         return value.encode()
     except UnicodeEncodeError as error:  # its message quotes a character of the data
         raise ValueError(
-            "a key, a value or a header's value must be bytes, or text in UTF-8, "
+            f"{what} must be bytes or text in UTF-8, "
             f"but character {error.start} cannot be encoded ({error.reason})"
         ) from None
 

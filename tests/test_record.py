@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections import namedtuple
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
 from types import SimpleNamespace
 from typing import Any
@@ -138,10 +139,44 @@ def test_other_objects_are_refused(thing: object) -> None:
 @pytest.mark.parametrize("value", [5, 1.5, ["x"], object()])
 def test_only_bytes_and_text_become_bytes(value: object) -> None:
     """A number is not converted: bytes(5) would be five zeros."""
-    with pytest.raises(TypeError, match="bytes or None"):
-        to_bytes(value)
-    with pytest.raises(TypeError, match="bytes or None"):
+    with pytest.raises(TypeError, match=r"^key must be a str, bytes or None, got an? "):
+        to_bytes(value, "key")
+    with pytest.raises(TypeError, match=r"^value must be a str, bytes or None, got an? "):
         Record.of({"value": value})
+
+
+NO_SURROGATES = "character 0 cannot be encoded (surrogates not allowed)"
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Record(key=5), "key must be a str, bytes or None, got an int; pass str(…)"),
+        (lambda: Record(value={}), "value must be a str, bytes or None, got a dict; pass json.dumps(…)"),
+        (lambda: Record.of({"key": 5}), "key must be a str, bytes or None, got an int; pass str(…)"),
+        (
+            lambda: to_headers({"y": b"1", "x": 5}),
+            "header 'x' must be a str, bytes or None, got an int; pass str(…)",
+        ),
+        (
+            lambda: Record.of({"key": 5, "headers": [("x", 1.5)]}),
+            "header 'x' must be a str, bytes or None, got a float; pass str(…)",
+        ),
+        (
+            lambda: Record(value="\ud800"),
+            "value must be bytes or text in UTF-8, but " + NO_SURROGATES,
+        ),
+        (
+            lambda: to_headers([("x", "\ud800")]),
+            "header 'x' must be bytes or text in UTF-8, but " + NO_SURROGATES,
+        ),
+    ],
+)
+def test_errors_name_the_wrong_part(make: Callable[[], object], message: str) -> None:
+    """An error says which of key, value and header is wrong, and what to pass."""
+    with pytest.raises((TypeError, ValueError)) as caught:
+        make()
+    assert str(caught.value) == message
 
 
 @pytest.mark.parametrize(

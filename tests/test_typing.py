@@ -23,19 +23,19 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("mypy")
 
 
-def mypy(*arguments: str, cache: Path) -> list[str]:
-    """Return the errors that mypy finds with all its checks on; names may get another type later."""
+def mypy(*arguments: str, cache: Path, severity: str = "error") -> list[str]:
+    """Return the errors, or the notes, of mypy with all its checks on; names may get another type later."""
     command = [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--cache-dir", str(cache)]
     command += ["--allow-redefinition", "--local-partial-types"]  # the same for all, so that they share it
     done = subprocess.run(
         [*command, *arguments], cwd=ROOT, capture_output=True, text=True, check=False, timeout=110
     )
     assert done.returncode in (0, 1), done.stdout + done.stderr
-    return [line for line in done.stdout.splitlines() if ": error: " in line]
+    return [line for line in done.stdout.splitlines() if f": {severity}: " in line]
 
 
-def pyright(*files: Path, mode: str, folder: Path) -> list[str]:
-    """Return the errors that pyright finds, which runs without a network."""
+def pyright(*files: Path, mode: str, folder: Path, severity: str = "error") -> list[str]:
+    """Return the errors, or what else it reports, of pyright, which runs without a network."""
     settings = {
         "include": [str(file) for file in files],
         "pythonVersion": "3.11",
@@ -53,7 +53,7 @@ def pyright(*files: Path, mode: str, folder: Path) -> list[str]:
     return [
         f"{Path(each['file']).name}:{each['range']['start']['line'] + 1}: {each['message']}"
         for each in found["generalDiagnostics"]
-        if each["severity"] == "error"
+        if each["severity"] == severity
     ]
 
 
@@ -79,6 +79,22 @@ def test_wrong_calls_are_refused(tmp_path: Path, cache: Path) -> None:
         pyright(PROJECT / "refused.py", mode="standard", folder=tmp_path),
     ):
         assert {int(re.findall(r"refused\.py:(\d+)", error)[0]) for error in errors} == wrong, errors
+
+
+def test_types_by_name_are_typed(tmp_path: Path, cache: Path) -> None:
+    """Data of a mapping of types is a union for pyright, and Any for mypy, which joins its values."""
+    file = PROJECT / "types_by_name.py"
+    lines = enumerate(file.read_text("utf-8").splitlines(), 1)
+    expected = {number: set(line.split("# ")[1].split(" | ")) for number, line in lines if "  # " in line}
+    assert len(expected) > 5
+    for notes, types in (
+        (mypy(str(file), cache=cache, severity="note"), {number: {"Any"} for number in expected}),
+        (pyright(file, mode="strict", folder=tmp_path, severity="information"), expected),
+    ):
+        revealed = re.findall(r'py:(\d+): .* is "(.*)"$', "\n".join(notes), re.MULTILINE)
+        assert {int(number): set(text.split(" | ")) for number, text in revealed} == types, notes
+    assert mypy(str(file), cache=cache) == []
+    assert pyright(file, mode="strict", folder=tmp_path) == []
 
 
 def programs(page: Path) -> dict[str, str]:

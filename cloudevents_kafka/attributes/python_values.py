@@ -27,6 +27,7 @@ from cloudevents_kafka.attributes.types import (
     to_attribute,
 )
 from cloudevents_kafka.attributes.validation import validate
+from cloudevents_kafka.attributes.value_hints import find_class_problem, with_hint
 from cloudevents_kafka.errors import InvalidEvent, Problem
 from cloudevents_kafka.primitives.preview import preview
 
@@ -93,12 +94,18 @@ def check_values(attributes: dict[str, Any]) -> tuple[dict[str, AttributeValue],
     problems: list[Problem] = []
     values: dict[str, AttributeValue] = {}
     for name, value in attributes.items():
+        if value is None:
+            continue
+        problem = find_class_problem(name, value)
+        if problem is not None:
+            problems.append(problem)
+            continue
         try:
-            if value is not None:
-                values[name] = to_attribute(value)
-        except ValueError as error:
+            values[name] = to_attribute(value)
+        except ValueError as error:  # a datetime without an offset
             problems.append(Problem(name, str(error), "T-01"))
-    return validate(values, problems)
+    values, problems = validate(values, problems)
+    return values, [with_hint(problem, attributes) for problem in problems]
 
 
 def is_same(name: str, left: AttributeValue, right: AttributeValue) -> bool:

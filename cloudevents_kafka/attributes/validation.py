@@ -41,7 +41,7 @@ _RULED: Final[dict[str, Callable[[str], bool]]] = {
 }
 """The core attributes that may not be any text, and the checks of printable ones."""
 _REQUIRED: Final = frozenset(REQUIRED)
-_CORE_CLAUSES: Final = {
+CORE_CLAUSES: Final = {
     "id": "R-02",  # "MUST be a non-empty string", as type; the optional ones "If present"
     "source": "R-04",  # "MUST be a non-empty URI-reference"
     "specversion": "R-05",  # "producers MUST use a value of `1.0`"
@@ -118,7 +118,7 @@ def find_problems(
 
 
 def _find_problem(name: str, value: AttributeValue) -> Problem | None:
-    if name in _CORE_CLAUSES:
+    if name in CORE_CLAUSES:
         return _core_problem(name, value)
     if not is_name(name):
         return name_problem(name)
@@ -157,7 +157,7 @@ def name_problem(name: str) -> Problem:
 
 
 def _core_problem(name: str, value: AttributeValue) -> Problem | None:
-    clause = _CORE_CLAUSES[name]
+    clause = CORE_CLAUSES[name]
     if value == "":
         rule = NOT_EMPTY.text
     elif not isinstance(value, str):

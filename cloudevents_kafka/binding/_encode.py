@@ -13,6 +13,7 @@ from cloudevents_kafka.binding._sniffer import sniff
 from cloudevents_kafka.binding._structured import encode_structured
 from cloudevents_kafka.errors import EncodeError
 from cloudevents_kafka.event import Event, raw_parts
+from cloudevents_kafka.primitives.preview import preview
 from cloudevents_kafka.record import (
     HeaderInput,
     Headers,
@@ -112,7 +113,7 @@ def extra_headers(headers: HeaderInput) -> Headers:
     try:
         added = to_headers(headers)
     except ValueError as error:
-        raise EncodeError(f"a header cannot be written: {error}") from None
+        raise EncodeError(str(error)) from None
     _check_header_names(added)
     for name, _ in added:
         folded = name.lower()
@@ -124,15 +125,17 @@ def extra_headers(headers: HeaderInput) -> Headers:
 
 def _key_bytes(key: bytes | str) -> bytes | None:
     try:
-        return to_bytes(key)  # K-12: "map the user provided record key"
+        return to_bytes(key, "key")  # K-12: "map the user provided record key"
     except ValueError as error:
-        raise EncodeError(f"the key cannot be written: {error}") from None
+        raise EncodeError(str(error)) from None
 
 
 def _check_header_names(headers: Headers) -> None:
     for name, _ in headers:
         if not isinstance(name, str):
-            raise TypeError(f"a header name must be a str, got {type(name).__name__}")
+            raise TypeError(
+                f"a header name must be a str, got {type(name).__name__} {preview(name)}; pass it as text"
+            )
         if not name.isascii() and any("\ud800" <= character <= "\udfff" for character in name):
             # K-06: "header keys and header values MUST be encoded as UTF-8"
             raise EncodeError(f"a header name must be UTF-8 (K-06), got {name!r}; remove the header")

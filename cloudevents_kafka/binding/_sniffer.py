@@ -58,7 +58,7 @@ def sniff(headers: Iterable[tuple[str, bytes | None]] | Mapping[str, bytes | Non
         if value is None:
             continue  # a null header is an absent attribute
         if name == CONTENT_TYPE:
-            text = value if type(value) is bytes else to_bytes(value) or b""
+            text = value if type(value) is bytes else to_bytes(value, "header 'content-type'") or b""
             content_type = text.decode("utf-8", "replace")  # the reader checks that it is UTF-8
         else:
             present.add(name)

@@ -44,6 +44,7 @@ class ItemOptions(TypedDict, total=False):
 
     lenient: bool
     reverse_key_mapper: ReverseKeyMapper | None
+    data_reader: DataReader | None
     eager_data: bool
 
 
@@ -64,10 +65,8 @@ def item_reader(
 ) -> Callable[[Record], Any]:
     """Return a function that returns the item of a record, or with ``strict`` raises its error.
 
-    Raises `TypeError` for a ``data_type`` that cannot be read, or one together with a ``data_reader``.
+    Raises `TypeError` for a ``data_type`` that cannot be read.
     """
-    if data_type is not None and data_reader is not None:
-        raise TypeError("data_type and data_reader must not be passed together; both return event.data")
     hook = None if data_type is None else hook_of(data_type)
     eager = eager_data or hook is not None
     # A partial takes a twentieth of the time of reading.

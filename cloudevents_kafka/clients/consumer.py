@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from types import TracebackType, UnionType
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Self, TypeVar, Unpack, cast, overload
 
 from cloudevents_kafka.binding import Decoded, ReverseKeyMapper, Undecodable
@@ -30,7 +30,7 @@ from cloudevents_kafka.clients._policy import (
 from cloudevents_kafka.clients._protocols import Consumer, GroupConsumer, check_client, check_handler
 from cloudevents_kafka.clients._reading import DataReader, ItemT_co, ReadOptions, item_reader
 from cloudevents_kafka.clients._settings import make_consumer
-from cloudevents_kafka.clients.typed_data import DataHook
+from cloudevents_kafka.clients.typed_data import MYPY, DataHook, TypesByName, UntypedData
 from cloudevents_kafka.record import Record
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
     ``data_type`` implies that: ``event.data`` is a value of a pydantic model, a msgspec Struct, a
     dataclass or another type (see `typed_data`); a mapping has types by the ``type`` of events, and
     data of other events is read as without it. ``data_reader`` returns ``event.data`` for an event
-    and its record instead (see `Event.read_with`).
+    and its record (see `Event.read_with`); with ``data_type`` its value is converted to the type.
 
     ``on_error`` is called with each `ConsumeError` of the client, and returns whether to read on;
     without it, or if it returns None, an error from which the client recovers is logged as a warning, and a
@@ -83,14 +83,35 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         {'total': '9.50'}
     """
 
+    if not MYPY:
+
+        @overload
+        def __init__(
+            self: EventConsumer[ConsumerT, Decoded[T | Any]],
+            consumer: ConsumerT,
+            *,
+            strict: Literal[True],
+            data_type: TypesByName[T],
+            **options: Unpack[ReadOptions],
+        ) -> None: ...
+
+        @overload
+        def __init__(
+            self: EventConsumer[ConsumerT, Decoded[T | Any] | Undecodable],
+            consumer: ConsumerT,
+            *,
+            strict: bool = ...,
+            data_type: TypesByName[T],
+            **options: Unpack[ReadOptions],
+        ) -> None: ...
+
     @overload
     def __init__(
         self: EventConsumer[ConsumerT, Decoded],
         consumer: ConsumerT,
         *,
         strict: Literal[True],
-        data_reader: DataReader | None = ...,
-        data_type: UnionType | None = ...,  # type checkers see no type in ``Order | None``
+        data_type: UntypedData = ...,
         **options: Unpack[ReadOptions],
     ) -> None: ...
     @overload
@@ -104,21 +125,11 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
     ) -> None: ...
     @overload
     def __init__(
-        self: EventConsumer[ConsumerT, Decoded[T | Any]],
-        consumer: ConsumerT,
-        *,
-        strict: Literal[True],
-        data_type: Mapping[str, type[T]],
-        **options: Unpack[ReadOptions],
-    ) -> None: ...
-    @overload
-    def __init__(
         self: EventConsumer[ConsumerT, Decoded | Undecodable],
         consumer: ConsumerT,
         *,
         strict: bool = ...,
-        data_reader: DataReader | None = ...,
-        data_type: UnionType | None = ...,  # type checkers see no type in ``Order | None``
+        data_type: UntypedData = ...,
         **options: Unpack[ReadOptions],
     ) -> None: ...
     @overload
@@ -128,15 +139,6 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         *,
         strict: bool = ...,
         data_type: type[T] | DataHook[T],
-        **options: Unpack[ReadOptions],
-    ) -> None: ...
-    @overload
-    def __init__(
-        self: EventConsumer[ConsumerT, Decoded[T | Any] | Undecodable],
-        consumer: ConsumerT,
-        *,
-        strict: bool = ...,
-        data_type: Mapping[str, type[T]],
         **options: Unpack[ReadOptions],
     ) -> None: ...
 

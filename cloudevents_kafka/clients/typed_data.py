@@ -12,16 +12,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from types import NoneType
-from typing import Any, Final, TypeVar, cast, get_args, get_type_hints
+from types import NoneType, UnionType
+from typing import Any, Final, TypeVar, cast, get_args, get_type_hints, overload
 
 import msgspec
 
 from cloudevents_kafka.attributes.media_type import media_type
-from cloudevents_kafka.codecs.payload import DataKind, from_payload, implied_type
+from cloudevents_kafka.codecs.payload import DataKind, implied_type
 from cloudevents_kafka.codecs.registry import find
 from cloudevents_kafka.errors import DataError
-from cloudevents_kafka.event import Event, binary_parts
+from cloudevents_kafka.event import Event, binary_parts, has_reader
 from cloudevents_kafka.primitives.plural import with_article
 from cloudevents_kafka.primitives.preview import message_without_data, preview
 
@@ -31,6 +31,15 @@ T = TypeVar("T")
 
 DataHook = Callable[[Event], T]
 """Return the data of an event as a value."""
+
+MYPY: Final = False
+"""True for mypy alone, which finds ``object`` for the classes of a mapping; Pyright finds their union."""
+
+TypesByName = Mapping[str, type[T] | DataHook[T]]
+"""What data of events is read as, by their types."""
+
+UntypedData = Mapping[str, Any] | UnionType | None
+"""A ``data_type`` in which type checkers see no type, such as ``Order | None``."""
 
 Check = Callable[[Any], object]
 """Raise an exception if data is not valid; the return value is ignored."""
@@ -48,25 +57,38 @@ def hook_of(data_type: Any) -> DataHook[Any]:
     Raises `TypeError` for anything else.
     """
     if isinstance(data_type, Mapping):
-        return by_type({name: hook_of(each) for name, each in data_type.items()})
+        return by_type(data_type)
     is_type = isinstance(data_type, type) or bool(get_args(data_type)) or data_type is Any
     return read_as(data_type) if is_type or not callable(data_type) else data_type
 
 
-def by_type(hooks: Mapping[str, DataHook[T]]) -> DataHook[T | Any]:
-    """Return a hook that calls one by the ``type`` of the event; data of other types is read without one.
+if not MYPY:
+
+    @overload
+    def by_type(types: TypesByName[T]) -> DataHook[T | Any]: ...
+
+
+@overload  # type: ignore[misc]  # mypy sees only this one
+def by_type(types: Mapping[str, Any]) -> DataHook[Any]: ...
+
+
+def by_type(types: Mapping[str, Any]) -> DataHook[Any]:
+    """Return a hook that reads data as a type, or by a hook, chosen by the ``type`` of the event.
+
+    Data of events of other types is read as without a hook. Raises `TypeError` as `read_as` does.
 
     Examples:
         >>> from cloudevents_kafka import Event
-        >>> from cloudevents_kafka.clients.typed_data import by_type, read_as
-        >>> read = by_type({"order.counted": read_as(int)})
+        >>> from cloudevents_kafka.clients.typed_data import by_type
+        >>> read = by_type({"order.counted": int})
         >>> read(Event(id="1", source="/shop", type="order.counted", data=17))
         17
     """
+    hooks = {name: hook_of(each) for name, each in types.items()}
 
     def read(event: Event) -> Any:
         hook = hooks.get(event.type)
-        return _untyped(event) if hook is None else hook(event)
+        return event.data if hook is None else hook(event)
 
     return read
 
@@ -91,7 +113,7 @@ def by_dataschema(checks: Mapping[str, Check] | Mapping[str | None, Check]) -> D
         if schema not in by_schema:
             got = "no dataschema" if schema is None else preview(schema)
             raise DataError(f"dataschema must be one that the consumer has a check for, got {got}")
-        data = _untyped(event)
+        data = event.data
         by_schema[schema](data)
         return data
 
@@ -101,9 +123,9 @@ def by_dataschema(checks: Mapping[str, Check] | Mapping[str | None, Check]) -> D
 def read_as(data_type: type[T]) -> DataHook[T]:
     """Return the hook that reads data as values of a type.
 
-    JSON is validated as JSON by pydantic or msgspec. Other data, and data with a registered codec,
-    is decoded first; a value of the type itself is returned as it is. Raises `TypeError` if neither
-    pydantic nor msgspec has a schema for the type.
+    JSON is validated as JSON by pydantic or msgspec. Other data, and data with a registered codec or a
+    ``data_reader``, is decoded first; a value of the type itself is returned as it is. Raises
+    `TypeError` if neither pydantic nor msgspec has a schema for the type.
 
     Examples:
         >>> from cloudevents_kafka import Event
@@ -123,7 +145,7 @@ def read_as(data_type: type[T]) -> DataHook[T]:
         try:
             if payload is not None and _is_utf8_json(event):
                 return cast("T", from_json(payload))
-            data = _untyped(event)
+            data = event.data
             return cast("T", data if type(data) is data_type else from_value(data))
         except errors as problem:
             raise DataError(f"the data must be {with_article(name)}: {_explain(problem)}") from problem
@@ -145,14 +167,10 @@ def read_eagerly(event: Event, hook: DataHook[T] | None) -> Event[T]:
     return event.read_with(lambda _: data)
 
 
-def _untyped(event: Event) -> Any:
-    """Return the data of an event as without a hook."""
-    attributes, payload, kind = binary_parts(event)
-    return from_payload(payload, kind, event.datacontenttype, attributes)
-
-
 def _is_utf8_json(event: Event) -> bool:
-    """Return whether the payload is JSON in UTF-8 that no registered codec reads."""
+    """Return whether the payload is JSON in UTF-8 that no registered codec and no other function reads."""
+    if has_reader(event):
+        return False
     attributes, _, kind = binary_parts(event)
     content_type = event.datacontenttype
     if not (kind is DataKind.JSON if content_type is None else media_type(content_type).is_utf8_json):

@@ -15,28 +15,55 @@ import msgspec
 from cloudevents_kafka.codecs.json_grammar import find_lone_surrogate, is_json_text
 from cloudevents_kafka.codecs.registry import Codec
 from cloudevents_kafka.errors import DataError
+from cloudevents_kafka.primitives.plural import with_article
 from cloudevents_kafka.primitives.preview import message_without_data
 
-_encode_json: Final = msgspec.json.Encoder().encode
 _decode_json: Final = msgspec.json.Decoder().decode
 _check_json: Final = msgspec.json.Decoder(msgspec.Raw).decode
-_pack: Final = msgspec.msgpack.Encoder().encode
 # In MessagePack a NaN or infinity is a double (byte cb) whose exponent has only ones.
 _find_non_finite: Final = re.compile(rb"\xcb[\x7f\xff][\xf0-\xff]").search
 _SCALAR_TYPES: Final = frozenset((str, int, float, bool, type(None)))
 _FINITE_TYPES: Final = (str, int, bytes, msgspec.Raw, type(None))
+_NAMES_ONLY: Final = (tuple, frozenset, type(None))  # they reach `_to_builtin` only as keys
 _CANNOT: Final = "data cannot be written as JSON: "
+
+
+def _to_builtin(value: Any) -> Any:
+    """Return a pydantic model as a value that msgspec encodes; raise `TypeError` for other values.
+
+    The names are those by which the model is read, its aliases.
+    """
+    kind = type(value)
+    if not (hasattr(kind, "__pydantic_core_schema__") and hasattr(kind, "model_dump")):
+        got = f"the class {value.__name__}" if isinstance(value, type) else with_article(kind.__name__)
+        if isinstance(value, _NAMES_ONLY):
+            raise TypeError(f"the keys of a dict must be text or numbers, got {got}")
+        raise TypeError(
+            "its values must be those of JSON, dataclasses, msgspec Structs or pydantic models, "
+            f"got {got}; convert it, or pass bytes"
+        )
+    try:
+        return value.model_dump(mode="json", by_alias=True)
+    except Exception as error:  # a user's serializer; its message may contain data
+        raise DataError(
+            f"{with_article(kind.__name__)} has a serializer that raised {type(error).__name__}"
+        ) from error
+
+
+_encode_json: Final = msgspec.json.Encoder(enc_hook=_to_builtin).encode
+_pack: Final = msgspec.msgpack.Encoder(enc_hook=_to_builtin).encode
 
 
 def encode_json(value: Any) -> bytes:
     """Return a value as JSON in UTF-8. Raises `DataError` if JSON cannot express it, such as NaN.
 
-    A `msgspec.Raw` in it must be JSON, and is copied.
+    Dataclasses, msgspec Structs and pydantic models are objects. A `msgspec.Raw` in it must be JSON,
+    and is copied.
     """
     try:
         text = _encode_json(value)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise DataError(_CANNOT + message_without_data(error)) from None
+        raise DataError(_CANNOT + message_without_data(error)) from error.__cause__
     # The value may have a Raw, which is copied unchecked; checking the text is faster than finding it.
     if type(value) not in _SCALAR_TYPES:
         try:  # the first steps of `is_json`, since its calls take half of the time
@@ -113,7 +140,7 @@ def _has_non_finite(value: Any) -> bool:
         elif isinstance(value, list | tuple | set | frozenset):
             values += value
         elif not isinstance(value, _FINITE_TYPES):
-            values.append(msgspec.to_builtins(value))  # such as a dataclass
+            values.append(msgspec.to_builtins(value, enc_hook=_to_builtin))  # such as a dataclass
     return False
 
 

@@ -4,6 +4,7 @@ from cloudevents_kafka.event._event import (
     DataT_co,
     Event,
     binary_parts,
+    has_reader,
     raw_parts,
     select_attributes,
     stored_parts,

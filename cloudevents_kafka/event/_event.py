@@ -7,7 +7,7 @@ the record's value, so that it is written as the same bytes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, KeysView, Mapping
 from datetime import datetime
 from operator import attrgetter
 from types import MappingProxyType
@@ -51,7 +51,8 @@ class Event(SdkMethods, Generic[DataT_co]):
 
     Core and extension attributes are keyword arguments; None means absent. ``data`` is encoded at once, so
     that later changes of the object do not change the event: None means no data, bytes are the payload, text
-    and other values are encoded by their content type, as JSON if there is none.
+    and other values are encoded by their content type, as JSON if there is none, also dataclasses, msgspec
+    Structs and pydantic models.
 
     Raises `InvalidEvent`, which has every broken rule, if the event breaks one. For type checkers
     an `Event[Order]` has an ``Order`` as its data.
@@ -234,6 +235,13 @@ class Event(SdkMethods, Generic[DataT_co]):
         """Yield the names of the attributes, in the order of the record or call."""
         return iter(self._attributes)
 
+    def keys(self) -> KeysView[str]:
+        """Return the names of the attributes, so that ``dict(event)`` has them with their values.
+
+        The data is not in it; ``event.data`` and ``event.payload`` have it.
+        """
+        return self._attributes.keys()
+
     @property
     def attributes(self) -> Mapping[str, AttributeValue | datetime]:
         """All attributes by name, in the order of the record or call; read-only."""
@@ -348,6 +356,11 @@ def unchecked_event(
     event._encoded = encoded
     event._data = _UNSET
     return event
+
+
+def has_reader(event: Event) -> bool:
+    """Return whether a function of `Event.read_with` reads the data of an event."""
+    return hasattr(event, "_reader")
 
 
 def select_attributes(event: Event, names: Container[str]) -> Event:

@@ -18,7 +18,7 @@ from cloudevents_kafka.clients.producer import EventProducer
 from cloudevents_kafka.errors import EncodeError, InvalidEvent
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.record import Record
-from cloudevents_kafka.testing import FakeProducer
+from cloudevents_kafka.testing import FakeLog, FakeProducer
 from conformance._case import (
     MODES,
     MODES_AND_FORMATS,
@@ -143,7 +143,7 @@ def check_key(
     before = dict(sent.attributes), sent.payload
     key_mapper = attribute_key(mapper.attribute) if isinstance(mapper, AttributeMapper) else partition_key
     for mode in MODES:
-        client = FakeProducer()
+        client = FakeProducer(FakeLog(partitions=4))
         with EventProducer(
             client, topic="t", mode=mode, key_mapper=key_mapper if mapper else None
         ) as producer:

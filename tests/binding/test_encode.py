@@ -231,10 +231,27 @@ class SdkShape:
         return self.payload
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"key": 5}, r"^key must be a str, bytes or None, got an int; pass str\(…\)$"),
+        ({"headers": {"x": 5}}, r"^header 'x' must be a str, bytes or None, got an int; pass str\(…\)$"),
+        ({"headers": {5: "x"}}, r"^a header name must be a str, got int 5; pass it as text$"),
+        ({"like": {"headers": [("x", 5)]}}, "^header 'x' must be a str, bytes or None"),
+    ],
+)
+def test_errors_name_the_wrong_part(options: Any, message: str) -> None:
+    """An error of a key or a header says which it is, what it was, and what to pass."""
+    for mode in ("binary", "structured"):
+        with pytest.raises(TypeError, match=message):
+            to_record(EVENT, mode=mode, **options)
+
+
 @pytest.mark.parametrize("options", [{"key": "\ud800"}, {"headers": [("a", "\ud800")]}])
 def test_lone_surrogates_are_refused(options: Any) -> None:
     """A lone surrogate in a key or in a header is an EncodeError."""
-    with pytest.raises(EncodeError, match="UTF-8"):
+    name = "key" if "key" in options else "header 'a'"
+    with pytest.raises(EncodeError, match=f"^{name} must be bytes or text in UTF-8, but character 0 cannot"):
         to_record(Event(id="1", source="/s", type="t"), **options)
 
 

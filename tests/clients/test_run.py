@@ -543,7 +543,7 @@ def test_offsets_that_the_group_had_are_not_refused(monkeypatch: pytest.MonkeyPa
     kafka = numbered(18)
     kafka.offsets["in", 0] = 18
     kafka.events.consumer.assign([TopicPartition("in", 0, 0)])
-    kafka.events.consumer.subscribe([])
+    kafka.events.consumer._topics = []  # not by unsubscribe(), which revokes
     commit_at_looks(kafka, monkeypatch, slow, lambda: None)
     kafka.events.consumer.commit = lambda **_: []  # type: ignore[method-assign]  # nothing arrives
     assert kafka.events.run(slow, stop_timeout=0.1).handled == 2

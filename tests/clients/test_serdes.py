@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
+import pydantic
 import pytest
 from confluent_kafka.schema_registry import SchemaRegistryClient, header_schema_id_serializer
 from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
+from confluent_kafka.schema_registry.json_schema import JSONDeserializer, JSONSerializer
 from confluent_kafka.serialization import StringSerializer
 
-from cloudevents_kafka import DataError, Decoded, Event, EventConsumer, EventProducer, from_record, to_record
+from cloudevents_kafka import (
+    BrokenData,
+    DataError,
+    Decoded,
+    Event,
+    EventConsumer,
+    EventProducer,
+    Undecodable,
+    from_record,
+    to_record,
+)
 from cloudevents_kafka.clients.serdes import data_reader, serialize_data
 from cloudevents_kafka.codecs import avro
 from cloudevents_kafka.testing import FakeConsumer, FakeProducer
@@ -53,6 +67,52 @@ def test_avro_data_comes_back(registry_client: SchemaRegistryClient, way: str, m
     assert isinstance(item, Decoded)
     assert item.event == event
     assert item.event.data == ORDER
+
+
+@dataclass
+class Order:
+    id: int
+    total: Decimal
+
+
+class OrderModel(pydantic.BaseModel):
+    id: int
+    total: Decimal
+
+
+JSON_SCHEMA = {"title": "Order", "type": "object", "properties": {"id": {"type": "integer"}}}
+
+
+@pytest.mark.parametrize("way", ["avro", "json"])
+@pytest.mark.parametrize("data_type", [Order, OrderModel, {"order.placed": Order}])
+def test_what_a_deserializer_returns_becomes_a_type(
+    registry_client: SchemaRegistryClient, way: str, data_type: Any
+) -> None:
+    """A reader of a registry and a type work together; JSON with an id in front is not read as JSON."""
+    writer: Any = serializer(registry_client, "prefix")
+    deserializer: Any = AvroDeserializer(registry_client)
+    if way == "json":
+        writer = JSONSerializer(json.dumps(JSON_SCHEMA), registry_client)
+        deserializer = JSONDeserializer(json.dumps(JSON_SCHEMA))
+    placed = PLACED.replace(datacontenttype=f"application/{way}")
+    fake = FakeProducer()
+    with EventProducer(fake, topic="orders") as producer:
+        for data in (ORDER, {"id": 18, "total": "much"}):
+            event, headers = serialize_data(placed, data, writer, "orders")
+            producer.send(event, headers=headers)
+        producer.send(placed.replace(data=b"\x00\x00\x00\x00\x63unknown"))
+    consumer = FakeConsumer(fake.log)
+    consumer.subscribe(["orders"])
+    reader = data_reader(deserializer)
+    events = EventConsumer(consumer, data_reader=reader, data_type=data_type)
+    good, wrong, unknown = events.items(idle_timeout=0.05)
+    assert isinstance(good, Decoded)
+    assert (good.event.data.id, good.event.data.total) == (17, Decimal("1009.50"))
+    for item, reason in ((wrong, "total"), (unknown, f"data is not application/{way}")):
+        assert isinstance(item, Undecodable)
+        assert isinstance(item.error, BrokenData)
+        assert reason in str(item.error)
+        assert "much" not in str(item.error)
 
 
 def test_with_the_id_in_a_header_data_is_plain_avro(registry_client: SchemaRegistryClient) -> None:

@@ -28,7 +28,7 @@ from cloudevents_kafka import (
     register_codec,
     to_record,
 )
-from cloudevents_kafka.clients.typed_data import by_dataschema
+from cloudevents_kafka.clients.typed_data import by_dataschema, by_type
 from cloudevents_kafka.testing import FakeConsumer, FakeMessage
 
 JSON = "application/json"
@@ -306,10 +306,65 @@ def test_other_types_are_refused_at_once(wrong: Any) -> None:
         EventConsumer(records(), data_type={"order.placed": wrong})
 
 
-def test_a_type_and_a_reader_exclude_each_other() -> None:
-    """Both return event.data."""
-    with pytest.raises(TypeError, match="data_type and data_reader must not be passed together"):
-        EventConsumer(records(), data_type=Model, data_reader=lambda event, record: 1)  # type: ignore[call-overload]
+@pytest.mark.parametrize("data_type", [Model, Struct, Plain, Typed, {"order.placed": Model, "t": Struct}])
+@pytest.mark.parametrize("content_type", [JSON, "application/avro", None])
+def test_a_reader_decodes_before_the_type(data_type: Any, content_type: str | None) -> None:
+    """The value of a reader is converted, also for JSON; what either refuses is BrokenData."""
+
+    def reader(event: Event, record: Record) -> Any:
+        assert record.topic == "orders"
+        return {"number": int((event.payload or b"")[1:])}
+
+    items = read(
+        order(b"#17", datacontenttype=content_type),
+        order(b"#secret", datacontenttype=content_type),
+        order(datacontenttype=content_type),
+        data_type=data_type,
+        data_reader=reader,
+    )
+    assert items[0].event.data in (Model(number=17), Struct(17), Plain(17), {"number": 17})
+    assert items[0].event.payload == b"#17"
+    for item in items[1:]:
+        assert isinstance(item.error, BrokenData)
+        assert "secret" not in str(item.error)
+
+
+def test_a_value_of_a_reader_may_have_the_type() -> None:
+    """A value of the type is kept, another is BrokenData, and other events have the value of the reader."""
+    made = Model(number=9)
+    values = iter([made, {"number": "x"}, 3] * 2)
+    good, wrong, other = read(
+        order(b"{}"),
+        order(b"{}"),
+        order(b"{}", type="order.sent"),
+        data_type={"order.placed": Model},
+        data_reader=lambda event, record: next(values),
+    )
+    assert good.event.data == made
+    assert "must be a Model: number" in str(wrong.error)
+    assert other.event.data == 3
+
+
+def test_hooks_see_the_value_of_a_reader() -> None:
+    """A function of the event and a check by dataschema get what the reader returned."""
+    uri = "https://shop.example/order.json"
+    reader = {"data_reader": lambda event, record: [record.topic]}
+    (item,) = read(order(b"x"), data_type=lambda event: {"from": event.data}, **reader)
+    assert item.event.data == {"from": ["orders"]}
+    seen: list[Any] = []
+    (item,) = read(order(b"x", dataschema=uri), data_type=by_dataschema({uri: seen.append}), **reader)
+    assert item.event.data == seen[0] == ["orders"]
+
+
+def test_by_type_accepts_types_and_hooks() -> None:
+    """A mapping may have both, and is checked at once."""
+    hook = by_type({"order.placed": Model, "order.paid": lambda event: event.id, "order.sent": {"x": int}})
+    assert hook(order({"number": 1})) == Model(number=1)
+    assert hook(order({"number": 1}, type="order.paid")) == "1"
+    assert hook(order({"number": 1}, type="order.sent")) == {"number": 1}
+    assert hook(order(5, type="other")) == 5
+    with pytest.raises(TypeError, match="data_type must be"):
+        by_type({"order.placed": 5})
 
 
 @pytest.mark.usefixtures("registry")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import copy
 import pickle
-from datetime import UTC, datetime, timedelta, timezone
-from enum import StrEnum
+from datetime import UTC, date, datetime, timedelta, timezone
+from enum import Enum, StrEnum
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
+from uuid import UUID
 
 import pytest
 from hypothesis import given
@@ -156,6 +158,87 @@ def test_every_value_of_a_wrong_type_is_a_problem(attributes: Any, clauses: list
     with pytest.raises(InvalidEvent) as caught:
         least(**attributes)
     assert [problem.clause for problem in caught.value.problems] == clauses
+
+
+UUID_TEXT = "got UUID('00000000-0000-0000-0000-000000000005'); pass id=str(uuid4())"
+NOT_A_TIME = "time: must be a datetime or a text of RFC 3339"
+FROM_SECONDS = "datetime.fromtimestamp(…, UTC) for seconds"
+PASS_A_TIME = "a datetime with an offset, such as datetime.now(UTC), or a text such as '2026-01-31T12:00:00Z'"
+
+
+class Color(Enum):
+    RED = 1
+
+
+@pytest.mark.parametrize(
+    ("attributes", "message"),
+    [
+        ({"id": UUID(int=5)}, f"id: must be a str, {UUID_TEXT} (R-02, "),
+        ({"id": None}, "id: is required; pass id=str(uuid4()) (R-01, "),
+        ({"source": 5}, "source: must be a str, got 5; pass source=str(…) (R-04, "),
+        ({"source": Path("/x")}, "got a PosixPath; pass source=str(…)"),
+        ({"source": "my shop"}, "must be a URI-reference, got 'my shop'; pass source='my%20shop' (T-11, "),
+        ({"type": Color.RED}, "type: must be a str, got a Color; pass type=….value (R-06, "),
+        ({"type": None}, "type: is required; pass type='order.placed'"),
+        ({"subject": date(2026, 1, 31)}, "got datetime.date(2026, 1, 31); pass subject=….isoformat()"),
+        (
+            {"time": 1700000000},
+            f"{NOT_A_TIME}, got 1700000000; pass {FROM_SECONDS}, or {PASS_A_TIME} (R-13, ",
+        ),
+        ({"time": 1.5}, "got 1.5; pass datetime.fromtimestamp"),
+        ({"time": date(2026, 1, 31)}, f"got datetime.date(2026, 1, 31); pass {PASS_A_TIME}"),
+        ({"time": "2026-01-31"}, f"must be an RFC 3339 timestamp, got '2026-01-31'; pass {PASS_A_TIME}"),
+        (
+            {"time": datetime(2026, 1, 31)},  # noqa: DTZ001  # on purpose
+            f"must have an offset (tzinfo), as an RFC 3339 timestamp has; pass {PASS_A_TIME}",
+        ),
+        ({"specversion": 1.0}, "specversion: must be a str, got 1.0; pass specversion='1.0', or nothing"),
+        ({"datacontenttype": "json"}, "got 'json'; pass datacontenttype='application/json'"),
+        ({"dataschema": "order"}, "got 'order'; pass dataschema='https://example.com/order'"),
+        (
+            {"order_id": "5"},
+            "order_id: an attribute name must have only a-z and 0-9, got 'order_id'; write orderid",
+        ),
+        ({"Ä": "5"}, "an attribute name must have only a-z and 0-9, got 'Ä' (N-01"),
+        (
+            {"price": 1.5},
+            "price: must be a str, int, bool, bytes or datetime, got 1.5; pass price=str(…) (T-01, ",
+        ),
+        ({"tags": ["a"]}, "got a list; an attribute has one value; put others into data (T-01, "),
+        ({"x": object()}, "got an object; pass x=str(…)"),
+    ],
+)
+def test_errors_say_what_to_pass(attributes: Any, message: str) -> None:
+    """The message has what was passed and what to pass, and so has that of `replace`."""
+    with pytest.raises(InvalidEvent) as caught:
+        least(**attributes)
+    assert message in str(caught.value)
+    with pytest.raises(InvalidEvent) as caught:
+        least().replace(**attributes)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("data", "got"),
+    [
+        (object(), "an object; convert it, or pass bytes"),
+        ({"a": [Path()]}, "a PosixPath; convert it, or pass bytes"),
+        (Color, "the class Color; convert it, or pass bytes"),
+        ({(1, 2): 3}, "a tuple"),
+    ],
+)
+def test_data_that_is_not_json_is_named(data: Any, got: str) -> None:
+    """The message names the class of the value, also within others, and what to do."""
+    with pytest.raises(InvalidEvent, match=r"data cannot be written as JSON: .* must be .*") as caught:
+        least(data=data)
+    assert f"got {got} (J-10" in str(caught.value)
+
+
+def test_a_dict_of_an_event_has_its_attributes() -> None:
+    """`dict` and ``**`` make a new mapping of the attributes, without the data."""
+    assert dict(FULL) == {**FULL} == dict(FULL.attributes) == FULL.get_attributes()
+    assert list(FULL.keys()) == list(FULL)
+    assert Event(**dict(least(x=5)), data=1) == least(x=5, data=1)
 
 
 class _Foreign:

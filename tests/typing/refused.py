@@ -12,7 +12,7 @@ Event(id="1", source="/")  # refused: no type
 Event("1", "/", "t")  # refused: attributes go by name
 event.data = 1  # refused: events are read-only
 event.extension("attempt", list)  # refused: not a type of attributes
-EventConsumer(client, data_type=int, data_reader=lambda event, record: 1)  # refused: both
+EventConsumer(client, data_type=int, data_reader=lambda event: 1)  # refused: the record is missing
 EventConsumer(client, strict=True, idle=1)  # refused: no such option
 _ = EventProducer(FakeProducer()).send(event).record  # refused: an event was sent, not a record
 EventConsumer({"group.id": "g"})  # refused: settings, not a client

@@ -30,7 +30,7 @@ from cloudevents_kafka import (
     register_extension,
     register_format,
 )
-from cloudevents_kafka.clients.typed_data import by_dataschema
+from cloudevents_kafka.clients.typed_data import by_dataschema, by_type
 from cloudevents_kafka.formats.json import JsonFormat
 from cloudevents_kafka.testing import FakeConsumer
 
@@ -87,10 +87,19 @@ def either(client: FakeConsumer, *, strict: bool) -> None:
 
 
 def by_types(client: FakeConsumer) -> int:
-    """The class of data says which of several types it is."""
+    """The class of data says which of several types it is, and that of other events has any type."""
     events = EventConsumer(client, strict=True, data_type={"order.placed": Order, "order.paid": Payment})
-    item = events.poll()
-    data = None if item is None else item.event.data
+    for item in events:
+        data = item.event.data
+        if isinstance(data, Order):
+            assert_type(data, Order)
+        elif isinstance(data, Payment):
+            return assert_type(data, Payment).number
+        else:
+            return int(data["number"])
+    hook = by_type({"order.placed": Order, "order.paid": Payment, "order.sent": length})
+    either = EventConsumer(client, data_type=hook).poll()
+    data = either.event.data if isinstance(either, Decoded) else None
     return data.number if isinstance(data, Order | Payment) else 0
 
 
@@ -111,6 +120,10 @@ def with_hooks(client: FakeConsumer) -> None:
     EventConsumer(client, data_type=Order | None, strict=True)
     assert_type(EventConsumer(client, strict=True, data_type=None).poll(), Decoded[Any] | None)
     EventConsumer(client, data_reader=lambda event, record: (event.id, record.topic), eager_data=True)
+    both = EventConsumer(
+        client, strict=True, data_type=Order, data_reader=lambda event, record: {"number": 1}
+    )
+    assert_type(both.poll(), Decoded[Order] | None)
 
 
 def send(producer: EventProducer[Any], order: Event[Any], record: Record) -> None:

@@ -7,21 +7,21 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from types import TracebackType, UnionType
+from collections.abc import AsyncIterator, Callable, Iterable
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Self, TypeVar, Unpack, overload
 
 from cloudevents_kafka.binding import Decoded, Undecodable
 from cloudevents_kafka.clients._errors import OnError
 from cloudevents_kafka.clients._gathered import Gathered, check_committed, ends_of, start_of
 from cloudevents_kafka.clients._protocols import Consumer
-from cloudevents_kafka.clients._reading import DataReader, ItemOptions, ItemT_co, ReadOptions, item_reader
+from cloudevents_kafka.clients._reading import ItemOptions, ItemT_co, ReadOptions, item_reader
 from cloudevents_kafka.clients.aio._aiokafka_source import AiokafkaSource
 from cloudevents_kafka.clients.aio._clients import is_awaited
 from cloudevents_kafka.clients.aio._polled_source import PolledSource
 from cloudevents_kafka.clients.aio._source import Source
 from cloudevents_kafka.clients.aio._turn import Turn
-from cloudevents_kafka.clients.typed_data import DataHook
+from cloudevents_kafka.clients.typed_data import MYPY, DataHook, TypesByName, UntypedData
 from cloudevents_kafka.record import Record
 
 if TYPE_CHECKING:
@@ -72,14 +72,35 @@ class AsyncEventConsumer(Generic[ConsumerT, ItemT_co]):
         1
     """
 
+    if not MYPY:
+
+        @overload
+        def __init__(
+            self: AsyncEventConsumer[ConsumerT, Decoded[T | Any]],
+            consumer: ConsumerT,
+            *,
+            strict: Literal[True],
+            data_type: TypesByName[T],
+            **options: Unpack[AsyncReadOptions],
+        ) -> None: ...
+
+        @overload
+        def __init__(
+            self: AsyncEventConsumer[ConsumerT, Decoded[T | Any] | Undecodable],
+            consumer: ConsumerT,
+            *,
+            strict: bool = ...,
+            data_type: TypesByName[T],
+            **options: Unpack[AsyncReadOptions],
+        ) -> None: ...
+
     @overload
     def __init__(
         self: AsyncEventConsumer[ConsumerT, Decoded],
         consumer: ConsumerT,
         *,
         strict: Literal[True],
-        data_reader: DataReader | None = ...,
-        data_type: UnionType | None = ...,  # type checkers see no type in ``Order | None``
+        data_type: UntypedData = ...,
         **options: Unpack[AsyncReadOptions],
     ) -> None: ...
     @overload
@@ -93,21 +114,11 @@ class AsyncEventConsumer(Generic[ConsumerT, ItemT_co]):
     ) -> None: ...
     @overload
     def __init__(
-        self: AsyncEventConsumer[ConsumerT, Decoded[T | Any]],
-        consumer: ConsumerT,
-        *,
-        strict: Literal[True],
-        data_type: Mapping[str, type[T]],
-        **options: Unpack[AsyncReadOptions],
-    ) -> None: ...
-    @overload
-    def __init__(
         self: AsyncEventConsumer[ConsumerT, Decoded | Undecodable],
         consumer: ConsumerT,
         *,
         strict: bool = ...,
-        data_reader: DataReader | None = ...,
-        data_type: UnionType | None = ...,  # type checkers see no type in ``Order | None``
+        data_type: UntypedData = ...,
         **options: Unpack[AsyncReadOptions],
     ) -> None: ...
     @overload
@@ -119,29 +130,19 @@ class AsyncEventConsumer(Generic[ConsumerT, ItemT_co]):
         data_type: type[T] | DataHook[T],
         **options: Unpack[AsyncReadOptions],
     ) -> None: ...
-    @overload
-    def __init__(
-        self: AsyncEventConsumer[ConsumerT, Decoded[T | Any] | Undecodable],
-        consumer: ConsumerT,
-        *,
-        strict: bool = ...,
-        data_type: Mapping[str, type[T]],
-        **options: Unpack[AsyncReadOptions],
-    ) -> None: ...
 
     def __init__(
         self,
         consumer: ConsumerT,
         *,
         strict: bool = False,
-        data_reader: DataReader | None = None,
         data_type: Any = None,
         max_records: int = 100,
         on_error: OnError | None = None,
         **options: Unpack[ItemOptions],
     ) -> None:
         awaited = is_awaited(consumer, Consumer, "getmany", "start", "stop")
-        read_item = item_reader(strict=strict, data_reader=data_reader, data_type=data_type, **options)
+        read_item = item_reader(strict=strict, data_type=data_type, **options)
         self.consumer = consumer
         self._gathered: Gathered[ItemT_co] = Gathered(read_item, on_error)
         source: Callable[..., Source] = AiokafkaSource if awaited else PolledSource

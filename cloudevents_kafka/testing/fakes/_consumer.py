@@ -5,15 +5,27 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 from cloudevents_kafka.primitives.closing import Closing
+from cloudevents_kafka.testing.fakes._checks import (
+    INVALID_ARGUMENT,
+    check_message,
+    check_place,
+    check_places,
+    check_seconds,
+    check_subscription,
+    is_offset,
+)
 from cloudevents_kafka.testing.fakes._group import FakeGroup
 from cloudevents_kafka.testing.fakes._log import FakeLog, PartitionId, kafka_error, kafka_exception
 from cloudevents_kafka.testing.fakes._message import FakeMessage
+from cloudevents_kafka.testing.fakes._metadata import cluster_metadata
 
 if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
+    from confluent_kafka.admin._metadata import ClusterMetadata
 
 _EARLIEST, _LATEST, _STORED, _INVALID = -2, -1, -1000, -1001
 _MAX_MESSAGES = 1_000_000
@@ -36,8 +48,9 @@ class _Offset(int):
 class FakeConsumer(Closing):
     """A fake of `confluent_kafka.Consumer` that reads a `FakeLog` or some messages.
 
-    It never waits: `poll` returns None, and `consume` a short list, if no message is left. It is
-    assigned all partitions of its topics. ``offsets`` are the group's committed offsets by topic
+    It never waits: `poll` returns None, and `consume` a short list, if no message is left. It joins its
+    group when it subscribes, and is assigned all partitions of its topics that have messages. It refuses
+    what the real client refuses. ``offsets`` are the group's committed offsets by topic
     and partition; pass them to the next consumer to simulate a restart. `fail_next` makes reads
     return errors.
 
@@ -74,6 +87,9 @@ class FakeConsumer(Closing):
         self._paused: set[PartitionId] = set()
         self._errors: deque[FakeMessage] = deque()
         self._generation = 0
+        self._offered: set[PartitionId] = set()  # the partitions that `on_assign` is called with
+        self._known: set[str] = set()  # the topics of partitions that were assigned
+        self._member: str | None = None
         self._closed = False
 
     def fail_next(self, *codes: str) -> None:
@@ -99,7 +115,9 @@ class FakeConsumer(Closing):
     ) -> None:
         """Read these topics from the next `poll` on; a name with ``^`` in front is a pattern."""
         self._check_open()
-        self._topics = list(topics)
+        check_subscription(topics, on_assign=on_assign, on_revoke=on_revoke, on_lost=on_lost)
+        self._topics = list(map(str, topics))
+        self._member = ""
         self._on_assign = on_assign
         self._on_revoke = on_revoke
         self._on_lost = on_lost or on_revoke
@@ -126,8 +144,40 @@ class FakeConsumer(Closing):
     def assign(self, partitions: Sequence[TopicPartition]) -> None:
         """Read exactly these partitions, each from its offset."""
         self._check_open()
+        check_places(partitions)
+        keys = set(map(_to_key, partitions))
+        if len(keys) < len(partitions) or not all(is_offset(part.offset) for part in partitions):
+            raise kafka_exception("_INVALID_ARG", f"Failed to set assignment: {INVALID_ARGUMENT}")
         self._clear(commit=self._auto_commit)
-        self._positions = {_to_key(part): self._start_offset(part) for part in partitions}
+        self._assign(partitions)
+
+    def incremental_assign(self, partitions: Sequence[TopicPartition]) -> None:
+        """Read these partitions, too, each from its offset."""
+        self._check_open()
+        check_places(partitions)
+        new: set[PartitionId] = set()
+        for part in partitions:
+            key, name = _to_key(part), f"{part.topic} [{part.partition}]"
+            if not is_offset(part.offset):
+                raise kafka_exception("_INVALID_ARG", f"{name} has invalid start offset {part.offset}")
+            if key in new:
+                raise kafka_exception("_INVALID_ARG", f"Duplicate {name} in input list")
+            if key in self._positions and key not in self._offered:
+                raise kafka_exception("_CONFLICT", f"{name} is already part of the current assignment")
+            new.add(key)
+        self._assign(partitions)
+
+    def incremental_unassign(self, partitions: Sequence[TopicPartition]) -> None:
+        """Stop reading these partitions, after a commit of their positions if ``auto_commit``."""
+        self._check_open()
+        check_places(partitions)
+        for part in partitions:
+            if not self._positions:
+                raise kafka_exception("_INVALID_ARG", "Can't subtract from empty assignment")
+            if _to_key(part) not in self._positions:
+                reason = "can't be unassigned since it is not in the current assignment"
+                raise kafka_exception("_INVALID_ARG", f"{part.topic} [{part.partition}] {reason}")
+        self._clear(commit=self._auto_commit, only=set(map(_to_key, partitions)))
 
     def unassign(self) -> None:
         """Stop reading, after a commit of the positions if ``auto_commit``."""
@@ -141,10 +191,13 @@ class FakeConsumer(Closing):
 
     def poll(self, timeout: float = -1) -> FakeMessage | None:
         """Return the next message, or None at once."""
+        check_seconds(timeout)
         return next(iter(self._read(1)), None)
 
     def consume(self, num_messages: int = 1, timeout: float = -1) -> list[FakeMessage]:
         """Return up to ``num_messages`` messages at once."""
+        num_messages = index(num_messages)
+        check_seconds(timeout)
         if not 0 <= num_messages <= _MAX_MESSAGES:
             raise ValueError("num_messages must be between 0 and 1000000 (1M)")
         return self._read(num_messages)
@@ -152,21 +205,24 @@ class FakeConsumer(Closing):
     def seek(self, partition: TopicPartition) -> None:
         """Continue a partition from another offset."""
         self._check_open()
+        check_place(partition)
         if _to_key(partition) not in self._positions:
-            raise kafka_exception(
-                "_STATE", f"Failed to seek to offset {partition.offset}: Local: Erroneous state"
-            )
+            code = "_STATE" if partition.topic in self._known else "_UNKNOWN_PARTITION"
+            reason = kafka_error(code).str()
+            raise kafka_exception(code, f"Failed to seek to offset {partition.offset}: {reason}")
         self._positions[_to_key(partition)] = self._start_offset(partition)
         self._returned.pop(_to_key(partition), None)
 
     def pause(self, partitions: Sequence[TopicPartition]) -> None:
         """Stop reading partitions until `resume`."""
         self._check_open()
+        check_places(partitions)
         self._paused.update(map(_to_key, partitions))
 
     def resume(self, partitions: Sequence[TopicPartition]) -> None:
         """Continue with paused partitions."""
         self._check_open()
+        check_places(partitions)
         self._paused.difference_update(map(_to_key, partitions))
 
     def commit(
@@ -177,9 +233,12 @@ class FakeConsumer(Closing):
         chosen = self._chosen_offsets(message, offsets)
         if chosen is None:
             chosen = {tp: at for tp, at in self._stored.items() if at != self.offsets.get(tp)}
-        if not chosen and not asynchronous:
-            raise kafka_exception("_NO_OFFSET", "Commit failed: Local: No offset stored")
-        self.offsets.update(chosen)
+        committed = {tp: at for tp, at in chosen.items() if at >= 0}
+        exist = all(map(self.log.has_partition, committed))
+        if not asynchronous and not (committed and exist):
+            code = "UNKNOWN_TOPIC_OR_PART" if committed else "_NO_OFFSET"
+            raise kafka_exception(code, f"Commit failed: {kafka_error(code).str()}")
+        self.offsets.update(committed if exist else {})
         return None if asynchronous else _offsets_of(chosen, chosen)
 
     def store_offsets(self, message: Any = None, offsets: Sequence[TopicPartition] | None = None) -> None:
@@ -197,24 +256,70 @@ class FakeConsumer(Closing):
     def committed(self, partitions: Sequence[TopicPartition], timeout: float = -1) -> list[TopicPartition]:
         """Return the committed offsets, -1001 for partitions without one."""
         self._check_open()
+        check_places(partitions)
+        check_seconds(timeout)
         return _offsets_of(self.offsets, map(_to_key, partitions))
 
     def position(self, partitions: Sequence[TopicPartition]) -> list[TopicPartition]:
         """Return the offsets after the last read messages, -1001 for partitions without one since a seek."""
         self._check_open()
+        check_places(partitions)
         return _offsets_of(self._returned, map(_to_key, partitions))
 
     def consumer_group_metadata(self) -> FakeGroup:
         """Return what a transaction needs to commit offsets of the group, until the next rebalance."""
         self._check_open()
-        return FakeGroup(self.offsets, lambda: self._generation)
+        return FakeGroup(self.offsets, self.log, lambda: self._generation)
+
+    def memberid(self) -> str | None:
+        """Return the id in the group, which is empty as fakes have no other members; None with `assign`."""
+        self._check_open()
+        return self._member
 
     def get_watermark_offsets(
         self, partition: TopicPartition, timeout: float = -1, cached: bool = False
     ) -> tuple[int, int]:
         """Return the first offset, and the one after the last message."""
         self._check_open()
+        check_place(partition)
+        check_seconds(timeout)
+        if not self.log.has_partition(_to_key(partition)):
+            reason = "Failed to get watermark offsets: Local: Unknown partition"
+            raise kafka_exception("_UNKNOWN_PARTITION", reason)
         return 0, self.log.end_offset(_to_key(partition))
+
+    def offsets_for_times(
+        self, partitions: Sequence[TopicPartition], timeout: float = -1
+    ) -> list[TopicPartition]:
+        """Return the offsets of the first messages at or after times, which are the offsets that are passed.
+
+        The offset is -1 if no message is as late, and the times -1 and -2 are the end and the start.
+        """
+        self._check_open()
+        check_places(partitions)
+        check_seconds(timeout)
+        code = "" if partitions else "_INVALID_ARG"
+        if partitions and not any(self.log.has_partition(_to_key(part)) for part in partitions):
+            code = "_UNKNOWN_PARTITION"
+        elif any(part.offset < _EARLIEST for part in partitions):
+            code = "UNSUPPORTED_VERSION"
+        if code:
+            raise kafka_exception(code, f"Failed to get offsets: {kafka_error(code).str()}")
+        return [self._offset_at(part) for part in partitions]
+
+    def _offset_at(self, part: TopicPartition) -> TopicPartition:
+        key = _to_key(part)
+        if not self.log.has_partition(key):
+            return _to_topic_partition(key, part.offset)  # the client's has an error, which cannot be set
+        ends = {_EARLIEST: 0, _LATEST: self.log.end_offset(key)}
+        offset = ends[part.offset] if part.offset in ends else self.log.offset_at(key, part.offset)
+        return _to_topic_partition(key, offset)
+
+    def list_topics(self, topic: str | None = None, timeout: float = -1) -> ClusterMetadata:
+        """Return the metadata of a topic, or of all topics that have messages."""
+        if self._closed:
+            raise RuntimeError("Handle has been closed")
+        return cluster_metadata(self.log, topic, timeout)
 
     def close(self) -> None:
         """Revoke all partitions, commit the positions if ``auto_commit``, and refuse further calls."""
@@ -222,12 +327,19 @@ class FakeConsumer(Closing):
             self.rebalance()
         self._closed = True
 
-    def _clear(self, *, commit: bool) -> None:
+    def _assign(self, partitions: Iterable[TopicPartition]) -> None:
+        self._positions |= {_to_key(part): self._start_offset(part) for part in partitions}
+        self._known.update(part.topic for part in partitions)
+
+    def _clear(self, *, commit: bool, only: set[PartitionId] | None = None) -> None:
+        """Forget all partitions, or only some."""
+        keys = {*self._positions, *self._returned, *self._stored, *self._paused} if only is None else only
         if commit:
-            self.offsets.update(self._stored)
+            self.offsets.update({key: at for key, at in self._stored.items() if key in keys})
         for offsets in (self._positions, self._returned, self._stored):
-            offsets.clear()
-        self._paused.clear()
+            for key in keys & offsets.keys():
+                del offsets[key]
+        self._paused -= keys
 
     def _check_open(self) -> None:
         if self._closed:
@@ -246,6 +358,8 @@ class FakeConsumer(Closing):
 
     def _next(self) -> FakeMessage | None:
         for tp, offset in self._positions.items():
+            if offset > self.log.end_offset(tp):  # out of range: the group's policy decides
+                offset = self._positions[tp] = 0 if self._from_start else self.log.end_offset(tp)  # noqa: PLW2901
             message = None if tp in self._paused else self.log.read(tp, offset)
             if message is not None:
                 self._positions[tp] = self._returned[tp] = (message.offset() or 0) + 1
@@ -258,9 +372,11 @@ class FakeConsumer(Closing):
         """Assign new partitions of the subscribed topics."""
         found = [tp for tp in self.log.topic_partitions() if self._is_subscribed(tp[0])]
         new = [_to_topic_partition(tp, _INVALID) for tp in found if tp not in self._positions]
-        self._positions |= {_to_key(part): self._start_offset(part) for part in new}
+        self._assign(new)
         if new and self._on_assign is not None:
+            self._offered = set(map(_to_key, new))
             self._on_assign(self, new)
+            self._offered = set()
 
     def _is_subscribed(self, topic: str) -> bool:
         return any(re.match(name, topic) if name.startswith("^") else name == topic for name in self._topics)
@@ -281,7 +397,10 @@ class FakeConsumer(Closing):
         if message is not None and offsets is not None:
             raise ValueError("message and offsets are mutually exclusive")
         if message is not None:
+            check_message(message)
             return {(message.topic(), message.partition()): message.offset() + 1}
+        if offsets is not None:
+            check_places(offsets)
         return None if offsets is None else {_to_key(part): _Offset.of(part) for part in offsets}
 
 

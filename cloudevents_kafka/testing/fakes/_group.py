@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from cloudevents_kafka.testing.fakes._log import PartitionId
+from cloudevents_kafka.testing.fakes._log import FakeLog, PartitionId
 
 
 class FakeGroup:
     """A group's committed offsets, and the generation in which a consumer asked for them."""
 
-    def __init__(self, offsets: dict[PartitionId, int], current_generation: Callable[[], int]) -> None:
+    def __init__(
+        self, offsets: dict[PartitionId, int], log: FakeLog, current_generation: Callable[[], int]
+    ) -> None:
         self.offsets = offsets
+        self.log = log
         self._generation = current_generation()
         self._current_generation = current_generation
 

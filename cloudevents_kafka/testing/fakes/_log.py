@@ -59,6 +59,27 @@ class FakeLog:
         """Return the partitions with messages, sorted."""
         return sorted(self._entries)
 
+    def has_topic(self, topic: str) -> bool:
+        """Return whether a topic has messages."""
+        return any(name == topic for name, _ in self._entries)
+
+    def partition_count(self, topic: str) -> int:
+        """Return the number of partitions of a topic, which may have messages beyond ``partitions``."""
+        with self._lock:  # another thread may append
+            used = [number + 1 for name, number in self._entries if name == topic]
+        return max([self.partitions, *used])
+
+    def has_partition(self, topic_partition: PartitionId) -> bool:
+        """Return whether a topic has, or would have when it is used, a partition."""
+        topic, number = topic_partition
+        return 0 <= number < self.partitions or 0 <= number < self.partition_count(topic)
+
+    def offset_at(self, topic_partition: PartitionId, timestamp: int) -> int:
+        """Return the offset of the first message at or after a time in ms since the epoch, -1 if none is."""
+        entries = self._entries.get(topic_partition, ())
+        found = (n for n, entry in enumerate(entries) if entry.message.timestamp()[1] >= timestamp)
+        return next(found, -1)
+
     def end_offset(self, topic_partition: PartitionId) -> int:
         """Return the offset after the last message."""
         return len(self._entries.get(topic_partition, ()))

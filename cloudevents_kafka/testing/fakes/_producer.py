@@ -12,6 +12,13 @@ from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 from cloudevents_kafka.primitives.closing import Closing
+from cloudevents_kafka.testing.fakes._checks import (
+    check_places,
+    check_produced,
+    check_seconds,
+    check_size,
+    is_topic,
+)
 from cloudevents_kafka.testing.fakes._group import FakeGroup
 from cloudevents_kafka.testing.fakes._log import (
     Entry,
@@ -22,9 +29,11 @@ from cloudevents_kafka.testing.fakes._log import (
     kafka_exception,
 )
 from cloudevents_kafka.testing.fakes._message import FakeMessage
+from cloudevents_kafka.testing.fakes._metadata import cluster_metadata
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError, TopicPartition
+    from confluent_kafka.admin._metadata import ClusterMetadata
 
 DeliveryCallback = Callable[["KafkaError | None", Any], object]
 
@@ -47,6 +56,10 @@ class FakeProducer(Closing):
     does; after a failed delivery a transaction can only be aborted, and `fail_transaction` fails the
     next one. Threads may share a producer, as they may share the real one.
 
+    It refuses what the real one refuses: arguments of wrong types, messages of more than ``max_bytes``,
+    as by ``message.max.bytes``, and topics and partitions that cannot exist. As in the real one, such
+    a topic or partition fails the delivery of a first message, and then `produce`.
+
     Examples:
         >>> from cloudevents_kafka import Event, EventProducer, from_record
         >>> from cloudevents_kafka.testing import FakeProducer
@@ -58,10 +71,16 @@ class FakeProducer(Closing):
     """
 
     def __init__(
-        self, log: FakeLog | None = None, *, queue_limit: int = 100_000, transactional: bool = False
+        self,
+        log: FakeLog | None = None,
+        *,
+        queue_limit: int = 100_000,
+        max_bytes: int = 1_000_000,
+        transactional: bool = False,
     ) -> None:
         self.log = FakeLog() if log is None else log
         self.queue_limit = queue_limit
+        self.max_bytes = max_bytes
         self.hold = False
         self._pending: deque[_Pending] = deque()
         self._failures: deque[str] = deque()
@@ -70,6 +89,9 @@ class FakeProducer(Closing):
         self._offsets: list[tuple[FakeGroup, dict[PartitionId, int]]] = []
         self._planned: dict[str, Any] | None = None  # the arguments of kafka_exception
         self._broken: dict[str, Any] | None = None  # the same, for the transaction in progress
+        self._failed = 0  # deliveries of the transaction in progress
+        self._known: set[str] = set()  # topics whose partitions the client has asked for
+        self._exist: set[PartitionId] = set()  # partitions that were found, as a search takes time
         self._closed = False
         self._lock = Lock()  # released before callbacks, which may call the producer
 
@@ -104,17 +126,20 @@ class FakeProducer(Closing):
         timestamp: int = 0,
         headers: object = None,
     ) -> None:
-        """Queue a message; raise `BufferError` if the queue is full.
+        """Queue a message; raise `BufferError` if the queue is full, and what the real client raises.
 
         Without a partition the CRC-32 of the key chooses one, as in the real client by default;
         messages without a key go to partition 0.
         """
         self._check_open()
+        check_produced(topic, partition, timestamp)
+        message = FakeMessage(topic, value, key, headers, timestamp=timestamp or time.time_ns() // 1_000_000)
         if self._state not in {"plain", "InTransaction"} or self._broken is not None:
             raise kafka_exception("_STATE", "Unable to produce message: Local: Erroneous state")
-        if not isinstance(topic, str):
-            raise TypeError(f"argument 1 must be str, not {type(topic).__name__}")
-        message = FakeMessage(topic, value, key, headers, timestamp=timestamp or time.time_ns() // 1_000_000)
+        check_size(message, self.max_bytes)
+        if topic in self._known and (code := self._refusal(topic, partition)) is not None:
+            code = "_UNKNOWN_TOPIC" if code == "TOPIC_EXCEPTION" else code
+            raise kafka_exception(code, f"Unable to produce message: {kafka_error(code).str()}")
         message._partition = self._choose_partition(message.key(), partition)  # noqa: SLF001 (the client sets it)
         with self._lock:
             if len(self._pending) >= self.queue_limit:
@@ -123,6 +148,7 @@ class FakeProducer(Closing):
 
     def poll(self, timeout: float = -1) -> int:
         """Deliver the queued messages; return the number of callbacks called."""
+        check_seconds(timeout)
         self._check_open()
         reports = 0
         while (pending := self._deliver_next()) is not None:
@@ -144,6 +170,13 @@ class FakeProducer(Closing):
                 if in_queue and pending.error is None:
                     pending.error = kafka_error("_PURGE_QUEUE")
 
+    def list_topics(self, topic: str | None = None, timeout: float = -1) -> ClusterMetadata:
+        """Return the metadata of a topic, or of all topics that have messages."""
+        self._check_open("Handle has been closed")
+        cluster = cluster_metadata(self.log, topic, timeout)
+        self._known.update(cluster.topics)
+        return cluster
+
     def init_transactions(self, timeout: float = -1) -> None:
         """Prepare for transactions."""
         self._change_state("Init", "Ready")
@@ -159,8 +192,13 @@ class FakeProducer(Closing):
 
         ``group_metadata`` is what the consumer returned; after a rebalance it is refused.
         """
+        check_places(positions)
+        if not isinstance(group_metadata, FakeGroup):
+            raise TypeError(f"expected bytes, {type(group_metadata).__name__} found")
         if group_metadata.is_stale:
             self.fail_transaction("ILLEGAL_GENERATION")
+        elif not all(group_metadata.log.has_partition((each.topic, each.partition)) for each in positions):
+            self.fail_transaction("UNKNOWN_TOPIC_OR_PART")
         self._check_transaction()
         offsets = {(place.topic, place.partition): place.offset for place in positions}
         self._offsets.append((group_metadata, offsets))
@@ -169,6 +207,14 @@ class FakeProducer(Closing):
         """Deliver the queued messages, make the transaction's readable, and commit its offsets."""
         self._check_state("InTransaction")
         self.flush(timeout)
+        if self._failed and self._broken is None:
+            reason = f"{self._failed} message(s) failed delivery (see individual delivery reports)"
+            self._broken = {
+                "code": "_INCONSISTENT",
+                "reason": reason,
+                "fatal": False,
+                "txn_requires_abort": True,
+            }
         self._check_transaction()
         for group, offsets in self._offsets:
             group.offsets.update(offsets)
@@ -183,11 +229,12 @@ class FakeProducer(Closing):
         self.flush(timeout)
         self._end_transaction("aborted")
 
-    def close(self) -> None:
-        """Flush, and refuse further calls."""
+    def close(self) -> bool:
+        """Flush, and refuse further calls; return True, as the real client does."""
         if not self._closed:
             self.flush()
         self._closed = True
+        return True
 
     def __len__(self) -> int:
         return len(self._pending)
@@ -195,12 +242,23 @@ class FakeProducer(Closing):
     def __bool__(self) -> bool:
         return True
 
-    def _check_open(self) -> None:
+    def _check_open(self, refusal: str = "Producer has been closed") -> None:
         if self._closed:
-            raise RuntimeError("Producer has been closed")
+            raise RuntimeError(refusal)
+
+    def _refusal(self, topic: str, partition: int) -> str | None:
+        """Return the error of a topic or partition that cannot exist, or None."""
+        if (topic, partition) in self._exist:
+            return None
+        if not is_topic(topic):
+            return "TOPIC_EXCEPTION"
+        if partition != -1 and not self.log.has_partition((topic, partition)):
+            return "_UNKNOWN_PARTITION"
+        self._exist.add((topic, partition))
+        return None
 
     def _choose_partition(self, key: bytes | None, partition: int) -> int:
-        if partition >= 0:
+        if partition != -1:
             return partition
         return crc32(key) % self.log.partitions if key else 0
 
@@ -215,6 +273,13 @@ class FakeProducer(Closing):
                 pending.error = kafka_error(code)
                 if self._state == "InTransaction":
                     self._broken = {"code": code, "fatal": False, "txn_requires_abort": True}
+            topic, partition = str(pending.message.topic()), pending.message.partition() or 0
+            refusal = self._refusal(topic, partition) if pending.error is None else None
+            if refusal is not None:
+                pending.error = kafka_error(refusal)
+            if pending.error is None or refusal is not None:
+                self._known.add(topic)
+            self._failed += pending.error is not None
             if pending.error is None:
                 state: TransactionState = "open" if self._state == "InTransaction" else "committed"
                 self._written.append(self.log.append(pending.message, state))
@@ -226,6 +291,9 @@ class FakeProducer(Closing):
 
     def _check_state(self, state: str) -> None:
         self._check_open()
+        if self._state == "plain":
+            reason = "The Transactional API requires transactional.id to be configured"
+            raise kafka_exception("_NOT_CONFIGURED", reason)
         if self._state != state:
             raise kafka_exception("_STATE", f"Operation not valid in state {self._state}")
 
@@ -243,6 +311,7 @@ class FakeProducer(Closing):
         self._written.clear()
         self._offsets.clear()
         self._broken = None
+        self._failed = 0
         self._state = "Ready"
 
 

@@ -26,7 +26,7 @@ from cloudevents_kafka import (
     decode,
     from_record,
 )
-from cloudevents_kafka.testing import FakeProducer
+from cloudevents_kafka.testing import FakeLog, FakeProducer
 
 
 def order(number: int) -> Event:
@@ -76,7 +76,7 @@ def test_options_are_those_of_event_producer() -> None:
         {"key_mapper": lambda event: event.id},
         {"like": Record(key=b"k", value=b"", headers=[("a", b"1")])},
     ]
-    clients = FakeProducer(), FakeProducer()
+    clients = FakeProducer(FakeLog(partitions=2)), FakeProducer(FakeLog(partitions=2))
     with EventProducer(clients[0], **defaults) as producer:
         for each in options:
             producer.send(order(1), **each)
@@ -456,7 +456,7 @@ def test_records_are_sent_as_they_are() -> None:
     """send_record waits for room as send does, and its delivery has the record."""
 
     async def work() -> None:
-        client = FakeProducer()
+        client = FakeProducer(FakeLog(partitions=4))
         record = Record(
             key=b"k", value=b"not an event", headers=[("a", None), ("a", b"\xff")], topic="orders"
         )

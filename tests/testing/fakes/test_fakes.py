@@ -544,6 +544,67 @@ def test_failing_reads():
     assert consumer.poll() is None
 
 
+def test_size_of_messages():
+    """`max_bytes` is that of ``message.max.bytes``."""
+    producer = FakeProducer(max_bytes=100)
+    with pytest.raises(KafkaException, match="Message size too large"):
+        producer.produce("t", bytes(65))
+    producer.produce("t", bytes(64))
+    FakeProducer(max_bytes=4_000_000).produce("t", bytes(3_000_000))
+
+
+def test_partitions_of_a_log():
+    """A topic has the partitions of its log, and those of the messages that it began with."""
+    producer, codes = FakeProducer(FakeLog([FakeMessage("a", partition=5)], partitions=2)), []
+    for topic, partition in (("a", 5), ("a", 6), ("b", 1), ("b", 2)):
+        producer.produce(
+            topic, partition=partition, on_delivery=lambda error, _: codes.append(error and error.name())
+        )
+    producer.flush()
+    assert codes == [None, "_UNKNOWN_PARTITION"] * 2
+    assert {name: len(each.partitions) for name, each in producer.list_topics().topics.items()} == {
+        "a": 6,
+        "b": 2,
+    }
+
+
+def test_incremental_assignments_in_callbacks():
+    """`on_assign` may assign from other offsets, and `on_revoke` unassign, as in a cooperative group."""
+    consumer = FakeConsumer([FakeMessage("t", b"%d" % number, partition=number % 2) for number in range(6)])
+    consumer.subscribe(
+        ["t"],
+        on_assign=lambda client, parts: client.incremental_assign(
+            [TopicPartition(part.topic, part.partition, 2) for part in parts]
+        ),
+        on_revoke=lambda client, parts: client.incremental_unassign(parts),
+    )
+    assert [message.value() for message in consumer.consume(9)] == [b"4", b"5"]
+    consumer.incremental_unassign([TopicPartition("t", 0)])
+    assert consumer.offsets == {("t", 0): 3}
+    assert [part.partition for part in consumer.assignment()] == [1]
+    consumer.close()
+    assert consumer.offsets == {("t", 0): 3, ("t", 1): 3}
+
+
+def test_a_member_of_a_group():
+    """A subscribed consumer has an id, which is empty, so that programs do not look for other members."""
+    consumer = FakeConsumer([FakeMessage("t", b"1")])
+    assert consumer.memberid() is None
+    consumer.subscribe(["t"])
+    assert consumer.memberid() == ""
+
+
+def test_offsets_beyond_the_end():
+    """Reading begins again as `auto_offset_reset` says."""
+    for reset, values in (("earliest", [b"1", b"2"]), ("latest", [b"2"])):
+        log = FakeLog([FakeMessage("t", b"1")])
+        consumer = FakeConsumer(log, offsets={("t", 0): 7}, auto_offset_reset=reset)
+        consumer.subscribe(["t"])
+        read = consumer.consume(1)
+        log.append(FakeMessage("t", b"2"))
+        assert [message.value() for message in [*read, *consumer.consume(2)]] == values
+
+
 def test_log_spreads_keys():
     """A key has one partition, and offsets count by partition."""
     producer = FakeProducer(FakeLog(partitions=3))

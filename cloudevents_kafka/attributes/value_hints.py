@@ -1,0 +1,75 @@
+"""What a user passed where an attribute must be another value, and what to pass instead."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import date, datetime
+from decimal import Decimal
+from enum import Enum
+from typing import Any, Final
+from urllib.parse import quote
+from uuid import UUID
+
+import msgspec
+
+from cloudevents_kafka.attributes.types import is_name
+from cloudevents_kafka.attributes.validation import CORE_CLAUSES
+from cloudevents_kafka.errors import Problem
+from cloudevents_kafka.primitives.plural import with_article
+from cloudevents_kafka.primitives.preview import preview
+
+_SHOWN: Final = (bool, int, float, bytes, date, Decimal, UUID)  # their `repr` raises no error
+_RESERVED: Final = ":/?#[]@!$&'()*+,;=%"  # characters of a URI that stay as they are
+_EXAMPLES: Final = {
+    "specversion": "specversion='1.0', or nothing",
+    "id": "id=str(uuid4())",
+    "source": "source='/shop'",
+    "type": "type='order.placed'",
+    "datacontenttype": "datacontenttype='application/json'",
+    "dataschema": "dataschema='https://example.com/order'",
+    "time": "a datetime with an offset, such as datetime.now(UTC), or a text such as '2026-01-31T12:00:00Z'",
+}
+
+
+def find_class_problem(name: str, value: Any) -> Problem | None:
+    """Return the problem of a value whose class an attribute of this name cannot have, or None."""
+    is_core = name in CORE_CLAUSES
+    if isinstance(value, str | datetime) or (
+        not is_core and isinstance(value, int | bytes | bytearray | memoryview)
+    ):
+        return None
+    rule, clause = "must be a str, int, bool, bytes or datetime", "T-01"
+    if is_core:
+        rule = "must be a datetime or a text of RFC 3339" if name == "time" else "must be a str"
+        clause = CORE_CLAUSES[name]
+    got = preview(value) if isinstance(value, _SHOWN) else with_article(type(value).__name__)
+    return Problem(name, rule, clause, got, _how_to_pass(name, value))
+
+
+def _how_to_pass(name: str, value: Any) -> str:
+    if name == "time" and isinstance(value, int | float):
+        return f"pass datetime.fromtimestamp(…, UTC) for seconds, or {_EXAMPLES[name]}"
+    if name in ("time", "specversion") or (name == "id" and isinstance(value, UUID)):
+        return f"pass {_EXAMPLES[name]}"
+    if isinstance(value, Mapping | list | tuple | set | frozenset):
+        return "an attribute has one value; put others into data"
+    if isinstance(value, Enum):
+        return f"pass {name}=….value"
+    return f"pass {name}=….isoformat()" if isinstance(value, date) else f"pass {name}=str(…)"
+
+
+def with_hint(problem: Problem, values: Mapping[str, Any]) -> Problem:
+    """Return a problem of values that a user passed, with what to pass instead if that is known."""
+    name = problem.attribute or ""
+    hint = problem.hint
+    if hint is not None:
+        return problem
+    if problem.clause == "N-01":
+        better = re.sub("[^a-z0-9]", "", name.lower())
+        hint = f"write {better}" if is_name(better) else None
+    elif name == "source" and problem.clause == "T-11" and isinstance(values.get(name), str):
+        hint = f"pass source={preview(quote(values[name], safe=_RESERVED))}"
+    elif name in _EXAMPLES:
+        hint = f"pass {_EXAMPLES[name]}"
+    return problem if hint is None else msgspec.structs.replace(problem, hint=hint)
