@@ -15,15 +15,19 @@ from weakref import ReferenceType, ref
 import msgspec
 
 from cloudevents_kafka.binding import from_record
-from cloudevents_kafka.clients._protocols import Message, is_purged
+from cloudevents_kafka.clients._protocols import (
+    MSG_SIZE_TOO_LARGE,
+    Message,
+    error_code,
+    is_purged,
+    size_limits,
+)
 from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.record import Headers, Record
 
 if TYPE_CHECKING:
-    import asyncio
-
     from typing_extensions import TypeVar as TypeVarWithDefault
 
     SentT_co = TypeVarWithDefault("SentT_co", bound=Event[Any] | Record, covariant=True, default=Event[Any])
@@ -47,6 +51,13 @@ class Shell(Protocol):
 
     def make_room(self, error: BufferError, /) -> None:
         """Return when a client that was full may have room; raise an error if that is not waited for."""
+
+
+class Waiter(Protocol):
+    """The methods of a future that wake who waits for a delivery."""
+
+    def done(self) -> bool: ...
+    def set_result(self, result: None, /) -> None: ...
 
 
 class Delivery(msgspec.Struct, Generic[SentT_co], eq=False, weakref=True):
@@ -74,7 +85,7 @@ class Delivery(msgspec.Struct, Generic[SentT_co], eq=False, weakref=True):
     offset: int | None = None
     _client_error: Any = None
     _report_reference: ReferenceType[Report] | None = None
-    _waiters: tuple[asyncio.Future[None], ...] = ()
+    _waiters: tuple[Waiter, ...] = ()
 
     @property
     def event(self) -> Event:
@@ -138,7 +149,10 @@ class Delivery(msgspec.Struct, Generic[SentT_co], eq=False, weakref=True):
             self.partition = message.partition()
             self.offset = message.offset()
         if self._waiters and self._shell is not None:
-            self._shell.deliveries.awaited.append(self)
+            if self._shell.deliveries.wakes_at_once:
+                self._wake()
+            else:
+                self._shell.deliveries.awaited.append(self)
 
     def _is_awaited(self) -> bool:
         return any(not waiter.done() for waiter in self._waiters)
@@ -199,13 +213,21 @@ class Deliveries(Generic[DeliveryT]):
     ``kind`` is the class of the deliveries, and ``shell`` what waits for them.
     """
 
-    def __init__(self, kind: type[DeliveryT], shell: Shell, *, looks_for_reports: bool = False) -> None:
+    def __init__(
+        self,
+        kind: type[DeliveryT],
+        shell: Shell,
+        *,
+        looks_for_reports: bool = False,
+        wakes_at_once: bool = False,
+    ) -> None:
         # The reports that the client still has to call, in order, with their deliveries. It frees each one
         # after the call, or without it (``delivery.report.only.error``), which removes its reference here.
         self.reports: dict[ReferenceType[Report], ReferenceType[Delivery[Any]]] = {}
         self.failed: dict[Delivery[Any], None] = {}  # an ordered set, never replaced: threads add to it
         self.awaited: deque[Delivery[Any]] = deque()  # done; added by the thread of the reports
         self.kind = kind
+        self.wakes_at_once = wakes_at_once  # by the thread of the report
         self._shell = ref(shell)
         # Without a reference to this object, which would be a cycle.
         self._forget: Callable[[ReferenceType[Report]], object] = (
@@ -233,11 +255,15 @@ class Deliveries(Generic[DeliveryT]):
                     shell.make_room(error)
                 else:
                     return delivery
-        except BaseException:
+        except BaseException as error:
             self.reports.pop(reference, None)
             delivery._report_reference = None
             del reference  # before the report is freed, which is of no interest now
-            raise
+            if error_code(reason := error.args[0] if error.args else None) != MSG_SIZE_TOO_LARGE:
+                raise
+            delivery.done, delivery._client_error = True, reason
+            size = Record(key=key, value=value, headers=headers).wire_size()
+            raise DeliveryError(f"{delivery._name()} to {topic}: {size_limits(size)}", [delivery]) from error
 
     def wake(self, most: int) -> None:
         """Wake the waiters of up to ``most`` deliveries that are done."""
@@ -264,6 +290,14 @@ class Deliveries(Generic[DeliveryT]):
         """Return the deliveries whose reports have not arrived, in the order of sending."""
         reports = [report for reference in list(self.reports) if (report := reference()) is not None]
         return [report.find_delivery(report.shell()) for report in reports if not report.done]
+
+
+def when_freed(delivery: Delivery[Any]) -> object:
+    """Return what to keep so that a delivery is done when the client frees its report without a call."""
+    reference = delivery._report_reference
+    report = None if reference is None else reference()
+    delivery._look_for_report()
+    return None if report is None else ref(report, lambda _: delivery._look_for_report())
 
 
 def _forget(

@@ -20,10 +20,26 @@ if TYPE_CHECKING:
 _PURGED: Final = frozenset((-151, -152))  # _PURGE_INFLIGHT, _PURGE_QUEUE
 
 
+MSG_SIZE_TOO_LARGE: Final = 10
+
+
+def error_code(error: Any) -> object:
+    """Return the code of an error of any client, None if it has none."""
+    code = getattr(error, "code", None)
+    return code() if callable(code) else None
+
+
 def is_purged(error: Any) -> bool:
     """Return whether an error of any client has the code of a purged message."""
-    code = getattr(error, "code", None)
-    return callable(code) and code() in _PURGED
+    return error_code(error) in _PURGED
+
+
+def size_limits(size: int) -> str:
+    """Return why a record of this size is not sent, and what to do."""
+    return (
+        f"it has {size:,} bytes, and the limits are message.max.bytes of the producer, by default 1,000,000, "
+        "and max.message.bytes of the topic: set both to more"
+    )
 
 
 class Producer(Protocol):
