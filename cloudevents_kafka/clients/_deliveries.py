@@ -15,13 +15,7 @@ from weakref import ReferenceType, ref
 import msgspec
 
 from cloudevents_kafka.binding import from_record
-from cloudevents_kafka.clients._protocols import (
-    MSG_SIZE_TOO_LARGE,
-    Message,
-    error_code,
-    is_purged,
-    size_limits,
-)
+from cloudevents_kafka.clients._protocols import Message, is_purged, is_too_large, size_limits
 from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.primitives.plural import pluralize
@@ -53,13 +47,6 @@ class Shell(Protocol):
         """Return when a client that was full may have room; raise an error if that is not waited for."""
 
 
-class Waiter(Protocol):
-    """The methods of a future that wake who waits for a delivery."""
-
-    def done(self) -> bool: ...
-    def set_result(self, result: None, /) -> None: ...
-
-
 class Delivery(msgspec.Struct, Generic[SentT_co], eq=False, weakref=True):
     """The delivery of one event, or of one record that `EventProducer.send_record` has sent.
 
@@ -85,7 +72,7 @@ class Delivery(msgspec.Struct, Generic[SentT_co], eq=False, weakref=True):
     offset: int | None = None
     _client_error: Any = None
     _report_reference: ReferenceType[Report] | None = None
-    _waiters: tuple[Waiter, ...] = ()
+    _waiters: tuple[Any, ...] = ()  # futures, or objects with their methods
 
     @property
     def event(self) -> Event:
@@ -213,21 +200,14 @@ class Deliveries(Generic[DeliveryT]):
     ``kind`` is the class of the deliveries, and ``shell`` what waits for them.
     """
 
-    def __init__(
-        self,
-        kind: type[DeliveryT],
-        shell: Shell,
-        *,
-        looks_for_reports: bool = False,
-        wakes_at_once: bool = False,
-    ) -> None:
+    def __init__(self, kind: type[DeliveryT], shell: Shell, *, looks_for_reports: bool = False) -> None:
         # The reports that the client still has to call, in order, with their deliveries. It frees each one
         # after the call, or without it (``delivery.report.only.error``), which removes its reference here.
         self.reports: dict[ReferenceType[Report], ReferenceType[Delivery[Any]]] = {}
         self.failed: dict[Delivery[Any], None] = {}  # an ordered set, never replaced: threads add to it
         self.awaited: deque[Delivery[Any]] = deque()  # done; added by the thread of the reports
         self.kind = kind
-        self.wakes_at_once = wakes_at_once  # by the thread of the report
+        self.wakes_at_once = False  # by the thread of the report
         self._shell = ref(shell)
         # Without a reference to this object, which would be a cycle.
         self._forget: Callable[[ReferenceType[Report]], object] = (
@@ -259,7 +239,7 @@ class Deliveries(Generic[DeliveryT]):
             self.reports.pop(reference, None)
             delivery._report_reference = None
             del reference  # before the report is freed, which is of no interest now
-            if error_code(reason := error.args[0] if error.args else None) != MSG_SIZE_TOO_LARGE:
+            if not is_too_large(reason := error.args[0] if error.args else None):
                 raise
             delivery.done, delivery._client_error = True, reason
             size = Record(key=key, value=value, headers=headers).wire_size()

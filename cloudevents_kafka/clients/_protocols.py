@@ -20,18 +20,22 @@ if TYPE_CHECKING:
 _PURGED: Final = frozenset((-151, -152))  # _PURGE_INFLIGHT, _PURGE_QUEUE
 
 
-MSG_SIZE_TOO_LARGE: Final = 10
-
-
-def error_code(error: Any) -> object:
-    """Return the code of an error of any client, None if it has none."""
-    code = getattr(error, "code", None)
-    return code() if callable(code) else None
+_MSG_SIZE_TOO_LARGE: Final = 10
 
 
 def is_purged(error: Any) -> bool:
     """Return whether an error of any client has the code of a purged message."""
-    return error_code(error) in _PURGED
+    return _code(error) in _PURGED
+
+
+def is_too_large(error: Any) -> bool:
+    """Return whether an error of any client has the code of a message that is too large."""
+    return _code(error) == _MSG_SIZE_TOO_LARGE
+
+
+def _code(error: Any) -> object:
+    code = getattr(error, "code", None)
+    return code() if callable(code) else None
 
 
 def size_limits(size: int) -> str:

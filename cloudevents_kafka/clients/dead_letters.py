@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from inspect import iscoroutinefunction
 from typing import Any, Final
 
@@ -26,7 +27,7 @@ import msgspec
 
 from cloudevents_kafka.binding import Decoded, Undecodable
 from cloudevents_kafka.clients._passing import describe_cause
-from cloudevents_kafka.clients._protocols import MSG_SIZE_TOO_LARGE, error_code, size_limits
+from cloudevents_kafka.clients._protocols import is_too_large, size_limits
 from cloudevents_kafka.clients.producer import Delivery, DeliveryError, EventProducer, OnDelivery
 from cloudevents_kafka.errors import DecodeError
 from cloudevents_kafka.primitives.epoch import format_milliseconds
@@ -114,8 +115,6 @@ class DeadLetters:
             raise TypeError(f"producer must be an EventProducer, got {kind}; {advice}")
         if not topic:
             raise ValueError(f"topic must be the name of a topic for dead letters, got {topic!r}")
-        if too_large is not None and not callable(too_large):
-            raise TypeError(f"too_large must be a function of a record, got {too_large!r}")
         self.producer = producer
         self.topic = topic
         self.too_large = too_large
@@ -136,25 +135,18 @@ class DeadLetters:
         fails if the broker alone finds the letter too large.
         """
         letter = dead_letter(item, error, topic=self.topic, attempt=attempt)
-        try:
-            return self.producer.send_record(letter, self.topic, on_delivery=on_delivery)
-        except DeliveryError as failure:
-            letter = self._shorten(letter, failure)
-        return self.producer.send_record(letter, self.topic, on_delivery=on_delivery)
+        send = partial(self.producer.send_record, topic=self.topic, on_delivery=on_delivery)
+        return self.send_any(letter, send)
 
-    def deliver(self, letter: Record) -> None:
-        """Send a letter, and wait; send a shorter one if it is too large. Raises `DeliveryError`."""
+    def send_any(self, letter: Record, send: Callable[[Record], Delivery[Record]]) -> Delivery[Record]:
+        """Return the delivery of a letter, or of a shorter one if the function finds that it is too large."""
         try:
-            self.producer.send_record(letter, self.topic).result()
+            return send(letter)
         except DeliveryError as failure:
-            self.producer.send_record(self._shorten(letter, failure), self.topic).result()
-
-    def _shorten(self, letter: Record, failure: DeliveryError) -> Record:
-        """Return the letter to send in place of one that is too large; raise any other failure."""
-        shorter = self.too_large(letter) if self.too_large and _is_too_large(failure) else None
-        if not _is_too_large(failure) or (shorter is None and not letter.value):
-            raise failure
-        return without_value(letter) if shorter is None else shorter
+            shorter = self.too_large(letter) if self.too_large and _is_too_large(failure) else None
+            if not _is_too_large(failure) or (shorter is None and not letter.value):
+                raise
+        return send(without_value(letter) if shorter is None else shorter)
 
 
 def dead_letter(
@@ -198,15 +190,7 @@ def dead_letter(
 
 
 def without_value(letter: Record) -> Record:
-    """Return a dead letter without its value, with the header that says how large the value was.
-
-    Examples:
-        >>> from cloudevents_kafka import DeadLetter, Record, dead_letter
-        >>> from cloudevents_kafka.clients.dead_letters import without_value
-        >>> letter = without_value(dead_letter(Record(value=b"17"), "no such customer", topic="orders.dead"))
-        >>> letter.value, DeadLetter.of(letter).value_size
-        (None, 2)
-    """
+    """Return a dead letter without its value, with the header that says how large the value was."""
     size = (f"{_PREFIX}value_size", str(len(letter.value or b"")).encode())
     headers = [header for header in letter.headers if header[0] != size[0]]
     return msgspec.structs.replace(letter, value=None, headers=[*headers, size])
@@ -223,7 +207,7 @@ def deliver(letters: DeadLetters, item: Decoded | Undecodable, error: Exception,
         raise DeadLetterError(reason, item.record, error)
     letter = dead_letter(item, error, topic=letters.topic, attempt=attempt)
     try:
-        letters.deliver(letter)
+        letters.send_any(letter, lambda each: letters.producer.send_record(each, letters.topic).result())
     except Exception as failure:  # noqa: BLE001  # it is raised below
         failed = failure.failed if isinstance(failure, DeliveryError) else ()
         reason = f"it was not delivered to {letters.topic}: {_client_error(failure)}"
@@ -234,15 +218,14 @@ def deliver(letters: DeadLetters, item: Decoded | Undecodable, error: Exception,
 
 
 def _is_too_large(failure: Exception) -> bool:
-    return error_code(_client_error(failure)) == MSG_SIZE_TOO_LARGE
+    return is_too_large(_client_error(failure))
 
 
 def _client_error(failure: Exception) -> object:
     """Return the error of the client that a failure of sending has, or the failure."""
     if isinstance(failure, DeliveryError) and failure.failed:
         return failure.failed[0]._client_error or failure  # noqa: SLF001  # None while it is pending
-    reason = failure.args[0] if failure.args else None
-    return failure if error_code(reason) is None else reason
+    return failure.args[0] if failure.args and hasattr(failure.args[0], "code") else failure
 
 
 class DeadLetterError(DeliveryError):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypedDict, TypeVar, cast
 
 import msgspec
 
-from cloudevents_kafka.binding import ContentMode, KeyMapper, check_mode, encode
+from cloudevents_kafka.binding import ContentMode, KeyMapper, check_key_mapper, check_mode, encode
 from cloudevents_kafka.clients._deliveries import Delivery, DeliveryError, OnDelivery, Outgoing, Produce
 from cloudevents_kafka.clients._polling import Polling
 from cloudevents_kafka.clients._protocols import Producer, check_client
@@ -60,7 +60,7 @@ class Writer(msgspec.Struct):
     def __post_init__(self) -> None:
         """Check the values."""
         check_mode(self.mode, self.format)
-        _check_key_mapper(self.key_mapper)
+        check_key_mapper(self.key_mapper)
         if self.close_timeout is not None and not self.close_timeout >= 0:
             raise ValueError(f"close_timeout must be seconds from 0, or None, got {self.close_timeout!r}")
 
@@ -87,7 +87,7 @@ class Writer(msgspec.Struct):
             return topic, encode(event, mode, format, key, key_mapper, headers, like)
         except TypeError:
             check_event(event, "send")
-            _check_key_mapper(key_mapper)
+            check_key_mapper(key_mapper)
             raise
 
     def copy(self, record: RecordInput, topic: str | None) -> Outgoing:
@@ -98,12 +98,6 @@ class Writer(msgspec.Struct):
             raise EncodeError("topic must be set, in send_record(), EventProducer() or the record")
         headers = list(record.headers)  # a new list, as instrumentation adds to it
         return topic, (record, record.key, record.value, headers)
-
-
-def _check_key_mapper(mapper: object) -> None:
-    if mapper is not None and not callable(mapper):
-        advice = f"attribute_key({mapper!r})" if isinstance(mapper, str) else "partition_key"
-        raise TypeError(f"key_mapper must be a function of an event, got {mapper!r}; use {advice}") from None
 
 
 def with_options(produce: Produce, partition: int | None, timestamp: int | None) -> Produce:
@@ -155,6 +149,7 @@ class EventProducer(Generic[ProducerT]):
         self.producer = cast("ProducerT", client)
         self._polling = Polling(client, is_owned=client is not producer)
         self._deliveries = self._polling.deliveries
+        self._waiting = self._polling.turns.waiting
         self._closed = False
 
     def send(
@@ -186,8 +181,8 @@ class EventProducer(Generic[ProducerT]):
         if partition is not None or timestamp is not None:
             produce = with_options(produce, partition, timestamp)
         delivery = self._deliveries.send(self._polling, produce, outgoing, on_delivery)
-        if self._polling.waiting:
-            self._polling.serve()
+        if self._waiting:
+            self._polling.turns.offer(self.producer.poll)
         else:
             self.producer.poll(0)
         return delivery
@@ -214,8 +209,8 @@ class EventProducer(Generic[ProducerT]):
         outgoing = self._writer.copy(record, topic)
         produce = with_options(self.producer.produce, partition, timestamp)
         delivery = self._deliveries.send(self._polling, produce, outgoing, on_delivery)
-        if self._polling.waiting:
-            self._polling.serve()
+        if self._waiting:
+            self._polling.turns.offer(self.producer.poll)
         else:
             self.producer.poll(0)
         return delivery

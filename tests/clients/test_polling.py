@@ -170,7 +170,7 @@ def test_any_history_of_threads_obeys_the_law(seed: int, *, silent: bool) -> Non
     assert not strict or time.monotonic() - began < 2  # a thread that was not woken would look 0.1 s later
     with reporting(client):
         producer.close(10)
-    assert not producer._polling.waiting
+    assert not producer._waiting
     assert not strict or client.most <= 2  # the second may be a send() that saw nobody wait
 
 
@@ -186,7 +186,7 @@ def test_a_report_wakes_all_that_wait_for_it_at_once() -> None:
         ended.append(time.monotonic())
 
     with running(*(partial(wait, each) for each in deliveries * 2)):
-        until(lambda: len(producer._polling.waiting) == 8)
+        until(lambda: len(producer._waiting) == 8)
         for count in (2, 4, 6, 8):
             began = time.monotonic()
             client.report(1)
@@ -201,12 +201,12 @@ def test_a_thread_of_the_user_that_polls_wakes_who_waits() -> None:
     producer = EventProducer(client, topic="t")
     deliveries = [producer.send(order(number)) for number in range(8)]
     with running(*(delivery.result for delivery in deliveries)):
-        until(lambda: len(producer._polling.waiting) == 8)
+        until(lambda: len(producer._waiting) == 8)
         with client._changed:
             reports, client._sent = client._sent, deque()
         for report in reports:
             report(None, None)
-        until(lambda: len(producer._polling.waiting) <= 1)  # the one that polls
+        until(lambda: len(producer._waiting) <= 1)  # the one that polls
 
 
 @pytest.mark.parametrize("client", [Client(), FakeProducer()], ids=["waits", "does not wait"])
@@ -242,7 +242,7 @@ def test_ctrl_c_ends_a_wait(role: str) -> None:
         os.kill(os.getpid(), signal.SIGINT)
 
     with running(interrupt, *([lambda: other.result(10)] if role == "waits" else [])):
-        until(lambda: role != "waits" or producer._polling.waiting)
+        until(lambda: role != "waits" or producer._waiting)
         with pytest.raises(KeyboardInterrupt):
             producer.flush() if role == "flushes" else mine.result()
         assert time.monotonic() - sent[0] < 0.2
@@ -310,7 +310,7 @@ def test_the_next_thread_polls_if_one_ends_with_an_error() -> None:
             assert delivery.result(10).done
 
     with running(*(partial(wait, each) for each in (failing, *deliveries))):
-        until(lambda: len(producer._polling.waiting) == 5)
+        until(lambda: len(producer._waiting) == 5)
         client.report(1)
         time.sleep(0.05)
         client.report()

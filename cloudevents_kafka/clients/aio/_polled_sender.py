@@ -27,7 +27,7 @@ class PolledSender(Sender):
         super().__init__(max_in_flight)
         self._is_owned = is_owned  # made for this object
         self.produce = client.produce
-        self._client = client
+        self._client: Any = client
         self._thread: Thread | None = None
         self._closed = False
         self._last_error = ""
@@ -35,17 +35,15 @@ class PolledSender(Sender):
     async def close(self) -> None:
         """End the thread, now or when the last record was reported, for which tasks may wait.
 
-        A client that was made for this object is closed; what is on its way is purged, and reported as such.
+        A client that was made for this object is closed; what is on its way is purged, and reported so.
         """
-        self._closed = True
-        client: Any = self._client
-        is_owned, self._is_owned = self._is_owned, False
+        is_owned, self._closed = self._is_owned and not self._closed, True
         if is_owned:
-            await asyncio.to_thread(client.purge)
+            await asyncio.to_thread(self._client.purge)
         if self._thread is not None and (is_owned or not self.reports):
             await asyncio.to_thread(self._thread.join)
         if is_owned:
-            await asyncio.to_thread(client.close)
+            await asyncio.to_thread(self._client.close)
 
     def serve(self) -> bool:
         """Wait for reports and wake the loop for them; return whether to go on. Run by the thread."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar, Unpack, cast
 
@@ -86,11 +87,9 @@ class AsyncEventProducer(Generic[ProducerT]):
         client: Any = make_client(producer, "Producer") if isinstance(producer, Mapping) else producer
         awaited = is_awaited(client, Producer, "send", "start", "stop")
         self.producer = cast("ProducerT", client)
-        self._sender: Sender = (
-            AiokafkaSender(client, max_in_flight)
-            if awaited
-            else PolledSender(client, max_in_flight, is_owned=client is not producer)
-        )
+        polled = partial(PolledSender, is_owned=client is not producer)
+        sender: Callable[..., Sender] = AiokafkaSender if awaited else polled
+        self._sender = sender(client, max_in_flight)
         self._closed = False
         self._turn = Turn()
 
