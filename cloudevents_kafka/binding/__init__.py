@@ -18,6 +18,7 @@ from cloudevents_kafka.binding._keys import (
     KeyMapper,
     ReverseKeyMapper,
     attribute_key,
+    check_key_mapper,
     first_of,
     key_to_attribute,
     partition_key,

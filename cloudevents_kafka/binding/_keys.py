@@ -93,3 +93,10 @@ def _with_key(name: str, event: Event, record: Record) -> Event:
         return event.replace(**{name: record.key.decode()})
     except ValueError:  # not UTF-8, or a text that this attribute cannot have
         return event
+
+
+def check_key_mapper(mapper: object) -> None:
+    """Raise `TypeError` unless a mapper is a function or None."""
+    if mapper is not None and not callable(mapper):
+        advice = f"attribute_key({mapper!r})" if isinstance(mapper, str) else "partition_key"
+        raise TypeError(f"key_mapper must be a function of an event, got {mapper!r}; use {advice}") from None

@@ -15,15 +15,13 @@ from weakref import ReferenceType, ref
 import msgspec
 
 from cloudevents_kafka.binding import from_record
-from cloudevents_kafka.clients._protocols import Message, is_purged
+from cloudevents_kafka.clients._protocols import Message, is_purged, is_too_large, size_limits
 from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.record import Headers, Record
 
 if TYPE_CHECKING:
-    import asyncio
-
     from typing_extensions import TypeVar as TypeVarWithDefault
 
     SentT_co = TypeVarWithDefault("SentT_co", bound=Event[Any] | Record, covariant=True, default=Event[Any])
@@ -74,7 +72,7 @@ class Delivery(msgspec.Struct, Generic[SentT_co], eq=False, weakref=True):
     offset: int | None = None
     _client_error: Any = None
     _report_reference: ReferenceType[Report] | None = None
-    _waiters: tuple[asyncio.Future[None], ...] = ()
+    _waiters: tuple[Any, ...] = ()  # futures, or objects with their methods
 
     @property
     def event(self) -> Event:
@@ -138,7 +136,10 @@ class Delivery(msgspec.Struct, Generic[SentT_co], eq=False, weakref=True):
             self.partition = message.partition()
             self.offset = message.offset()
         if self._waiters and self._shell is not None:
-            self._shell.deliveries.awaited.append(self)
+            if self._shell.deliveries.wakes_at_once:
+                self._wake()
+            else:
+                self._shell.deliveries.awaited.append(self)
 
     def _is_awaited(self) -> bool:
         return any(not waiter.done() for waiter in self._waiters)
@@ -208,6 +209,7 @@ class Deliveries(Generic[DeliveryT]):
         self.kind = kind
         self.count: Callable[[OnDelivery | None], OnDelivery | None] | None = None
         """Return the callback for a message that is being sent; set if handlers send by this producer."""
+        self.wakes_at_once = False  # by the thread of the report
         self._shell = ref(shell)
         # Without a reference to this object, which would be a cycle.
         self._forget: Callable[[ReferenceType[Report]], object] = (
@@ -237,11 +239,15 @@ class Deliveries(Generic[DeliveryT]):
                     shell.make_room(error)
                 else:
                     return delivery
-        except BaseException:
+        except BaseException as error:
             self.reports.pop(reference, None)
             delivery._report_reference = None
             del reference  # before the report is freed, which is of no interest now
-            raise
+            if not is_too_large(reason := error.args[0] if error.args else None):
+                raise
+            delivery.done, delivery._client_error = True, reason
+            size = Record(key=key, value=value, headers=headers).wire_size()
+            raise DeliveryError(f"{delivery._name()} to {topic}: {size_limits(size)}", [delivery]) from error
 
     def wake(self, most: int) -> None:
         """Wake the waiters of up to ``most`` deliveries that are done."""
@@ -268,6 +274,14 @@ class Deliveries(Generic[DeliveryT]):
         """Return the deliveries whose reports have not arrived, in the order of sending."""
         reports = [report for reference in list(self.reports) if (report := reference()) is not None]
         return [report.find_delivery(report.shell()) for report in reports if not report.done]
+
+
+def when_freed(delivery: Delivery[Any]) -> object:
+    """Return what to keep so that a delivery is done when the client frees its report without a call."""
+    reference = delivery._report_reference
+    report = None if reference is None else reference()
+    delivery._look_for_report()
+    return None if report is None else ref(report, lambda _: delivery._look_for_report())
 
 
 def _forget(

@@ -20,10 +20,30 @@ if TYPE_CHECKING:
 _PURGED: Final = frozenset((-151, -152))  # _PURGE_INFLIGHT, _PURGE_QUEUE
 
 
+_MSG_SIZE_TOO_LARGE: Final = 10
+
+
 def is_purged(error: Any) -> bool:
     """Return whether an error of any client has the code of a purged message."""
+    return _code(error) in _PURGED
+
+
+def is_too_large(error: Any) -> bool:
+    """Return whether an error of any client has the code of a message that is too large."""
+    return _code(error) == _MSG_SIZE_TOO_LARGE
+
+
+def _code(error: Any) -> object:
     code = getattr(error, "code", None)
-    return callable(code) and code() in _PURGED
+    return code() if callable(code) else None
+
+
+def size_limits(size: int) -> str:
+    """Return why a record of this size is not sent, and what to do."""
+    return (
+        f"it has {size:,} bytes, and the limits are message.max.bytes of the producer, by default 1,000,000, "
+        "and max.message.bytes of the topic: set both to more"
+    )
 
 
 class Producer(Protocol):

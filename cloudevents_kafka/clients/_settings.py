@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 _SERVERS: Final = ("bootstrap.servers", "metadata.broker.list", "test.mock.num.brokers")
 # Callbacks that no message would call, as `EventProducer` passes one with each.
-_OF_DELIVERIES: Final = frozenset(("on_delivery", "dr_cb", "dr_msg_cb"))
+_OF_DELIVERIES: Final = {"on_delivery", "dr_cb", "dr_msg_cb"}
 
 
 @overload
@@ -23,32 +23,28 @@ def make_client(settings: Mapping[str, Any], kind: Literal["Producer", "Consumer
     ``settings`` have the names of librdkafka, and precede ``defaults``. Raises `ValueError` for settings that
     the client does not accept, without their secrets, and `ImportError` if confluent-kafka is not installed.
     """
+    from cloudevents_kafka.primitives.redaction import mask_name, mask_settings
+
+    of = f"settings of a {kind} must"
     if not any(settings.get(name) for name in _SERVERS):
-        got = ", ".join(sorted(map(_name, settings))) or "none"
-        raise ValueError(
-            f"settings of a {kind} must have bootstrap.servers, got {got}; "
-            "add the address of a broker: {'bootstrap.servers': 'localhost:9092', …}"
-        )
-    if kind == "Producer" and (found := _OF_DELIVERIES.intersection(settings)):
-        raise ValueError(
-            f"settings of a Producer must not have callbacks of deliveries, got {', '.join(sorted(found))}; "
-            "pass on_delivery to send"
-        )
+        got = ", ".join(sorted(mask_name(str(name)) for name in settings)) or "none"
+        advice = "add the address of a broker: {'bootstrap.servers': 'localhost:9092', …}"
+        raise ValueError(f"{of} have bootstrap.servers, got {got}; {advice}")
+    if kind == "Producer" and (found := sorted(_OF_DELIVERIES.intersection(settings))):
+        raise ValueError(f"{of} not have callbacks of deliveries, got {found[0]}; pass on_delivery to send")
     try:
         import confluent_kafka
     except ImportError as error:
-        raise ImportError(
-            f"confluent-kafka must be installed to make a {kind} from settings, got: {error}; "
-            "pip install confluent-kafka, or pass a client"
-        ) from error
+        advice = "pip install confluent-kafka, or pass a client"
+        raise ImportError(f"confluent-kafka must be installed for settings, got {error}; {advice}") from error
     try:
         return getattr(confluent_kafka, kind)({**defaults, **settings})
     except (confluent_kafka.KafkaException, TypeError, ValueError) as error:
         reason = error.args[0].str() if isinstance(error, confluent_kafka.KafkaException) else str(error)
-        raise ValueError(
-            f"settings of a {kind} must be names and values of librdkafka, got: {_masked(reason, settings)}; "
-            "correct that setting"
-        ) from None  # its traceback has the settings
+    # Not from the error, whose traceback has the settings; names of callbacks are not secrets.
+    texts = {str(name): str(value) for name, value in settings.items() if not str(name).endswith("_cb")}
+    reason = mask_settings(reason.strip(), texts)
+    raise ValueError(f"{of} be names and values of librdkafka, got: {reason}; correct that setting")
 
 
 def make_consumer(settings: Mapping[str, Any]) -> Consumer:
@@ -59,16 +55,3 @@ def make_consumer(settings: Mapping[str, Any]) -> Consumer:
             "client would commit unfinished records; commit by run() or commit(), or pass your own client"
         )
     return make_client(settings, "Consumer", **{"enable.auto.commit": False})
-
-
-def _masked(reason: str, settings: Mapping[str, Any]) -> str:
-    from cloudevents_kafka.primitives.redaction import mask_settings
-
-    texts = {str(name): str(value) for name, value in settings.items()}
-    return mask_settings(reason.strip(), {name: text for name, text in texts.items() if name[-3:] != "_cb"})
-
-
-def _name(name: object) -> str:
-    from cloudevents_kafka.primitives.redaction import mask_name
-
-    return mask_name(str(name))

@@ -10,6 +10,7 @@ A dead letter has the key, the value and the headers of its record, then one set
 | ``dlq_attempt`` | how often it was tried, in all its failures |
 | ``dlq_error`` | the class and the message of the error, and of a transient cause, such as a time-out |
 | ``dlq_clause`` | the clauses that it breaks, as in ``DecodeError.clauses`` |
+| ``dlq_value_size`` | the size in bytes of its value, which was left out because the letter was too large |
 
 What is not known has no header. A second failure replaces the set. `DeadLetter.of` reads it.
 """
@@ -17,7 +18,8 @@ What is not known has no header. A second failure replaces the set. `DeadLetter.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from inspect import iscoroutinefunction
 from typing import Any, Final
 
@@ -25,17 +27,13 @@ import msgspec
 
 from cloudevents_kafka.binding import Decoded, Undecodable
 from cloudevents_kafka.clients._passing import describe_cause
+from cloudevents_kafka.clients._protocols import is_too_large, size_limits
 from cloudevents_kafka.clients.producer import Delivery, DeliveryError, EventProducer, OnDelivery
 from cloudevents_kafka.errors import DecodeError
 from cloudevents_kafka.primitives.epoch import format_milliseconds
 from cloudevents_kafka.record import Headers, Record, RecordInput
 
 _PREFIX: Final = "dlq_"
-_MSG_SIZE_TOO_LARGE: Final = 10
-_LIMITS: Final = (
-    "the limits are message.max.bytes of the producer, by default 1,000,000, and max.message.bytes of the "
-    "topic: set both to more, and start again"
-)
 _MAX_ERROR: Final = 1_000  # characters: the headers count towards the largest size of a record
 
 
@@ -58,6 +56,7 @@ class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):
     attempt: int | None = None
     error: str | None = None
     clause: str | None = None
+    value_size: int | None = None
 
     @classmethod
     def of(cls, record: RecordInput) -> DeadLetter | None:
@@ -68,7 +67,7 @@ class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _NAMES: Final = {f"{_PREFIX}{field}": field for field in DeadLetter.__struct_fields__}
-_NUMBERS: Final = frozenset(("partition", "offset", "timestamp", "attempt"))
+_NUMBERS: Final = frozenset(("partition", "offset", "timestamp", "attempt", "value_size"))
 
 
 def _read(field: str, value: bytes | None) -> Any:
@@ -85,6 +84,10 @@ def _read(field: str, value: bytes | None) -> Any:
 class DeadLetters:
     """A sender of dead letters to ``topic``, through an `EventProducer`, which remains an attribute.
 
+    A letter that is too large for the client or the broker is sent without its value: its headers say where
+    the record is, and how large its value. ``too_large`` is a function of such a letter that returns the
+    record to send instead, such as one with the place where it has stored the value, or None for that.
+
     Examples:
         >>> from cloudevents_kafka import DeadLetters, EventConsumer, EventProducer
         >>> letters = DeadLetters(EventProducer(producer), topic="orders.dead")
@@ -94,7 +97,13 @@ class DeadLetters:
         Delivery(record orders[0]@0: orders.dead[0]@0)
     """
 
-    def __init__(self, producer: EventProducer[Any], *, topic: str) -> None:
+    def __init__(
+        self,
+        producer: EventProducer[Any],
+        *,
+        topic: str,
+        too_large: Callable[[Record], Record | None] | None = None,
+    ) -> None:
         send_record = getattr(producer, "send_record", None)
         if not callable(send_record) or iscoroutinefunction(send_record):
             kind = type(producer).__name__
@@ -108,6 +117,7 @@ class DeadLetters:
             raise ValueError(f"topic must be the name of a topic for dead letters, got {topic!r}")
         self.producer = producer
         self.topic = topic
+        self.too_large = too_large
 
     def send(
         self,
@@ -121,10 +131,22 @@ class DeadLetters:
 
         ``error`` is by default that of an `Undecodable`; its message becomes a header, up to 1,000
         characters. ``attempt`` is how often the record was tried; if it is a dead letter that was
-        sent back, tries before are added. Commit its offset only after the delivery has succeeded.
+        sent back, tries before are added. Commit its offset only after the delivery has succeeded: it
+        fails if the broker alone finds the letter too large.
         """
         letter = dead_letter(item, error, topic=self.topic, attempt=attempt)
-        return self.producer.send_record(letter, self.topic, on_delivery=on_delivery)
+        send = partial(self.producer.send_record, topic=self.topic, on_delivery=on_delivery)
+        return self.send_any(letter, send)
+
+    def send_any(self, letter: Record, send: Callable[[Record], Delivery[Record]]) -> Delivery[Record]:
+        """Return the delivery of a letter, or of a shorter one if the function finds that it is too large."""
+        try:
+            return send(letter)
+        except DeliveryError as failure:
+            shorter = self.too_large(letter) if self.too_large and _is_too_large(failure) else None
+            if not _is_too_large(failure) or (shorter is None and not letter.value):
+                raise
+        return send(without_value(letter) if shorter is None else shorter)
 
 
 def dead_letter(
@@ -161,9 +183,17 @@ def dead_letter(
         attempt=attempt + (0 if before is None else before.attempt or 0),
         error=_describe(error)[:_MAX_ERROR],
         clause=",".join(error.clauses) if isinstance(error, DecodeError) else None,
+        value_size=before.value_size if before is not None and record.value is None else None,
     )
     kept: Headers = [header for header in record.headers if header[0] not in _NAMES]
     return msgspec.structs.replace(record, headers=kept + _to_headers(letter))
+
+
+def without_value(letter: Record) -> Record:
+    """Return a dead letter without its value, with the header that says how large the value was."""
+    size = (f"{_PREFIX}value_size", str(len(letter.value or b"")).encode())
+    headers = [header for header in letter.headers if header[0] != size[0]]
+    return msgspec.structs.replace(letter, value=None, headers=[*headers, size])
 
 
 def deliver(letters: DeadLetters, item: Decoded | Undecodable, error: Exception, *, attempt: int) -> None:
@@ -175,27 +205,27 @@ def deliver(letters: DeadLetters, item: Decoded | Undecodable, error: Exception,
     if item.record.topic == letters.topic:
         reason = f"the consumer reads {letters.topic}, too; exclude it from its subscription"
         raise DeadLetterError(reason, item.record, error)
+    letter = dead_letter(item, error, topic=letters.topic, attempt=attempt)
     try:
-        letters.send(item, error, attempt=attempt).result()
-    except Exception as failure:
+        letters.send_any(letter, lambda each: letters.producer.send_record(each, letters.topic).result())
+    except Exception as failure:  # noqa: BLE001  # it is raised below
         failed = failure.failed if isinstance(failure, DeliveryError) else ()
         reason = f"it was not delivered to {letters.topic}: {_client_error(failure)}"
-        if _code(_client_error(failure)) == _MSG_SIZE_TOO_LARGE:
-            size = dead_letter(item, error, topic=letters.topic, attempt=attempt).wire_size()
-            reason += f"; it has {size:,} bytes, and {_LIMITS}"
-        raise DeadLetterError(reason, item.record, error, failed) from failure
+        if _is_too_large(failure):
+            sent = failed[0].record if failed else letter
+            reason += f"; {size_limits(sent.wire_size())}, and start again"
+        raise DeadLetterError(reason, item.record, error, failed) from failure.__cause__ or failure
+
+
+def _is_too_large(failure: Exception) -> bool:
+    return is_too_large(_client_error(failure))
 
 
 def _client_error(failure: Exception) -> object:
     """Return the error of the client that a failure of sending has, or the failure."""
     if isinstance(failure, DeliveryError) and failure.failed:
         return failure.failed[0]._client_error or failure  # noqa: SLF001  # None while it is pending
-    return failure.args[0] if failure.args and _code(failure.args[0]) is not None else failure
-
-
-def _code(error: object) -> object:
-    code = getattr(error, "code", None)
-    return code() if callable(code) else None
+    return failure.args[0] if failure.args and hasattr(failure.args[0], "code") else failure
 
 
 class DeadLetterError(DeliveryError):

@@ -1,4 +1,4 @@
-"""EventProducer: sends events through a user's Kafka producer.
+"""EventProducer: sends events through a Kafka producer, the user's or one made from settings.
 
 If the queue of the client is full, it serves delivery reports until there is room, instead of
 raising ``BufferError``. Each sent event and record has a `Delivery`.
@@ -7,31 +7,31 @@ raising ``BufferError``. Each sent event and record has a `Delivery`.
 
 from __future__ import annotations
 
-import time
+from collections.abc import Mapping
 from functools import partial
-from typing import Any, Final, Generic, Self, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypedDict, TypeVar, cast
 
 import msgspec
 
-from cloudevents_kafka.binding import ContentMode, KeyMapper, check_mode, encode
-from cloudevents_kafka.clients._deliveries import (
-    Deliveries,
-    Delivery,
-    DeliveryError,
-    OnDelivery,
-    Outgoing,
-    Produce,
-)
+from cloudevents_kafka.binding import ContentMode, KeyMapper, check_key_mapper, check_mode, encode
+from cloudevents_kafka.clients._deliveries import Delivery, DeliveryError, OnDelivery, Outgoing, Produce
+from cloudevents_kafka.clients._polling import Polling
 from cloudevents_kafka.clients._protocols import Producer, check_client
 from cloudevents_kafka.clients._sends import count_send
+from cloudevents_kafka.clients._settings import make_client
 from cloudevents_kafka.errors import EncodeError
-from cloudevents_kafka.event import Event
+from cloudevents_kafka.event import Event, SdkEvent, check_event
 from cloudevents_kafka.record import HeaderInput, Record, RecordInput, with_bytes_headers
 
 __all__ = ["Delivery", "DeliveryError", "EventProducer", "OnDelivery"]
 
-_POLL_SECONDS: Final = 0.2  # the longest wait within the client, which delays Ctrl-C
-ProducerT = TypeVar("ProducerT", bound=Producer)
+if TYPE_CHECKING:
+    import confluent_kafka
+    from typing_extensions import TypeVar as TypeVarWithDefault
+
+    ProducerT = TypeVarWithDefault("ProducerT", bound=Producer, default=confluent_kafka.Producer)
+else:
+    ProducerT = TypeVar("ProducerT")
 
 
 class WriteOptions(TypedDict, total=False):
@@ -48,7 +48,8 @@ class WriteOptions(TypedDict, total=False):
 class Writer(msgspec.Struct):
     """The options of a producer, which are the defaults of each call.
 
-    Raises `ValueError` for a mode or a format that does not exist, and a time below 0.
+    Raises `ValueError` for a mode or a format that does not exist, and a time below 0, and `TypeError` for a
+    key mapper that is not a function.
     """
 
     topic: str | None
@@ -60,6 +61,7 @@ class Writer(msgspec.Struct):
     def __post_init__(self) -> None:
         """Check the values."""
         check_mode(self.mode, self.format)
+        check_key_mapper(self.key_mapper)
         if self.close_timeout is not None and not self.close_timeout >= 0:
             raise ValueError(f"close_timeout must be seconds from 0, or None, got {self.close_timeout!r}")
 
@@ -74,7 +76,7 @@ class Writer(msgspec.Struct):
         key_mapper: KeyMapper | None = None,
         like: RecordInput | None = None,
     ) -> Outgoing:
-        """Return an event to send, and its topic. Raises `EncodeError`, `InvalidEvent`."""
+        """Return an event to send, and its topic. Raises `EncodeError`, `InvalidEvent`, `TypeError`."""
         topic = topic or self.topic
         if topic is None:
             raise EncodeError("topic must be set, in send() or EventProducer()")
@@ -82,7 +84,12 @@ class Writer(msgspec.Struct):
             mode = self.mode
             format = self.format if format is None and mode == "structured" else format
         key_mapper = key_mapper or self.key_mapper
-        return topic, encode(event, mode, format, key, key_mapper, headers, like)
+        try:
+            return topic, encode(event, mode, format, key, key_mapper, headers, like)
+        except TypeError:
+            check_event(event, "send")
+            check_key_mapper(key_mapper)
+            raise
 
     def copy(self, record: RecordInput, topic: str | None) -> Outgoing:
         """Return a record as it is, for a topic. Raises `EncodeError`."""
@@ -101,41 +108,11 @@ def with_options(produce: Produce, partition: int | None, timestamp: int | None)
     return partial(produce, **options) if options else produce
 
 
-class _Polling:
-    """The shell for threads: it waits for deliveries by polling the client."""
-
-    def __init__(self, client: Producer) -> None:
-        self.deliveries: Deliveries[Delivery[Any]] = Deliveries(Delivery, self)
-        self._client = client
-
-    def make_room(self, _: BufferError) -> None:
-        """Serve delivery reports, each of which leaves room in the client's queue."""
-        self._client.poll(_POLL_SECONDS)
-
-    def wait(self, delivery: Delivery[Any], timeout: float | None) -> None:
-        """Poll until a delivery is done. Raises `DeliveryError` if it is not within ``timeout`` seconds."""
-        deadline = None if timeout is None else time.monotonic() + timeout
-        delivery._look_for_report()
-        while not delivery.done:
-            wait = _POLL_SECONDS if deadline is None else min(_POLL_SECONDS, deadline - time.monotonic())
-            if wait < 0:
-                reason = f"no delivery report for {delivery._name()} after {timeout} s"
-                raise DeliveryError(reason, [delivery])
-            self._client.poll(wait)
-            delivery._look_for_report()
-
-    def drain(self, timeout: float | None) -> int:
-        """Flush, for up to ``timeout`` seconds, and return the number of messages that are pending."""
-        deadline = None if timeout is None else time.monotonic() + timeout
-        while True:
-            wait = _POLL_SECONDS if deadline is None else deadline - time.monotonic()
-            pending = self._client.flush(min(_POLL_SECONDS, max(wait, 0)))
-            if not pending or (deadline is not None and time.monotonic() >= deadline):
-                return pending
-
-
 class EventProducer(Generic[ProducerT]):
-    """A sender of CloudEvents through ``producer``, which remains an attribute.
+    """A sender of CloudEvents through ``producer``: settings of librdkafka, or a client.
+
+    The attribute ``producer`` is the client. `close` also closes one that was made from settings, and purges
+    what is still on its way then; a client that was passed stays open.
 
     ``mode``, ``format`` and ``key_mapper`` are the defaults of `send`: see `to_record`. Begin and
     end transactions on the wrapped producer; the deliveries of aborted events are ``aborted`` and
@@ -148,18 +125,18 @@ class EventProducer(Generic[ProducerT]):
     Failed events without an ``on_delivery`` are kept until `flush` or ``result`` raises an error for
     them: a service that calls neither should pass ``on_delivery``.
 
-    Raises `TypeError` if ``producer`` is not one: settings, a class, an asyncio client.
+    Raises `ValueError` for wrong settings and options, and `TypeError` for other objects, such as a class or
+    an asyncio client.
 
     Examples:
-        >>> from confluent_kafka import Producer
         >>> from cloudevents_kafka import Event, EventProducer
-        >>> with EventProducer(Producer({"bootstrap.servers": "localhost:9092"}), topic="orders") as events:
+        >>> with EventProducer({"bootstrap.servers": "localhost:9092"}, topic="orders") as events:
         ...     delivery = events.send(Event(id="1", source="/shop", type="order.placed"), key="customer-4")
     """
 
     def __init__(
         self,
-        producer: ProducerT,
+        producer: ProducerT | Mapping[str, Any],
         *,
         topic: str | None = None,
         mode: ContentMode = "binary",
@@ -167,16 +144,18 @@ class EventProducer(Generic[ProducerT]):
         key_mapper: KeyMapper | None = None,
         close_timeout: float | None = None,
     ) -> None:
-        check_client(producer, Producer)
         self._writer = Writer(topic, mode, format, key_mapper, close_timeout)
-        self.producer = producer
-        self._polling = _Polling(producer)
+        client = make_client(producer, "Producer") if isinstance(producer, Mapping) else producer
+        check_client(client, Producer)
+        self.producer = cast("ProducerT", client)
+        self._polling = Polling(client, is_owned=client is not producer)
         self._deliveries = self._polling.deliveries
+        self._waiting = self._polling.turns.waiting
         self._closed = False
 
     def send(
         self,
-        event: Any,
+        event: Event[Any] | SdkEvent,
         topic: str | None = None,
         *,
         key: bytes | str | None = None,
@@ -193,8 +172,8 @@ class EventProducer(Generic[ProducerT]):
 
         Arguments are those of `to_record`; ``timestamp`` is in milliseconds since the epoch, by
         default the client's time. Waits while the client's queue is full. Raises `EncodeError` or
-        `InvalidEvent` if the event cannot be written, and what the client raises, such as
-        ``KafkaException`` for a fenced transactional producer.
+        `InvalidEvent` if the event cannot be written, `DeliveryError` if it is too large, and what the
+        client raises, such as ``KafkaException`` for a fenced transactional producer.
         """
         if self._closed:
             raise DeliveryError("the EventProducer is closed; the event was not sent")
@@ -203,7 +182,10 @@ class EventProducer(Generic[ProducerT]):
         if partition is not None or timestamp is not None:
             produce = with_options(produce, partition, timestamp)
         delivery = self._deliveries.send(self._polling, produce, outgoing, on_delivery)
-        self.producer.poll(0)
+        if self._waiting:
+            self._polling.turns.offer(self.producer.poll)
+        else:
+            self.producer.poll(0)
         return delivery
 
     def send_record(
@@ -220,14 +202,18 @@ class EventProducer(Generic[ProducerT]):
         The record may be a client's: see `Record.of`. ``topic`` is by default that of the
         `EventProducer`, then that of the record. As in `send`, ``partition`` and ``timestamp`` are
         those of the record only if they are passed, and a full queue is waited for. Raises
-        `EncodeError` if there is no topic, and what the client raises.
+        `EncodeError` if there is no topic, `DeliveryError` if the record is too large, and what the client
+        raises.
         """
         if self._closed:
             raise DeliveryError("the EventProducer is closed; the record was not sent")
         outgoing = self._writer.copy(record, topic)
         produce = with_options(self.producer.produce, partition, timestamp)
         delivery = self._deliveries.send(self._polling, produce, outgoing, on_delivery)
-        self.producer.poll(0)
+        if self._waiting:
+            self._polling.turns.offer(self.producer.poll)
+        else:
+            self.producer.poll(0)
         return delivery
 
     def count_sends(self) -> None:
@@ -246,10 +232,13 @@ class EventProducer(Generic[ProducerT]):
     def close(self, timeout: float | None = None) -> None:
         """Flush, for ``close_timeout`` by default, and raise as `flush` does; later calls of `send` fail.
 
-        The wrapped producer stays open, and may deliver what is still pending: purge it to prevent that.
+        A client that was passed stays open, and may deliver what is still pending: purge it to prevent that.
         """
         self._closed = True
-        self.flush(self._writer.close_timeout if timeout is None else timeout)
+        try:
+            self.flush(self._writer.close_timeout if timeout is None else timeout)
+        finally:
+            self._polling.release()
 
     def __enter__(self) -> Self:
         return self

@@ -10,3 +10,4 @@ from cloudevents_kafka.event._event import (
     stored_parts,
     unchecked_event,
 )
+from cloudevents_kafka.event._sdk import SdkEvent, check_event

@@ -36,10 +36,35 @@ def parts_of(source: Any) -> tuple[dict[str, Any], Any]:
 
 def _check_methods(source: object) -> None:
     """Raise `TypeError` if an object has not the methods of an SDK's event."""
-    if not all(callable(getattr(source, name, None)) for name in ("get_attributes", "get_data")):
+    if not _has_methods(source):
         raise TypeError(
             f"an event must have get_attributes() and get_data(), got {with_article(type(source).__name__)}"
         ) from None
+
+
+def _has_methods(source: object) -> bool:
+    return all(callable(getattr(source, name, None)) for name in ("get_attributes", "get_data"))
+
+
+def check_event(source: object, taker: str) -> None:
+    """Raise `TypeError`, for users of the function ``taker``, if an object is not an event."""
+    if isinstance(source, type) or not _has_methods(source):
+        got = with_article(type(source).__name__)
+        if isinstance(source, type):
+            got = f"the class {source.__name__}"
+        advice = "make one: Event(**attributes, data=…)"
+        if hasattr(source, "value") and hasattr(source, "headers"):  # our record, or a client's
+            advice = f"use {taker}_record"
+        elif hasattr(source, "event"):  # of a consumer
+            advice = "pass its event"
+        raise TypeError(f"{taker} takes an Event, got {got}; {advice}") from None
+
+
+class SdkEvent(Protocol):
+    """The methods of an event of the official SDK that are used: it is of version 1 or 2."""
+
+    def get_attributes(self) -> Mapping[str, Any]: ...
+    def get_data(self) -> Any: ...
 
 
 class _Event(Protocol):

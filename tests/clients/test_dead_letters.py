@@ -7,8 +7,10 @@ import re
 from typing import Any
 
 import pytest
+from confluent_kafka import KafkaError, KafkaException
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from cloudevents_kafka import (
     DeadLetter,
@@ -18,9 +20,11 @@ from cloudevents_kafka import (
     EventProducer,
     Record,
     Undecodable,
+    dead_letter,
     decode,
     to_record,
 )
+from cloudevents_kafka.clients.dead_letters import deliver, without_value
 from cloudevents_kafka.testing import FakeProducer
 from tests.support.strategies import hostile_records
 
@@ -164,3 +168,90 @@ def test_the_error_of_a_dead_letter_survives_pickle() -> None:
     assert str(again) == str(error)
     assert str(error) == "orders[2]@1741: no dead letter: why; the record failed with ValueError: no customer"
     assert (again.record, str(again.error), again.failed) == (RECORD, "no customer", ())
+
+
+class Strict(FakeProducer):
+    """A client, or its broker, that refuses messages of more than 500 bytes."""
+
+    def __init__(self, *, by_broker: bool) -> None:
+        super().__init__()
+        self.by_broker = by_broker
+
+    def produce(self, topic: str, value: Any = None, key: Any = None, **options: Any) -> None:
+        if Record(value=value, key=key, headers=options["headers"]).wire_size() > 500:
+            if not self.by_broker:
+                raise KafkaException(KafkaError(KafkaError.MSG_SIZE_TOO_LARGE))
+            self.fail_next("MSG_SIZE_TOO_LARGE")
+        super().produce(topic, value, key, **options)
+
+
+def large() -> Undecodable:
+    item = decode(replace(RECORD, value=bytes(1_000)))
+    assert isinstance(item, Undecodable)
+    return item
+
+
+@pytest.mark.parametrize("by_broker", [False, True])
+def test_a_letter_that_is_too_large_is_sent_without_its_value(*, by_broker: bool) -> None:
+    """Its headers say where the record is, and how large its value was, which was left out."""
+    dead = DeadLetters(EventProducer(Strict(by_broker=by_broker)), topic="orders.dead")
+    deliver(dead, large(), ValueError("no"), attempt=2)
+    record = sent(dead)
+    letter = reason(record)
+    assert (record.key, record.value, record.headers[:3]) == (RECORD.key, None, RECORD.headers)
+    assert (letter.topic, letter.partition, letter.offset) == ("orders", 2, 1741)
+    assert (letter.value_size, letter.attempt, letter.error) == (1_000, 2, "ValueError: no")
+    assert len(dead.producer.producer.log) == 1
+    if not by_broker:
+        delivery = dead.send(large(), ValueError("no"))
+        assert delivery.result().record.value is None
+    dead.producer.close()
+
+
+def test_another_record_takes_the_place_of_a_letter_that_is_too_large() -> None:
+    """A function returns the record to send, or None to leave the value out."""
+    asked: list[Record] = []
+
+    def store(letter: Record) -> Record | None:
+        asked.append(letter)
+        return replace(letter, value=b"s3://letters/1") if len(asked) == 1 else None
+
+    dead = DeadLetters(EventProducer(Strict(by_broker=False)), topic="orders.dead", too_large=store)
+    deliver(dead, large(), ValueError("no"), attempt=1)
+    record = sent(dead)
+    assert (record.value, reason(record).value_size) == (b"s3://letters/1", None)
+    dead.send(large(), ValueError("no"))
+    assert (sent(dead).value, reason(sent(dead)).value_size) == (None, 1_000)
+    assert [(len(each.value or b""), reason(each).offset) for each in asked] == [(1_000, 1741)] * 2
+    dead.send(RECORD, "small")
+    assert len(asked) == 2
+
+
+@pytest.mark.parametrize("by_broker", [False, True])
+@pytest.mark.parametrize("has_value", [False, True])
+def test_a_letter_that_stays_too_large_is_an_error(*, by_broker: bool, has_value: bool) -> None:
+    """Without a value nothing can be left out: the error has the size of what was sent last."""
+    item = decode(Record(value=bytes(1_000) if has_value else None, headers=[("x", bytes(2_000))], offset=1))
+    assert isinstance(item, Undecodable)
+    dead = DeadLetters(EventProducer(Strict(by_broker=by_broker)), topic="orders.dead")
+    with pytest.raises(DeadLetterError, match=r"TOO_LARGE.*; it has 2,\d\d\d bytes, .* and start again"):
+        deliver(dead, item, ValueError("no"), attempt=1)
+    dead.producer.close()
+
+
+def test_the_size_of_a_value_stays_if_the_letter_fails_again() -> None:
+    """A letter without its value, read from its topic, keeps the size; one with a value has none."""
+    first = without_value(dead_letter(RECORD, "first", topic="orders.dead"))
+    again = dead_letter(first, "second", topic="orders.dead")
+    assert (reason(first).value_size, reason(again).value_size) == (1, 1)
+    filled = dead_letter(replace(first, value=b"{"), "third", topic="orders.dead")
+    assert reason(filled).value_size is None
+
+
+def test_other_failures_are_not_tried_again() -> None:
+    """A letter is shortened only if it is too large."""
+    dead = letters()
+    dead.producer.producer.fail_next("_MSG_TIMED_OUT")
+    with pytest.raises(DeadLetterError, match="_MSG_TIMED_OUT"):
+        deliver(dead, large(), ValueError("no"), attempt=1)
+    assert len(dead.producer.producer.log) == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
+import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -12,9 +13,10 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError, Producer
+from confluent_kafka import KafkaError, KafkaException, Producer
 
 from cloudevents_kafka import (
+    Decoded,
     DeliveryError,
     EncodeError,
     Event,
@@ -561,7 +563,6 @@ class KafkaPythonLike:
 @pytest.mark.parametrize(
     ("client", "expected"),
     [
-        ({"bootstrap.servers": "b"}, r"got dict; create a client with the settings: .*Producer\(settings\)"),
         (FakeProducer, "got the class FakeProducer; create an instance of it first"),
         (AIOProducerLike(), "got AIOProducerLike, an asyncio client; use AsyncEventProducer, which takes"),
         (AiokafkaLike(), "got AiokafkaLike, an asyncio client"),
@@ -648,3 +649,114 @@ def test_a_success_that_is_not_reported_ends_the_wait(kind: str) -> None:
     with pytest.raises(DeliveryError, match="timed out"):
         send().result(5)
     producer.close()
+
+
+def test_an_event_that_is_too_large_is_a_delivery_error() -> None:
+    """The error has the event, the topic, the size and the limits; nothing is pending."""
+    client = Producer({"bootstrap.servers": "127.0.0.1:1", "message.max.bytes": 2000, "log_level": 0})
+    producer = EventProducer(client, topic="orders")
+    event = Event(id="7", source="/shop", type="t", data=bytes(3000))
+    expected = (
+        r"event '7' of '/shop' to orders: it has 3,\d\d\d bytes, and the limits are message.max.bytes of"
+    )
+    with pytest.raises(DeliveryError, match=expected) as caught:
+        producer.send(event)
+    (failed,) = caught.value.failed
+    assert (failed.event, failed.done, failed.offset) == (event, True, None)
+    assert isinstance(caught.value.__cause__, KafkaException)
+    with pytest.raises(DeliveryError, match=r"record to copies: it has 3,\d\d\d bytes"):
+        producer.send_record(Record(value=bytes(3000)), "copies")
+    producer.flush(0)
+    assert not producer._deliveries.reports
+
+
+@pytest.mark.parametrize(
+    ("thing", "expected"),
+    [
+        ("x", "got a str; make one: Event"),
+        ({"id": "1"}, r"got a dict; make one: Event\(\*\*attributes, data=…\)"),
+        (None, "got a NoneType; make one"),
+        (Event, "got the class Event; make one"),
+        (Record(value=b"1"), "got a Record; use send_record"),
+        (Decoded(event=order(), record=RECORD), "got a Decoded; pass its event"),
+    ],
+)
+def test_other_things_are_not_sent(thing: Any, expected: str) -> None:
+    """The error says what to pass, or which method to call."""
+    fake = FakeProducer()
+    with pytest.raises(TypeError, match=f"send takes an Event, {expected}"):
+        EventProducer(fake, topic="t").send(thing)
+    assert len(fake) == 0
+
+
+def test_a_key_mapper_is_a_function() -> None:
+    """Another object is refused when the producer is made, and by send."""
+    expected = r"key_mapper must be a function of an event, got 'x'; use attribute_key\('x'\)"
+    with pytest.raises(TypeError, match=expected):
+        EventProducer(FakeProducer(), key_mapper="x")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=expected):
+        EventProducer(FakeProducer(), topic="t").send(order(), key_mapper="x")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="got 3; use partition_key"):
+        EventProducer(FakeProducer(), key_mapper=3)  # type: ignore[arg-type]
+
+
+SETTINGS = {"test.mock.num.brokers": 1, "log_level": 0}
+
+
+def test_a_client_is_made_of_settings_and_closed() -> None:
+    """Leaving the block delivers what was sent, and closes the client; the producer is of no use then."""
+    with EventProducer(SETTINGS, topic="orders") as producer:
+        assert type(producer.producer) is Producer
+        delivery = producer.send(order())
+    assert delivery.result(0).offset == 0
+    with pytest.raises(RuntimeError, match="closed"):
+        producer.producer.poll(0)
+    producer.close()
+    producer.flush()
+    with pytest.raises(DeliveryError, match="closed"):
+        producer.send(order())
+
+
+def test_what_a_client_of_settings_has_not_delivered_ends_with_it() -> None:
+    """After close_timeout its events are purged: their deliveries are done, and nothing waits for them."""
+    settings = {"bootstrap.servers": "127.0.0.1:1", "log_level": 0}
+    producer = EventProducer(settings, topic="orders", close_timeout=0.1)
+    reported: list[Any] = []
+    pending, other = producer.send(order()), producer.send(order(2), on_delivery=reported.append)
+
+    def wait() -> None:
+        with pytest.raises(DeliveryError, match="purged"):
+            pending.result()
+
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    with pytest.raises(DeliveryError, match="2 messages are still pending") as caught:
+        producer.close()
+    assert caught.value.failed == (pending, other)
+    waiting.join(5)
+    assert not waiting.is_alive()
+    assert reported == [other]
+    assert pending.aborted
+    with pytest.raises(DeliveryError, match="purged"):
+        pending.result()
+    producer.close()
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, "have bootstrap.servers, got none"),
+        ({"bootstrap.servers": "b", "on_delivery": print}, "on_delivery"),
+    ],
+)
+def test_wrong_settings_are_refused(settings: dict[str, Any], expected: str) -> None:
+    """The error is that of make_client, which tests/clients/test_settings.py has."""
+    with pytest.raises(ValueError, match=f"settings of a Producer must .*{expected}"):
+        EventProducer(settings)
+
+
+def test_a_client_of_settings_may_report_failures_only() -> None:
+    """With delivery.report.only.error result() returns when the client has no failure to report."""
+    with EventProducer({**SETTINGS, "delivery.report.only.error": True}, topic="t") as producer:
+        delivery = producer.send(order()).result(20)
+    assert (delivery.done, delivery.offset) == (True, None)

@@ -254,7 +254,7 @@ def test_a_client_that_commits_by_itself_is_found(
 def test_a_dead_letter_larger_than_the_client_sends_is_explained() -> None:
     """The client refuses it without a broker: the error has the record, the size, and what failed."""
     client = Producer({"bootstrap.servers": "127.0.0.1:1", "message.max.bytes": 2000, "log_level": 0})
-    reader = FakeConsumer([FakeMessage("orders", value=bytes(1950))])
+    reader = FakeConsumer([FakeMessage("orders", value=b"1", headers=[("x", bytes(1950))])])
     reader.subscribe(["orders"])
     letters = DeadLetters(EventProducer(client), topic="orders.dead")
     expected = r"^orders\[0\]@0: no dead letter: .*code=MSG_SIZE_TOO_LARGE.*; it has 2,\d\d\d bytes, and the "
@@ -262,6 +262,33 @@ def test_a_dead_letter_larger_than_the_client_sends_is_explained() -> None:
         EventConsumer(reader).run(print, on_failure=letters, idle_timeout=0)
     assert isinstance(caught.value.error, NotAnEvent)
     assert isinstance(caught.value.__cause__, KafkaException)
+
+
+@pytest.mark.broker
+@pytest.mark.parametrize("limited", ["client", "topic"])
+def test_a_dead_letter_too_large_for_its_topic_is_sent_without_its_value(
+    kafka_broker: LocalBroker, *, limited: str
+) -> None:
+    """The client or the broker refuses it, and takes the letter without the value."""
+    topic = kafka_broker.create_topic(
+        f"dead-{limited}", config={"max.message.bytes": "3000"} if limited == "topic" else None
+    )
+    settings: dict[str, Any] = {"bootstrap.servers": kafka_broker.bootstrap_servers}
+    settings |= {"message.max.bytes": 3000} if limited == "client" else {}
+    reader = FakeConsumer([FakeMessage("orders", value=bytes(4000))])
+    reader.subscribe(["orders"])
+    with EventProducer(settings) as producer:
+        letters = DeadLetters(producer, topic=topic)
+        counts = EventConsumer(reader).run(print, on_failure=letters, idle_timeout=0)
+    assert counts.dead == 1
+    names = {"bootstrap.servers": kafka_broker.bootstrap_servers, "group.id": topic}
+    client = Consumer({**names, "auto.offset.reset": "earliest", "log_level": 0})
+    client.subscribe([topic])
+    with EventConsumer(client) as events:
+        record = next(events.items(idle_timeout=20)).record
+    letter = DeadLetter.of(record)
+    assert letter is not None
+    assert (record.value, letter.value_size, letter.topic, letter.offset) == (None, 4000, "orders", 0)
 
 
 @pytest.mark.broker

@@ -729,7 +729,7 @@ def test_a_dead_letter_that_is_too_large_is_explained(
     kafka = numbered(3)
     dead = sends(kafka)
     if by_broker:
-        dead.producer.producer.fail_next("MSG_SIZE_TOO_LARGE")
+        dead.producer.producer.fail_next("MSG_SIZE_TOO_LARGE", "MSG_SIZE_TOO_LARGE")
     else:
         refused = KafkaException(KafkaError(KafkaError.MSG_SIZE_TOO_LARGE))
         monkeypatch.setattr(dead.producer.producer, "produce", Mock(side_effect=refused))

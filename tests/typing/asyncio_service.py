@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, assert_type
 
+from cloudevents.core.base import BaseCloudEvent
 from confluent_kafka import Consumer, Producer
 
 from cloudevents_kafka import (
@@ -45,3 +46,10 @@ async def send(client: Producer, event: Event[Any]) -> int | None:
         delivery = producer.send_nowait(event, key="k")
         assert_type(await delivery, AsyncDelivery)
         return (await producer.send(event, "others", headers={"h": b"1"})).offset
+
+
+async def send_with_settings(event: BaseCloudEvent) -> None:
+    """Settings make a client of confluent-kafka; an SDK's event is sent, too."""
+    async with AsyncEventProducer({"bootstrap.servers": "localhost:9092", "linger.ms": 5}) as producer:
+        assert_type(producer, AsyncEventProducer[Producer])
+        assert_type(await producer.send(event, "orders"), AsyncDelivery)

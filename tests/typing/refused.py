@@ -1,6 +1,6 @@
 """Calls that type checkers refuse, each in the line of its comment; tests/test_typing.py counts them."""
 
-from cloudevents_kafka import Event, EventConsumer, EventProducer
+from cloudevents_kafka import AsyncEventProducer, Event, EventConsumer, EventProducer
 from cloudevents_kafka.testing import FakeConsumer, FakeProducer
 
 client = FakeConsumer()
@@ -16,3 +16,8 @@ EventConsumer(client, data_type=int, data_reader=lambda event: 1)  # refused: th
 EventConsumer(client, strict=True, idle=1)  # refused: no such option
 _ = EventProducer(FakeProducer()).send(event).record  # refused: an event was sent, not a record
 EventConsumer({"group.id": "g"})  # refused: settings, not a client
+EventProducer(FakeProducer()).send("x")  # refused: not an event
+EventProducer(FakeProducer()).send({"id": "1"})  # refused: not an event
+AsyncEventProducer(FakeProducer()).send({"id": "1"})  # refused: not an event
+EventProducer("localhost:9092")  # refused: neither settings nor a client
+EventProducer(FakeProducer(), key_mapper="x")  # refused: not a function

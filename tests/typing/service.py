@@ -12,13 +12,15 @@ import pydantic
 from cloudevents.core.base import BaseCloudEvent
 from cloudevents.core.bindings.kafka import to_structured
 from cloudevents.core.formats.json import JSONFormat
-from confluent_kafka import Consumer, TopicPartition
+from cloudevents.v1.http import CloudEvent as OldEvent
+from confluent_kafka import Consumer, Producer, TopicPartition
 
 from cloudevents_kafka import (
     AttributeType,
     BrokenData,
     Codec,
     ConsumeError,
+    DeadLetters,
     Decoded,
     Delivery,
     Event,
@@ -32,7 +34,7 @@ from cloudevents_kafka import (
 )
 from cloudevents_kafka.clients.typed_data import by_dataschema, by_type
 from cloudevents_kafka.formats.json import JsonFormat
-from cloudevents_kafka.testing import FakeConsumer
+from cloudevents_kafka.testing import FakeConsumer, FakeProducer
 
 
 class Order(pydantic.BaseModel):
@@ -144,3 +146,15 @@ assert_type(event.read_with(lambda event: 3).data, int)
 register_extension("attempt", AttributeType.INTEGER, rule="must be above zero", accepts=lambda n: n > 0)
 register_codec("+csv", Codec(lambda payload: payload.decode().split(","), lambda row: ",".join(row).encode()))
 register_format("json", lambda: JsonFormat(text_data=True))
+
+
+def send_with_settings(settings: dict[str, str | int], event: BaseCloudEvent, old: OldEvent) -> None:
+    """Settings make a client of confluent-kafka; events of both versions of the SDK are sent, too."""
+    with EventProducer(settings, topic="orders") as producer:
+        assert_type(producer, EventProducer[Producer])
+        assert_type(producer.producer, Producer)
+        assert_type(producer.send(event), Delivery)
+        producer.send(old)
+    letters = DeadLetters(EventProducer(settings), topic="dead", too_large=lambda letter: None)
+    assert_type(letters.send(Record(), "no").record, Record)
+    assert_type(EventProducer(FakeProducer()).producer, FakeProducer)

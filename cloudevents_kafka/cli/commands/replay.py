@@ -65,7 +65,8 @@ def command(timeout: float, *, send: bool, show_config: bool, **options: Any) ->
 
     Without --send, this prints what would be sent, and sends nothing. A record is sent with its
     key, value and headers; the headers of its failure stay, so that another failure counts the
-    tries of this one. --drop-header 'dlq_*' removes them.
+    tries of this one. --drop-header 'dlq_*' removes them. A dead letter whose value was left out, as
+    it was too large, is not sent.
 
     Reads up to the current end of the topic. Sends all that match each time it runs: pass
     --group NAME to continue after what an earlier run with this group has read.
@@ -126,7 +127,7 @@ class _Replay:
         self._filter = filter
         self._counts: Counter[tuple[str, str]] = Counter()
         self._read = 0
-        self._without_origin = 0
+        self._without_origin = self._without_value = 0
 
     def run(self, batches: Iterator[list[Record]], sender: Sender | None) -> Iterator[dict[int, int]]:
         """Send each batch; when all of it is delivered, yield the next offset of its partitions."""
@@ -153,6 +154,9 @@ class _Replay:
         topic = self._choice.to or letter.topic
         if topic is None or topic == self._choice.topic:
             self._without_origin += 1
+            return
+        if letter.value_size is not None and record.value is None:
+            self._without_value += 1
             return
         if sender is not None:
             headers = [header for header in record.headers if not self._is_dropped(header[0])]
@@ -188,7 +192,13 @@ class _Replay:
         click.echo(f"of {pluralize(self._read, 'record')} read, {matching}; {done}")
 
     def check(self, group: str | None) -> None:
-        """Raise `BadData` if matching records have no topic to go back to; a group has read past them."""
+        """Raise `BadData` if matching records stayed: they have no topic to go back to, or no value."""
+        if self._without_value:
+            records = pluralize(self._without_value, "matching record has", "matching records have")
+            raise BadData(
+                f"{records} no value, which was too large for a dead letter (dlq_value_size), and stayed; "
+                "handle the record at its dlq_topic, dlq_partition and dlq_offset"
+            )
         if self._without_origin:
             records = pluralize(self._without_origin, "matching record has", "matching records have")
             raise BadData(

@@ -6,7 +6,7 @@ import asyncio
 import time
 from contextlib import suppress
 from threading import Thread
-from typing import Final
+from typing import Any, Final
 from weakref import ReferenceType, ref
 
 from cloudevents_kafka.clients._protocols import Producer
@@ -23,19 +23,27 @@ class PolledSender(Sender):
     the loop would contend with the thread for Python's interpreter lock, and take over for each report.
     """
 
-    def __init__(self, client: Producer, max_in_flight: int) -> None:
+    def __init__(self, client: Producer, max_in_flight: int, *, is_owned: bool = False) -> None:
         super().__init__(max_in_flight)
+        self._is_owned = is_owned  # made for this object
         self.produce = client.produce
-        self._client = client
+        self._client: Any = client
         self._thread: Thread | None = None
         self._closed = False
         self._last_error = ""
 
     async def close(self) -> None:
-        """End the thread, now or when the last record was reported, for which tasks may wait."""
-        self._closed = True
-        if self._thread is not None and not self.reports:
+        """End the thread, now or when the last record was reported, for which tasks may wait.
+
+        A client that was made for this object is closed; what is on its way is purged, and reported so.
+        """
+        is_owned, self._closed = self._is_owned and not self._closed, True
+        if is_owned:
+            await asyncio.to_thread(self._client.purge)
+        if self._thread is not None and (is_owned or not self.reports):
             await asyncio.to_thread(self._thread.join)
+        if is_owned:
+            await asyncio.to_thread(self._client.close)
 
     def serve(self) -> bool:
         """Wait for reports and wake the loop for them; return whether to go on. Run by the thread."""

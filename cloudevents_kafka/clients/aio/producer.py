@@ -1,4 +1,4 @@
-"""`AsyncEventProducer`: sends events through a user's Kafka producer, for asyncio.
+"""`AsyncEventProducer`: sends events through a Kafka producer, for asyncio.
 
 Events are converted as in an `EventProducer`; a `Sender` passes them to the client.
 """
@@ -6,26 +6,40 @@ Events are converted as in an `EventProducer`; a `Sender` passes them to the cli
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from types import TracebackType
-from typing import Any, Generic, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar, Unpack, cast
 
 from cloudevents_kafka.binding import ContentMode, KeyMapper
 from cloudevents_kafka.clients._deliveries import DeliveryError
 from cloudevents_kafka.clients._protocols import Producer
+from cloudevents_kafka.clients._settings import make_client
 from cloudevents_kafka.clients.aio._aiokafka_sender import AiokafkaSender
 from cloudevents_kafka.clients.aio._clients import is_awaited
 from cloudevents_kafka.clients.aio._polled_sender import PolledSender
 from cloudevents_kafka.clients.aio._sender import AsyncDelivery, Sender
 from cloudevents_kafka.clients.aio._turn import Turn
 from cloudevents_kafka.clients.producer import WriteOptions, Writer, with_options
-from cloudevents_kafka.event import Event
+from cloudevents_kafka.event import Event, SdkEvent
 from cloudevents_kafka.record import Record, RecordInput
 
 __all__ = ["AsyncDelivery", "AsyncEventProducer"]
 
-ProducerT = TypeVar("ProducerT")
+if TYPE_CHECKING:
+    import confluent_kafka
+    from typing_extensions import TypeVar as TypeVarWithDefault
+
+    class _Client(Protocol):
+        """What settings are not, and both kinds of clients have."""
+
+        @property
+        def flush(self) -> Callable[..., Any]: ...
+
+    ProducerT = TypeVarWithDefault("ProducerT", bound=_Client, default=confluent_kafka.Producer)
+else:
+    ProducerT = TypeVar("ProducerT")
 
 
 class SendOptions(WriteOptions, total=False):
@@ -36,22 +50,22 @@ class SendOptions(WriteOptions, total=False):
 
 
 class AsyncEventProducer(Generic[ProducerT]):
-    """A sender of CloudEvents through ``producer``, which remains an attribute.
+    """A sender of CloudEvents through ``producer``: settings of librdkafka, or a client.
 
-    ``producer`` is a plain ``confluent_kafka.Producer``, which one thread polls from the first event
-    on, or an ``aiokafka.AIOKafkaProducer``, which its user starts and stops. At most ``max_in_flight``
-    events are on their way: sent, and not yet reported. The other options are those of `EventProducer`.
-    An object belongs to one event loop.
+    The attribute ``producer`` is the client: a ``confluent_kafka.Producer`` that is made from settings and
+    closed by `close`, or was passed, which one thread polls from the first event on, or an
+    ``aiokafka.AIOKafkaProducer``, which its user starts and stops. At most ``max_in_flight`` events are on
+    their way: sent, and not yet reported. The other options are those of `EventProducer`. An object belongs
+    to one event loop.
 
-    Raises `TypeError` if ``producer`` is another client, and `ValueError` for wrong options.
+    Raises `TypeError` if ``producer`` is another client, and `ValueError` for wrong settings and options.
 
     Examples:
         >>> import asyncio
-        >>> from confluent_kafka import Producer
         >>> from cloudevents_kafka import AsyncEventProducer, Event
         >>> async def main() -> None:
-        ...     client = Producer({"bootstrap.servers": "localhost:9092"})
-        ...     async with AsyncEventProducer(client, topic="orders") as events:
+        ...     settings = {"bootstrap.servers": "localhost:9092"}
+        ...     async with AsyncEventProducer(settings, topic="orders") as events:
         ...         delivery = await events.send(Event(id="1", source="/shop", type="order.placed"))
         ...         print(delivery.partition)
         >>> asyncio.run(main())
@@ -60,7 +74,7 @@ class AsyncEventProducer(Generic[ProducerT]):
 
     def __init__(
         self,
-        producer: ProducerT,
+        producer: ProducerT | Mapping[str, Any],
         *,
         topic: str | None = None,
         mode: ContentMode = "binary",
@@ -69,16 +83,18 @@ class AsyncEventProducer(Generic[ProducerT]):
         max_in_flight: int = 1000,
         close_timeout: float | None = None,
     ) -> None:
-        awaited = is_awaited(producer, Producer, "send", "start", "stop")
-        sender: Callable[..., Sender] = AiokafkaSender if awaited else PolledSender
-        self.producer = producer
-        self._sender = sender(producer, max_in_flight)
         self._writer = Writer(topic, mode, format, key_mapper, close_timeout)
+        client: Any = make_client(producer, "Producer") if isinstance(producer, Mapping) else producer
+        awaited = is_awaited(client, Producer, "send", "start", "stop")
+        self.producer = cast("ProducerT", client)
+        polled = partial(PolledSender, is_owned=client is not producer)
+        sender: Callable[..., Sender] = AiokafkaSender if awaited else polled
+        self._sender = sender(client, max_in_flight)
         self._closed = False
         self._turn = Turn()
 
     async def send(
-        self, event: Any, topic: str | None = None, **options: Unpack[SendOptions]
+        self, event: Event[Any] | SdkEvent, topic: str | None = None, **options: Unpack[SendOptions]
     ) -> AsyncDelivery[Event]:
         """Send an event, or an SDK's event, and return its delivery when the broker has it.
 
@@ -103,7 +119,7 @@ class AsyncEventProducer(Generic[ProducerT]):
 
     def send_nowait(
         self,
-        event: Any,
+        event: Event[Any] | SdkEvent,
         topic: str | None = None,
         *,
         partition: int | None = None,
@@ -177,7 +193,7 @@ class AsyncEventProducer(Generic[ProducerT]):
     async def close(self, timeout: float | None = None) -> None:
         """Flush, for ``close_timeout`` seconds by default, and raise as `flush`; `send` fails from now on.
 
-        The client stays open, and may still deliver what was on its way at the timeout.
+        A client that was passed stays open, and may still deliver what was on its way at the timeout.
         """
         self._closed = True
         try:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import Producer
 
-from cloudevents_kafka import DeadLetters, Event, EventProducer, Record, to_record
+from cloudevents_kafka import DeadLetters, Event, EventProducer, Record, dead_letter, to_record
+from cloudevents_kafka.clients.dead_letters import without_value
 from tests.cli.command_line import lines, send
 
 
@@ -130,3 +131,13 @@ def test_usage(run, arguments, message):
     result = run("replay", "-b", "127.0.0.1:1", *arguments)
     assert result.exit_code == 2
     assert message in result.stderr
+
+
+def test_letters_without_their_value_stay(replay, dead, mock_cluster):
+    """A dead letter that was too large has no value to send back: the report counts it."""
+    record = Record(key=b"k", value=bytes(10), topic="orders", partition=0, offset=5)
+    send(mock_cluster, dead, without_value(dead_letter(record, "too much", topic=dead)))
+    result = replay("--header", "dlq_topic", "--send")
+    assert result.exit_code == 1
+    assert "of 5 records read, 3 match; 3 sent" in result.stdout
+    assert "1 matching record has no value, which was too large for a dead letter" in result.stderr

@@ -402,7 +402,6 @@ class AIOProducer:
 @pytest.mark.parametrize(
     ("client", "message"),
     [
-        ({}, "got dict; create a client"),
         (FakeProducer, "got the class FakeProducer; create an instance"),
         (None, "got NoneType, which has no produce"),
         (AIOProducer(), "AIOProducer, which does not accept headers; pass confluent_kafka.Producer"),
@@ -492,5 +491,54 @@ def test_dead_letters_are_sent_with_asyncio() -> None:
         (letter,) = map(DeadLetter.of, client.log)
         assert letter is not None
         assert (letter.topic, letter.offset, letter.attempt) == ("orders", 5, 1)
+
+    run(work())
+
+
+def test_a_client_is_made_of_settings_and_closed() -> None:
+    """Leaving the block delivers what was sent, ends the thread, and closes the client."""
+
+    async def work() -> None:
+        settings = {"test.mock.num.brokers": 1, "log_level": 0}
+        async with AsyncEventProducer(settings, topic="orders") as producer:
+            assert (await producer.send(order(1))).offset == 0
+        assert threads() == []
+        with pytest.raises(RuntimeError, match="closed"):
+            producer.producer.poll(0)
+        await producer.close()
+
+    run(work())
+
+
+def test_what_a_client_of_settings_has_not_delivered_ends_with_it() -> None:
+    """After close_timeout its events are purged, and tasks that await them go on."""
+
+    async def work() -> None:
+        settings = {"bootstrap.servers": "127.0.0.1:1", "log_level": 0}
+        producer = AsyncEventProducer(settings, topic="orders", close_timeout=0.1)
+        sending = asyncio.create_task(producer.send(order(1)))
+        await asyncio.sleep(0.01)
+        with pytest.raises(DeliveryError, match="1 message is still pending") as caught:
+            await producer.close()
+        with pytest.raises(DeliveryError, match="purged"):
+            await sending
+        assert caught.value.failed[0].aborted
+        assert threads() == []
+
+    run(work())
+
+
+def test_what_cannot_be_sent_is_explained() -> None:
+    """A dict, a record, and an event that is too large have errors of their own."""
+
+    async def work() -> None:
+        settings = {"bootstrap.servers": "127.0.0.1:1", "log_level": 0, "message.max.bytes": 2000}
+        async with AsyncEventProducer(settings, topic="orders") as producer:
+            with pytest.raises(TypeError, match="send takes an Event, got a dict; make one"):
+                await producer.send({"id": "1"})  # type: ignore[arg-type]
+            with pytest.raises(TypeError, match="use send_record"):
+                producer.send_nowait(Record())  # type: ignore[arg-type]
+            with pytest.raises(DeliveryError, match=r"to orders: it has 3,\d\d\d bytes, and the limits"):
+                await producer.send(Event(id="1", source="/", type="t", data=bytes(3000)))
 
     run(work())
