@@ -154,8 +154,6 @@ def _problem(client: object, name: str, needed: list[str]) -> str | None:
     if isinstance(client, type):
         return f"the class {client.__name__}; create an instance of it first"
     got = type(client).__name__
-    if isinstance(client, dict):
-        return f"{got}; create a client with the settings: Event{name}(confluent_kafka.{name}(settings))"
     methods = {method: getattr(client, method, None) for method in needed}
     asyncio = [getattr(type(client), method, None) for method in _ASYNCIO]
     if any(map(inspect.iscoroutinefunction, (*methods.values(), *asyncio))):
