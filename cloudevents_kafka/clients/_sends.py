@@ -19,9 +19,12 @@ _current: Final[ContextVar[Sends | None]] = ContextVar("cloudevents_kafka.sends"
 
 
 class Sends:
-    """The messages that a handler has sent; ``arrived`` is called when all are reported after `end`."""
+    """The messages that a handler has sent; ``arrived`` is called when all are reported after `end`.
 
-    def __init__(self, arrived: Callable[[], object]) -> None:
+    Without ``arrived`` they are only counted, and the producer keeps their failures.
+    """
+
+    def __init__(self, arrived: Callable[[], object] | None = None) -> None:
         self.error: Exception | None = None
         self.number = 0
         self._arrived = arrived
@@ -44,11 +47,13 @@ class Sends:
             self._ended = True
             return not self._pending
 
-    def add(self, on_delivery: OnDelivery | None) -> OnDelivery:
+    def add(self, on_delivery: OnDelivery | None) -> OnDelivery | None:
         """Return the callback for another message."""
+        self.number += 1
+        if self._arrived is None:
+            return on_delivery
         sent = _Sent(self, on_delivery)
         with self._lock:
-            self.number += 1
             # A client that reports failures only frees the callback of a success without a call.
             self._pending.add(ref(sent, self._report))
         return sent
@@ -57,7 +62,7 @@ class Sends:
         with self._lock:
             self._pending.discard(sent)
             is_last = self._ended and not self._pending
-        if is_last:
+        if is_last and self._arrived is not None:
             self._arrived()
 
 

@@ -378,6 +378,11 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
             finally:
                 self._run, self._left = None, run.left
 
+    @property
+    def read_item(self) -> Callable[[Record], Any]:
+        """The function that returns the item of a record, by the options of the consumer."""
+        return self._gathered.read_item
+
     def stop(self) -> None:
         """End all iteration after the current record; may be called by a signal handler or a thread."""
         self._stopped = True

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
+import time
 from typing import Any
 
 import pytest
@@ -12,6 +16,7 @@ from hypothesis import strategies as st
 from cloudevents_kafka import (
     AsyncEventConsumer,
     AsyncEventProducer,
+    DeadLetter,
     DeadLetters,
     Decoded,
     Event,
@@ -310,3 +315,115 @@ def test_a_call_that_does_not_return_ends_the_run(monkeypatch: pytest.MonkeyPatc
     ):
         kafka.run()
     flag.set()
+
+
+class Fails:
+    """A handler that fails for some records, before or after it has sent something."""
+
+    def __init__(self, kafka: Kafka, times: dict[int, int], *, sends_before: bool) -> None:
+        self.kafka, self.times, self.sends_before = kafka, dict(times), sends_before
+
+    def __call__(self, item: Decoded | Undecodable) -> None:
+        number = int(item.record.key or b"")
+        if self.times.get(number, 0):
+            self.times[number] -= 1
+            if self.sends_before:
+                self.kafka.producer.send_record(item.record)
+            raise ConnectionError(f"no {number}")
+        self.kafka.producer.send_record(item.record)
+
+
+def failing(kafka: Kafka, times: dict[int, int], *, sends_before: bool, **options: Any) -> EventProcessor:
+    handler = Fails(kafka, times, sends_before=sends_before)
+    return EventProcessor(kafka.events, kafka.producer, handler, max_records=4, backoff=0, **options)
+
+
+@pytest.mark.parametrize("sends_before", [False, True])
+def test_a_record_that_fails_is_tried_again_in_another_transaction(*, sends_before: bool) -> None:
+    """What a failed try has sent is not read; each record is forwarded once."""
+    kafka = Kafka()
+    processor = failing(kafka, {1: 2, 2: 1, 9: 2}, sends_before=sends_before, tries=3, on_failure="fail")
+    assert processor.run(idle_timeout=0) == 10
+    assert kafka.written == list(range(10))
+    assert kafka.offsets == {("in", 0): 10}
+
+
+@pytest.mark.parametrize("sends_before", [False, True])
+@pytest.mark.parametrize("by_function", [False, True])
+@pytest.mark.parametrize("abort", [None, *ABORTS])
+def test_a_bad_record_is_set_aside_once(*, sends_before: bool, by_function: bool, abort: str | None) -> None:
+    """Its letter is in the transaction, also if that is aborted and repeated."""
+    kafka = Kafka()
+    letters = DeadLetters(kafka.producer, topic="dead")
+    on_failure: Any = (lambda *_: letters) if by_function else letters
+    times = {0: 99, 3: 99, 5: 99}
+    processor = failing(kafka, times, sends_before=sends_before, tries=2, on_failure=on_failure)
+    if abort:
+        ABORTS[abort](kafka)
+    assert processor.run(idle_timeout=0) == 10
+    assert kafka.written == [1, 2, 4, 6, 7, 8, 9]
+    dead = [message for message in kafka.log if message.topic() == "dead"]
+    assert [int(message.key() or b"") for message in dead] == [0, 3, 5]
+    assert [DeadLetter.of(Record.of(message)).attempt for message in dead] == [2, 2, 2]  # type: ignore[union-attr]
+    assert kafka.offsets == {("in", 0): 10}
+
+
+def test_records_that_are_not_events_are_set_aside_without_a_call() -> None:
+    """With on_failure the handler gets events only, and another error than a transient one is tried once."""
+    kafka = Kafka(count=0)
+    for item in (message(0), FakeMessage("in", b"foreign"), message(2)):
+        kafka.log.append(item)
+    letters = DeadLetters(kafka.producer, topic="dead")
+    handled: list[Any] = []
+    processor = EventProcessor(kafka.events, kafka.producer, handled.append, on_failure=letters, tries=3)
+    assert processor.run(idle_timeout=0) == 3
+    assert [type(item) for item in handled] == [Decoded, Decoded]
+    assert len([message for message in kafka.log if message.topic() == "dead"]) == 1
+
+
+def test_skipped_records_are_committed_and_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """The log has the place and the error, once for each, after the commit."""
+    kafka = Kafka()
+    assert failing(kafka, {4: 9}, sends_before=True, on_failure="skip").run(idle_timeout=0) == 10
+    assert kafka.written == [0, 1, 2, 3, 5, 6, 7, 8, 9]
+    assert caplog.text.count("in[0]@4 is skipped after 1 try: ConnectionError('no 4')") == 1
+
+
+def test_dead_letters_of_another_producer_are_refused() -> None:
+    """They would not be in the transaction."""
+    kafka = Kafka()
+    letters = DeadLetters(EventProducer(FakeProducer()), topic="dead")
+    with pytest.raises(ValueError, match="on_failure must send dead letters by the producer"):
+        EventProcessor(kafka.events, kafka.producer, print, on_failure=letters)
+
+
+def test_a_stop_ends_within_the_bound_whatever_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A handler or a broker that does not return leaves its transaction, and nothing is committed."""
+    kafka, release = Kafka(), threading.Event()
+
+    def hang(item: Decoded | Undecodable) -> None:
+        kafka.handle(item)
+        if len(kafka.handled) == 2:
+            os.kill(os.getpid(), signal.SIGTERM)
+            release.wait(20)
+
+    kafka.processor = EventProcessor(kafka.events, kafka.producer, hang)
+    start = time.monotonic()
+    assert kafka.processor.run(stop_timeout=0.5) == 0
+    assert 0.4 < time.monotonic() - start < 3
+    assert kafka.offsets == {}
+    with pytest.raises(TransactionError, match="a handler of an earlier run has not returned"):
+        kafka.processor.run()
+    release.set()
+
+
+def test_a_stop_during_the_wait_for_a_try_is_at_once() -> None:
+    """The record is read again by the next process."""
+    kafka = Kafka()
+    handler = Fails(kafka, {1: 9}, sends_before=False)
+    processor = EventProcessor(kafka.events, kafka.producer, handler, tries=9, backoff=60, on_failure="fail")
+    threading.Timer(0.3, processor.stop).start()
+    start = time.monotonic()
+    assert processor.run() == 1
+    assert time.monotonic() - start < 5
+    assert kafka.offsets == {("in", 0): 1}
