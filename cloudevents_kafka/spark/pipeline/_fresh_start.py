@@ -11,12 +11,7 @@ from collections.abc import Callable, Collection
 from msgspec.structs import replace
 
 from cloudevents_kafka.spark.pipeline.landing import Landing
-from cloudevents_kafka.spark.pipeline.notes import (
-    Beginning,
-    Checkpoint,
-    OffsetRange,
-    OffsetRanges,
-)
+from cloudevents_kafka.spark.pipeline.notes import Beginning, Checkpoint, Ledger, OffsetRange, OffsetRanges
 
 
 def use_newest_start(
@@ -51,10 +46,11 @@ def forget_topics(landing: Landing, checkpoint: Checkpoint, names: Collection[st
     before = landing.manifests.beginning()
     follows = None if landing.last is None else landing.last.query
     begins = _without(planned.ranges, names)
-    landed = {
+    ends = {
         topic: {number: OffsetRange(range_.start, range_.start) for number, range_ in numbers.items()}
         for topic, numbers in begins.items()
     }
+    landed = Ledger().add(landing.pipeline, landing.topic_ids, ends)
     landing.manifests.write_beginning(Beginning(start=before.start, landed=landed, follows=follows))
     checkpoint.clear()
     landing.recover()

@@ -1,6 +1,6 @@
 """How batches land in folders of Parquet files exactly once: staged, then renamed into the tables.
 
-The folder of a pipeline has, next to what `_landing` describes::
+The folder of a pipeline has, next to its notes::
 
     events/record_date=…/batch-00000012-part-….parquet       plain Parquet, for any reader
     quarantine/record_date=…/batch-00000012-part-….parquet   records that are not events
@@ -9,38 +9,90 @@ The folder of a pipeline has, next to what `_landing` describes::
 Events of some types may have tables of their own, in folders next to ``events``. One pass writes all
 tables of events: in the staging folder, a folder ``__ce_table=orders`` has the files of ``orders``.
 
-1. All tables of a batch are written to its staging folder.
-2. Its manifest is created in ``_batches`` in one step. At this moment the batch has landed.
-3. Its files are renamed into the tables, each in one step.
-
-If the process is killed before step 2, Spark runs the batch again, and the staged files are
-removed. If it is killed after step 2, the next start finishes the renames before anything else,
-and the batch is not written again. So a reader sees no record twice, and no file disappears; a
-kill between two renames leaves a part of the batch invisible until the next start.
+The batch lands when its manifest is created. A kill between two renames leaves a part of it invisible until
+the next start, which finishes them before anything else.
 """
 
 from __future__ import annotations
 
 import uuid
+from collections import Counter
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from cloudevents_kafka.spark.pipeline import notes
 from cloudevents_kafka.spark.pipeline.landing._landing import Landing
-from cloudevents_kafka.spark.pipeline.stores import FileStore
+from cloudevents_kafka.spark.pipeline.stores import FileStore, without_patterns
+from cloudevents_kafka.spark.pipeline.tables import write_settings
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
     from cloudevents_kafka.spark.pipeline.batches import BatchWriter
 
 STAGING: Final = "_staging"
+_FEW_FILES: Final = 32  # files whose rows are counted without a job
+
+
+class ParquetFiles:
+    """The files of one batch below a folder; each table has a folder, and one in it for each date.
+
+    The folder of a table is its name, or ``__ce_table=NAME`` where rows of several tables are written.
+    """
+
+    def __init__(self, spark: SparkSession, folder: str) -> None:
+        self._spark = spark
+        self._folder = folder
+
+    def append(self, table: str, rows: DataFrame) -> bool:
+        """Write rows, whose last column is their date, and which may have the column `TABLE`; return True."""
+        is_routed = rows.columns[0] == notes.TABLE
+        folders = [*([notes.TABLE] if is_routed else []), rows.columns[-1]]
+        path = self._folder if is_routed else f"{self._folder}/{table}"
+        with write_settings(self._spark):
+            rows.write.mode("append").partitionBy(*folders).parquet(path)
+        return True
+
+    def check(self, counts: notes.BatchCounts) -> None:
+        """Raise `CountMismatch` if the files have another number of rows than were counted."""
+        expected = {**counts.by_table, notes.QUARANTINE: counts.quarantined}
+        found = self._count()
+        if Counter(found) != Counter(expected):
+            raise notes.CountMismatch(
+                f"the files of a batch must have as many records as were written, {_text(expected)}, "
+                f"got {_text(found)} in {self._folder}. Start again"
+            )
+
+    def _count(self) -> Counter[str]:
+        """Return the numbers of rows by table: from the ends of few local files, or by a job of Spark."""
+        from pyarrow.parquet import read_metadata
+        from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
+
+        counts: Counter[str] = Counter()
+        local = Path(self._folder.removeprefix("file://"))
+        files = sorted(local.rglob("*.parquet")) if self._folder.startswith("file:///") else []
+        if 0 < len(files) <= _FEW_FILES:
+            for file in files:
+                table = file.relative_to(local).parts[0].removeprefix(f"{notes.TABLE}=")
+                counts[table] += read_metadata(file).num_rows
+            return counts
+        # Without partition discovery, which would guess types from the names of folders.
+        reader = self._spark.read.schema("topic string").option("recursiveFileLookup", True)
+        name = F.regexp_extract("_metadata.file_path", rf"/(?:{notes.TABLE}=)?([^/]+)/[^/]+/[^/]+\z", 1)
+        rows = reader.parquet(without_patterns(self._folder)).groupBy(name.alias("table")).count()
+        return Counter({row["table"]: row["count"] for row in rows.collect()})
+
+
+def _text(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{table}: {count:,}" for table, count in counts.items())
 
 
 class ParquetLanding(Landing):
     """The batches of a folder of Parquet tables."""
 
     kind = "parquet"
+    notes_begun = False
 
     def __init__(
         self,
@@ -50,7 +102,7 @@ class ParquetLanding(Landing):
         *,
         adopt: bool = False,
     ) -> None:
-        super().__init__(store, notes.FileManifests(store), routes)
+        super().__init__(store, routes)
         self._files = store
         self._folders_by = folders_by
         self._staging = ""
@@ -67,8 +119,7 @@ class ParquetLanding(Landing):
         `WrongCheckpoint` if the manifests do not match the tables or cannot be read.
         """
         super().recover()
-        self._check_tables()
-        self._check_layout()
+        self._check_folders()
         unfinished = self.last is not None and self._rename(self.last)
         self._check_rows()
         for leftover in self.store.list_names(STAGING):
@@ -77,8 +128,6 @@ class ParquetLanding(Landing):
 
     def write(self, writer: BatchWriter, records: DataFrame, batch: notes.BegunBatch) -> notes.BatchCounts:
         """Write the records of a batch to its staging folder, and return the counts."""
-        from cloudevents_kafka.spark.pipeline.tables import ParquetFiles
-
         files = ParquetFiles(records.sparkSession, self.stage(batch))
         counts = writer.write(records, batch, files)
         files.check(counts)
@@ -92,19 +141,14 @@ class ParquetLanding(Landing):
     def complete(self, batch: notes.BegunBatch, counts: notes.BatchCounts) -> notes.BatchManifest:
         """Land the staged files of a batch, and return its manifest."""
         counts.check()
-        files = self._sync_files(self._staging, batch.number)
-        manifest = self._add(batch, counts, self._staging, files)
+        files = tuple(self.store.list_files(self._staging, ".parquet"))
+        if self._checks_files:
+            self._check_unused(files, batch.number)
+            self._checks_files = False
+        self._files.sync(f"{self._staging}/{file}" for file in files)  # for a power failure
+        manifest = self._add(batch, counts, staging=self._staging, files=files)
         self._rename(manifest)
         return manifest
-
-    def _sync_files(self, staging: str, number: int) -> tuple[str, ...]:
-        """Return the staged files, which survive a power failure; raise `WrongCheckpoint` as below."""
-        files = tuple(self.store.list_files(staging, ".parquet"))
-        if self._checks_files:
-            self._check_unused(files, number)
-            self._checks_files = False
-        self._files.sync(f"{staging}/{file}" for file in files)
-        return files
 
     def _check_rows(self) -> None:
         """Raise `WrongCheckpoint` if the folder of a table in which rows have landed is gone."""
@@ -116,19 +160,14 @@ class ParquetLanding(Landing):
                     "or renamed. Restore it, or land afresh with a fresh folder and checkpoint"
                 )
 
-    def _check_tables(self) -> None:
-        """Raise `WrongCheckpoint` if the folder has tables but no manifest."""
-        for table in self.tables if self.last is None and self._checks_files else ():
-            for name in self.store.list_names(table):
-                if "=" in name:
-                    raise self._no_manifest(f"{table}/{name}")
-
-    def _check_layout(self) -> None:
-        """Raise `WrongCheckpoint` if the events have folders by another column."""
-        for table in self._event_tables:
+    def _check_folders(self) -> None:
+        """Raise `WrongCheckpoint` for tables without a manifest, or events in folders by another column."""
+        for table in self.tables:
             for name in self.store.list_names(table):
                 other, equals, _ = name.partition("=")
-                if equals and other != self._folders_by:
+                if equals and self.last is None and self._checks_files:
+                    raise self._no_manifest(f"{table}/{name}")
+                if equals and table != notes.QUARANTINE and other != self._folders_by:
                     raise notes.WrongCheckpoint(
                         f"the folders of {self.store.url(table)} must be by {self._folders_by}, got {other}. "
                         "Use the option date_of (--date-of) of the run that made them, "

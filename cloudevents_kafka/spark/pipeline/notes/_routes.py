@@ -85,26 +85,21 @@ def table_for(type_: str, routes: Mapping[str, str]) -> str:
 
 
 def _matches(type_: str, pattern: str) -> bool:
-    first, *rest = pattern.split("*")
-    if not rest:
+    if "*" not in pattern:
         return type_ == pattern
-    *middle, last = rest
-    if not type_.startswith(first):
-        return False
-    found = len(first)
-    for part in middle:
-        found = type_.find(part, found)
-        if found < 0:
-            return False
-        found += len(part)
-    return type_.endswith(last) and found + len(last) <= len(type_)
+    return re.fullmatch(_regex(pattern), type_, re.DOTALL) is not None
 
 
 def route_regex(pattern: str) -> str:
-    r"""Return a regular expression of Java that matches the types of a pattern with at least one ``*``.
+    """Return a regular expression of Java that matches the types of a pattern with at least one ``*``."""
+    return rf"(?s)\A{_regex(pattern)}\z"
 
-    What a group has matched stays matched, so the time is linear in the length of a type.
+
+def _regex(pattern: str) -> str:
+    """Return a regular expression of Java and Python, whose time is linear in the length of a type.
+
+    What a group has matched stays matched.
     """
     first, *middle, last = pattern.split("*")
     groups = "".join(f"(?>.*?{re.escape(part)})" for part in middle if part)
-    return rf"(?s)\A{re.escape(first)}{groups}.*{re.escape(last)}\z"
+    return f"{re.escape(first)}{groups}.*{re.escape(last)}"

@@ -16,14 +16,8 @@ import msgspec
 
 from cloudevents_kafka.spark.pipeline._errors import WrongTable
 from cloudevents_kafka.spark.pipeline.notes import Ledger
-from cloudevents_kafka.spark.pipeline.tables._delta import CONFLICTS, CONNECT, LEDGER, DeltaTable
-from cloudevents_kafka.spark.pipeline.tables._sink import (
-    LedgerChanged,
-    Staged,
-    foreign_rows,
-    sql_text,
-    write_settings,
-)
+from cloudevents_kafka.spark.pipeline.tables._delta import CONNECT, LEDGER, DeltaTable
+from cloudevents_kafka.spark.pipeline.tables._sink import Staged, foreign_rows, sql_text, write_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
@@ -68,8 +62,6 @@ class ConnectDeltaTable(DeltaTable):
 
     def commit(self, staged: Sequence[Staged], before: Ledger, after: Ledger) -> None:
         """Make staged rows and a new ledger part of the table; see `Table.commit`."""
-        from pyspark.errors import PySparkException
-
         rows = reduce(_union, [part.files for part in staged], self._frame().limit(0))
         commit = _Commit(after, uuid.uuid4().hex)
         options = {
@@ -77,17 +69,12 @@ class ConnectDeltaTable(DeltaTable):
             "txnVersion": str(after.generation),
             "userMetadata": msgspec.json.encode(commit).decode(),
         }
-        try:
+        with self._committing(), write_settings(rows.sparkSession):
             self._note(before)
-            with write_settings(rows.sparkSession):
-                rows.writeTo(self._sql_name).options(**options).append()
-        except PySparkException as error:
-            if any(text in str(error) for text in CONFLICTS):
-                raise LedgerChanged(f"the ledger of {self.name} must be read again") from error
-            raise
+            rows.writeTo(self._sql_name).options(**options).append()
         # Delta skips a version that another commit has reached, and reports nothing.
         if all(found.token != commit.token for found in self._commits(self._history())):
-            raise LedgerChanged(f"the ledger of {self.name} must be read again")
+            raise self._changed()
         for part in staged:
             part.files.unpersist()
 

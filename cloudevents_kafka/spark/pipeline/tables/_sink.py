@@ -1,20 +1,24 @@
-"""A table that takes batches: the interface `Table`, and what its implementations share.
+"""`Table`: a table that takes batches, of which `_delta` and `_iceberg` are the kinds.
 
-`_delta` and `_iceberg` implement it. A batch is staged, then made part of the table by one atomic commit of
-the format, which changes the table's ledger too: see `notes.Ledger`.
+A batch is staged, then made part of the table by one atomic commit of the format, which changes the table's
+ledger too: see `notes.Ledger`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
 from cloudevents_kafka.primitives.plural import pluralize
-from cloudevents_kafka.spark.pipeline._errors import WrongTable
+from cloudevents_kafka.spark.pipeline._errors import WrongTable, spark_errors
 from cloudevents_kafka.spark.pipeline.notes import Ledger
+from cloudevents_kafka.spark.pipeline.stores import open_store
+from cloudevents_kafka.spark.table_formats import TableFormat
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -77,19 +81,31 @@ class Maintenance(msgspec.Struct, frozen=True):
         )
 
 
-class Table(Protocol):
-    """A table of events or of quarantined records."""
+class Table(ABC):
+    """A table of events or of other records, by its quoted name in a catalog or the URL of its folder."""
+
+    kind: str
+    provider: TableFormat
+    conflicts: str
+    """A regular expression of what errors contain if another commit was faster."""
+
+    def __init__(self, spark: SparkSession, sql_name: str, url: str) -> None:
+        self._spark, self._sql_name, self._url = spark, sql_name, url
 
     @property
     def name(self) -> str:
         """The name in a catalog, or the URL of the folder, for messages and summaries."""
+        return self._url or self._sql_name.replace("`", "")
 
     def exists(self) -> bool:
         """Return whether the table exists."""
+        return bool(self._spark.catalog.tableExists(self._sql_name))
 
+    @abstractmethod
     def id(self) -> str:
         """Return the id of the table in its format, which stays when the table is renamed."""
 
+    @abstractmethod
     def ledger(self, *, adopt: bool = False) -> Ledger:
         """Return what all pipelines have landed.
 
@@ -97,6 +113,7 @@ class Table(Protocol):
         rows; but that raises `WrongTable` unless ``adopt`` is set.
         """
 
+    @abstractmethod
     def stage(self, rows: DataFrame) -> Staged:
         """Return rows whose files are written; no reader sees them before `commit`.
 
@@ -104,6 +121,29 @@ class Table(Protocol):
         rows do not have become null; `ADDED_COLUMNS` that the table does not have are added to it.
         """
 
+    def _prepare(self, rows: DataFrame) -> DataFrame:
+        """Return rows with the columns of the table; see `stage`."""
+        with write_settings(rows.sparkSession):
+            if not self.exists():
+                try:
+                    self._create(rows.schema)
+                except spark_errors():
+                    if not self.exists():  # another pipeline was faster
+                        raise
+            self.check_schema(rows.schema)
+            existing = self._frame().schema
+            added = [field for field in rows.schema.fields if field.name not in existing.names]
+            if added:
+                columns = ", ".join(f"{quote(field.name)} {_type_text(field.dataType)}" for field in added)
+                self._spark.sql(f"ALTER TABLE {self._sql_name} ADD COLUMNS ({columns})")
+                existing = self._frame().schema
+            return fill_columns(rows, existing)
+
+    @abstractmethod
+    def _create(self, schema: StructType) -> None:
+        """Create the table without rows."""
+
+    @abstractmethod
     def commit(self, staged: Sequence[Staged], before: Ledger, after: Ledger) -> None:
         """Make staged rows and a new ledger part of the table, in one atomic step.
 
@@ -111,23 +151,80 @@ class Table(Protocol):
         changed then.
         """
 
+    @contextmanager
+    def _committing(self) -> Iterator[None]:
+        """Yield; raise `LedgerChanged` instead of an error that says that another commit was faster."""
+        try:
+            yield
+        except spark_errors() as error:
+            if re.search(self.conflicts, str(error)):
+                raise self._changed() from error
+            raise
+
+    def _changed(self) -> LedgerChanged:
+        return LedgerChanged(f"the ledger of {self.name} must be read again")
+
     def check_schema(self, schema: StructType) -> None:
         """Raise `WrongTable` if the table exists and cannot take rows of a schema."""
+        if not self.exists():
+            return
+        provider = self.provider if self._url else self._described("Provider")
+        if provider != self.provider:
+            raise WrongTable(
+                f"the table {self.name} must be {self.kind}, got {provider or 'another kind'}; "
+                "name another table, or the format of this one"
+            )
+        check_columns(self.name, self._frame().schema, schema)
+
+    def _described(self, name: str) -> str:
+        rows = self._spark.sql(f"DESCRIBE TABLE EXTENDED {self._sql_name}").collect()
+        return next((str(row["data_type"]) for row in rows if row["col_name"] == name), "")
+
+    def _frame(self) -> DataFrame:
+        return self._spark.table(self._sql_name)
 
     def columns(self) -> Sequence[str]:
         """Return the names of the columns."""
+        return self._frame().columns
 
     def optimize(self, sort_by: tuple[str, ...] = ()) -> Maintenance:
         """Return what joining small files into larger ones did, by the format's own procedure.
 
         With ``sort_by`` the rows are clustered by these columns, which the table must have.
         """
+        before = self._count_files()
+        with write_settings(self._spark):
+            self._optimize(sort_by)
+        return Maintenance(self.name, before, self._count_files())
 
     def vacuum(self, keep_hours: float = KEEP_HOURS) -> Maintenance:
         """Return what deleting older versions and files of no version did, by the format's own procedures.
 
         Versions that were current in the last ``keep_hours`` hours stay readable.
         """
+        before = self._count_stored()
+        self._vacuum(keep_hours)
+        return Maintenance(self.name, before, self._count_stored())
+
+    def _count_stored(self) -> int:
+        """Return the number of data files in storage, of all versions."""
+        files = open_store(self._location(), self._spark).list_files("", ".parquet")
+        return sum(not file.startswith("_delta_log/") for file in files)
+
+    def _location(self) -> str:
+        return self._described("Location")
+
+    @abstractmethod
+    def _count_files(self) -> int:
+        """Return the number of data files of the newest version."""
+
+    @abstractmethod
+    def _optimize(self, sort_by: tuple[str, ...]) -> None:
+        """Join small files."""
+
+    @abstractmethod
+    def _vacuum(self, keep_hours: float) -> None:
+        """Delete older versions and files of no version."""
 
 
 def foreign_rows(table: str) -> WrongTable:
@@ -141,41 +238,27 @@ def foreign_rows(table: str) -> WrongTable:
 def check_columns(table: str, existing: StructType, wanted: StructType) -> None:
     """Raise `WrongTable` if a table has not all columns of a schema, or has them with other types.
 
-    Those that `add_columns_sql` adds may be missing.
+    The `ADDED_COLUMNS` may be missing.
     """
-    columns = {field.name: field for field in existing.fields}
+    columns = {field.name: _type_text(field.dataType) for field in existing.fields}
     for field in wanted.fields:
-        type_ = _type_text(field.dataType)
-        if field.name not in columns:
-            if field.name in ADDED_COLUMNS:
-                continue
+        found, type_ = columns.get(field.name), _type_text(field.dataType)
+        if found is None and field.name not in ADDED_COLUMNS:
             raise WrongTable(
                 f"the table {table} must have the column {field.name} of type {type_}. Add it: "
                 f"ALTER TABLE … ADD COLUMN {field.name} {type_}; or land into a fresh table"
             )
-        found = _type_text(columns[field.name].dataType)
-        if found != type_:
+        if found not in {None, type_}:
             raise WrongTable(
                 f"the column {field.name} of the table {table} must have the type {type_}, got {found}. "
                 "Land into a fresh table, and copy the rows of this one"
             )
-    names = {field.name for field in wanted.fields}
     for field in existing.fields:
-        if field.name not in names and not field.nullable:
+        if field.name not in wanted.names and not field.nullable:
             raise WrongTable(
                 f"the column {field.name} of the table {table} must allow null, because events have no such "
                 f"column. Do: ALTER TABLE … ALTER COLUMN {field.name} DROP NOT NULL"
             )
-
-
-def add_columns_sql(table: str, existing: StructType, wanted: StructType) -> str | None:
-    """Return SQL that adds the `ADDED_COLUMNS` which a table does not have, or None if it has all."""
-    added = [
-        f"{quote(field.name)} {_type_text(field.dataType)}"
-        for field in wanted.fields
-        if field.name in ADDED_COLUMNS and field.name not in existing.names
-    ]
-    return f"ALTER TABLE {table} ADD COLUMNS ({', '.join(added)})" if added else None
 
 
 def _type_text(type_: DataType) -> str:
@@ -189,23 +272,17 @@ def fill_columns(rows: DataFrame, existing: StructType) -> DataFrame:
 
     if rows.columns == existing.names:
         return rows
-    present = set(rows.columns)
-    return rows.select(
-        *(
-            F.col(f"`{field.name}`")
-            if field.name in present
-            else F.lit(None).cast(field.dataType).alias(field.name)
-            for field in existing.fields
-        )
-    )
+    missing = {field.name: field.dataType for field in existing.fields if field.name not in rows.columns}
+    filled = [F.lit(None).cast(type_).alias(name) for name, type_ in missing.items()]
+    return rows.select("*", *filled).select(*(quote(name) for name in existing.names))
 
 
 @contextmanager
-def write_settings(spark: SparkSession) -> Iterator[None]:
-    """Yield with the session set to write Parquet that all readers interpret the same, and to stage rows."""
-    before = {name: spark.conf.get(name, None) for name in _WRITE_SETTINGS}
+def settings(spark: SparkSession, values: Mapping[str, str]) -> Iterator[None]:
+    """Yield with settings of the session."""
+    before = {name: spark.conf.get(name, None) for name in values}
     try:
-        for name, value in _WRITE_SETTINGS.items():
+        for name, value in values.items():
             spark.conf.set(name, value)
         yield
     finally:
@@ -216,18 +293,9 @@ def write_settings(spark: SparkSession) -> Iterator[None]:
                 spark.conf.set(name, old)
 
 
-@contextmanager
-def setting(spark: SparkSession, name: str, value: str) -> Iterator[None]:
-    """Yield with a setting of the session."""
-    before = spark.conf.get(name, None)
-    spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        if before is None:
-            spark.conf.unset(name)
-        else:
-            spark.conf.set(name, before)
+def write_settings(spark: SparkSession) -> AbstractContextManager[None]:
+    """Return settings to write Parquet that all readers interpret the same, and to stage rows."""
+    return settings(spark, _WRITE_SETTINGS)
 
 
 def quote(*parts: str) -> str:
