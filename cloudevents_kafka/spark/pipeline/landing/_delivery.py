@@ -1,33 +1,26 @@
 """How batches land in topics, or by a function of the user, at least once.
 
 If the process is killed while a batch is written, the next start writes it again, from the same records
-under the same number. Each record that is written has these headers, in UTF-8, after its own:
-
-* ``pipeline-batch``: the number of the batch in this pipeline;
-* ``pipeline-topic``, ``pipeline-partition``, ``pipeline-offset``: the record that was read. Two records
-  with the same values of these headers are the same;
-* ``pipeline-verdict``, ``pipeline-reason``, ``pipeline-clause``: why it is not an event, if so.
-
-Headers of these names that an event came with are dropped. Other records keep all headers, and the last
-of a name is that of this pipeline.
+under the same number. Each record has headers, in UTF-8, after its own, which say what number and record that
+is, and why it is not an event; see docs/how-to/land_with_spark.md. Headers of these names that an event came
+with are dropped. Other records keep all headers, and the last of a name is that of this pipeline.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from cloudevents_kafka.binding import ContentMode
-from cloudevents_kafka.spark.pipeline import notes
+from cloudevents_kafka.spark.pipeline import notes, tables
 from cloudevents_kafka.spark.pipeline._errors import PipelineFailed
+from cloudevents_kafka.spark.pipeline._options import PipelineOptions
 from cloudevents_kafka.spark.pipeline.landing._landing import Landing
 from cloudevents_kafka.spark.pipeline.stores import Store
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
 
     from cloudevents_kafka.spark.pipeline.batches import BatchWriter
 
@@ -66,21 +59,7 @@ class EventBatch:
 EachBatch = Callable[[EventBatch], object]
 
 
-class _Delivery(Landing):
-    """Batches that are delivered as a whole, again if that was not finished."""
-
-    def write(self, writer: BatchWriter, records: DataFrame, batch: notes.BegunBatch) -> notes.BatchCounts:
-        """Deliver the records of a batch, and return the counts."""
-        return writer.write_kept(records, batch, partial(self._deliver, batch))
-
-    @abstractmethod
-    def _deliver(
-        self, batch: notes.BegunBatch, events: DataFrame, quarantine: DataFrame, counts: notes.BatchCounts
-    ) -> None:
-        """Deliver events and other records."""
-
-
-class FunctionLanding(_Delivery):
+class FunctionLanding(Landing):
     """The batches of a function."""
 
     kind = "function"
@@ -93,13 +72,14 @@ class FunctionLanding(_Delivery):
         """Return the name of the function."""
         return f"function {getattr(self._each_batch, '__qualname__', type(self._each_batch).__qualname__)}"
 
-    def _deliver(
-        self,
-        batch: notes.BegunBatch,
-        events: DataFrame,
-        quarantine: DataFrame,
-        counts: notes.BatchCounts,  # noqa: ARG002  # they are exact, as the rows are kept
+    def write(self, writer: BatchWriter, records: DataFrame, batch: notes.BegunBatch) -> notes.BatchCounts:
+        """Call the function with a batch, and return the counts."""
+        return writer.write_kept(records, batch, partial(self._call, batch))
+
+    def _call(
+        self, batch: notes.BegunBatch, events: DataFrame, quarantine: DataFrame, counts: notes.BatchCounts
     ) -> None:
+        del counts  # they are exact, as the rows are kept
         try:
             self._each_batch(EventBatch(batch.number, events, quarantine, batch.offsets))
         except Exception as error:
@@ -110,79 +90,74 @@ class FunctionLanding(_Delivery):
             ) from error
 
 
-class TopicLanding(_Delivery):
+class TopicLanding(Landing):
     """The batches of topics: a topic for events, one for other records, and the topics of ``routes``."""
 
     kind = "kafka"
 
-    def __init__(
-        self,
-        store: Store,
-        topic: str,
-        routes: Mapping[str, str],
-        *,
-        mode: ContentMode,
-        producer: Mapping[str, str],
-    ) -> None:
-        super().__init__(store, routes)
-        self._topics = dict(zip((notes.EVENTS, notes.QUARANTINE), notes.topic_names(topic), strict=True))
-        self._mode = mode
-        self._producer = dict(producer)
+    def __init__(self, store: Store, options: PipelineOptions) -> None:
+        super().__init__(store, options.tables)
+        names = notes.topic_names(str(options.table))
+        self._topics = dict(zip((notes.EVENTS, notes.QUARANTINE), names, strict=True))
+        self._mode = options.mode
+        self._producer = options.producer_options()
 
     def table_name(self, table: str) -> str:
         """Return the name of a topic."""
         return self._topics.get(table, table)
 
-    def _deliver(
+    def write(self, writer: BatchWriter, records: DataFrame, batch: notes.BegunBatch) -> notes.BatchCounts:
+        """Write the records of a batch to the topics, and return the counts."""
+        return writer.write_kept(records, batch, partial(self._send_all, batch))
+
+    def _send_all(
         self, batch: notes.BegunBatch, events: DataFrame, quarantine: DataFrame, counts: notes.BatchCounts
     ) -> None:
-        found = [self._encode(events, batch.number)] if counts.events else []
-        found += [self._quarantined(quarantine, batch.number)] if counts.quarantined else []
-        for records in found:
-            records.write.format("kafka").options(**self._producer).save()
+        if counts.events:
+            self._send(self._encode(events, batch.number))
+        if counts.quarantined:
+            self._send(self._quarantined(quarantine, batch.number))
+
+    def _send(self, records: DataFrame) -> None:
+        records.write.format("kafka").options(**self._producer).save()
 
     def _encode(self, events: DataFrame, number: int) -> DataFrame:
         """Return the records of events, for the topics of their types."""
-        from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
+        from pyspark.sql.functions import expr
 
         from cloudevents_kafka.spark.encode import encode_events
 
-        own = F.filter("headers", lambda header: ~header["key"].startswith(PREFIX))
-        topic = F.lit(self._topics[notes.EVENTS])
+        topic = tables.literal(self._topics[notes.EVENTS])
         if notes.TABLE in events.columns:
-            topic = F.when(events[notes.TABLE] == notes.EVENTS, topic).otherwise(events[notes.TABLE])
-        added = _joined(own, _headers(number, {name: F.col(name) for name in _FROM}))
-        rows = events.withColumn(_ADDED, added).withColumn("topic", topic).drop("partition")
+            is_common = f"{notes.TABLE} = {tables.literal(notes.EVENTS)}"
+            topic = f"CASE WHEN {is_common} THEN {topic} ELSE {notes.TABLE} END"
+        own = f"filter(`headers`, header -> NOT startswith(header.key, '{PREFIX}'))"
+        added = _joined(own, _headers(number, {name: f"`{name}`" for name in _FROM}))
+        rows = events.withColumns({_ADDED: expr(added), "topic": expr(topic)}).drop("partition")
         records = encode_events(rows, mode=self._mode, keep=[_ADDED])
-        return records.withColumn("headers", _joined(records["headers"], records[_ADDED])).drop(_ADDED)
+        return records.withColumn("headers", expr(_joined("`headers`", _ADDED))).drop(_ADDED)
 
     def _quarantined(self, rows: DataFrame, number: int) -> DataFrame:
         """Return records that are not events, unchanged but for headers that say why."""
-        from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
-
-        values = {name: F.col(name) for name in _FROM} | {name: F.col("error")[name] for name in _WHY}
-        headers = _joined(F.col("headers"), _headers(number, values))
-        return rows.select(
-            F.lit(self._topics[notes.QUARANTINE]).alias("topic"), "key", "value", headers.alias("headers")
-        )
+        topic = tables.literal(self._topics[notes.QUARANTINE])
+        values = {name: f"`{name}`" for name in _FROM} | {name: f"error.`{name}`" for name in _WHY}
+        headers = _joined("`headers`", _headers(number, values))
+        return rows.selectExpr(f"{topic} AS `topic`", "`key`", "`value`", f"{headers} AS `headers`")
 
 
-def _headers(number: int, values: Mapping[str, Column]) -> Column:
-    """Return headers with the number of a batch and these values, without those that are null."""
-    from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
-
-    def header(name: str, value: Column) -> Column:
-        text = value.cast("string").cast("binary").alias("value")
-        return F.when(value.isNotNull(), F.struct(F.lit(PREFIX + name).alias("key"), text))
-
-    columns = {"batch": F.lit(str(number)), **values}
-    return F.array_compact(F.array(*(header(name, value) for name, value in columns.items())))
+def _headers(number: int, values: Mapping[str, str]) -> str:
+    """Return SQL for headers with the number of a batch and these values, without those that are null."""
+    headers = (
+        f"CASE WHEN {value} IS NOT NULL THEN "
+        f"named_struct('key', '{PREFIX}{name}', 'value', CAST(CAST({value} AS STRING) AS BINARY)) END"
+        for name, value in {"batch": f"'{number}'", **values}.items()
+    )
+    return f"array_compact(array({', '.join(headers)}))"
 
 
-def _joined(first: Column, second: Column) -> Column:
-    """Return the headers of both lists; the first may be null."""
-    from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
-
+def _joined(first: str, second: str) -> str:
+    """Return SQL for the headers of both lists; the first may be null."""
     from cloudevents_kafka.spark.schema import HEADERS
 
-    return F.concat(F.coalesce(first, F.array().cast(HEADERS)), second.cast(HEADERS))
+    type_ = HEADERS.simpleString()
+    return f"concat(coalesce({first}, CAST(array() AS {type_})), CAST({second} AS {type_}))"

@@ -1,8 +1,7 @@
 """How batches land exactly once: `Landing`, which knows what has landed, and decides what is new.
 
-A batch goes three steps: `Landing.begin` decides which of its records have not landed yet, `Landing.write`
-writes these, and `Landing.complete` creates the manifest of the batch. The subclasses decide what is written,
-and at which moment it has landed. The life of a batch in docs/design.md has what is left after a kill.
+`Landing.begin` decides which records of a batch have not landed yet, `Landing.write` writes these, and
+`Landing.complete` creates its manifest. The life of a batch in docs/design.md has what is left after a kill.
 
 Offsets decide whether a record has landed, together with the id of its topic (see `_topics`), by one
 ledger: that of the table of events, or of the last manifest. The number of a batch does not: a checkpoint
@@ -17,7 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from cloudevents_kafka.spark.pipeline import notes
 from cloudevents_kafka.spark.pipeline.stores import Store
@@ -48,8 +47,7 @@ class Landing(ABC):
         self.pipeline = uuid.uuid4().hex[:12]
         self._routes = dict(routes or {})
         self._ids: notes.TopicIds = {}
-        self._first_topic_ids: notes.TopicIds = {}
-        self._beginning = notes.Beginning()
+        self.beginning = notes.Beginning()
         self._is_noted = True  # whether it is known where the checkpoint begins
 
     @abstractmethod
@@ -62,7 +60,7 @@ class Landing(ABC):
 
     def begun(self) -> notes.BegunBatch | None:
         """Return the batch that an earlier run has begun and this one must finish, or None."""
-        batch = self.manifests.begun() if self.notes_begun else None
+        batch = self.manifests.find(notes.BegunBatch) if self.notes_begun else None
         return None if batch is None or (self.last and batch.number <= self.last.number) else batch
 
     def recover(self) -> int | None:
@@ -70,22 +68,18 @@ class Landing(ABC):
 
         Raises `WrongCheckpoint` if the notes cannot be read, or are of another kind of tables.
         """
-        self._read_first()
         self.last = self.manifests.last()
-        newest = self.last or self.manifests.begun()
+        self.beginning = self.manifests.find(notes.Beginning) or notes.Beginning()
+        newest = self.last or self.manifests.find(notes.BegunBatch)
         if newest is not None and newest.to != self.kind:
             raise notes.WrongCheckpoint(
                 f"the batches of {self.store.url('')} landed in {newest.to}, not in {self.kind}. "
                 f"Continue with {newest.to}, or use a fresh folder and checkpoint"
             )
-        self._beginning = self.manifests.beginning()
-        self._is_noted = self.in_notes or bool(self._beginning.start)
+        self.pipeline = self.beginning.pipeline or (newest.pipeline if newest else "") or self.pipeline
+        self._is_noted = self.in_notes or bool(self.beginning.start)
         self.ledger = self._read_ledger().merge(self._noted.begins())
         return None
-
-    def _read_first(self) -> None:
-        first = self.manifests.first()
-        self._first_topic_ids, self.pipeline = first.ids, first.pipeline or self.pipeline
 
     def _read_ledger(self) -> notes.Ledger:
         """Return the ledger that decides."""
@@ -94,7 +88,7 @@ class Landing(ABC):
     @property
     def _noted(self) -> notes.Ledger:
         """What notes have: all batches of the folder, and what was there before them."""
-        return Landing._read_ledger(self).merge(self._beginning.landed.entries())
+        return Landing._read_ledger(self).merge(self.beginning.landed.entries())
 
     @property
     def total(self) -> notes.BatchCounts:
@@ -113,7 +107,7 @@ class Landing(ABC):
     @property
     def topic_ids(self) -> notes.TopicIds:
         """The known ids of the topics that fill the folder."""
-        return self._first_topic_ids if self.last is None else self.last.ids
+        return self.beginning.ids if self.last is None else self.last.ids
 
     @property
     def tables(self) -> dict[str, str]:
@@ -121,16 +115,15 @@ class Landing(ABC):
         tables = dict.fromkeys((notes.EVENTS, *self._routes.values(), notes.QUARANTINE))
         return {table: self.table_name(table) for table in tables}
 
-    def record_topic_ids(self, ids: notes.TopicIds) -> None:
-        """Write the topics' ids before the first batch."""
-        if self.last is None:
-            self.manifests.write_first(notes.FirstTopicIds(ids=ids, pipeline=self.pipeline))
-            self._read_first()
-
-    def record_beginning(self, start: str) -> None:
-        """Write where a new checkpoint begins."""
-        beginning = notes.Beginning(start=start, landed=self.ledger, follows=self._beginning.follows)
-        self.manifests.write_beginning(beginning)
+    def record_beginning(self, ids: notes.TopicIds, start: str | None) -> None:
+        """Write what is known before the first batch, and the ``start`` of a new checkpoint, or None."""
+        known = self.beginning
+        if start is None and known.pipeline:
+            return
+        if start is not None:
+            known = replace(known, start=start, landed=self.ledger)
+        self.beginning = replace(known, pipeline=self.pipeline, ids=known.ids or ids)
+        self.manifests.write(self.beginning)
 
     def check(self, query_id: str | None, committed: notes.BatchPlan | None) -> None:
         """Raise `WrongCheckpoint` if the folder and a checkpoint do not belong together.
@@ -140,7 +133,7 @@ class Landing(ABC):
         """
         self._is_noted = self._is_noted or query_id is None
         last = self.last.query if self.last is not None and self.in_notes else query_id
-        if last not in {query_id, self._beginning.follows}:
+        if last not in {query_id, self.beginning.follows}:
             this = "this is a new one" if query_id is None else f"this is {query_id}"
             raise notes.WrongCheckpoint(
                 f"{self.store.url('')} was filled under another checkpoint (query {last}, {this}): records "
@@ -174,6 +167,7 @@ class Landing(ABC):
             number=0 if self.last is None else self.last.number + 1,
             batch=plan.batch,
             query=query_id,
+            pipeline=self.pipeline,
             ids=ids,
             offsets=left,
             planned=plan.ranges,
@@ -183,17 +177,14 @@ class Landing(ABC):
             to=self.kind,
         )
         if self.notes_begun:
-            self.manifests.begin(batch)
+            self.manifests.write(batch)
         return batch
 
-    def complete(self, batch: notes.BegunBatch, counts: notes.BatchCounts) -> notes.BatchManifest:
+    def complete(self, batch: notes.BegunBatch, counts: notes.BatchCounts, **own: Any) -> notes.BatchManifest:
         """Create the manifest of a batch that is written, and return it; raise `CountMismatch`."""
-        return self._add(batch, counts.check())
-
-    def _add(self, batch: notes.BegunBatch, counts: notes.BatchCounts, **more: Any) -> notes.BatchManifest:
         ledger = self.ledger.add(self.pipeline, batch.ids, batch.planned)
-        total = self.total.merge(counts)
-        manifest = notes.BatchManifest(**asdict(batch), counts=counts, total=total, ledger=ledger, **more)
+        total = self.total.merge(counts.check())
+        manifest = notes.BatchManifest(**asdict(batch), counts=counts, total=total, ledger=ledger, **own)
         self.manifests.add(manifest)
         self.last = manifest
         self.ledger = ledger if self.in_notes else self.ledger.merge(ledger.begins())

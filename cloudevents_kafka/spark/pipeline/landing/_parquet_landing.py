@@ -9,8 +9,7 @@ The folder of a pipeline has, next to its notes::
 Events of some types may have tables of their own, in folders next to ``events``. One pass writes all
 tables of events: in the staging folder, a folder ``__ce_table=orders`` has the files of ``orders``.
 
-The batch lands when its manifest is created. A kill between two renames leaves a part of it invisible until
-the next start, which finishes them before anything else.
+The batch lands with its manifest. Of renames that are cut off, the next start does the rest, first of all.
 """
 
 from __future__ import annotations
@@ -18,8 +17,9 @@ from __future__ import annotations
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from cloudevents_kafka.spark.pipeline import notes
 from cloudevents_kafka.spark.pipeline.landing._landing import Landing
@@ -35,15 +35,15 @@ STAGING: Final = "_staging"
 _FEW_FILES: Final = 32  # files whose rows are counted without a job
 
 
+@dataclass(frozen=True)
 class ParquetFiles:
     """The files of one batch below a folder; each table has a folder, and one in it for each date.
 
     The folder of a table is its name, or ``__ce_table=NAME`` where rows of several tables are written.
     """
 
-    def __init__(self, spark: SparkSession, folder: str) -> None:
-        self._spark = spark
-        self._folder = folder
+    _spark: SparkSession
+    _folder: str
 
     def append(self, table: str, rows: DataFrame) -> bool:
         """Write rows, whose last column is their date, and which may have the column `TABLE`; return True."""
@@ -56,13 +56,8 @@ class ParquetFiles:
 
     def check(self, counts: notes.BatchCounts) -> None:
         """Raise `CountMismatch` if the files have another number of rows than were counted."""
-        expected = {**counts.by_table, notes.QUARANTINE: counts.quarantined}
-        found = self._count()
-        if Counter(found) != Counter(expected):
-            raise notes.CountMismatch(
-                f"the files of a batch must have as many records as were written, {_text(expected)}, "
-                f"got {_text(found)} in {self._folder}. Start again"
-            )
+        found = {**dict.fromkeys(counts.rows, 0), **self._count()}
+        counts.check_rows(found, lambda table: f"{self._folder}/{table}")
 
     def _count(self) -> Counter[str]:
         """Return the numbers of rows by table: from the ends of few local files, or by a job of Spark."""
@@ -82,10 +77,6 @@ class ParquetFiles:
         name = F.regexp_extract("_metadata.file_path", rf"/(?:{notes.TABLE}=)?([^/]+)/[^/]+/[^/]+\z", 1)
         rows = reader.parquet(without_patterns(self._folder)).groupBy(name.alias("table")).count()
         return Counter({row["table"]: row["count"] for row in rows.collect()})
-
-
-def _text(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{table}: {count:,}" for table, count in counts.items())
 
 
 class ParquetLanding(Landing):
@@ -119,12 +110,11 @@ class ParquetLanding(Landing):
         `WrongCheckpoint` if the manifests do not match the tables or cannot be read.
         """
         super().recover()
-        self._check_folders()
-        unfinished = self.last is not None and self._rename(self.last)
-        self._check_rows()
+        finished = None if self.last is None else self._rename(self.last)
+        self._check_tables()
         for leftover in self.store.list_names(STAGING):
             self._files.remove(f"{STAGING}/{leftover}")
-        return self.last.number if self.last is not None and unfinished else None
+        return finished
 
     def write(self, writer: BatchWriter, records: DataFrame, batch: notes.BegunBatch) -> notes.BatchCounts:
         """Write the records of a batch to its staging folder, and return the counts."""
@@ -138,39 +128,33 @@ class ParquetLanding(Landing):
         self._staging = f"{STAGING}/{batch.number:08d}-{uuid.uuid4().hex[:8]}"
         return self.store.url(self._staging)
 
-    def complete(self, batch: notes.BegunBatch, counts: notes.BatchCounts) -> notes.BatchManifest:
+    def complete(self, batch: notes.BegunBatch, counts: notes.BatchCounts, **_: Any) -> notes.BatchManifest:
         """Land the staged files of a batch, and return its manifest."""
-        counts.check()
         files = tuple(self.store.list_files(self._staging, ".parquet"))
         if self._checks_files:
             self._check_unused(files, batch.number)
             self._checks_files = False
-        self._files.sync(f"{self._staging}/{file}" for file in files)  # for a power failure
-        manifest = self._add(batch, counts, staging=self._staging, files=files)
+        self._files.sync(f"{self._staging}/{file}" for file in files)
+        manifest = super().complete(batch, counts, staging=self._staging, files=files)
         self._rename(manifest)
         return manifest
 
-    def _check_rows(self) -> None:
-        """Raise `WrongCheckpoint` if the folder of a table in which rows have landed is gone."""
-        rows = {**self.total.by_table, notes.QUARANTINE: self.total.quarantined}
-        for table, count in rows.items():
+    def _check_tables(self) -> None:
+        """Raise `WrongCheckpoint` for a table that is gone, without a manifest, or by another column."""
+        for table, count in {**dict.fromkeys(self.tables, 0), **self.total.rows}.items():
             if count and not self.store.exists(table):
                 raise notes.WrongCheckpoint(
                     f"{self.store.url(table)} must have {count:,} rows that have landed, but it was removed "
                     "or renamed. Restore it, or land afresh with a fresh folder and checkpoint"
                 )
-
-    def _check_folders(self) -> None:
-        """Raise `WrongCheckpoint` for tables without a manifest, or events in folders by another column."""
-        for table in self.tables:
             for name in self.store.list_names(table):
-                other, equals, _ = name.partition("=")
+                column, equals, _ = name.partition("=")
                 if equals and self.last is None and self._checks_files:
                     raise self._no_manifest(f"{table}/{name}")
-                if equals and table != notes.QUARANTINE and other != self._folders_by:
+                if equals and table != notes.QUARANTINE and column != self._folders_by:
                     raise notes.WrongCheckpoint(
-                        f"the folders of {self.store.url(table)} must be by {self._folders_by}, got {other}. "
-                        "Use the option date_of (--date-of) of the run that made them, "
+                        f"the folders of {self.store.url(table)} must be by {self._folders_by}, got "
+                        f"{column}. Use the option date_of (--date-of) of the run that made them, "
                         "or a fresh folder and checkpoint"
                     )
 
@@ -180,9 +164,10 @@ class ParquetLanding(Landing):
         Its manifest was removed. It began with the same records, so at least one of its folders
         is among those of this batch.
         """
-        for folder in {final_path(file, number).rpartition("/")[0] for file in files}:
+        for path in {final_path(file[: file.rindex("/") + 1], number) for file in files}:
+            folder, _, prefix = path.rpartition("/")
             for name in self.store.list_names(folder):
-                if name.startswith(_file_name(number, "")):
+                if name.startswith(prefix):
                     raise self._no_manifest(f"{folder}/{name}")
 
     def _no_manifest(self, path: str) -> notes.WrongCheckpoint:
@@ -192,8 +177,8 @@ class ParquetLanding(Landing):
             "adopt the files (--adopt): all records land next to them"
         )
 
-    def _rename(self, manifest: notes.BatchManifest) -> bool:
-        """Rename the staged files of a landed batch into the tables; return whether some were staged.
+    def _rename(self, manifest: notes.BatchManifest) -> int | None:
+        """Rename the staged files of a landed batch into the tables; return its number if some were staged.
 
         Raises `WrongCheckpoint` if files of the batch are neither staged nor in the tables.
         """
@@ -213,14 +198,10 @@ class ParquetLanding(Landing):
                 f"{manifest.staging}, which was removed. Restore them, or use a fresh folder and checkpoint"
             )
         self._files.remove(manifest.staging)
-        return bool(staged)
+        return manifest.number if staged else None
 
 
 def final_path(file: str, number: int) -> str:
     """Return the path of a staged file in its table, where the number of its batch prefixes its name."""
     folder, _, name = file.removeprefix(f"{notes.TABLE}=").rpartition("/")
-    return f"{folder}/{_file_name(number, name)}"
-
-
-def _file_name(number: int, name: str) -> str:
-    return f"batch-{number:08d}-{name}"
+    return f"{folder}/batch-{number:08d}-{name}"

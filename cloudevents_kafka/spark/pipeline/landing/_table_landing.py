@@ -9,10 +9,10 @@ events of routes, of a batch whose events it does not see.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from cloudevents_kafka.spark.pipeline import notes
 from cloudevents_kafka.spark.pipeline._errors import WrongTable
@@ -62,7 +62,7 @@ class TableLanding(Landing):
         return self._open(table).name
 
     def _read_ledger(self) -> notes.Ledger:
-        """Return the ledger of events; raise `WrongTable` if tables are not those of earlier batches."""
+        """Return the ledger of events; raise `WrongTable` if tables are not as earlier batches left them."""
         for table, known in (self.last.tables if self.last else {}).items():
             opened = self._open(table)
             found = opened.id() if opened.exists() else None
@@ -73,20 +73,15 @@ class TableLanding(Landing):
                     f"{self.store.url('')} have landed, but it {state}. Restore it, or use its new name; "
                     "or land afresh, with a fresh folder"
                 )
-        return self._open(notes.EVENTS).ledger(adopt=self._adopt)
-
-    def use_topic_ids(self, ids: notes.TopicIds) -> None:
-        """Let `landed` be about the topics with these ids, and others that the folder knows.
-
-        Raises `WrongTable` if the table does not have all offsets that the notes have.
-        """
-        super().use_topic_ids(ids)
-        if absent := self.ledger.left(self._ids, self._noted.landed(self._ids)):
+        ledger, noted = self._open(notes.EVENTS).ledger(adopt=self._adopt), self._noted
+        ids = {topic: self.topic_ids.get(topic, "") for topic in noted.topics}
+        if absent := ledger.left(ids, noted.landed(ids)):
             raise WrongTable(
                 f"the table {self.table_name(notes.EVENTS)} must have {notes.format_ranges(absent)}, which "
                 "have landed in it: it was set back to an earlier version. Restore the newest one; or land "
                 "them again, with a fresh folder, which goes on behind what it has"
             )
+        return ledger
 
     def write(self, writer: BatchWriter, records: DataFrame, batch: notes.BegunBatch) -> notes.BatchCounts:
         """Stage the records of a batch, and return the counts."""
@@ -121,40 +116,32 @@ class TableLanding(Landing):
             for staged in [threads.submit(self.append, table, rows[table]) for table in rows]:
                 staged.result()
 
-    def complete(self, batch: notes.BegunBatch, counts: notes.BatchCounts) -> notes.BatchManifest:
+    def complete(self, batch: notes.BegunBatch, counts: notes.BatchCounts, **_: Any) -> notes.BatchManifest:
         """Commit the staged rows, those of events last, and return the manifest of the batch.
 
         Raises `CountMismatch` if the rows are not as they were counted.
         """
-        self._check_rows(counts.check())
+        counts.check().check_rows(dict(self._counted()), self.table_name)
         tables = [*(table for table in self._staged if table != notes.EVENTS), notes.EVENTS]
         for table in tables:
             self._commit(table)
         self.ledger = self._ledgers[notes.EVENTS]
         opened = {table: self._open(table) for table in tables}
         ids = {table: found.id() for table, found in opened.items() if self._staged or found.exists()}
-        return self._add(batch, counts, tables={**(self.last.tables if self.last else {}), **ids})
+        return super().complete(batch, counts, tables={**(self.last.tables if self.last else {}), **ids})
 
-    def _check_rows(self, counts: notes.BatchCounts) -> None:
-        """Raise `CountMismatch` if another number of rows was staged for a table than was counted."""
-        expected = {**counts.by_table, notes.QUARANTINE: counts.quarantined}
+    def _counted(self) -> Iterator[tuple[str, int]]:
+        """Yield each table of which all rows were staged and counted, and their number."""
         for table, staged in self._staged.items():
             numbers = [part.rows for part in staged]
-            found = sum(filter(None, numbers))
-            is_known = None not in numbers and self._left(table) == self._batch.offsets
-            if is_known and found != expected.get(table, 0):
-                raise notes.CountMismatch(
-                    f"the files for {self.table_name(table)} must have {expected.get(table, 0):,} rows, as "
-                    f"were counted, got {found:,}. Start again"
-                )
+            if None not in numbers and self._left(table) == self._batch.offsets:
+                yield table, sum(filter(None, numbers))
 
     def _commit(self, table: str) -> None:
         """Commit the staged rows of a table; try again while other commits precede."""
         batch, opened, staged_for = self._batch, self._open(table), self._left(table)
-        if batch.offsets and not staged_for:
-            return  # only the manifest of the batch is missing
-        if not batch.offsets and not opened.exists():
-            return  # a first batch without records
+        if not (staged_for if batch.offsets else opened.exists()):
+            return  # only the manifest of the batch is missing, or a first batch has no records
         for _ in range(_MOST_TRIES):
             before = self._ledgers[table]
             after = before.add(self.pipeline, batch.ids, batch.planned)

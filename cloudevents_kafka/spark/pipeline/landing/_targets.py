@@ -2,8 +2,7 @@
 
 Parquet files and Iceberg tables of a folder require a store that renames a file in one step. Hadoop's clients
 of object stores copy a file and then delete the original: a run that is killed in between leaves both files,
-and two runs may both find a name free. Delta's and Iceberg's commits do not rename: Delta creates one object,
-and a catalog of Iceberg changes one entry.
+and two runs may both find a name free. Delta creates one object, and a catalog of Iceberg changes one entry.
 """
 
 from __future__ import annotations
@@ -91,8 +90,7 @@ def open_landing(
         files, folders_by = cast("FileStore", store), date_column(options.date_of)
         return ParquetLanding(files, options.tables, folders_by, adopt=options.adopt)
     if options.to == "kafka":
-        topic, producer = str(options.table), options.producer_options()
-        return TopicLanding(store, topic, options.tables, mode=options.mode, producer=producer)
+        return TopicLanding(store, options)
     if options.table is None:
         _check_folders(store, options.to, options.tables)
     open_table = partial(_open_table, spark, options.to, store, options.table)
@@ -105,11 +103,9 @@ def check_catalog(options: PipelineOptions, spark: SparkSession) -> None:
     """Raise `WrongTable` if the tables of the options would vanish with a session."""
     if options.table is None or options.to == "kafka":
         return
-    from cloudevents_kafka.spark.pipeline.tables import name_parts
+    from cloudevents_kafka.spark.pipeline.tables import catalog_of, name_parts
 
-    first, *rest = name_parts(options.table)
-    is_catalog = rest and spark.conf.get(f"spark.sql.catalog.{first}", None) is not None
-    catalog = first if is_catalog else str(spark.catalog.currentCatalog())
+    catalog, _ = catalog_of(spark, name_parts(options.table))
     in_memory = spark.conf.get("spark.sql.catalogImplementation", "in-memory") == "in-memory"
     if catalog == "spark_catalog" and in_memory:
         raise WrongTable(
@@ -137,14 +133,11 @@ def _check_folders(store: Store, table_format: TableFormat, routes: Mapping[str,
     from cloudevents_kafka.spark.pipeline.tables import folder_format
 
     for table in dict.fromkeys((*notes.TABLES, *routes.values())):
-        found = folder_format(store, table)
-        if found is None and any("=" in name for name in store.list_names(table)):
+        has_folders = any("=" in name for name in store.list_names(table))
+        found = folder_format(store, table) or ("parquet" if has_folders else table_format)
+        if found != table_format:
+            got = "folders of Parquet files" if found == "parquet" else f"one of {found}"
             raise WrongTable(
-                f"{store.url(table)} must be a table of {table_format}, got folders of Parquet files. "
-                "Land into a fresh folder with a fresh checkpoint, and copy the rows of this one"
-            )
-        if found not in {None, table_format}:
-            raise WrongTable(
-                f"{store.url(table)} must be a table of {table_format}, got one of {found}. "
+                f"{store.url(table)} must be a table of {table_format}, got {got}. "
                 f"Use --to {found}, or land into a fresh folder with a fresh checkpoint"
             )

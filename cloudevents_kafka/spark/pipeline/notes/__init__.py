@@ -20,7 +20,6 @@ from cloudevents_kafka.spark.pipeline.notes._manifests import (
     BatchManifest,
     Beginning,
     BegunBatch,
-    FirstTopicIds,
     Manifests,
     TopicIds,
 )

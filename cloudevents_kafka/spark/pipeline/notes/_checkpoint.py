@@ -22,9 +22,7 @@ _METADATA: Final = "metadata"
 _FIRST_OFFSETS: Final = "sources/0/0"
 _OFFSETS: Final = "offsets"
 _COMMITS: Final = "commits"
-_NUMBER: Final = re.compile(r"[+-]?\d+")
 _EndOffsets = dict[str, dict[str, int]]
-_AnyJson = dict[str, msgspec.Raw]
 _Content = TypeVar("_Content")
 
 
@@ -81,11 +79,6 @@ class Checkpoint:
         query_id = None
         if self._store.exists(_METADATA):
             query_id = self._decoded(_METADATA, self._store.read(_METADATA), _Metadata).id
-        self._check_logs()
-        return query_id
-
-    def _check_logs(self) -> None:
-        """Raise `WrongCheckpoint` if one of the files that Spark reads at a start is damaged."""
         offsets, commits = self._numbers(_OFFSETS), self._numbers(_COMMITS)
         if self._store.exists(_FIRST_OFFSETS):
             self._end_offsets(_FIRST_OFFSETS)
@@ -93,7 +86,9 @@ class Checkpoint:
             self._end_offsets(f"{_OFFSETS}/{number}")
         if commits:
             path = f"{_COMMITS}/{max(commits)}"
-            self._decoded(path, self._lines(path, rb"v[1-9][0-9]*", "a version such as v1")[1], _AnyJson)
+            lines = self._lines(path, rb"v[1-9][0-9]*", "a version such as v1")
+            self._decoded(path, lines[1], dict[str, msgspec.Raw])
+        return query_id
 
     def last_committed(self) -> BatchPlan | None:
         """Return the last batch that Spark has committed, with empty ranges at its ends, or None."""
@@ -112,7 +107,7 @@ class Checkpoint:
         """Return the numbers of a log's files; raise `WrongCheckpoint` for a name that Spark misreads."""
         numbers = []
         for name in self._store.list_names(folder):
-            if _NUMBER.fullmatch(name):  # Spark ignores other names
+            if re.fullmatch(r"[+-]?\d+", name):  # Spark ignores other names
                 if str(int(name)) != name or int(name) < 0:
                     raise self._damaged(f"{folder}/{name}", "its name must be a number as Spark writes it")
                 numbers.append(int(name))

@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from cloudevents_kafka.spark.pipeline._errors import PipelineError
-from cloudevents_kafka.spark.pipeline.notes._routes import EVENTS
+from cloudevents_kafka.spark.pipeline.notes._routes import EVENTS, QUARANTINE
 
 # The number of types and of reasons in the counts is untrusted input.
 MAX_LABELS = 1000
@@ -129,6 +129,21 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
                 f"{sum(self.routed.values()):,}"
             )
         return self
+
+    def check_rows(self, rows: Mapping[str, int], name: Callable[[str], str]) -> None:
+        """Raise `CountMismatch` if the files of a table have another number of rows than were counted."""
+        for table, number in rows.items():
+            counted = self.rows.get(table, 0)
+            if number != counted:
+                raise CountMismatch(
+                    f"the files for {name(table)} must have {counted:,} rows, as were counted, got "
+                    f"{number:,}. Start again"
+                )
+
+    @property
+    def rows(self) -> dict[str, int]:
+        """The numbers of records by table."""
+        return {**self.by_table, QUARANTINE: self.quarantined}
 
     @property
     def by_table(self) -> dict[str, int]:

@@ -65,18 +65,16 @@ class Ledger(msgspec.Struct, frozen=True):
             for topic, topic_id in ids.items()
         }
 
-    def left(
-        self, ids: Mapping[str, str], planned: OffsetRanges, pipeline: str | None = None
-    ) -> OffsetRanges:
+    def left(self, ids: Mapping[str, str], planned: OffsetRanges, owner: str | None = None) -> OffsetRanges:
         """Return the planned offsets that have not landed, without empty ranges.
 
-        Raises `WrongTable` if another pipeline than ``pipeline`` has landed some; None stands for any.
+        Raises `WrongTable` if another pipeline than the ``owner`` has landed some; None stands for any.
         """
         left: dict[str, dict[str, OffsetRange]] = {}
         for topic, partitions in planned.items():
             landed = self._by_partition(topic, ids.get(topic, ""))
             for partition, offsets in partitions.items():
-                new = _left(pipeline, topic, offsets, landed.get(partition, []))
+                new = _left(owner, topic, offsets, landed.get(partition, []))
                 if new.start < new.end:
                     left.setdefault(topic, {})[partition] = new
         return left
@@ -84,11 +82,10 @@ class Ledger(msgspec.Struct, frozen=True):
     def _by_partition(self, topic: str, topic_id: str) -> dict[str, list[Entry]]:
         """Return the ranges of a topic by partition, in order; an unknown id may be any."""
         found: dict[str, list[Entry]] = {}
-        for entry in Ledger(topics={topic: self.topics.get(topic, {})}).entries():
+        entries = Ledger(topics={topic: self.topics.get(topic, {})}).entries()
+        for entry in sorted(entries, key=lambda entry: entry.offsets.start):
             if entry.topic_id == topic_id or not (entry.topic_id and topic_id):
                 found.setdefault(entry.partition, []).append(entry)
-        for entries in found.values():
-            entries.sort(key=lambda entry: entry.offsets.start)
         return found
 
     def add(self, pipeline: str, ids: Mapping[str, str], ranges: OffsetRanges) -> Ledger:

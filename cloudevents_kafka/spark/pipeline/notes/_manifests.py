@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Mapping
-from typing import Final, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 import msgspec
 
@@ -48,6 +48,7 @@ class BegunBatch(msgspec.Struct, frozen=True, kw_only=True):
     number: int
     batch: int
     query: str
+    pipeline: str = ""
     ids: TopicIds
     offsets: OffsetRanges
     planned: OffsetRanges
@@ -72,28 +73,23 @@ class BatchManifest(BegunBatch, frozen=True, kw_only=True):
     tables: Mapping[str, str] = {}
 
 
-class FirstTopicIds(msgspec.Struct, frozen=True, kw_only=True):
-    """The ids of the topics and of the pipeline, before Spark plans the first batch."""
-
-    version: int = VERSION
-    ids: TopicIds = {}
-    pipeline: str = ""
-
-
 class Beginning(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the checkpoint begins: behind the offsets that had landed, or else at the option ``start``.
+    """What is known before the first batch, and where the checkpoint begins.
 
-    ``follows`` is the id of an earlier checkpoint that it continues, without topics that were forgotten.
+    ``pipeline`` is its id, and ``ids`` are those of the topics. The checkpoint begins behind the offsets that
+    had ``landed``, or else at the option ``start``. ``follows`` is the id of an earlier checkpoint that it
+    continues, without topics that were forgotten.
     """
 
     version: int = VERSION
+    pipeline: str = ""
+    ids: TopicIds = {}
     start: str = ""
     landed: Ledger = Ledger()
     follows: str | None = None
 
 
-class _Versioned(msgspec.Struct, frozen=True):
-    version: int = 1
+_NAMES: Final[Mapping[type, str]] = {BegunBatch: "begun", Beginning: "beginning"}
 
 
 class Manifests:
@@ -110,30 +106,13 @@ class Manifests:
         found = (manifest for name in names for manifest in self._find(name, BatchManifest))
         return max(found, key=_number, default=None)
 
-    def first(self) -> FirstTopicIds:
-        """Return the topics' ids from before the first batch, empty if they were not written."""
-        return next(iter(self._find("topics", FirstTopicIds)), FirstTopicIds())
+    def find(self, type_: type[_Note]) -> _Note | None:
+        """Return the newest note of a kind, or None."""
+        return max(self._find(_NAMES[type_], type_), key=_number, default=None)
 
-    def write_first(self, first: FirstTopicIds) -> None:
-        """Write the topics' ids from before the first batch, unless they are known."""
-        if not self._find("topics", FirstTopicIds):
-            self._replace("topics", first)
-
-    def beginning(self) -> Beginning:
-        """Return where the checkpoint begins, empty if that was not written."""
-        return next(iter(self._find("beginning", Beginning)), Beginning())
-
-    def write_beginning(self, beginning: Beginning) -> None:
-        """Write where a new checkpoint begins, in place of an earlier one."""
-        self._replace("beginning", beginning)
-
-    def begun(self) -> BegunBatch | None:
-        """Return the batch that was begun last, or None."""
-        return max(self._find("begun", BegunBatch), key=_number, default=None)
-
-    def begin(self, batch: BegunBatch) -> None:
-        """Write the note that a batch is begun, in place of an earlier one."""
-        self._replace("begun", batch)
+    def write(self, note: BegunBatch | Beginning) -> None:
+        """Write a note, in place of an earlier one of its kind."""
+        self._replace(_NAMES[type(note)], note)
 
     def add(self, manifest: BatchManifest) -> None:
         """Create the manifest of a batch, and remove one that is too old."""
@@ -179,7 +158,7 @@ class Manifests:
     def _read(self, path: str, type_: type[_Note]) -> _Note:
         content = self._store.read(path)
         try:
-            version = msgspec.json.decode(content, type=_Versioned).version
+            version = msgspec.json.decode(content, type=dict[str, Any]).get("version", 1)
             if version == VERSION:
                 return msgspec.json.decode(content, type=type_)
         except msgspec.MsgspecError as error:
@@ -202,5 +181,5 @@ def _encode(note: msgspec.Struct) -> bytes:
     return msgspec.json.format(msgspec.json.encode(note), indent=1)
 
 
-def _number(note: BegunBatch) -> int:
-    return note.number
+def _number(note: object) -> int:
+    return getattr(note, "number", 0)

@@ -48,7 +48,8 @@ def check_routes(routes: Mapping[str, str], to: str, topics: Collection[str], ta
                 "the name of a table must be at most 100 ASCII letters, digits, _ and -, and begin with a "
                 f"letter or a digit, got {name!r}"
             )
-    taken = [*topics, *topic_names(table or "")] if to == "kafka" else [*TABLES, *_named(table)]
+    last = re.split(r"[.`]", (table or "").rstrip("`"))[-1]  # of the name in a catalog
+    taken = [*topics, *topic_names(table or "")] if to == "kafka" else [*TABLES, *topic_names(last)]
     fold = str if to == "kafka" else str.casefold  # catalogs and some file systems ignore case
     seen = {fold(name): name for name in taken}
     for name in names:
@@ -58,12 +59,6 @@ def check_routes(routes: Mapping[str, str], to: str, topics: Collection[str], ta
                 "choose another name"
             )
         seen[fold(name)] = name
-
-
-def _named(table: str | None) -> tuple[str, ...]:
-    """Return the last part of the name of the common table in a catalog, and that of its quarantine."""
-    last = "" if table is None else re.split(r"[.`]", table.rstrip("`"))[-1]
-    return (last, f"{last}_{QUARANTINE}") if last else ()
 
 
 def check_topic(name: str) -> None:

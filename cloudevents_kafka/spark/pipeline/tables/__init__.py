@@ -1,9 +1,8 @@
 """Tables of events and of bad records, in Parquet, Delta and Iceberg, in folders or in a catalog."""
 
+from cloudevents_kafka.spark.pipeline.tables._iceberg import catalog_of
 from cloudevents_kafka.spark.pipeline.tables._sink import (
-    KEEP_HOURS,
     LedgerChanged,
-    Maintenance,
     Staged,
     Table,
     quote,

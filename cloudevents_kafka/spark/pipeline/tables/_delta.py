@@ -9,28 +9,26 @@ classes, because Spark's writers commit one identifier only, and do not report o
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
-
-import msgspec
 
 from cloudevents_kafka.spark._java import java_frame, java_of, java_session, scala_option, scala_seq
 from cloudevents_kafka.spark.pipeline._errors import WrongTable
 from cloudevents_kafka.spark.pipeline.notes import Entry, Ledger, OffsetRange
 from cloudevents_kafka.spark.pipeline.tables import _sink
+from cloudevents_kafka.spark.pipeline.tables._tables import RECORD_DATE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
     from pyspark.sql.types import StructType
 
 _EXTENSION: Final = "io.delta.sql.DeltaSparkSessionExtension"
+# The transaction identifier whose version counts the commits to the ledger.
 LEDGER: Final = "cloudevents-kafka"
-"""The transaction identifier whose version counts the commits to the ledger."""
-
+# The property of a table that Spark Connect fills, followed by the number of a ledger's commits.
 CONNECT: Final = f"{LEDGER}.ledger."
-"""The property of a table that Spark Connect fills, followed by the number of a ledger's commits."""
-
 _RETENTION: Final = "delta.setTransactionRetentionDuration"
 _MISSING: Final = r"DELTA_MISSING_DELTA_TABLE|\w*(PATH|TABLE|VIEW|SCHEMA)_(NOT_FOUND|DOES_NOT_EXIST)"
 _VACUUM_SETTINGS: Final = {
@@ -72,21 +70,11 @@ class DeltaTable(_sink.Table):
 
     def id(self) -> str:
         """Return the id of the table in Delta."""
-        return str(self._snapshot().metadata().id())
+        return str(self._opened()[1].metadata().id())
 
-    def ledger(self, *, adopt: bool = False) -> Ledger:
-        """Return the ledger of the newest version; see `Table.ledger`."""
-        if not self.exists():
-            return Ledger()
-        snapshot = self._snapshot()
-        self._check_properties(dict(self._detail()["properties"]))
-        found = dict(_transactions(snapshot))
-        if LEDGER not in found and int(snapshot.numOfFiles()) > 0 and not adopt:
-            raise _sink.foreign_rows(self.name)
-        return Ledger.of_entries(found.get(LEDGER, 0), filter(None, map(_entry, found.items())))
-
-    def _check_properties(self, properties: Mapping[str, str]) -> None:
-        """Raise `WrongTable` if Delta would forget the ledger, or if Spark Connect has written one."""
+    def _read_ledger(self) -> tuple[Ledger | None, int]:
+        _, snapshot = self._opened()
+        properties = self._detail()["properties"]
         if _RETENTION in properties:
             raise WrongTable(
                 f"the table {self.name} must not have the property {_RETENTION}, got "
@@ -98,47 +86,53 @@ class DeltaTable(_sink.Table):
                 f"the table {self.name} must be landed in through Spark Connect, as before: its ledger is in "
                 "the history of the table. Use such a session, or land into a fresh table"
             )
+        text = str(snapshot.transactions().mkString("\n"))  # one text is one call of Java
+        commits = re.search(rf"(?m)^{LEDGER} -> (\d+)$", text)
+        ranges = re.findall(rf"(?m)^{LEDGER}/([^/\n]*)/([^/\n]*)/([^/\n]*)/(\d+)/([^/\n]*) -> (\d+)$", text)
+        entries = (
+            Entry(topic, topic_id, pipeline, partition, OffsetRange(int(start), int(end)))
+            for topic, topic_id, partition, start, pipeline, end in ranges
+        )
+        found = Ledger.of_entries(int(commits[1]), entries) if commits else None
+        return found, int(snapshot.numOfFiles())
 
     def stage(self, rows: DataFrame) -> _sink.Staged:
         """Return rows whose files are written; see `Table.stage`."""
         rows = self._prepare(rows)
         with _sink.write_settings(rows.sparkSession):
-            written = self._log().startTransaction().writeFiles(java_frame(rows))
+            written = self._opened()[0].startTransaction().writeFiles(java_frame(rows))
         files = [written.apply(index) for index in range(written.size())]
         return _sink.Staged(files, _number_of_rows(files))
 
     def commit(self, staged: Sequence[_sink.Staged], before: Ledger, after: Ledger) -> None:
         """Make staged rows and a new ledger part of the table; see `Table.commit`."""
         java = java_of(self._spark)
-        transaction = self._log().startTransaction()
+        transaction = self._opened()[0].startTransaction()
         # Reading an identifier makes Delta refuse the commit if another one writes it meanwhile.
         if max(0, int(transaction.txnVersion(LEDGER))) != before.generation:
             raise self._changed()
-        none = scala_option(java)
-        delta = java.org.apache.spark.sql.delta
+        spark, none = java.org.apache.spark.sql, scala_option(java)
+        # What the table's history shows.
+        text = scala_option(java, f"{LEDGER}: a batch of a pipeline")
+        operation = getattr(spark.delta, "DeltaOperations$Write")(spark.SaveMode.Append, none, none, text)
         actions = [file for part in staged for file in part.files]
         for key, version in _changes(before, after).items():
-            actions.append(delta.actions.SetTransaction(key, version, none))
+            actions.append(spark.delta.actions.SetTransaction(key, version, none))
         with self._committing():
-            transaction.commit(scala_seq(java, actions), _write_operation(java))
+            transaction.commit(scala_seq(java, actions), operation)
 
-    def _log(self) -> Any:
-        return self._opened().productElement(0)
-
-    def _snapshot(self) -> Any:
-        """Return the newest version of the table, as Java has it."""
-        return self._opened().productElement(1)
-
-    def _opened(self) -> Any:
+    def _opened(self) -> tuple[Any, Any]:
+        """Return the log and the newest version of the table, as Java has them."""
         log = java_of(self._spark).org.apache.spark.sql.delta.DeltaLog
-        return log.forTableWithSnapshot(java_session(self._spark), self._location())
+        opened = log.forTableWithSnapshot(java_session(self._spark), self._location())
+        return opened.productElement(0), opened.productElement(1)
 
     def _create(self, schema: StructType) -> None:
         empty = self._spark.createDataFrame([], schema)
         if self._url:
-            empty.write.format("delta").partitionBy(_sink.PARTITION_COLUMN).save(self._url)
+            empty.write.format("delta").partitionBy(RECORD_DATE).save(self._url)
         else:
-            empty.writeTo(self._sql_name).using("delta").partitionedBy(_sink.PARTITION_COLUMN).create()
+            empty.writeTo(self._sql_name).using("delta").partitionedBy(RECORD_DATE).create()
 
     def _detail(self) -> Row:
         detail: Row = self._spark.sql(f"DESCRIBE DETAIL {self._sql_name}").collect()[0]
@@ -147,37 +141,23 @@ class DeltaTable(_sink.Table):
     def _location(self) -> str:
         return self._url or super()._location()
 
-    def _count_files(self) -> int:
+    def count_files(self) -> int:
+        """Return the number of data files of the newest version."""
         return int(self._detail()["numFiles"])
 
-    def _optimize(self, sort_by: tuple[str, ...]) -> None:
+    def optimize(self, sort_by: tuple[str, ...] = ()) -> None:
+        """Run OPTIMIZE; see `Table.optimize`."""
         # Delta refuses the columns of partitions: each of their values has separate files anyway.
         partitions = self._detail()["partitionColumns"] if sort_by else ()
         names = [_sink.quote(name) for name in sort_by if name not in partitions]
         order = f" ZORDER BY ({', '.join(names)})" if names else ""
-        self._spark.sql(f"OPTIMIZE {self._sql_name}{order}").collect()
+        with _sink.write_settings(self._spark):
+            self._spark.sql(f"OPTIMIZE {self._sql_name}{order}").collect()
 
-    def _vacuum(self, keep_hours: float) -> None:
+    def vacuum(self, keep_hours: float) -> None:
+        """Run VACUUM; see `Table.vacuum`."""
         with _sink.settings(self._spark, _VACUUM_SETTINGS):
             self._spark.sql(f"VACUUM {self._sql_name} RETAIN {keep_hours:g} HOURS").collect()
-
-
-def _transactions(snapshot: Any) -> Iterator[tuple[str, int]]:
-    """Yield the identifiers and versions of all pipelines' transactions; one text is one call of Java."""
-    for line in str(snapshot.transactions().mkString("\n")).splitlines():
-        key, _, version = line.rpartition(" -> ")
-        if key.startswith(LEDGER) and version.isdecimal():
-            yield key, int(version)
-
-
-def _entry(transaction: tuple[str, int]) -> Entry | None:
-    """Return the range that a transaction identifier stands for, or None for that of the ledger."""
-    key, end = transaction
-    parts = key.split("/")
-    if len(parts) != 6 or not parts[4].isdecimal():
-        return None
-    _, topic, topic_id, partition, start, pipeline = parts
-    return Entry(topic, topic_id, pipeline, partition, OffsetRange(int(start), end))
 
 
 def _changes(before: Ledger, after: Ledger) -> dict[str, int]:
@@ -192,16 +172,5 @@ def _changes(before: Ledger, after: Ledger) -> dict[str, int]:
 
 def _number_of_rows(files: Iterable[Any]) -> int | None:
     """Return the number of rows in files, or None if Delta collects no statistics."""
-    numbers = [msgspec.json.decode(file.stats() or "{}", type=_Statistics).records for file in files]
-    return None if None in numbers else sum(filter(None, numbers))
-
-
-class _Statistics(msgspec.Struct, frozen=True, rename={"records": "numRecords"}):
-    records: int | None = None
-
-
-def _write_operation(java: Any) -> Any:
-    """Return the operation of a commit, as the table's history shows it."""
-    write = getattr(java.org.apache.spark.sql.delta, "DeltaOperations$Write")
-    none, text = scala_option(java), scala_option(java, f"{LEDGER}: a batch of a pipeline")
-    return write(java.org.apache.spark.sql.SaveMode.Append, none, none, text)
+    numbers = [json.loads(file.stats() or "{}").get("numRecords") for file in files]
+    return None if None in numbers else sum(numbers)

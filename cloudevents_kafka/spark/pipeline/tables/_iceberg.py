@@ -24,6 +24,7 @@ from cloudevents_kafka.spark.pipeline.notes import Ledger
 from cloudevents_kafka.spark.pipeline.stores import is_connect
 from cloudevents_kafka.spark.pipeline.tables import _sink
 from cloudevents_kafka.spark.pipeline.tables._sink import quote, sql_text
+from cloudevents_kafka.spark.pipeline.tables._tables import RECORD_DATE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -34,12 +35,11 @@ _LEDGER: Final = "cloudevents-kafka.ledger"  # the property with the ledger
 _BRANCH: Final = "cloudevents_kafka_"  # the name of the ledger's branch, without its number
 _STAGED: Final = "cloudevents-kafka.staged"  # a property of staged snapshots
 _STAGING: Final = "write.wap.enabled"
-_TABLE_PROPERTIES: Final = {
-    # Each commit writes a file of metadata; the last hundred stay.
-    "write.metadata.delete-after-commit.enabled": "true",
-    "write.metadata.previous-versions-max": "100",
-    _STAGING: "true",
-}
+# Each commit writes a file of metadata; the last hundred stay.
+_TABLE_PROPERTIES: Final = (
+    "'write.metadata.delete-after-commit.enabled' = 'true', "
+    f"'write.metadata.previous-versions-max' = '100', '{_STAGING}' = 'true'"
+)
 # By default rows are shuffled by partition before they are written, or sorted if they are not.
 _WRITE_OPTIONS: Final = {"distribution-mode": "none", "fanout-enabled": "true"}
 # What Spark's errors say for a catalog that the session does not have.
@@ -84,14 +84,6 @@ class IcebergTable(_sink.Table):
         for setting, value in self._catalog_conf.items():
             spark.conf.set(setting, value)
 
-    @property
-    def _catalog(self) -> tuple[str, str]:
-        """The catalog, and the table's name in it."""
-        first, *rest = self._parts
-        if rest and self._spark.conf.get(f"spark.sql.catalog.{first}", None) is not None:
-            return first, quote(*rest)
-        return str(self._spark.catalog.currentCatalog()), self._sql_name
-
     def exists(self) -> bool:
         """Return whether the table exists."""
         try:
@@ -116,26 +108,17 @@ class IcebergTable(_sink.Table):
         """Return the id of the table in Iceberg."""
         return str(self._java_table().uuid().toString())
 
-    def ledger(self, *, adopt: bool = False) -> Ledger:
-        """Return the ledger of the newest version; see `Table.ledger`."""
-        if not self.exists():
-            return Ledger()
+    def _read_ledger(self) -> tuple[Ledger | None, int]:
         table = self._java_table()
-        self._check_location(str(table.location()))
-        text = table.properties().get(_LEDGER)
-        if text is None:
-            if _number(table.currentSnapshot(), "total-records") and not adopt:
-                raise _sink.foreign_rows(self.name)
-            return Ledger()
-        return msgspec.json.decode(str(text), type=Ledger)
-
-    def _check_location(self, location: str) -> None:
-        """Raise `WrongTable` if the table of a folder was made in another one."""
+        location = str(table.location())
         if self._url and _path(location) != _path(self._url):
             raise WrongTable(
                 f"the Iceberg table {self._url} must be in {location}, where it was made, as its metadata "
                 "has the full paths of its files. Move it back; or copy its rows into a new table"
             )
+        text = table.properties().get(_LEDGER)
+        found = None if text is None else msgspec.json.decode(str(text), type=Ledger)
+        return found, _number(table.currentSnapshot(), "total-records")
 
     def stage(self, rows: DataFrame) -> _sink.Staged:
         """Return rows whose files are written; see `Table.stage`."""
@@ -147,12 +130,12 @@ class IcebergTable(_sink.Table):
         with _sink.write_settings(rows.sparkSession):
             rows.writeTo(self._sql_name).options(**options).append()
         snapshot = self._staged(token)
-        return _sink.Staged(snapshot, _number(snapshot, "added-records") if snapshot else 0)
+        return _sink.Staged(snapshot, _number(snapshot, "added-records"))
 
     def commit(self, staged: Sequence[_sink.Staged], before: Ledger, after: Ledger) -> None:
         """Make staged rows and a new ledger part of the table; see `Table.commit`."""
         table = self._java_table()
-        snapshots = [part.files for part in staged if part.files is not None]
+        snapshots = [part.files for part in staged]
         transaction = table.newTransaction()
         with self._committing():
             names = (f"{_BRANCH}{ledger.generation}" for ledger in (before, after))
@@ -178,7 +161,7 @@ class IcebergTable(_sink.Table):
             table.manageSnapshots().createBranch(f"{_BRANCH}0").commit()
 
     def _staged(self, token: str) -> Any:
-        """Return the snapshot that was staged with a token, or None if it would have no files."""
+        """Return the snapshot that was staged with a token."""
         table = self._java_table()
         snapshots = table.operations().current().snapshots()
         for index in reversed(range(snapshots.size())):
@@ -201,23 +184,25 @@ class IcebergTable(_sink.Table):
         if not self._url and len(self._parts) > 2:
             self._spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {quote(*self._parts[:-1])}")
         columns = ", ".join(f"{quote(field.name)} {field.dataType.simpleString()}" for field in schema.fields)
-        properties = (f"{sql_text(name)} = {sql_text(text)}" for name, text in _TABLE_PROPERTIES.items())
         self._spark.sql(
             f"CREATE TABLE IF NOT EXISTS {self._sql_name} ({columns}) USING iceberg "
-            f"PARTITIONED BY ({_sink.PARTITION_COLUMN}) TBLPROPERTIES ({', '.join(properties)})"
+            f"PARTITIONED BY ({RECORD_DATE}) TBLPROPERTIES ({_TABLE_PROPERTIES})"
         )
 
-    def _count_files(self) -> int:
+    def count_files(self) -> int:
+        """Return the number of data files of the newest version."""
         return self._spark.table(f"{self._sql_name}.files").count()
 
-    def _optimize(self, sort_by: tuple[str, ...]) -> None:
+    def optimize(self, sort_by: tuple[str, ...] = ()) -> None:
+        """Run rewrite_data_files and rewrite_manifests; see `Table.optimize`."""
         arguments = "options => map('min-input-files', '2')"
         if sort_by:
             order = f"zorder({', '.join(sort_by)})" if len(sort_by) > 1 else sort_by[0]
             arguments = (
                 f"strategy => 'sort', sort_order => {sql_text(order)}, options => map('rewrite-all', 'true')"
             )
-        self._call("rewrite_data_files", arguments)
+        with _sink.write_settings(self._spark):
+            self._call("rewrite_data_files", arguments)
         # Where batches replace manifests again and again, Iceberg joins them itself.
         for _ in range(_MOST_TRIES):
             try:
@@ -227,17 +212,26 @@ class IcebergTable(_sink.Table):
                     raise
         return None
 
-    def _vacuum(self, keep_hours: float) -> None:
+    def vacuum(self, keep_hours: float) -> None:
+        """Run expire_snapshots and remove_orphan_files; see `Table.vacuum`."""
         self._call("expire_snapshots", f"older_than => {_time(keep_hours)}, retain_last => 1")
         self._call("remove_orphan_files", f"older_than => {_time(max(keep_hours, _ORPHAN_HOURS))}")
 
     def _call(self, procedure: str, arguments: str = "") -> None:
-        catalog, table = self._catalog
+        catalog, table = catalog_of(self._spark, self._parts)
         rest = f", {arguments}" if arguments else ""
         # In backticks, because it is a reserved word of ANSI SQL.
         sql = f"CALL {quote(catalog)}.system.{procedure}(`table` => {sql_text(table)}{rest})"
         self._spark.sql(sql).collect()
         self._spark.catalog.refreshTable(self._sql_name)
+
+
+def catalog_of(spark: SparkSession, name: tuple[str, ...]) -> tuple[str, str]:
+    """Return the catalog of a table, and the table's name in it."""
+    first, *rest = name
+    if rest and spark.conf.get(f"spark.sql.catalog.{first}", None) is not None:
+        return first, quote(*rest)
+    return str(spark.catalog.currentCatalog()), quote(*name)
 
 
 def _path(location: str) -> str:

@@ -68,8 +68,6 @@ def folder_format(store: Store, folder: str = "") -> TableFormat | None:
 
 def find_tables(store: Store) -> dict[str, TableFormat]:
     """Return the tables of a folder: itself (``""``) or its subfolders, with their formats."""
-    own = folder_format(store)
-    if own is not None:
-        return {"": own}
-    found = {name: folder_format(store, name) for name in store.list_names("")}
+    names = [""] if folder_format(store) else store.list_names("")
+    found = {name: folder_format(store, name) for name in names}
     return {name: format_ for name, format_ in found.items() if format_ is not None}

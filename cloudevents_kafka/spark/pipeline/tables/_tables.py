@@ -27,13 +27,12 @@ EVENT_COLUMNS: Final = (
 TOLERATED: Final = "tolerated"  # the column of accepted deviations, after lenient reading
 
 RECORD_DATE: Final = "record_date"
-_SECONDS_PER_DAY: Final = 86_400
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_. -]*")
 
 
 def utc_date(time: str) -> str:
     """Return SQL for the UTC date of a timestamp, independent of the session's time zone."""
-    return f"date_from_unix_date(CAST(floor(unix_seconds({time}) / {_SECONDS_PER_DAY}) AS INT))"
+    return f"date_from_unix_date(CAST(floor(unix_seconds({time}) / 86400) AS INT))"
 
 
 def _record_date() -> str:

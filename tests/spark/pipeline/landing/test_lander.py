@@ -389,7 +389,7 @@ def test_damaged_manifest(tmp_path: Path) -> None:
     [
         ("00000000.json", b"{}", 1),
         ("00000007.json", b'{"version": 5}', 5),
-        ("topics.json", b'{"version": 3, "ids": {}}', 3),
+        ("beginning.json", b'{"version": 3, "ids": {}}', 3),
     ],
 )
 def test_manifests_of_another_version(tmp_path: Path, file: str, content: bytes, version: int) -> None:
@@ -420,11 +420,11 @@ def test_first_topic_ids(tmp_path: Path) -> None:
     store = LocalStore(tmp_path)
     landing = ParquetLanding(store)
     landing.recover()
-    landing.record_topic_ids({"t": "first"})
+    landing.record_beginning({"t": "first"}, "earliest")
     again = ParquetLanding(store)
     again.recover()
     assert again.topic_ids == {"t": "first"}
-    again.record_topic_ids({"t": "second"})
+    again.record_beginning({"t": "second"}, "earliest")
     assert again.topic_ids == {"t": "first"}
     land_plan(again, plan_of(0), writer(0), ids={"t": "first", "u": "new"})
     assert again.topic_ids == {"t": "first", "u": "new"}
@@ -438,7 +438,7 @@ def test_no_topic_ids(tmp_path: Path) -> None:
     for _ in range(2):
         landing = ParquetLanding(LocalStore(tmp_path))
         landing.recover()
-        landing.record_topic_ids({})
+        landing.record_beginning({}, None)
         assert landing.topic_ids == {}
 
 
@@ -479,8 +479,7 @@ def test_topic_forgotten_before_any_batch(tmp_path: Path) -> None:
     )
     landing = ParquetLanding(LocalStore(tmp_path))
     landing.recover()
-    landing.record_topic_ids({"t": "A", "u": "B"})
-    landing.record_beginning("latest")
+    landing.record_beginning({"t": "A", "u": "B"}, "latest")
     forget_topics(landing, found, ["u"])
     landing.use_topic_ids({"t": "A"})
     assert found.query_id() is None

@@ -16,7 +16,13 @@ from typing import Any, cast
 
 import pytest
 
-from cloudevents_kafka.spark.pipeline import PipelineError, PipelineFailed, PipelineOptions, TopicChanged
+from cloudevents_kafka.spark.pipeline import (
+    PipelineError,
+    PipelineFailed,
+    PipelineOptions,
+    TopicChanged,
+    WrongTable,
+)
 from cloudevents_kafka.spark.pipeline.landing import BatchLander, _table_landing
 from cloudevents_kafka.spark.pipeline.landing._table_landing import TableLanding
 from cloudevents_kafka.spark.pipeline.notes import (
@@ -32,7 +38,6 @@ from cloudevents_kafka.spark.pipeline.notes import (
 )
 from cloudevents_kafka.spark.pipeline.stores import FileStore
 from cloudevents_kafka.spark.pipeline.tables import LedgerChanged, Staged
-from cloudevents_kafka.spark.pipeline.tables._sink import foreign_rows
 
 HISTORIES = int(os.environ.get("HISTORIES", "1500"))
 STEPS = 14
@@ -88,7 +93,7 @@ class MemoryTable:
 
     def ledger(self, *, adopt: bool = False) -> Ledger:
         if self.is_foreign and not self.state.generation and not adopt:
-            raise foreign_rows(self.name)
+            raise WrongTable(self.name)
         return self.state
 
     def stage(self, rows: Sequence[Row]) -> Staged:

@@ -9,8 +9,8 @@ from msgspec.structs import asdict
 from cloudevents_kafka.spark.pipeline.notes import (
     BatchCounts,
     BatchManifest,
+    Beginning,
     BegunBatch,
-    FirstTopicIds,
     Ledger,
     Manifests,
 )
@@ -40,19 +40,18 @@ def test_notes_of_both_kinds(tmp_path: Path) -> None:
     """The newest counts, written by either kind of session, so each continues what the other has landed."""
     classic, connect = Manifests(LocalStore(tmp_path)), Manifests(FolderStore(tmp_path))
     assert connect.last() is classic.last() is None
-    connect.write_first(FirstTopicIds(ids={"t": "A"}))
-    classic.write_first(FirstTopicIds(ids={"t": "B"}))
-    assert connect.first() == classic.first() == FirstTopicIds(ids={"t": "A"})
+    connect.write(Beginning(ids={"t": "A"}))
+    assert connect.find(Beginning) == classic.find(Beginning) == Beginning(ids={"t": "A"})
     for number, writer in enumerate([connect] * 6 + [classic] * 2 + [connect, classic, connect]):
-        writer.begin(begun(number))
+        writer.write(begun(number))
         for reader in (classic, connect):
-            assert reader.begun() == begun(number)
+            assert reader.find(BegunBatch) == begun(number)
         writer.add(manifest(number))
         for reader in (classic, connect):
             assert reader.last() == manifest(number)
     assert (
         len(list((tmp_path / "_batches" / "connect").iterdir())) == 6
-    )  # bounded: topics, begun, 4 manifests
+    )  # bounded: beginning, begun, 4 manifests
 
 
 def test_unfinished_notes(tmp_path: Path) -> None:
@@ -65,11 +64,3 @@ def test_unfinished_notes(tmp_path: Path) -> None:
     draft.mkdir(parents=True)
     (draft / "part-00000-2-c000.txt").write_text("{")
     assert connect.last() == classic.last() == manifest(3)
-
-
-def test_first_topic_ids(tmp_path: Path) -> None:
-    """The first topic ids are those before the first batch, once written."""
-    connect = Manifests(FolderStore(tmp_path))
-    connect.write_first(FirstTopicIds(ids={"t": "A"}))
-    connect.write_first(FirstTopicIds(ids={"t": "B"}))
-    assert connect.first() == FirstTopicIds(ids={"t": "A"})
