@@ -73,7 +73,7 @@ def _folders() -> list[tuple[str, str, list[str]]]:
         (
             BATCHES,
             "room",
-            ["`  topics.json", "`  00000000.json", "the notes: offsets, ids of topics, counts"],
+            ["`  beginning.json", "`  00000000.json", "the notes: offsets, ids of topics, counts"],
         ),
         (CHECKPOINT, "room", ["Spark's checkpoint"]),
         (STAGING, "room", ["files of a batch before it lands"]),

@@ -159,11 +159,12 @@ def failures_in_words(redact: Callable[[str], str]) -> Iterator[None]:
     """Yield; raise `PipelineFailed` for an error of Spark, without the secrets that ``redact`` removes."""
     try:
         yield
-    except _spark_errors() as error:
+    except spark_errors() as error:
         raise failure_of(redact(str(error))) from error
 
 
-def _spark_errors() -> tuple[type[Exception], ...]:
+def spark_errors() -> tuple[type[Exception], ...]:
+    """Return the classes of errors of Spark, also those that come from Java."""
     from pyspark.errors import PySparkException
 
     try:

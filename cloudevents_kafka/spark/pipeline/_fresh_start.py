@@ -11,12 +11,7 @@ from collections.abc import Callable, Collection
 from msgspec.structs import replace
 
 from cloudevents_kafka.spark.pipeline.landing import Landing
-from cloudevents_kafka.spark.pipeline.notes import (
-    Beginning,
-    Checkpoint,
-    OffsetRange,
-    OffsetRanges,
-)
+from cloudevents_kafka.spark.pipeline.notes import Checkpoint, Ledger, OffsetRange, OffsetRanges
 
 
 def use_newest_start(
@@ -26,7 +21,7 @@ def use_newest_start(
 
     Spark keeps the offsets of its first start in the checkpoint, and so do the notes.
     """
-    before = landing.manifests.beginning().start
+    before = landing.beginning.start
     if before in ("", start):
         return
     if landing.total.read or not landing.manifests.clear():
@@ -47,15 +42,15 @@ def forget_topics(landing: Landing, checkpoint: Checkpoint, names: Collection[st
     begun = landing.begun()
     if begun is not None:
         offsets, whole = _without(begun.offsets, names), _without(begun.planned, names)
-        landing.manifests.begin(replace(begun, offsets=offsets, planned=whole))
-    before = landing.manifests.beginning()
+        landing.manifests.write(replace(begun, offsets=offsets, planned=whole))
     follows = None if landing.last is None else landing.last.query
     begins = _without(planned.ranges, names)
-    landed = {
+    ends = {
         topic: {number: OffsetRange(range_.start, range_.start) for number, range_ in numbers.items()}
         for topic, numbers in begins.items()
     }
-    landing.manifests.write_beginning(Beginning(start=before.start, landed=landed, follows=follows))
+    landed = Ledger().add(landing.pipeline, landing.topic_ids, ends)
+    landing.manifests.write(replace(landing.beginning, landed=landed, follows=follows))
     checkpoint.clear()
     landing.recover()
 

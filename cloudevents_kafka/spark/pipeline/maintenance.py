@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.spark.pipeline._errors import WrongTable, failure_of
 from cloudevents_kafka.spark.pipeline.session import local_session
 from cloudevents_kafka.spark.pipeline.stores import LocalStore, folder_lock, local_path, open_store
 from cloudevents_kafka.spark.pipeline.tables import (
-    KEEP_HOURS,
-    Maintenance,
     Table,
     find_tables,
     name_parts,
@@ -33,8 +32,36 @@ if TYPE_CHECKING:
 
 __all__ = ["Maintenance", "optimize_tables", "vacuum_tables"]
 
+KEEP_HOURS: Final = 168.0
+"""How long what readers of older versions may still read is kept, by default."""
+
 _LONGEST_BATCH_HOURS: Final = 24.0
 _FORMATS: tuple[TableFormat, ...] = ("delta", "iceberg")
+
+
+class Maintenance(msgspec.Struct, frozen=True):
+    """What `optimize_tables` or `vacuum_tables` did to a table: the number of files before and after.
+
+    `optimize_tables` counts the data files of the current version, `vacuum_tables` all files in storage.
+    ``left_out`` are the columns to sort by that the table does not have.
+
+    Examples:
+        >>> from cloudevents_kafka.spark.pipeline.maintenance import Maintenance
+        >>> done = Maintenance(table="lake/orders/events", files_before=120, files_after=3)
+        >>> print(f"{done.table}: {done.files_before} files, now {done.files_after}")
+        lake/orders/events: 120 files, now 3
+    """
+
+    table: str
+    files_before: int
+    files_after: int
+    left_out: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """Return one line."""
+        files = f"{pluralize(self.files_before, 'file')} before, {self.files_after:,} after"
+        names = f"; not sorted by {', '.join(self.left_out)}, which it does not have" if self.left_out else ""
+        return f"{self.table}: {files}{names}"
 
 
 def optimize_tables(
@@ -88,7 +115,10 @@ def vacuum_tables(
         raise ValueError(f"keep_hours must be a number of hours from 0, got {keep_hours}")
 
     def vacuum(tables: Sequence[Table]) -> Iterator[Maintenance]:
-        return (table.vacuum(keep_hours) for table in tables)
+        for table in tables:
+            before = table.count_stored()
+            table.vacuum(keep_hours)
+            yield Maintenance(table.name, before, table.count_stored())
 
     return _maintain(vacuum, folder, names, master, conf, alone=keep_hours < _LONGEST_BATCH_HOURS)
 
@@ -101,7 +131,9 @@ def _optimize(tables: Sequence[Table], sort_by: tuple[str, ...]) -> Iterator[Mai
         raise WrongTable(f"a column to sort by must be one of {known}, got {', '.join(missing)}")
     for table, columns in zip(tables, found, strict=True):
         left_out = tuple(name for name in sort_by if name not in columns)
-        yield msgspec.structs.replace(table.optimize(tuple(columns.values())), left_out=left_out)
+        before = table.count_files()
+        table.optimize(tuple(columns.values()))
+        yield Maintenance(table.name, before, table.count_files(), left_out)
 
 
 def _columns(table: Table, sort_by: tuple[str, ...]) -> dict[str, str]:

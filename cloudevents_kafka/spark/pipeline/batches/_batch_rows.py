@@ -18,24 +18,24 @@ from cloudevents_kafka.spark.decode import decode_events
 from cloudevents_kafka.spark.java.reader import few_sql, reader_sql
 from cloudevents_kafka.spark.pipeline._errors import PipelineFailed
 from cloudevents_kafka.spark.pipeline.batches._observed import (
+    MOST_RULES,
     Counting,
     Labels,
+    error_rule,
     label_counts,
     partition_counts,
     rule_counts,
+    tolerated_rules,
 )
 from cloudevents_kafka.spark.pipeline.notes import EVENTS, BatchCounts, OffsetRanges
 from cloudevents_kafka.spark.pipeline.tables import (
     KAFKA_COLUMNS,
-    MOST_RULES,
     TOLERATED,
     DateOf,
-    error_rule,
     event_columns,
     select_quarantine,
-    setting,
+    settings,
     table_of,
-    tolerated_rules,
 )
 from cloudevents_kafka.spark.schema import FROM_JSON, HEADERS, error_schema
 
@@ -208,7 +208,7 @@ def frame_of(spark: SparkSession, **columns: list[str]) -> DataFrame:
     """
     table = pa.table({name: pa.array(texts, pa.string()) for name, texts in columns.items()})
     # Spark reads 0 as no limit, and PySpark fails here.
-    with setting(spark, "spark.sql.execution.arrow.maxRecordsPerBatch", "10000"):
+    with settings(spark, {"spark.sql.execution.arrow.maxRecordsPerBatch": "10000"}):
         return spark.createDataFrame(table).coalesce(1)
 
 

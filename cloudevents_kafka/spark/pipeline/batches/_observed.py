@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ from cloudevents_kafka.primitives.bounded import MAX_KEY_LENGTH
 from cloudevents_kafka.spark._columns import PREFIX
 from cloudevents_kafka.spark.java.reader import is_new_sql
 from cloudevents_kafka.spark.pipeline import notes
+from cloudevents_kafka.spark.pipeline.tables import literal
 
 _MAX_LABELS: Final = 10_000
 _PLACE: Final = PREFIX + "place"
@@ -28,6 +29,13 @@ _NAMES: Final = re.compile(
     r"|^(header) .*( occurs more than once)"
 )
 _HASH_BITS: Final = 48  # a double holds 53 bits
+# The rule of a reason such as "broken CloudEvent: time: must be …, got '…' (T-12, core: …)".
+# With the value, each bad record could have a reason of its own.
+_RULE: Final = (
+    r"(?s)^(?:broken CloudEvent: |not a CloudEvent: )?(.+?)(?:, got |, but | \([A-Z]-[0-9]|$|(?<=.{120}))"
+)
+MOST_RULES: Final = 8  # rules of one event that are counted one by one
+_LONGEST_RULES: Final = 512  # characters; the names in rules are untrusted input
 
 
 @dataclass(frozen=True)
@@ -176,3 +184,36 @@ def _bin_counts(observed: Mapping[str, Any], name: str) -> Counter[int]:
     for bin_ in observed.get(name, ()):
         counts[round(bin_["x"])] += round(bin_["y"])
     return counts
+
+
+def error_rule() -> str:
+    """Return SQL for the rule and the clause of the column ``error``, without the value that breaks it."""
+    rule = f"regexp_extract(error.reason, {literal(_RULE)}, 1)"
+    return f"concat_ws(' ', {rule}, concat('[', error.clause, ']'))"
+
+
+def rule_of_error(error: Mapping[str, str | None]) -> str:
+    """Return the rule and the clause of one error, as `error_rule` does in SQL."""
+    found = re.search(_RULE, error["reason"] or "")
+    rule, clause = found[1] if found else "", error["clause"]
+    return rule if clause is None else f"{rule} [{clause}]"
+
+
+def tolerated_rules(tolerated: str) -> tuple[str, str]:
+    """Return SQL for two texts of what was tolerated: the clauses with commas, the rules with newlines.
+
+    Of an event with very many there are `MOST_RULES`, and one more, which stands for all further ones.
+    """
+    few = f"slice({tolerated}, 1, {MOST_RULES + 1})"
+    newline = literal("\n")
+    return (
+        f"array_join({few}.clause, ',')",
+        f"substring(array_join({few}.rule, {newline}), 1, {_LONGEST_RULES})",
+    )
+
+
+def texts_of_tolerated(tolerated: Sequence[Mapping[str, str]]) -> tuple[str, str]:
+    """Return the two texts of `tolerated_rules` for one event."""
+    few = tolerated[: MOST_RULES + 1]
+    rules = "\n".join(problem["rule"] for problem in few)
+    return ",".join(problem["clause"] for problem in few), rules[:_LONGEST_RULES]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from cloudevents_kafka.spark.pipeline import notes
@@ -16,25 +16,16 @@ if TYPE_CHECKING:
     from cloudevents_kafka.spark.pipeline.batches import BatchWriter
 
 
+@dataclass
 class BatchLander:
     """Lands the batches of one query."""
 
-    def __init__(
-        self,
-        options: PipelineOptions,
-        landing: Landing,
-        checkpoint: notes.Checkpoint,
-        topics: TopicMonitor,
-        writer: BatchWriter,
-        *,
-        topic_ids: Mapping[str, str] | None = None,
-    ) -> None:
-        self._options = options
-        self._landing = landing
-        self._checkpoint = checkpoint
-        self._topics = topics
-        self._writer = writer
-        self.topic_ids = dict(topic_ids or {})
+    _options: PipelineOptions
+    _landing: Landing
+    _checkpoint: notes.Checkpoint
+    _topics: TopicMonitor
+    _writer: BatchWriter
+    topic_ids: dict[str, str] = field(default_factory=dict)
 
     def check_start(self, query_id: str | None, committed: notes.BatchPlan | None) -> None:
         """Raise an error if folder, checkpoint and topics do not match; see `Landing.check`."""
@@ -42,9 +33,7 @@ class BatchLander:
         self.use_topic_ids()
         self._topics.check(self._landing.topic_ids, self._landing.landed)
         self._landing.check(query_id, committed)
-        self._landing.record_topic_ids(self.topic_ids)
-        if query_id is None:
-            self._landing.record_beginning(self._options.start)
+        self._landing.record_beginning(self.topic_ids, self._options.start if query_id is None else None)
 
     def use_topic_ids(self) -> None:
         """Let the landing be about the topics with the known ids."""
@@ -80,13 +69,8 @@ class BatchLander:
         if topic_ids.keys() - self.topic_ids.keys():  # of topics by a pattern, some may come later
             self.topic_ids |= topic_ids
             self.use_topic_ids()
-        begun = self._landing.begin(
-            plan,
-            query_id,
-            topic_ids,
-            in_java=self._writer.starts_in_java(records),
-            lenient=self._options.lenient,
-        )
+        in_java, lenient = self._writer.starts_in_java(records), self._options.lenient
+        begun = self._landing.begin(plan, query_id, topic_ids, in_java=in_java, lenient=lenient)
         return None if begun is None else self._finish(begun, records)
 
     def _write(self, batch: notes.BegunBatch, records: DataFrame) -> notes.BatchCounts:
@@ -106,7 +90,7 @@ class BatchLander:
         """Write and complete a batch that was begun."""
         from cloudevents_kafka.spark.pipeline.tables import filter_offsets
 
-        if batch.offsets != notes.subtract_landed(batch.planned, {}):
+        if batch.offsets != notes.Ledger().left({}, batch.planned):
             records = filter_offsets(records, batch.offsets)
         counts = self._write(batch, records)
         self.check_topics()  # Spark has read the records, and they have not landed yet

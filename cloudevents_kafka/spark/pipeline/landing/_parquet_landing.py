@@ -1,6 +1,6 @@
 """How batches land in folders of Parquet files exactly once: staged, then renamed into the tables.
 
-The folder of a pipeline has, next to what `_landing` describes::
+The folder of a pipeline has, next to its notes::
 
     events/record_date=…/batch-00000012-part-….parquet       plain Parquet, for any reader
     quarantine/record_date=…/batch-00000012-part-….parquet   records that are not events
@@ -9,38 +9,81 @@ The folder of a pipeline has, next to what `_landing` describes::
 Events of some types may have tables of their own, in folders next to ``events``. One pass writes all
 tables of events: in the staging folder, a folder ``__ce_table=orders`` has the files of ``orders``.
 
-1. All tables of a batch are written to its staging folder.
-2. Its manifest is created in ``_batches`` in one step. At this moment the batch has landed.
-3. Its files are renamed into the tables, each in one step.
-
-If the process is killed before step 2, Spark runs the batch again, and the staged files are
-removed. If it is killed after step 2, the next start finishes the renames before anything else,
-and the batch is not written again. So a reader sees no record twice, and no file disappears; a
-kill between two renames leaves a part of the batch invisible until the next start.
+The batch lands with its manifest. Of renames that are cut off, the next start does the rest, first of all.
 """
 
 from __future__ import annotations
 
 import uuid
+from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 from cloudevents_kafka.spark.pipeline import notes
 from cloudevents_kafka.spark.pipeline.landing._landing import Landing
-from cloudevents_kafka.spark.pipeline.stores import FileStore
+from cloudevents_kafka.spark.pipeline.stores import FileStore, without_patterns
+from cloudevents_kafka.spark.pipeline.tables import write_settings
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
     from cloudevents_kafka.spark.pipeline.batches import BatchWriter
 
 STAGING: Final = "_staging"
+_FEW_FILES: Final = 32  # files whose rows are counted without a job
+
+
+@dataclass(frozen=True)
+class ParquetFiles:
+    """The files of one batch below a folder; each table has a folder, and one in it for each date.
+
+    The folder of a table is its name, or ``__ce_table=NAME`` where rows of several tables are written.
+    """
+
+    _spark: SparkSession
+    _folder: str
+
+    def append(self, table: str, rows: DataFrame) -> bool:
+        """Write rows, whose last column is their date, and which may have the column `TABLE`; return True."""
+        is_routed = rows.columns[0] == notes.TABLE
+        folders = [*([notes.TABLE] if is_routed else []), rows.columns[-1]]
+        path = self._folder if is_routed else f"{self._folder}/{table}"
+        with write_settings(self._spark):
+            rows.write.mode("append").partitionBy(*folders).parquet(path)
+        return True
+
+    def check(self, counts: notes.BatchCounts) -> None:
+        """Raise `CountMismatch` if the files have another number of rows than were counted."""
+        found = {**dict.fromkeys(counts.rows, 0), **self._count()}
+        counts.check_rows(found, lambda table: f"{self._folder}/{table}")
+
+    def _count(self) -> Counter[str]:
+        """Return the numbers of rows by table: from the ends of few local files, or by a job of Spark."""
+        from pyarrow.parquet import read_metadata
+        from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
+
+        counts: Counter[str] = Counter()
+        local = Path(self._folder.removeprefix("file://"))
+        files = sorted(local.rglob("*.parquet")) if self._folder.startswith("file:///") else []
+        if 0 < len(files) <= _FEW_FILES:
+            for file in files:
+                table = file.relative_to(local).parts[0].removeprefix(f"{notes.TABLE}=")
+                counts[table] += read_metadata(file).num_rows
+            return counts
+        # Without partition discovery, which would guess types from the names of folders.
+        reader = self._spark.read.schema("topic string").option("recursiveFileLookup", True)
+        name = F.regexp_extract("_metadata.file_path", rf"/(?:{notes.TABLE}=)?([^/]+)/[^/]+/[^/]+\z", 1)
+        rows = reader.parquet(without_patterns(self._folder)).groupBy(name.alias("table")).count()
+        return Counter({row["table"]: row["count"] for row in rows.collect()})
 
 
 class ParquetLanding(Landing):
     """The batches of a folder of Parquet tables."""
 
     kind = "parquet"
+    notes_begun = False
 
     def __init__(
         self,
@@ -50,7 +93,7 @@ class ParquetLanding(Landing):
         *,
         adopt: bool = False,
     ) -> None:
-        super().__init__(store, notes.FileManifests(store), routes)
+        super().__init__(store, routes)
         self._files = store
         self._folders_by = folders_by
         self._staging = ""
@@ -67,18 +110,14 @@ class ParquetLanding(Landing):
         `WrongCheckpoint` if the manifests do not match the tables or cannot be read.
         """
         super().recover()
+        finished = None if self.last is None else self._rename(self.last)
         self._check_tables()
-        self._check_layout()
-        unfinished = self.last is not None and self._rename(self.last)
-        self._check_rows()
         for leftover in self.store.list_names(STAGING):
             self._files.remove(f"{STAGING}/{leftover}")
-        return self.last.number if self.last is not None and unfinished else None
+        return finished
 
     def write(self, writer: BatchWriter, records: DataFrame, batch: notes.BegunBatch) -> notes.BatchCounts:
         """Write the records of a batch to its staging folder, and return the counts."""
-        from cloudevents_kafka.spark.pipeline.tables import ParquetFiles
-
         files = ParquetFiles(records.sparkSession, self.stage(batch))
         counts = writer.write(records, batch, files)
         files.check(counts)
@@ -89,49 +128,33 @@ class ParquetLanding(Landing):
         self._staging = f"{STAGING}/{batch.number:08d}-{uuid.uuid4().hex[:8]}"
         return self.store.url(self._staging)
 
-    def complete(self, batch: notes.BegunBatch, counts: notes.BatchCounts) -> notes.BatchManifest:
+    def complete(self, batch: notes.BegunBatch, counts: notes.BatchCounts, **_: Any) -> notes.BatchManifest:
         """Land the staged files of a batch, and return its manifest."""
-        counts.check()
-        files = self._sync_files(self._staging, batch.number)
-        manifest = self._add(batch, counts, self._staging, files)
+        files = tuple(self.store.list_files(self._staging, ".parquet"))
+        if self._checks_files:
+            self._check_unused(files, batch.number)
+            self._checks_files = False
+        self._files.sync(f"{self._staging}/{file}" for file in files)
+        manifest = super().complete(batch, counts, staging=self._staging, files=files)
         self._rename(manifest)
         return manifest
 
-    def _sync_files(self, staging: str, number: int) -> tuple[str, ...]:
-        """Return the staged files, which survive a power failure; raise `WrongCheckpoint` as below."""
-        files = tuple(self.store.list_files(staging, ".parquet"))
-        if self._checks_files:
-            self._check_unused(files, number)
-            self._checks_files = False
-        self._files.sync(f"{staging}/{file}" for file in files)
-        return files
-
-    def _check_rows(self) -> None:
-        """Raise `WrongCheckpoint` if the folder of a table in which rows have landed is gone."""
-        rows = {**self.total.by_table, notes.QUARANTINE: self.total.quarantined}
-        for table, count in rows.items():
+    def _check_tables(self) -> None:
+        """Raise `WrongCheckpoint` for a table that is gone, without a manifest, or by another column."""
+        for table, count in {**dict.fromkeys(self.tables, 0), **self.total.rows}.items():
             if count and not self.store.exists(table):
                 raise notes.WrongCheckpoint(
                     f"{self.store.url(table)} must have {count:,} rows that have landed, but it was removed "
                     "or renamed. Restore it, or land afresh with a fresh folder and checkpoint"
                 )
-
-    def _check_tables(self) -> None:
-        """Raise `WrongCheckpoint` if the folder has tables but no manifest."""
-        for table in self.tables if self.last is None and self._checks_files else ():
             for name in self.store.list_names(table):
-                if "=" in name:
+                column, equals, _ = name.partition("=")
+                if equals and self.last is None and self._checks_files:
                     raise self._no_manifest(f"{table}/{name}")
-
-    def _check_layout(self) -> None:
-        """Raise `WrongCheckpoint` if the events have folders by another column."""
-        for table in self._event_tables:
-            for name in self.store.list_names(table):
-                other, equals, _ = name.partition("=")
-                if equals and other != self._folders_by:
+                if equals and table != notes.QUARANTINE and column != self._folders_by:
                     raise notes.WrongCheckpoint(
-                        f"the folders of {self.store.url(table)} must be by {self._folders_by}, got {other}. "
-                        "Use the option date_of (--date-of) of the run that made them, "
+                        f"the folders of {self.store.url(table)} must be by {self._folders_by}, got "
+                        f"{column}. Use the option date_of (--date-of) of the run that made them, "
                         "or a fresh folder and checkpoint"
                     )
 
@@ -141,9 +164,10 @@ class ParquetLanding(Landing):
         Its manifest was removed. It began with the same records, so at least one of its folders
         is among those of this batch.
         """
-        for folder in {final_path(file, number).rpartition("/")[0] for file in files}:
+        for path in {final_path(file[: file.rindex("/") + 1], number) for file in files}:
+            folder, _, prefix = path.rpartition("/")
             for name in self.store.list_names(folder):
-                if name.startswith(_file_name(number, "")):
+                if name.startswith(prefix):
                     raise self._no_manifest(f"{folder}/{name}")
 
     def _no_manifest(self, path: str) -> notes.WrongCheckpoint:
@@ -153,8 +177,8 @@ class ParquetLanding(Landing):
             "adopt the files (--adopt): all records land next to them"
         )
 
-    def _rename(self, manifest: notes.BatchManifest) -> bool:
-        """Rename the staged files of a landed batch into the tables; return whether some were staged.
+    def _rename(self, manifest: notes.BatchManifest) -> int | None:
+        """Rename the staged files of a landed batch into the tables; return its number if some were staged.
 
         Raises `WrongCheckpoint` if files of the batch are neither staged nor in the tables.
         """
@@ -174,14 +198,10 @@ class ParquetLanding(Landing):
                 f"{manifest.staging}, which was removed. Restore them, or use a fresh folder and checkpoint"
             )
         self._files.remove(manifest.staging)
-        return bool(staged)
+        return manifest.number if staged else None
 
 
 def final_path(file: str, number: int) -> str:
     """Return the path of a staged file in its table, where the number of its batch prefixes its name."""
     folder, _, name = file.removeprefix(f"{notes.TABLE}=").rpartition("/")
-    return f"{folder}/{_file_name(number, name)}"
-
-
-def _file_name(number: int, name: str) -> str:
-    return f"batch-{number:08d}-{name}"
+    return f"{folder}/batch-{number:08d}-{name}"

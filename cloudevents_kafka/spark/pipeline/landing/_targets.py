@@ -1,19 +1,26 @@
-"""`open_landing`: what lands the batches of a pipeline, by its options."""
+"""`open_landing`: what lands the batches of a pipeline, by its options, and whether the target suits them.
+
+Parquet files and Iceberg tables of a folder require a store that renames a file in one step. Hadoop's clients
+of object stores copy a file and then delete the original: a run that is killed in between leaves both files,
+and two runs may both find a name free. Delta creates one object, and a catalog of Iceberg changes one entry.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Final, cast
+from urllib.parse import urlsplit
 
+from cloudevents_kafka.primitives.redaction import mask_urls
+from cloudevents_kafka.spark._java import file_system
 from cloudevents_kafka.spark.pipeline import notes
 from cloudevents_kafka.spark.pipeline._errors import WrongTable
-from cloudevents_kafka.spark.pipeline.landing._function_landing import EachBatch, FunctionLanding
+from cloudevents_kafka.spark.pipeline.landing._delivery import EachBatch, FunctionLanding, TopicLanding
 from cloudevents_kafka.spark.pipeline.landing._landing import Landing
 from cloudevents_kafka.spark.pipeline.landing._parquet_landing import ParquetLanding
-from cloudevents_kafka.spark.pipeline.landing._renames import check_namespace
 from cloudevents_kafka.spark.pipeline.landing._table_landing import TableLanding
-from cloudevents_kafka.spark.pipeline.landing._topic_landing import TopicLanding
-from cloudevents_kafka.spark.pipeline.stores import ConnectStore, Store, is_connect, open_files
+from cloudevents_kafka.spark.pipeline.stores import FileStore, FolderFailed, Store, open_store
 from cloudevents_kafka.spark.pipeline.tables import Table
 
 if TYPE_CHECKING:
@@ -23,51 +30,82 @@ if TYPE_CHECKING:
     from cloudevents_kafka.spark.table_formats import TableFormat
 
 
+# S3, Google Cloud Storage, Azure Blob Storage, and those of Alibaba, Tencent and OpenStack.
+_OBJECT_STORES: Final = frozenset({"s3", "s3a", "s3n", "gs", "wasb", "wasbs", "oss", "cosn", "swift"})
+# Azure's newer client renames in one step if the account has a hierarchical namespace.
+_AZURE: Final = frozenset({"abfs", "abfss"})
+_HAS_NAMESPACE: Final = "fs.capability.etags.preserved.in.rename"
+
+
+class WrongStore(FolderFailed):
+    """The folder of a pipeline is in a store that does not suit the kind of its tables.
+
+    Examples:
+        >>> from cloudevents_kafka.spark.pipeline import EventPipeline, PipelineOptions, WrongStore
+        >>> options = PipelineOptions(bootstrap_servers="kafka:9092", topics=("orders",), out="s3a://shop/")
+        >>> try:
+        ...     EventPipeline(options).run()
+        ... except WrongStore as error:
+        ...     print(error)
+        out must be in a file system that renames a file in one step for parquet, got s3a://shop/: ...
+    """
+
+
+def check_renames(
+    options: PipelineOptions, spark: SparkSession | None = None, *, has_function: bool = False
+) -> None:
+    """Raise `WrongStore` if the tables need renames in one step, and ``out`` is in an object store.
+
+    Only with a session it is known of an account of Azure.
+    """
+    in_catalog = options.to == "iceberg" and options.table is not None
+    if has_function or in_catalog or options.to in {"delta", "kafka"}:
+        return
+    scheme = urlsplit(options.out).scheme.lower()
+    refused = scheme in _OBJECT_STORES
+    if scheme in _AZURE and spark is not None:
+        files, path = file_system(spark, options.out)
+        refused = not files.hasPathCapability(path, _HAS_NAMESPACE)
+    if refused:
+        need = "parquet" if options.to == "parquet" else "iceberg without a catalog"
+        raise WrongStore(
+            f"out must be in a file system that renames a file in one step for {need}, got "
+            f"{mask_urls(options.out)}: an object store copies and deletes, so a killed run could leave a "
+            "batch incomplete. Land in Delta (--to delta), or in a table of an Iceberg catalog "
+            "(--to iceberg --table CATALOG.SCHEMA.NAME)"
+        )
+
+
 def open_landing(
     options: PipelineOptions, spark: SparkSession, each_batch: EachBatch | None = None
 ) -> Landing:
     """Return what lands the batches in the tables of the options, or by a function."""
     from cloudevents_kafka.spark.pipeline.tables import date_column
 
-    if is_connect(spark):
-        folders = ConnectStore(spark, options.out)
-        return _open_tables(options, spark, folders, notes.ConnectManifests(folders))
-    files = open_files(options.out, spark)
-    manifests = notes.FileManifests(files)
+    store = open_store(options.out, spark)
     if each_batch is not None:
-        return FunctionLanding(files, manifests, each_batch)
-    check_namespace(options, spark)
+        return FunctionLanding(store, each_batch)
+    check_renames(options, spark)
     if options.to == "parquet":
-        return ParquetLanding(files, options.tables, date_column(options.date_of), adopt=options.adopt)
+        files, folders_by = cast("FileStore", store), date_column(options.date_of)
+        return ParquetLanding(files, options.tables, folders_by, adopt=options.adopt)
     if options.to == "kafka":
-        topic, producer = str(options.table), options.producer_options()
-        return TopicLanding(files, manifests, topic, options.tables, mode=options.mode, producer=producer)
-    return _open_tables(options, spark, files, manifests)
-
-
-def _open_tables(
-    options: PipelineOptions, spark: SparkSession, store: Store, manifests: notes.Manifests
-) -> TableLanding:
-    assert options.to == "delta" or options.to == "iceberg"  # noqa: PLR1714  # for the checker of types
+        return TopicLanding(store, options)
     if options.table is None:
         _check_folders(store, options.to, options.tables)
-        open_table = _in_folder(spark, options.to, store)
-    else:
-        open_table = _in_catalog(spark, options.to, options.table)
+    open_table = partial(_open_table, spark, options.to, store, options.table)
     for table in notes.TABLES:
         open_table(table)  # raises an error if the session does not have the format
-    return TableLanding(store, manifests, options.to, open_table, options.tables, adopt=options.adopt)
+    return TableLanding(store, options.to, open_table, options.tables, adopt=options.adopt)
 
 
 def check_catalog(options: PipelineOptions, spark: SparkSession) -> None:
     """Raise `WrongTable` if the tables of the options would vanish with a session."""
     if options.table is None or options.to == "kafka":
         return
-    from cloudevents_kafka.spark.pipeline.tables import name_parts
+    from cloudevents_kafka.spark.pipeline.tables import catalog_of, name_parts
 
-    first, *rest = name_parts(options.table)
-    is_catalog = rest and spark.conf.get(f"spark.sql.catalog.{first}", None) is not None
-    catalog = first if is_catalog else str(spark.catalog.currentCatalog())
+    catalog, _ = catalog_of(spark, name_parts(options.table))
     in_memory = spark.conf.get("spark.sql.catalogImplementation", "in-memory") == "in-memory"
     if catalog == "spark_catalog" and in_memory:
         raise WrongTable(
@@ -77,21 +115,17 @@ def check_catalog(options: PipelineOptions, spark: SparkSession) -> None:
         )
 
 
-def _in_folder(spark: SparkSession, table_format: TableFormat, store: Store) -> Callable[[str], Table]:
-    from cloudevents_kafka.spark.pipeline.tables import table_in_folder
+def _open_table(
+    spark: SparkSession, table_format: TableFormat, store: Store, common: str | None, table: str
+) -> Table:
+    """Return a table in its folder, or next to the ``common`` one of events in a catalog."""
+    from cloudevents_kafka.spark.pipeline.tables import sibling_name, table_by_name, table_in_folder
 
-    return lambda table: table_in_folder(spark, table_format, store.url(table))
-
-
-def _in_catalog(spark: SparkSession, table_format: TableFormat, name: str) -> Callable[[str], Table]:
-    from cloudevents_kafka.spark.pipeline.tables import sibling_name, table_by_name
-
-    def full_name(table: str) -> str:
-        if table == notes.QUARANTINE:
-            return sibling_name(name)
-        return name if table in notes.TABLES else sibling_name(name, table)
-
-    return lambda table: table_by_name(spark, table_format, full_name(table))
+    if common is None:
+        return table_in_folder(spark, table_format, store.url(table))
+    if table != notes.EVENTS:
+        common = sibling_name(common, "{}_quarantine" if table == notes.QUARANTINE else table)
+    return table_by_name(spark, table_format, common)
 
 
 def _check_folders(store: Store, table_format: TableFormat, routes: Mapping[str, str]) -> None:
@@ -99,14 +133,11 @@ def _check_folders(store: Store, table_format: TableFormat, routes: Mapping[str,
     from cloudevents_kafka.spark.pipeline.tables import folder_format
 
     for table in dict.fromkeys((*notes.TABLES, *routes.values())):
-        found = folder_format(store, table)
-        if found is None and any("=" in name for name in store.list_names(table)):
+        has_folders = any("=" in name for name in store.list_names(table))
+        found = folder_format(store, table) or ("parquet" if has_folders else table_format)
+        if found != table_format:
+            got = "folders of Parquet files" if found == "parquet" else f"one of {found}"
             raise WrongTable(
-                f"{store.url(table)} must be a table of {table_format}, got folders of Parquet files. "
-                "Land into a fresh folder with a fresh checkpoint, and copy the rows of this one"
-            )
-        if found not in {None, table_format}:
-            raise WrongTable(
-                f"{store.url(table)} must be a table of {table_format}, got one of {found}. "
+                f"{store.url(table)} must be a table of {table_format}, got {got}. "
                 f"Use --to {found}, or land into a fresh folder with a fresh checkpoint"
             )

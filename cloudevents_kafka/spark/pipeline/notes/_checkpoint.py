@@ -8,12 +8,12 @@ offsets in ``sources/0/0``, a partition that was added later at its offset 0.
 from __future__ import annotations
 
 import re
-from typing import Final, cast
+from typing import Final, TypeVar, cast
 
 import msgspec
 
 from cloudevents_kafka.spark.pipeline._errors import PipelineError
-from cloudevents_kafka.spark.pipeline.notes._offsets import BatchPlan, OffsetRange
+from cloudevents_kafka.spark.pipeline.notes._ledger import OffsetRange, OffsetRanges
 from cloudevents_kafka.spark.pipeline.stores import FileStore, Store
 
 CHECKPOINT: Final = "_checkpoint"
@@ -22,9 +22,19 @@ _METADATA: Final = "metadata"
 _FIRST_OFFSETS: Final = "sources/0/0"
 _OFFSETS: Final = "offsets"
 _COMMITS: Final = "commits"
-_NUMBER: Final = re.compile(r"[+-]?\d+")
-_VERSION: Final = re.compile(rb"v[1-9][0-9]*")
 _EndOffsets = dict[str, dict[str, int]]
+_Content = TypeVar("_Content")
+
+
+class _Metadata(msgspec.Struct):
+    id: str
+
+
+class BatchPlan(msgspec.Struct, frozen=True):
+    """The offsets that Spark planned for a batch."""
+
+    batch: int
+    ranges: OffsetRanges
 
 
 class WrongCheckpoint(PipelineError):
@@ -66,40 +76,19 @@ class Checkpoint:
 
         Raises `WrongCheckpoint` if Spark cannot continue, because one of its files is damaged.
         """
-        query_id = self._query_id()
-        self._check_logs()
-        return query_id
-
-    def _query_id(self) -> str | None:
-        if not self._store.exists(_METADATA):
-            return None
-        content = self._store.read(_METADATA)
-        try:
-            return msgspec.json.decode(content, type=dict[str, str])["id"]
-        except (msgspec.MsgspecError, KeyError) as error:
-            raise self._damaged(_METADATA, str(error)) from error
-
-    def _check_logs(self) -> None:
-        """Raise `WrongCheckpoint` if one of the files that Spark reads at a start is damaged."""
+        query_id = None
+        if self._store.exists(_METADATA):
+            query_id = self._decoded(_METADATA, self._store.read(_METADATA), _Metadata).id
         offsets, commits = self._numbers(_OFFSETS), self._numbers(_COMMITS)
         if self._store.exists(_FIRST_OFFSETS):
             self._end_offsets(_FIRST_OFFSETS)
-        if offsets:
-            last = max(offsets)
-            self._end_offsets(f"{_OFFSETS}/{last}")
-            if last:
-                self._end_offsets(f"{_OFFSETS}/{last - 1}")
+        for number in range(max(0, max(offsets) - 1), max(offsets) + 1) if offsets else ():
+            self._end_offsets(f"{_OFFSETS}/{number}")
         if commits:
-            self._check_commit(f"{_COMMITS}/{max(commits)}")
-
-    def _check_commit(self, path: str) -> None:
-        lines = self._store.read(path).splitlines()
-        if len(lines) < 2 or not _VERSION.fullmatch(lines[0]):
-            raise self._damaged(path, f"it must begin with a version such as v1, got {lines[:1]}")
-        try:
-            msgspec.json.decode(lines[1], type=dict[str, msgspec.Raw])
-        except msgspec.MsgspecError as error:
-            raise self._damaged(path, str(error)) from error
+            path = f"{_COMMITS}/{max(commits)}"
+            lines = self._lines(path, rb"v[1-9][0-9]*", "a version such as v1")
+            self._decoded(path, lines[1], dict[str, msgspec.Raw])
+        return query_id
 
     def last_committed(self) -> BatchPlan | None:
         """Return the last batch that Spark has committed, with empty ranges at its ends, or None."""
@@ -118,7 +107,7 @@ class Checkpoint:
         """Return the numbers of a log's files; raise `WrongCheckpoint` for a name that Spark misreads."""
         numbers = []
         for name in self._store.list_names(folder):
-            if _NUMBER.fullmatch(name):  # Spark ignores other names
+            if re.fullmatch(r"[+-]?\d+", name):  # Spark ignores other names
                 if str(int(name)) != name or int(name) < 0:
                     raise self._damaged(f"{folder}/{name}", "its name must be a number as Spark writes it")
                 numbers.append(int(name))
@@ -133,11 +122,17 @@ class Checkpoint:
         """Return the last line of a file, JSON of topic to partition to offset."""
         if not self._store.exists(path):
             raise self._damaged(path, "it is missing")
+        return self._decoded(path, self._lines(path, b"v1", "v1")[-1], _EndOffsets)
+
+    def _lines(self, path: str, version: bytes, text: str) -> list[bytes]:
         lines = self._store.read(path).strip(b"\0\n").splitlines()
-        if len(lines) < 2 or lines[0] != b"v1":
-            raise self._damaged(path, f"it must begin with v1, got {lines[:1]}")
+        if len(lines) < 2 or not re.fullmatch(version, lines[0]):
+            raise self._damaged(path, f"it must begin with {text}, got {lines[:1]}")
+        return lines
+
+    def _decoded(self, path: str, content: bytes, type_: type[_Content]) -> _Content:
         try:
-            return msgspec.json.decode(lines[-1], type=_EndOffsets)
+            return msgspec.json.decode(content, type=type_)
         except msgspec.MsgspecError as error:
             raise self._damaged(path, str(error)) from error
 

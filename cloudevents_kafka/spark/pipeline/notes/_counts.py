@@ -8,9 +8,10 @@ from operator import add
 from typing import Self, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from cloudevents_kafka.spark.pipeline._errors import PipelineError
-from cloudevents_kafka.spark.pipeline.notes._routes import EVENTS
+from cloudevents_kafka.spark.pipeline.notes._routes import EVENTS, QUARANTINE
 
 # The number of types and of reasons in the counts is untrusted input.
 MAX_LABELS = 1000
@@ -90,43 +91,34 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
 
     def merge(self, later: BatchCounts) -> BatchCounts:
         """Return the counts plus those of later records."""
-        return BatchCounts(
+        return replace(
+            self.add_left(later),
             read=self.read + later.read,
-            events=self.events + later.events,
-            quarantined=self.quarantined + later.quarantined,
-            by_type=_limit(_merge(self.by_type, later.by_type, add)),
-            by_reason=_limit(_merge(self.by_reason, later.by_reason, add)),
-            tolerated=self.tolerated + later.tolerated,
-            by_tolerated=_limit(_merge(self.by_tolerated, later.by_tolerated, add)),
             offsets=_merge(self.offsets, later.offsets, PartitionCounts.merge),
-            routed=_add(self.routed, later.routed),
             newest=max(filter(None, (self.newest, later.newest)), default=None),
         )
 
     def add_left(self, others: BatchCounts) -> BatchCounts:
         """Return the counts plus those of records that were read, but neither landed nor quarantined."""
-        return BatchCounts(
-            read=self.read,
+        return replace(
+            self,
             events=self.events + others.events,
             quarantined=self.quarantined + others.quarantined,
             by_type=_limit(_merge(self.by_type, others.by_type, add)),
             by_reason=_limit(_merge(self.by_reason, others.by_reason, add)),
             tolerated=self.tolerated + others.tolerated,
             by_tolerated=_limit(_merge(self.by_tolerated, others.by_tolerated, add)),
-            offsets=self.offsets,
-            routed=_add(self.routed, others.routed),
-            newest=self.newest,
+            routed=_limit_inner(Counter(self.routed) + Counter(others.routed)),
         )
 
     def check(self) -> Self:
         """Return the counts; raise `CountMismatch` if they contradict each other."""
+        records = (part.records for parts in self.offsets.values() for part in parts.values())
+        labelled = (sum(inner.values()) for by in (self.by_type, self.by_reason) for inner in by.values())
         sums = {
             "events and quarantined records": self.events + self.quarantined,
-            "events by type and mode, and quarantined records by reason": _total(self.by_type)
-            + _total(self.by_reason),
-            "records by partition": sum(
-                part.records for parts in self.offsets.values() for part in parts.values()
-            ),
+            "events by type and mode, and quarantined records by reason": sum(labelled),
+            "records by partition": sum(records),
         }
         for what, total in sums.items():
             if total != self.read:
@@ -138,6 +130,21 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
             )
         return self
 
+    def check_rows(self, rows: Mapping[str, int], name: Callable[[str], str]) -> None:
+        """Raise `CountMismatch` if the files of a table have another number of rows than were counted."""
+        for table, number in rows.items():
+            counted = self.rows.get(table, 0)
+            if number != counted:
+                raise CountMismatch(
+                    f"the files for {name(table)} must have {counted:,} rows, as were counted, got "
+                    f"{number:,}. Start again"
+                )
+
+    @property
+    def rows(self) -> dict[str, int]:
+        """The numbers of records by table."""
+        return {**self.by_table, QUARANTINE: self.quarantined}
+
     @property
     def by_table(self) -> dict[str, int]:
         """The numbers of events by table; the first is the common one, `EVENTS`."""
@@ -145,26 +152,19 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
 
     def skipped_since(self, earlier: BatchCounts) -> dict[str, dict[str, int]]:
         """Return the numbers of offsets without a record since an earlier total, by topic and partition."""
-        skipped: dict[str, dict[str, int]] = {}
-        for topic, parts in self.offsets.items():
-            before = earlier.offsets.get(topic, {})
-            skipped[topic] = {
-                partition: part.missing - (before[partition].missing if partition in before else 0)
+        nothing = PartitionCounts(0, -1, 0)
+        return {
+            topic: {
+                partition: part.missing - earlier.offsets.get(topic, {}).get(partition, nothing).missing
                 for partition, part in parts.items()
             }
-        return skipped
+            for topic, parts in self.offsets.items()
+        }
 
     @property
     def modes(self) -> dict[str, int]:
         """The numbers of events by content mode."""
-        modes: Counter[str] = Counter()
-        for counts in self.by_type.values():
-            modes.update(counts)
-        return dict(sorted(modes.items()))
-
-
-def _total(labels: Labels) -> int:
-    return sum(sum(inner.values()) for inner in labels.values())
+        return dict(sorted(sum(map(Counter, self.by_type.values()), Counter[str]()).items()))
 
 
 def _merge(
@@ -180,12 +180,6 @@ def _merge(
     return merged
 
 
-def _add(earlier: Mapping[str, int], later: Mapping[str, int]) -> dict[str, int]:
-    """Return the sums, with a limit: the names of tables may differ from run to run."""
-    names = dict.fromkeys((*earlier, *later))
-    return _limit_inner({name: earlier.get(name, 0) + later.get(name, 0) for name in names})
-
-
 def _limit(labels: dict[str, dict[str, int]]) -> dict[str, dict[str, int]]:
     """Return at most `MAX_LABELS` names, and as many for each; `OTHERS` has the sum of the rarest."""
     limited = {outer: _limit_inner(inner) for outer, inner in labels.items()}
@@ -198,9 +192,9 @@ def _limit(labels: dict[str, dict[str, int]]) -> dict[str, dict[str, int]]:
     return {**dict(ranked[: MAX_LABELS - 1]), OTHERS: _limit_inner(others)}
 
 
-def _limit_inner(counts: dict[str, int]) -> dict[str, int]:
+def _limit_inner(counts: Mapping[str, int]) -> dict[str, int]:
     if len(counts) <= MAX_LABELS:
-        return counts
+        return dict(counts)
     remaining = Counter(counts)
     others = remaining.pop(OTHERS, 0)
     common = dict(remaining.most_common(MAX_LABELS - 1))

@@ -1,14 +1,7 @@
-"""`Ledger`: the offsets whose records a table has, by topic, topic id, pipeline and partition.
+"""Ranges of offsets, and `Ledger`: those whose records a table has, by topic, its id, pipeline and partition.
 
-The law of landing has three sentences, for each table of a pipeline:
-
-1. A commit adds the rows of a batch and the batch's offsets to the table's ledger, in one atomic step.
-2. It succeeds only if the ledger is the one that was read, and does not have any of these offsets.
-3. Events are the last table of a batch: what their ledger has, has landed in all tables.
-
-So a table has the rows of each offset in its ledger exactly once. Notes and checkpoints may be lost,
-a process may be killed at any step, and several pipelines may write. Rows without an entry are those of
-other writers; they never prove anything.
+docs/design.md has the law of landing, by which a commit adds rows and their offsets to a ledger in one step.
+Rows without an entry are those of other writers; they never prove anything.
 """
 
 from __future__ import annotations
@@ -20,13 +13,17 @@ from typing import NamedTuple
 import msgspec
 
 from cloudevents_kafka.spark.pipeline._errors import WrongTable
-from cloudevents_kafka.spark.pipeline.notes._offsets import (
-    OffsetRange,
-    OffsetRanges,
-    format_ranges,
-    iter_partitions,
-)
 
+
+class OffsetRange(msgspec.Struct, frozen=True, array_like=True):
+    """Offsets of one partition: ``start`` is the first, ``end`` the first after the last."""
+
+    start: int
+    end: int
+
+
+# Topic, then partition as text.
+OffsetRanges = Mapping[str, Mapping[str, OffsetRange]]
 # Partition as text to its ranges, in order; adjoining ranges are one.
 _Partitions = Mapping[str, tuple[OffsetRange, ...]]
 # Topic, then its id, "" if brokers do not report ids; then pipeline.
@@ -68,18 +65,16 @@ class Ledger(msgspec.Struct, frozen=True):
             for topic, topic_id in ids.items()
         }
 
-    def left(
-        self, ids: Mapping[str, str], planned: OffsetRanges, pipeline: str | None = None
-    ) -> OffsetRanges:
+    def left(self, ids: Mapping[str, str], planned: OffsetRanges, owner: str | None = None) -> OffsetRanges:
         """Return the planned offsets that have not landed, without empty ranges.
 
-        Raises `WrongTable` if another pipeline than ``pipeline`` has landed some; None stands for any.
+        Raises `WrongTable` if another pipeline than the ``owner`` has landed some; None stands for any.
         """
         left: dict[str, dict[str, OffsetRange]] = {}
         for topic, partitions in planned.items():
             landed = self._by_partition(topic, ids.get(topic, ""))
             for partition, offsets in partitions.items():
-                new = _left(pipeline, topic, offsets, landed.get(partition, []))
+                new = _left(owner, topic, offsets, landed.get(partition, []))
                 if new.start < new.end:
                     left.setdefault(topic, {})[partition] = new
         return left
@@ -87,11 +82,10 @@ class Ledger(msgspec.Struct, frozen=True):
     def _by_partition(self, topic: str, topic_id: str) -> dict[str, list[Entry]]:
         """Return the ranges of a topic by partition, in order; an unknown id may be any."""
         found: dict[str, list[Entry]] = {}
-        for entry in Ledger(topics={topic: self.topics.get(topic, {})}).entries():
+        entries = Ledger(topics={topic: self.topics.get(topic, {})}).entries()
+        for entry in sorted(entries, key=lambda entry: entry.offsets.start):
             if entry.topic_id == topic_id or not (entry.topic_id and topic_id):
                 found.setdefault(entry.partition, []).append(entry)
-        for entries in found.values():
-            entries.sort(key=lambda entry: entry.offsets.start)
         return found
 
     def add(self, pipeline: str, ids: Mapping[str, str], ranges: OffsetRanges) -> Ledger:
@@ -102,9 +96,13 @@ class Ledger(msgspec.Struct, frozen=True):
         )
         return Ledger.of_entries(self.generation + 1, chain(self.entries(), added))
 
-    def merge(self, other: Ledger) -> Ledger:
-        """Return the ledger with the ranges of another one, too."""
-        return Ledger.of_entries(self.generation, chain(self.entries(), other.entries()))
+    def merge(self, entries: Iterable[Entry]) -> Ledger:
+        """Return the ledger with other ranges, too."""
+        return Ledger.of_entries(self.generation, chain(self.entries(), entries))
+
+    def begins(self) -> list[Entry]:
+        """Return where a pipeline begins in partitions of which it has landed nothing."""
+        return [entry for entry in self.entries() if entry.offsets.start == entry.offsets.end]
 
     @staticmethod
     def of_entries(generation: int, entries: Iterable[Entry]) -> Ledger:
@@ -153,3 +151,18 @@ def _left(pipeline: str | None, topic: str, planned: OffsetRange, landed: Iterab
             )
         start = common.end
     return OffsetRange(start, planned.end)
+
+
+def iter_partitions(ranges: OffsetRanges) -> Iterator[tuple[str, str, OffsetRange]]:
+    """Yield topic, partition and offsets of each partition."""
+    for topic, partitions in ranges.items():
+        for partition, offsets in partitions.items():
+            yield topic, partition, offsets
+
+
+def format_ranges(ranges: OffsetRanges) -> str:
+    """Return ranges as text, such as ``orders[0]@17 to 41``."""
+    return ", ".join(
+        f"{topic}[{partition}]@{offsets.start} to {offsets.end - 1}"
+        for topic, partition, offsets in iter_partitions(ranges)
+    )

@@ -1,77 +1,54 @@
-"""The manifests in ``_batches``: the content of each batch, and all that has landed so far.
+"""The notes in ``_batches``: where a pipeline begins, which batch it has begun, and what has landed.
 
-A batch begins where an earlier one ended, so the offsets of all batches form one range for each
-partition. Each manifest has this range and the topics' ids: the last one alone decides whether a
-record has landed. Older manifests are removed.
+Each batch that has landed has a manifest; the ledger in the last one has all of them. Older ones are removed.
 
-`FileManifests` writes them as files. On Spark Connect, `ConnectManifests` writes folders in
-``_batches/connect``. The newest of both kinds counts, so a pipeline can continue in a session of the
-other kind.
+A session of this process writes each note as a file. Spark Connect writes a folder in ``_batches/connect``
+with one file, which appears in one step; of manifests there are the folders ``0`` to ``3``, in turn: while
+one is written, the one before it is complete. The newest of both kinds counts, so a pipeline can continue in
+a session of the other kind.
 """
 
 from __future__ import annotations
 
 import re
-from abc import ABC, abstractmethod
+import time
 from collections.abc import Mapping
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 import msgspec
 
 from cloudevents_kafka.spark.pipeline.notes._checkpoint import WrongCheckpoint
 from cloudevents_kafka.spark.pipeline.notes._counts import BatchCounts
-from cloudevents_kafka.spark.pipeline.notes._offsets import OffsetRanges
-from cloudevents_kafka.spark.pipeline.stores import Store
+from cloudevents_kafka.spark.pipeline.notes._ledger import Ledger, OffsetRanges
+from cloudevents_kafka.spark.pipeline.stores import FileStore, FolderFailed, InUse, Store
 
 BATCHES: Final = "_batches"
-NOTES: Final = f"{BATCHES}/connect"
-VERSION: Final = 3
-BEGUN: Final = f"{BATCHES}/begun.json"
-TOPICS: Final = f"{BATCHES}/topics.json"
-BEGINNING: Final = f"{BATCHES}/beginning.json"
-_Content = TypeVar("_Content")
+_FOLDERS: Final = f"{BATCHES}/connect"
+_FOLDERS_KEPT: Final = 4
+_FILES_KEPT: Final = 100  # recent manifests stay for troubleshooting
+_TRIES: Final = 5  # to read a folder that another run is overwriting
+VERSION: Final = 4
+_Note = TypeVar("_Note")
 
 # Topic to id, for the topics whose id the brokers report.
 TopicIds = Mapping[str, str]
 
 
-class BatchManifest(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of a batch; its creation, in one step, is the moment at which the batch lands.
-
-    ``number`` counts the batches of the folder and names the files; ``batch`` is Spark's number,
-    which differs after a checkpoint was set back. ``query`` is the id of the checkpoint, ``files``
-    are relative to the ``staging`` folder. ``offsets`` are those of this batch, ``landed`` those
-    of all batches up to it, ``ids`` the topics' ids; ``total`` counts all batches. ``to`` is the kind
-    of the tables, see `Landing.kind`; earlier manifests do not have it. ``tables`` are their ids in
-    Delta or Iceberg.
-    """
-
-    version: int = VERSION
-    number: int
-    batch: int
-    query: str
-    staging: str
-    files: tuple[str, ...]
-    ids: TopicIds
-    offsets: OffsetRanges
-    landed: OffsetRanges
-    counts: BatchCounts = msgspec.field(name="tally")
-    total: BatchCounts
-    to: str | None = None
-    tables: Mapping[str, str] = {}
-
-
 class BegunBatch(msgspec.Struct, frozen=True, kw_only=True):
-    """A batch that is about to be written; see `BatchManifest`.
+    """A batch that is about to be written.
 
-    ``planned`` are all offsets that Spark planned, ``in_java`` and ``lenient`` are how its records are read,
-    and ``routes`` has the tables of its events by patterns of types, in order.
+    ``number`` counts the batches of the folder; ``batch`` is Spark's number, which differs after a checkpoint
+    was set back. ``query`` is the id of the checkpoint, ``ids`` are those of the topics. ``planned`` are all
+    offsets that Spark planned, and ``offsets`` those that have not landed. ``in_java`` and ``lenient`` are
+    how the records are read, ``routes`` has the tables of events by patterns of types, in order, and ``to``
+    is the kind of the tables, see `Landing.kind`.
     """
 
     version: int = VERSION
     number: int
     batch: int
     query: str
+    pipeline: str = ""
     ids: TopicIds
     offsets: OffsetRanges
     planned: OffsetRanges
@@ -81,105 +58,107 @@ class BegunBatch(msgspec.Struct, frozen=True, kw_only=True):
     to: str | None = None
 
 
-class FirstTopicIds(msgspec.Struct, frozen=True, kw_only=True):
-    """The ids of the topics and of the pipeline, before Spark plans the first batch."""
+class BatchManifest(BegunBatch, frozen=True, kw_only=True):
+    """A batch that has landed: for Parquet, topics and functions when its manifest is created, in one step.
 
-    version: int = VERSION
-    ids: TopicIds
-    pipeline: str = ""
+    ``files`` are relative to the ``staging`` folder. ``ledger`` has the offsets of all batches up to this
+    one, and ``total`` counts their records. ``tables`` are the ids of tables in Delta or Iceberg.
+    """
+
+    staging: str = ""
+    files: tuple[str, ...] = ()
+    ledger: Ledger
+    counts: BatchCounts = msgspec.field(name="tally")
+    total: BatchCounts
+    tables: Mapping[str, str] = {}
 
 
 class Beginning(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the checkpoint begins: behind the offsets that had landed, or else at the option ``start``.
+    """What is known before the first batch, and where the checkpoint begins.
 
-    ``follows`` is the id of an earlier checkpoint that it continues, without topics that were forgotten.
+    ``pipeline`` is its id, and ``ids`` are those of the topics. The checkpoint begins behind the offsets that
+    had ``landed``, or else at the option ``start``. ``follows`` is the id of an earlier checkpoint that it
+    continues, without topics that were forgotten.
     """
 
     version: int = VERSION
+    pipeline: str = ""
+    ids: TopicIds = {}
     start: str = ""
-    landed: OffsetRanges = {}
+    landed: Ledger = Ledger()
     follows: str | None = None
 
 
-Note = BatchManifest | BegunBatch | FirstTopicIds | Beginning
+_NAMES: Final[Mapping[type, str]] = {BegunBatch: "begun", Beginning: "beginning"}
 
 
-class _Versioned(msgspec.Struct, frozen=True):
-    version: int = 1
-
-
-class Manifests(ABC):
-    """The manifests of a folder; raises `WrongCheckpoint` for those that it cannot read."""
+class Manifests:
+    """The manifests and notes of a folder; raises `WrongCheckpoint` for those that it cannot read."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def last(self) -> BatchManifest | None:
         """Return the manifest of the last batch that landed, or None."""
-        names = self._store.list_names(BATCHES)
-        numbers = [int(name[:-5]) for name in names if re.fullmatch(r"\d+\.json", name)]
-        found = [self._read(manifest_path(max(numbers)), BatchManifest)] if numbers else []
-        for name in self._store.list_names(NOTES):
-            if name.isdecimal():
-                found += self._notes(name, BatchManifest)
+        files = [name[:-5] for name in self._store.list_names(BATCHES) if re.fullmatch(r"\d+\.json", name)]
+        folders = filter(str.isdecimal, self._store.list_names(_FOLDERS))
+        names = [*sorted(files, key=int)[-1:], *folders]
+        found = (manifest for name in names for manifest in self._find(name, BatchManifest))
         return max(found, key=_number, default=None)
 
-    def first(self) -> FirstTopicIds:
-        """Return the topics' ids from before the first batch, empty if they were not written."""
-        if self._store.exists(TOPICS):
-            return self._read(TOPICS, FirstTopicIds)
-        notes = self._notes("topics", FirstTopicIds) if self._has_notes else []
-        return notes[0] if notes else FirstTopicIds(ids={})
+    def find(self, type_: type[_Note]) -> _Note | None:
+        """Return the newest note of a kind, or None."""
+        return max(self._find(_NAMES[type_], type_), key=_number, default=None)
 
-    def beginning(self) -> Beginning:
-        """Return where the checkpoint begins, empty if that was not written."""
-        found = [self._read(BEGINNING, Beginning)] if self._store.exists(BEGINNING) else []
-        if self._has_notes:
-            found += self._notes("beginning", Beginning)
-        return found[0] if found else Beginning()
+    def write(self, note: BegunBatch | Beginning) -> None:
+        """Write a note, in place of an earlier one of its kind."""
+        self._replace(_NAMES[type(note)], note)
 
-    @abstractmethod
-    def write_beginning(self, beginning: Beginning) -> None:
-        """Write where a new checkpoint begins, in place of an earlier one."""
-
-    @abstractmethod
-    def write_first(self, first: FirstTopicIds) -> None:
-        """Write the topics' ids from before the first batch, unless they are known."""
-
-    def begun(self) -> BegunBatch | None:
-        """Return the batch that was begun last, or None."""
-        found = [self._read(BEGUN, BegunBatch)] if self._store.exists(BEGUN) else []
-        if self._has_notes:
-            found += self._notes("begun", BegunBatch)
-        return max(found, key=_number, default=None)
-
-    @abstractmethod
-    def begin(self, batch: BegunBatch) -> None:
-        """Write the note that a batch is begun, in place of an earlier one."""
-
-    @abstractmethod
     def add(self, manifest: BatchManifest) -> None:
-        """Create the manifest of a batch, which lands the batch, and remove one that is too old."""
+        """Create the manifest of a batch, and remove one that is too old."""
+        if self._store.makes_folders:
+            self._replace(str(manifest.number % _FOLDERS_KEPT), manifest)
+            return
+        files = cast("FileStore", self._store)
+        path = _file(f"{manifest.number:08d}")
+        try:
+            files.create(path, _encode(manifest))
+        except FileExistsError:
+            raise InUse(
+                f"{files.url(path)} was created by another run meanwhile; wait until it has ended, or "
+                "choose another folder"
+            ) from None
+        if manifest.number >= _FILES_KEPT:
+            files.remove(_file(f"{manifest.number - _FILES_KEPT:08d}"))
 
     def clear(self) -> bool:
         """Return whether all manifests and notes were removed, which Spark Connect cannot do."""
-        return False
+        if not self._store.makes_folders:
+            cast("FileStore", self._store).remove(BATCHES)
+        return not self._store.makes_folders
 
-    @property
-    def _has_notes(self) -> bool:
-        """Whether batches have landed through Spark Connect."""
-        return bool(self._store.list_names(NOTES))
+    def _replace(self, name: str, note: msgspec.Struct) -> None:
+        path = f"{_FOLDERS}/{name}" if self._store.makes_folders else _file(name)
+        self._store.replace(path, _encode(note))
 
-    def _notes(self, name: str, type_: type[_Content]) -> list[_Content]:
-        """Return the content of a note's folder: nothing while Spark is writing it, then one file."""
-        folder = f"{NOTES}/{name}"
-        files = [file for file in self._store.list_names(folder) if file.startswith("part-")]
-        return [self._read(f"{folder}/{file}", type_) for file in files]
+    def _find(self, name: str, type_: type[_Note], tries: int = _TRIES) -> list[_Note]:
+        """Return what sessions of both kinds have noted under a name."""
+        paths = [path for path in [_file(name)] if self._store.exists(path)]
+        folder = f"{_FOLDERS}/{name}"
+        try:
+            # While Spark writes a folder, it has no such file.
+            parts = [part for part in self._store.list_names(folder) if part.startswith("part-")]
+            return [self._read(path, type_) for path in (*paths, *(f"{folder}/{part}" for part in parts))]
+        except FolderFailed:
+            if not self._store.makes_folders or tries == 1:
+                raise
+            time.sleep(0.2)  # another run is overwriting the folder
+            return self._find(name, type_, tries - 1)
 
-    def _read(self, path: str, type_: type[_Content]) -> _Content:
+    def _read(self, path: str, type_: type[_Note]) -> _Note:
         content = self._store.read(path)
         try:
-            version = msgspec.json.decode(content, type=_Versioned).version
+            version = msgspec.json.decode(content, type=dict[str, Any]).get("version", 1)
             if version == VERSION:
                 return msgspec.json.decode(content, type=type_)
         except msgspec.MsgspecError as error:
@@ -194,15 +173,13 @@ class Manifests(ABC):
         )
 
 
-def encode_note(content: Note) -> bytes:
-    """Return the JSON of a manifest or a note."""
-    return msgspec.json.encode(content)
+def _file(name: str) -> str:
+    return f"{BATCHES}/{name}.json"
 
 
-def _number(note: BatchManifest | BegunBatch) -> int:
-    return note.number
+def _encode(note: msgspec.Struct) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(note), indent=1)
 
 
-def manifest_path(number: int) -> str:
-    """Return the path of the manifest of a batch, as a file."""
-    return f"{BATCHES}/{number:08d}.json"
+def _number(note: object) -> int:
+    return getattr(note, "number", 0)

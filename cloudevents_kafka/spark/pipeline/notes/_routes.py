@@ -48,7 +48,8 @@ def check_routes(routes: Mapping[str, str], to: str, topics: Collection[str], ta
                 "the name of a table must be at most 100 ASCII letters, digits, _ and -, and begin with a "
                 f"letter or a digit, got {name!r}"
             )
-    taken = [*topics, *topic_names(table or "")] if to == "kafka" else [*TABLES, *_named(table)]
+    last = re.split(r"[.`]", (table or "").rstrip("`"))[-1]  # of the name in a catalog
+    taken = [*topics, *topic_names(table or "")] if to == "kafka" else [*TABLES, *topic_names(last)]
     fold = str if to == "kafka" else str.casefold  # catalogs and some file systems ignore case
     seen = {fold(name): name for name in taken}
     for name in names:
@@ -58,12 +59,6 @@ def check_routes(routes: Mapping[str, str], to: str, topics: Collection[str], ta
                 "choose another name"
             )
         seen[fold(name)] = name
-
-
-def _named(table: str | None) -> tuple[str, ...]:
-    """Return the last part of the name of the common table in a catalog, and that of its quarantine."""
-    last = "" if table is None else re.split(r"[.`]", table.rstrip("`"))[-1]
-    return (last, f"{last}_{QUARANTINE}") if last else ()
 
 
 def check_topic(name: str) -> None:
@@ -85,26 +80,21 @@ def table_for(type_: str, routes: Mapping[str, str]) -> str:
 
 
 def _matches(type_: str, pattern: str) -> bool:
-    first, *rest = pattern.split("*")
-    if not rest:
+    if "*" not in pattern:
         return type_ == pattern
-    *middle, last = rest
-    if not type_.startswith(first):
-        return False
-    found = len(first)
-    for part in middle:
-        found = type_.find(part, found)
-        if found < 0:
-            return False
-        found += len(part)
-    return type_.endswith(last) and found + len(last) <= len(type_)
+    return re.fullmatch(_regex(pattern), type_, re.DOTALL) is not None
 
 
 def route_regex(pattern: str) -> str:
-    r"""Return a regular expression of Java that matches the types of a pattern with at least one ``*``.
+    """Return a regular expression of Java that matches the types of a pattern with at least one ``*``."""
+    return rf"(?s)\A{_regex(pattern)}\z"
 
-    What a group has matched stays matched, so the time is linear in the length of a type.
+
+def _regex(pattern: str) -> str:
+    """Return a regular expression of Java and Python, whose time is linear in the length of a type.
+
+    What a group has matched stays matched.
     """
     first, *middle, last = pattern.split("*")
     groups = "".join(f"(?>.*?{re.escape(part)})" for part in middle if part)
-    return rf"(?s)\A{re.escape(first)}{groups}.*{re.escape(last)}\z"
+    return f"{re.escape(first)}{groups}.*{re.escape(last)}"

@@ -30,6 +30,8 @@ def is_connect(spark: SparkSession) -> bool:
 class ConnectStore(Store):
     """A folder that the server of Spark Connect reaches."""
 
+    makes_folders = True
+
     def __init__(self, spark: SparkSession, root: str) -> None:
         local = local_path(root)
         self._spark = spark

@@ -67,7 +67,10 @@ class FolderFailed(PipelineError):
 
 
 class Store(Protocol):
-    """A folder that can be read, which is what notes, checkpoints and maintenance need."""
+    """A folder that can be read and takes notes, which is what checkpoints and maintenance need."""
+
+    makes_folders: bool = False
+    """Whether a note is a folder with one file, whose name Spark chooses, rather than a file."""
 
     def url(self, path: str) -> str:
         """Return the URL of a path, for Spark."""
@@ -84,6 +87,9 @@ class Store(Protocol):
     def read(self, path: str) -> bytes:
         """Return the content of a file."""
 
+    def replace(self, path: str, content: bytes) -> None:
+        """Write a note, in place of an earlier one."""
+
 
 class FileStore(Store, Protocol):
     """A folder whose files this process can create, rename and remove."""
@@ -99,6 +105,11 @@ class FileStore(Store, Protocol):
 
     def remove(self, path: str) -> None:
         """Delete a file or a whole folder, if it exists."""
+
+    def replace(self, path: str, content: bytes) -> None:
+        """Write a file, in place of an earlier one."""
+        self.remove(path)
+        self.create(path, content)
 
 
 def without_patterns(url: str) -> str:

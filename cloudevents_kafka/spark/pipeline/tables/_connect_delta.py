@@ -9,21 +9,14 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from cloudevents_kafka.spark.pipeline._errors import WrongTable
 from cloudevents_kafka.spark.pipeline.notes import Ledger
-from cloudevents_kafka.spark.pipeline.tables._delta import CONFLICTS, CONNECT, LEDGER, DeltaTable
-from cloudevents_kafka.spark.pipeline.tables._sink import (
-    LedgerChanged,
-    Staged,
-    foreign_rows,
-    sql_text,
-    write_settings,
-)
+from cloudevents_kafka.spark.pipeline.tables._delta import CONNECT, LEDGER, DeltaTable
+from cloudevents_kafka.spark.pipeline.tables._sink import Staged, sql_text, write_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
@@ -43,22 +36,17 @@ class ConnectDeltaTable(DeltaTable):
         """Return the id of the table in Delta."""
         return str(self._detail()["id"])
 
-    def ledger(self, *, adopt: bool = False) -> Ledger:
-        """Return the ledger of the newest version; see `Table.ledger`."""
-        if not self.exists():
-            return Ledger()
+    def _read_ledger(self) -> tuple[Ledger | None, int]:
         detail, history = self._detail(), self._history()
         noted = list(_ledgers(detail["properties"]))
         committed = [commit.ledger for commit in self._commits(history)]
-        found = max([*noted, *committed], key=_generation, default=None)
-        if found is None and detail["numFiles"] and not adopt:
-            raise foreign_rows(self.name)
+        found = max([*noted, *committed], key=lambda ledger: ledger.generation, default=None)
         if found in noted and not _is_complete(history, found.generation):
             raise WrongTable(
                 f"the history of the table {self.name} must go back to commit {found.generation} of "
                 "pipelines, but Delta has removed it, perhaps with one that followed. Land into a fresh table"
             )
-        return found or Ledger()
+        return found, detail["numFiles"]
 
     def stage(self, rows: DataFrame) -> Staged:
         """Return computed rows, which the server keeps until `commit`; see `Table.stage`."""
@@ -68,48 +56,38 @@ class ConnectDeltaTable(DeltaTable):
 
     def commit(self, staged: Sequence[Staged], before: Ledger, after: Ledger) -> None:
         """Make staged rows and a new ledger part of the table; see `Table.commit`."""
-        from pyspark.errors import PySparkException
-
-        rows = reduce(_union, [part.files for part in staged], self._frame().limit(0))
+        rows = self._frame().limit(0)
+        for part in staged:
+            rows = rows.unionByName(part.files)
         commit = _Commit(after, uuid.uuid4().hex)
         options = {
             "txnAppId": LEDGER,
             "txnVersion": str(after.generation),
             "userMetadata": msgspec.json.encode(commit).decode(),
         }
-        try:
+        with self._committing(), write_settings(rows.sparkSession):
             self._note(before)
-            with write_settings(rows.sparkSession):
-                rows.writeTo(self._sql_name).options(**options).append()
-        except PySparkException as error:
-            if any(text in str(error) for text in CONFLICTS):
-                raise LedgerChanged(f"the ledger of {self.name} must be read again") from error
-            raise
+            rows.writeTo(self._sql_name).options(**options).append()
         # Delta skips a version that another commit has reached, and reports nothing.
         if all(found.token != commit.token for found in self._commits(self._history())):
-            raise LedgerChanged(f"the ledger of {self.name} must be read again")
+            raise self._changed()
         for part in staged:
             part.files.unpersist()
 
     def _note(self, ledger: Ledger) -> None:
         """Make a ledger a property of the table, in place of earlier ones."""
+        alter = f"ALTER TABLE {self._sql_name}"
         known = {found.generation for found in _ledgers(self._detail()["properties"])}
         if ledger.generation not in known:
             name, text = f"{CONNECT}{ledger.generation}", msgspec.json.encode(ledger).decode()
-            self._alter(f"SET TBLPROPERTIES ({sql_text(name)} = {sql_text(text)})")
+            self._spark.sql(f"{alter} SET TBLPROPERTIES ({sql_text(name)} = {sql_text(text)})")
         old = ", ".join(sql_text(f"{CONNECT}{number}") for number in known if number < ledger.generation)
         if old:
-            self._alter(f"UNSET TBLPROPERTIES ({old})")
+            self._spark.sql(f"{alter} UNSET TBLPROPERTIES ({old})")
 
-    def _alter(self, change: str) -> None:
-        self._spark.sql(f"ALTER TABLE {self._sql_name} {change}")
-
-    def _history(self) -> list[Row]:
+    def _history(self) -> Sequence[Row]:
         history = self._spark.sql(f"DESCRIBE HISTORY {self._sql_name}")
-        rows: list[Row] = history.select(
-            "version", "operation", "operationParameters", "userMetadata"
-        ).collect()
-        return rows
+        return history.select("version", "operation", "operationParameters", "userMetadata").collect()
 
     def _commits(self, history: Sequence[Row]) -> Iterator[_Commit]:
         """Yield the commits of pipelines; raise `WrongTable` if some came from a session with Java."""
@@ -127,10 +105,6 @@ class ConnectDeltaTable(DeltaTable):
                 continue
 
 
-def _generation(ledger: Ledger) -> int:
-    return ledger.generation
-
-
 def _ledgers(properties: Mapping[str, str]) -> Iterator[Ledger]:
     for name, text in properties.items():
         if name.startswith(CONNECT):
@@ -145,7 +119,3 @@ def _is_complete(history: Sequence[Row], generation: int) -> bool:
         or (row["operation"] == "SET TBLPROPERTIES" and name in str(row["operationParameters"]))
         for row in history
     )
-
-
-def _union(rows: DataFrame, more: Any) -> DataFrame:
-    return rows.unionByName(more)

@@ -19,24 +19,12 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from cloudevents_kafka.spark._java import java_of, java_session
-from cloudevents_kafka.spark.pipeline._errors import NotOnConnect, WrongTable
+from cloudevents_kafka.spark.pipeline._errors import NotOnConnect, WrongTable, spark_errors
 from cloudevents_kafka.spark.pipeline.notes import Ledger
-from cloudevents_kafka.spark.pipeline.stores import is_connect, open_store
-from cloudevents_kafka.spark.pipeline.tables._sink import (
-    KEEP_HOURS,
-    PARTITION_COLUMN,
-    LedgerChanged,
-    Maintenance,
-    Staged,
-    Table,
-    add_columns_sql,
-    check_columns,
-    fill_columns,
-    foreign_rows,
-    quote,
-    sql_text,
-    write_settings,
-)
+from cloudevents_kafka.spark.pipeline.stores import is_connect
+from cloudevents_kafka.spark.pipeline.tables import _sink
+from cloudevents_kafka.spark.pipeline.tables._sink import quote, sql_text
+from cloudevents_kafka.spark.pipeline.tables._tables import RECORD_DATE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -47,29 +35,28 @@ _LEDGER: Final = "cloudevents-kafka.ledger"  # the property with the ledger
 _BRANCH: Final = "cloudevents_kafka_"  # the name of the ledger's branch, without its number
 _STAGED: Final = "cloudevents-kafka.staged"  # a property of staged snapshots
 _STAGING: Final = "write.wap.enabled"
-_TABLE_PROPERTIES: Final = {
-    # Each commit writes a file of metadata; the last hundred stay.
-    "write.metadata.delete-after-commit.enabled": "true",
-    "write.metadata.previous-versions-max": "100",
-    _STAGING: "true",
-}
+# Each commit writes a file of metadata; the last hundred stay.
+_TABLE_PROPERTIES: Final = (
+    "'write.metadata.delete-after-commit.enabled' = 'true', "
+    f"'write.metadata.previous-versions-max' = '100', '{_STAGING}' = 'true'"
+)
 # By default rows are shuffled by partition before they are written, or sorted if they are not.
 _WRITE_OPTIONS: Final = {"distribution-mode": "none", "fanout-enabled": "true"}
 # What Spark's errors say for a catalog that the session does not have.
 _NO_CATALOG: Final = ("CATALOG_NOT_FOUND", "annot find catalog plugin", "REQUIRES_SINGLE_PART_NAMESPACE")
 _MOST_TRIES: Final = 3
-# What errors contain if another commit was faster.
-_CONFLICTS: Final = ("Branch does not exist", "Branch already exists", "CommitFailedException")
 # Iceberg refuses less for files of no snapshot: a commit in progress may need them.
 _ORPHAN_HOURS: Final = 25.0
 
 
-class IcebergTable(Table):
+class IcebergTable(_sink.Table):
     """An Iceberg table, by the parts of its name in a catalog, or by the URL of its folder."""
 
+    kind = "an Iceberg table"
+    provider = "iceberg"
+    conflicts = "Branch does not exist|Branch already exists|CommitFailedException"
+
     def __init__(self, spark: SparkSession, *, name: tuple[str, ...] = (), url: str = "") -> None:
-        self._spark = spark
-        self._url = url
         self._catalog_conf: dict[str, str] = {}
         if url:
             # A catalog of Iceberg for the parent folder, in which each folder is a table.
@@ -84,7 +71,7 @@ class IcebergTable(Table):
             }
             name = (catalog, table)
         self._parts = name
-        self._sql_name = quote(*name)
+        super().__init__(spark, quote(*name), url)
         self._configure(spark)
         if is_connect(spark):
             raise NotOnConnect(
@@ -97,26 +84,11 @@ class IcebergTable(Table):
         for setting, value in self._catalog_conf.items():
             spark.conf.set(setting, value)
 
-    @property
-    def name(self) -> str:
-        """The name in a catalog, or the URL of the folder."""
-        return self._url or ".".join(self._parts)
-
-    @property
-    def _catalog(self) -> tuple[str, str]:
-        """The catalog, and the table's name in it."""
-        first, *rest = self._parts
-        if rest and self._spark.conf.get(f"spark.sql.catalog.{first}", None) is not None:
-            return first, quote(*rest)
-        return str(self._spark.catalog.currentCatalog()), self._sql_name
-
     def exists(self) -> bool:
         """Return whether the table exists."""
-        from pyspark.errors import PySparkException
-
         try:
-            return bool(self._spark.catalog.tableExists(self._sql_name))
-        except PySparkException as error:
+            return super().exists()
+        except spark_errors() as error:
             catalog = f"spark.sql.catalog.{self._parts[0]}"
             if "jdbc.schema-version" in str(error):
                 raise WrongTable(
@@ -132,71 +104,40 @@ class IcebergTable(Table):
                 ) from error
             raise
 
-    def _frame(self, part: str = "") -> DataFrame:
-        return self._spark.table(self._sql_name + (f".{part}" if part else ""))
-
-    def check_schema(self, schema: StructType) -> None:
-        """Raise `WrongTable` if the table exists and cannot take rows of a schema."""
-        if not self.exists():
-            return
-        rows = self._spark.sql(f"DESCRIBE TABLE EXTENDED {self._sql_name}").collect()
-        provider = next((row["data_type"] for row in rows if row["col_name"] == "Provider"), "")
-        if provider != "iceberg":
-            raise WrongTable(
-                f"the table {self.name} must be an Iceberg table, got {provider or 'another kind'}; "
-                "name another table, or the format of this one"
-            )
-        check_columns(self.name, self._frame().schema, schema)
-
     def id(self) -> str:
         """Return the id of the table in Iceberg."""
         return str(self._java_table().uuid().toString())
 
-    def ledger(self, *, adopt: bool = False) -> Ledger:
-        """Return the ledger of the newest version; see `Table.ledger`."""
-        if not self.exists():
-            return Ledger()
+    def _read_ledger(self) -> tuple[Ledger | None, int]:
         table = self._java_table()
-        self._check_location(str(table.location()))
-        text = table.properties().get(_LEDGER)
-        if text is None:
-            if _number(table.currentSnapshot(), "total-records") and not adopt:
-                raise foreign_rows(self.name)
-            return Ledger()
-        return msgspec.json.decode(str(text), type=Ledger)
-
-    def _check_location(self, location: str) -> None:
-        """Raise `WrongTable` if the table of a folder was made in another one."""
+        location = str(table.location())
         if self._url and _path(location) != _path(self._url):
             raise WrongTable(
                 f"the Iceberg table {self._url} must be in {location}, where it was made, as its metadata "
                 "has the full paths of its files. Move it back; or copy its rows into a new table"
             )
+        text = table.properties().get(_LEDGER)
+        found = None if text is None else msgspec.json.decode(str(text), type=Ledger)
+        return found, _number(table.currentSnapshot(), "total-records")
 
-    def stage(self, rows: DataFrame) -> Staged:
+    def stage(self, rows: DataFrame) -> _sink.Staged:
         """Return rows whose files are written; see `Table.stage`."""
         self._configure(rows.sparkSession)
-        self.check_schema(rows.schema)
-        if not self.exists():
-            self._create(rows.schema)
-        self._prepare()
-        rows = self._fill_columns(rows)
+        rows = self._prepare(rows)
+        self._prepare_ledger()
         token = uuid.uuid4().hex
         options = {**_WRITE_OPTIONS, f"snapshot-property.{_STAGED}": token}
-        with write_settings(rows.sparkSession):
+        with _sink.write_settings(rows.sparkSession):
             rows.writeTo(self._sql_name).options(**options).append()
         snapshot = self._staged(token)
-        return Staged(snapshot, _number(snapshot, "added-records") if snapshot else 0)
+        return _sink.Staged(snapshot, _number(snapshot, "added-records"))
 
-    def commit(self, staged: Sequence[Staged], before: Ledger, after: Ledger) -> None:
+    def commit(self, staged: Sequence[_sink.Staged], before: Ledger, after: Ledger) -> None:
         """Make staged rows and a new ledger part of the table; see `Table.commit`."""
-        from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # py4j has no types
-        from pyspark.errors import PySparkException
-
         table = self._java_table()
-        snapshots = [part.files for part in staged if part.files is not None]
+        snapshots = [part.files for part in staged]
         transaction = table.newTransaction()
-        try:
+        with self._committing():
             names = (f"{_BRANCH}{ledger.generation}" for ledger in (before, after))
             transaction.manageSnapshots().renameBranch(*names).commit()
             append = transaction.newAppend()
@@ -210,12 +151,8 @@ class IcebergTable(Table):
                 expire.expireSnapshotId(snapshot.snapshotId())
             expire.commit()
             transaction.commitTransaction()
-        except (PySparkException, Py4JJavaError) as error:
-            if any(text in str(error) for text in _CONFLICTS):
-                raise LedgerChanged(f"the ledger of {self.name} must be read again") from error
-            raise
 
-    def _prepare(self) -> None:
+    def _prepare_ledger(self) -> None:
         """Let the table stage snapshots, and have the branch of its ledger."""
         table = self._java_table()
         if table.properties().get(_STAGING) != "true":
@@ -223,17 +160,8 @@ class IcebergTable(Table):
         if table.properties().get(_LEDGER) is None and not table.refs().containsKey(f"{_BRANCH}0"):
             table.manageSnapshots().createBranch(f"{_BRANCH}0").commit()
 
-    def _fill_columns(self, rows: DataFrame) -> DataFrame:
-        """Return rows with the columns of the table, to which columns that may be missing were added."""
-        existing = self._frame().schema
-        sql = add_columns_sql(self._sql_name, existing, rows.schema)
-        if sql is not None:
-            self._spark.sql(sql)
-            existing = self._frame().schema
-        return fill_columns(rows, existing)
-
     def _staged(self, token: str) -> Any:
-        """Return the snapshot that was staged with a token, or None if it would have no files."""
+        """Return the snapshot that was staged with a token."""
         table = self._java_table()
         snapshots = table.operations().current().snapshots()
         for index in reversed(range(snapshots.size())):
@@ -253,77 +181,57 @@ class IcebergTable(Table):
         return table
 
     def _create(self, schema: StructType) -> None:
-        from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # py4j has no types
-        from pyspark.errors import PySparkException
-
         if not self._url and len(self._parts) > 2:
             self._spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {quote(*self._parts[:-1])}")
         columns = ", ".join(f"{quote(field.name)} {field.dataType.simpleString()}" for field in schema.fields)
-        properties = ", ".join(
-            f"{sql_text(name)} = {sql_text(text)}" for name, text in _TABLE_PROPERTIES.items()
+        self._spark.sql(
+            f"CREATE TABLE IF NOT EXISTS {self._sql_name} ({columns}) USING iceberg "
+            f"PARTITIONED BY ({RECORD_DATE}) TBLPROPERTIES ({_TABLE_PROPERTIES})"
         )
-        try:
-            self._spark.sql(
-                f"CREATE TABLE IF NOT EXISTS {self._sql_name} ({columns}) USING iceberg "
-                f"PARTITIONED BY ({PARTITION_COLUMN}) TBLPROPERTIES ({properties})"
-            )
-        except (PySparkException, Py4JJavaError):
-            if not self.exists():  # another pipeline was faster
-                raise
 
-    def columns(self) -> Sequence[str]:
-        """Return the names of the columns."""
-        return self._frame().columns
+    def count_files(self) -> int:
+        """Return the number of data files of the newest version."""
+        return self._spark.table(f"{self._sql_name}.files").count()
 
-    def optimize(self, sort_by: tuple[str, ...] = ()) -> Maintenance:
-        """Return what rewrite_data_files and rewrite_manifests did; see `Table.optimize`."""
-        before = self._frame("files").count()
+    def optimize(self, sort_by: tuple[str, ...] = ()) -> None:
+        """Run rewrite_data_files and rewrite_manifests; see `Table.optimize`."""
         arguments = "options => map('min-input-files', '2')"
         if sort_by:
             order = f"zorder({', '.join(sort_by)})" if len(sort_by) > 1 else sort_by[0]
             arguments = (
                 f"strategy => 'sort', sort_order => {sql_text(order)}, options => map('rewrite-all', 'true')"
             )
-        with write_settings(self._spark):
+        with _sink.write_settings(self._spark):
             self._call("rewrite_data_files", arguments)
-        self._rewrite_manifests()
-        return Maintenance(self.name, before, self._frame("files").count())
-
-    def _rewrite_manifests(self) -> None:
-        """Join manifests, unless batches replace them again and again: then Iceberg joins them itself."""
-        from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # py4j has no types
-        from pyspark.errors import PySparkException
-
+        # Where batches replace manifests again and again, Iceberg joins them itself.
         for _ in range(_MOST_TRIES):
             try:
                 return self._call("rewrite_manifests")
-            except (PySparkException, Py4JJavaError) as error:
+            except spark_errors() as error:
                 if "could not be found in the latest" not in str(error):
                     raise
         return None
 
-    def vacuum(self, keep_hours: float = KEEP_HOURS) -> Maintenance:
-        """Return what expire_snapshots and remove_orphan_files did; see `Table.vacuum`.
-
-        Files of no snapshot stay for a day at least: a commit in progress may need them.
-        """
-        store = open_store(self._location(), self._spark)
-        before = len(store.list_files("", ".parquet"))
+    def vacuum(self, keep_hours: float) -> None:
+        """Run expire_snapshots and remove_orphan_files; see `Table.vacuum`."""
         self._call("expire_snapshots", f"older_than => {_time(keep_hours)}, retain_last => 1")
         self._call("remove_orphan_files", f"older_than => {_time(max(keep_hours, _ORPHAN_HOURS))}")
-        return Maintenance(self.name, before, len(store.list_files("", ".parquet")))
-
-    def _location(self) -> str:
-        rows = self._spark.sql(f"DESCRIBE TABLE EXTENDED {self._sql_name}").collect()
-        return next(str(row["data_type"]) for row in rows if row["col_name"] == "Location")
 
     def _call(self, procedure: str, arguments: str = "") -> None:
-        catalog, table = self._catalog
+        catalog, table = catalog_of(self._spark, self._parts)
         rest = f", {arguments}" if arguments else ""
         # In backticks, because it is a reserved word of ANSI SQL.
         sql = f"CALL {quote(catalog)}.system.{procedure}(`table` => {sql_text(table)}{rest})"
         self._spark.sql(sql).collect()
         self._spark.catalog.refreshTable(self._sql_name)
+
+
+def catalog_of(spark: SparkSession, name: tuple[str, ...]) -> tuple[str, str]:
+    """Return the catalog of a table, and the table's name in it."""
+    first, *rest = name
+    if rest and spark.conf.get(f"spark.sql.catalog.{first}", None) is not None:
+        return first, quote(*rest)
+    return str(spark.catalog.currentCatalog()), quote(*name)
 
 
 def _path(location: str) -> str:

@@ -1,31 +1,29 @@
-"""A table that takes batches: the interface `Table`, and what its implementations share.
+"""`Table`: a table that takes batches, of which `_delta` and `_iceberg` are the kinds.
 
-`_delta` and `_iceberg` implement it. A batch is staged, then made part of the table by one atomic commit of
-the format, which changes the table's ledger too: see `notes.Ledger`.
+A batch is staged, then made part of the table by one atomic commit of the format, which changes the table's
+ledger too: see `notes.Ledger`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import msgspec
-
-from cloudevents_kafka.primitives.plural import pluralize
-from cloudevents_kafka.spark.pipeline._errors import WrongTable
+from cloudevents_kafka.spark.pipeline._errors import WrongTable, spark_errors
 from cloudevents_kafka.spark.pipeline.notes import Ledger
+from cloudevents_kafka.spark.pipeline.stores import open_store
+from cloudevents_kafka.spark.pipeline.tables._tables import TOLERATED
+from cloudevents_kafka.spark.table_formats import TableFormat
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import DataType, StructType
+    from pyspark.sql.types import StructType
 
-PARTITION_COLUMN: Final = "record_date"
-ADDED_COLUMNS: Final = ("tolerated",)
+ADDED_COLUMNS: Final = (TOLERATED,)
 """Columns of events that are added to a table without them."""
-
-KEEP_HOURS: Final = 168.0
-"""How long `Table.vacuum` keeps what readers of older versions may still read, by default."""
 
 # Spark's default, INT96, has no time zone, and other readers decode it as nanoseconds, which range
 # from 1677 to 2262; its dates before 1582 may be in the Julian calendar.
@@ -50,43 +48,27 @@ class Staged(NamedTuple):
     rows: int | None
 
 
-class Maintenance(msgspec.Struct, frozen=True):
-    """What `Table.optimize` or `Table.vacuum` did: the number of files before and after.
+class Table(ABC):
+    """A table of events or of other records, by its quoted name in a catalog or the URL of its folder."""
 
-    `Table.optimize` counts the data files of the current version, `Table.vacuum` all files in storage.
-    ``left_out`` are the columns to sort by that the table does not have.
+    kind: str
+    provider: TableFormat
+    conflicts: str
+    """A regular expression of what errors contain if another commit was faster."""
 
-    Examples:
-        >>> from cloudevents_kafka.spark.pipeline.maintenance import Maintenance
-        >>> done = Maintenance(table="lake/orders/events", files_before=120, files_after=3)
-        >>> print(f"{done.table}: {done.files_before} files, now {done.files_after}")
-        lake/orders/events: 120 files, now 3
-    """
-
-    table: str
-    files_before: int
-    files_after: int
-    left_out: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        """Return one line."""
-        files = f"{pluralize(self.files_before, 'file')} before, {self.files_after:,} after"
-        names = ", ".join(self.left_out)
-        return f"{self.table}: {files}" + (
-            f"; not sorted by {names}, which it does not have" if names else ""
-        )
-
-
-class Table(Protocol):
-    """A table of events or of quarantined records."""
+    def __init__(self, spark: SparkSession, sql_name: str, url: str) -> None:
+        self._spark, self._sql_name, self._url = spark, sql_name, url
 
     @property
     def name(self) -> str:
         """The name in a catalog, or the URL of the folder, for messages and summaries."""
+        return self._url or self._sql_name.replace("`", "")
 
     def exists(self) -> bool:
         """Return whether the table exists."""
+        return bool(self._spark.catalog.tableExists(self._sql_name))
 
+    @abstractmethod
     def id(self) -> str:
         """Return the id of the table in its format, which stays when the table is renamed."""
 
@@ -96,14 +78,54 @@ class Table(Protocol):
         A table that does not exist has landed nothing, and so has one to which only others have written
         rows; but that raises `WrongTable` unless ``adopt`` is set.
         """
+        found, rows = self._read_ledger() if self.exists() else (None, 0)
+        if found is None and rows and not adopt:
+            raise WrongTable(
+                f"the table {self.name} has rows, but no commit of a pipeline: it is unknown of which "
+                "offsets they are. Land into a fresh table; or adopt the table (--adopt): all records land "
+                "in it, next to its rows"
+            )
+        return found or Ledger()
 
+    @abstractmethod
+    def _read_ledger(self) -> tuple[Ledger | None, int]:
+        """Return the ledger of the newest version, and a number that is 0 if it has no rows."""
+
+    @abstractmethod
     def stage(self, rows: DataFrame) -> Staged:
         """Return rows whose files are written; no reader sees them before `commit`.
 
-        Create the table if it is missing, partitioned by `PARTITION_COLUMN`. Columns of the table that the
+        Create the table if it is missing, partitioned by `RECORD_DATE`. Columns of the table that the
         rows do not have become null; `ADDED_COLUMNS` that the table does not have are added to it.
         """
 
+    def _prepare(self, rows: DataFrame) -> DataFrame:
+        """Return rows with the columns of the table; see `stage`."""
+        from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
+
+        with write_settings(rows.sparkSession):
+            if not self.exists():
+                try:
+                    self._create(rows.schema)
+                except spark_errors():
+                    if not self.exists():  # another pipeline was faster
+                        raise
+            self.check_schema(rows.schema)
+            existing = self._frame().schema
+            added = [field for field in rows.schema.fields if field.name not in existing.names]
+            if added:
+                columns = ", ".join(f"{quote(field.name)} {field.dataType.simpleString()}" for field in added)
+                self._spark.sql(f"ALTER TABLE {self._sql_name} ADD COLUMNS ({columns})")
+                existing = self._frame().schema
+        missing = [field for field in existing.fields if field.name not in rows.columns]
+        filled = [F.lit(None).cast(field.dataType).alias(field.name) for field in missing]
+        return rows.select("*", *filled).select(*(quote(name) for name in existing.names))
+
+    @abstractmethod
+    def _create(self, schema: StructType) -> None:
+        """Create the table without rows."""
+
+    @abstractmethod
     def commit(self, staged: Sequence[Staged], before: Ledger, after: Ledger) -> None:
         """Make staged rows and a new ledger part of the table, in one atomic step.
 
@@ -111,101 +133,98 @@ class Table(Protocol):
         changed then.
         """
 
+    @contextmanager
+    def _committing(self) -> Iterator[None]:
+        """Yield; raise `LedgerChanged` instead of an error that says that another commit was faster."""
+        try:
+            yield
+        except spark_errors() as error:
+            if re.search(self.conflicts, str(error)):
+                raise self._changed() from error
+            raise
+
+    def _changed(self) -> LedgerChanged:
+        return LedgerChanged(f"the ledger of {self.name} must be read again")
+
     def check_schema(self, schema: StructType) -> None:
-        """Raise `WrongTable` if the table exists and cannot take rows of a schema."""
+        """Raise `WrongTable` if the table exists and cannot take rows of a schema.
+
+        It may be without `ADDED_COLUMNS`, and have other columns that may be null.
+        """
+        if not self.exists():
+            return
+        provider = self.provider if self._url else self._described("Provider")
+        if provider != self.provider:
+            raise WrongTable(
+                f"the table {self.name} must be {self.kind}, got {provider or 'another kind'}; "
+                "name another table, or the format of this one"
+            )
+        existing = self._frame().schema
+        # Without nullability, which tables do not keep in full.
+        columns = {field.name: field.dataType.simpleString() for field in existing.fields}
+        for field in schema.fields:
+            found, type_ = columns.get(field.name), field.dataType.simpleString()
+            if found is None and field.name not in ADDED_COLUMNS:
+                raise WrongTable(
+                    f"the table {self.name} must have the column {field.name} of type {type_}. Add it: "
+                    f"ALTER TABLE … ADD COLUMN {field.name} {type_}; or land into a fresh table"
+                )
+            if found not in {None, type_}:
+                raise WrongTable(
+                    f"the column {field.name} of the table {self.name} must have the type {type_}, got "
+                    f"{found}. Land into a fresh table, and copy the rows of this one"
+                )
+        for field in existing.fields:
+            if field.name not in schema.names and not field.nullable:
+                raise WrongTable(
+                    f"the column {field.name} of the table {self.name} must allow null, because events have "
+                    f"no such column. Do: ALTER TABLE … ALTER COLUMN {field.name} DROP NOT NULL"
+                )
+
+    def _described(self, name: str) -> str:
+        rows = self._spark.sql(f"DESCRIBE TABLE EXTENDED {self._sql_name}").collect()
+        return next((str(row["data_type"]) for row in rows if row["col_name"] == name), "")
+
+    def _frame(self) -> DataFrame:
+        return self._spark.table(self._sql_name)
 
     def columns(self) -> Sequence[str]:
         """Return the names of the columns."""
+        return self._frame().columns
 
-    def optimize(self, sort_by: tuple[str, ...] = ()) -> Maintenance:
-        """Return what joining small files into larger ones did, by the format's own procedure.
+    @abstractmethod
+    def optimize(self, sort_by: tuple[str, ...] = ()) -> None:
+        """Join small files into larger ones, by the format's own procedure.
 
         With ``sort_by`` the rows are clustered by these columns, which the table must have.
         """
 
-    def vacuum(self, keep_hours: float = KEEP_HOURS) -> Maintenance:
-        """Return what deleting older versions and files of no version did, by the format's own procedures.
+    @abstractmethod
+    def vacuum(self, keep_hours: float) -> None:
+        """Delete older versions and files of no version, by the format's own procedures.
 
         Versions that were current in the last ``keep_hours`` hours stay readable.
         """
 
+    @abstractmethod
+    def count_files(self) -> int:
+        """Return the number of data files of the newest version."""
 
-def foreign_rows(table: str) -> WrongTable:
-    """Return the error of a table that has rows, but no ledger."""
-    return WrongTable(
-        f"the table {table} has rows, but no commit of a pipeline: it is unknown of which offsets they are. "
-        "Land into a fresh table; or adopt the table (--adopt): all records land in it, next to its rows"
-    )
+    def count_stored(self) -> int:
+        """Return the number of data files in storage, of all versions."""
+        files = open_store(self._location(), self._spark).list_files("", ".parquet")
+        return sum(not file.startswith("_delta_log/") for file in files)
 
-
-def check_columns(table: str, existing: StructType, wanted: StructType) -> None:
-    """Raise `WrongTable` if a table has not all columns of a schema, or has them with other types.
-
-    Those that `add_columns_sql` adds may be missing.
-    """
-    columns = {field.name: field for field in existing.fields}
-    for field in wanted.fields:
-        type_ = _type_text(field.dataType)
-        if field.name not in columns:
-            if field.name in ADDED_COLUMNS:
-                continue
-            raise WrongTable(
-                f"the table {table} must have the column {field.name} of type {type_}. Add it: "
-                f"ALTER TABLE … ADD COLUMN {field.name} {type_}; or land into a fresh table"
-            )
-        found = _type_text(columns[field.name].dataType)
-        if found != type_:
-            raise WrongTable(
-                f"the column {field.name} of the table {table} must have the type {type_}, got {found}. "
-                "Land into a fresh table, and copy the rows of this one"
-            )
-    names = {field.name for field in wanted.fields}
-    for field in existing.fields:
-        if field.name not in names and not field.nullable:
-            raise WrongTable(
-                f"the column {field.name} of the table {table} must allow null, because events have no such "
-                f"column. Do: ALTER TABLE … ALTER COLUMN {field.name} DROP NOT NULL"
-            )
-
-
-def add_columns_sql(table: str, existing: StructType, wanted: StructType) -> str | None:
-    """Return SQL that adds the `ADDED_COLUMNS` which a table does not have, or None if it has all."""
-    added = [
-        f"{quote(field.name)} {_type_text(field.dataType)}"
-        for field in wanted.fields
-        if field.name in ADDED_COLUMNS and field.name not in existing.names
-    ]
-    return f"ALTER TABLE {table} ADD COLUMNS ({', '.join(added)})" if added else None
-
-
-def _type_text(type_: DataType) -> str:
-    text: str = type_.simpleString()  # without nullability, which tables do not keep in full
-    return text
-
-
-def fill_columns(rows: DataFrame, existing: StructType) -> DataFrame:
-    """Return rows with a table's columns, in its order; those that are missing are null."""
-    from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
-
-    if rows.columns == existing.names:
-        return rows
-    present = set(rows.columns)
-    return rows.select(
-        *(
-            F.col(f"`{field.name}`")
-            if field.name in present
-            else F.lit(None).cast(field.dataType).alias(field.name)
-            for field in existing.fields
-        )
-    )
+    def _location(self) -> str:
+        return self._described("Location")
 
 
 @contextmanager
-def write_settings(spark: SparkSession) -> Iterator[None]:
-    """Yield with the session set to write Parquet that all readers interpret the same, and to stage rows."""
-    before = {name: spark.conf.get(name, None) for name in _WRITE_SETTINGS}
+def settings(spark: SparkSession, values: Mapping[str, str]) -> Iterator[None]:
+    """Yield with settings of the session."""
+    before = {name: spark.conf.get(name, None) for name in values}
     try:
-        for name, value in _WRITE_SETTINGS.items():
+        for name, value in values.items():
             spark.conf.set(name, value)
         yield
     finally:
@@ -216,18 +235,9 @@ def write_settings(spark: SparkSession) -> Iterator[None]:
                 spark.conf.set(name, old)
 
 
-@contextmanager
-def setting(spark: SparkSession, name: str, value: str) -> Iterator[None]:
-    """Yield with a setting of the session."""
-    before = spark.conf.get(name, None)
-    spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        if before is None:
-            spark.conf.unset(name)
-        else:
-            spark.conf.set(name, before)
+def write_settings(spark: SparkSession) -> AbstractContextManager[None]:
+    """Return settings to write Parquet that all readers interpret the same, and to stage rows."""
+    return settings(spark, _WRITE_SETTINGS)
 
 
 def quote(*parts: str) -> str:

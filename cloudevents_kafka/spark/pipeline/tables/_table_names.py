@@ -15,24 +15,25 @@ from cloudevents_kafka.spark.table_formats import TableFormat
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_PART: Final = re.compile(r"`((?:[^`]|``)+)`|([^`.\s]+)")
+_PART: Final = r"(?:`((?:[^`]|``)+)`|([^`.\s]+))"
 # What each format has in the folder of a table.
 _MARKS: Final[dict[TableFormat, str]] = {"delta": "_delta_log", "iceberg": "metadata/version-hint.text"}
 
 
 def table_in_folder(spark: SparkSession, table_format: TableFormat, url: str) -> Table:
     """Return the table in the folder with this URL."""
-    if table_format == "delta":
-        return (ConnectDeltaTable if is_connect(spark) else DeltaTable)(spark, url=url)
-    return IcebergTable(spark, url=url)
+    return _class_of(spark, table_format)(spark, url=url)
 
 
 def table_by_name(spark: SparkSession, table_format: TableFormat, name: str) -> Table:
     """Return the table of a catalog with a name such as ``catalog.schema.orders``."""
-    parts = name_parts(name)
-    if table_format == "delta":
-        return (ConnectDeltaTable if is_connect(spark) else DeltaTable)(spark, name=quote(*parts))
-    return IcebergTable(spark, name=parts)
+    return _class_of(spark, table_format)(spark, name=name_parts(name))
+
+
+def _class_of(spark: SparkSession, table_format: TableFormat) -> type[DeltaTable | IcebergTable]:
+    if table_format == "iceberg":
+        return IcebergTable
+    return ConnectDeltaTable if is_connect(spark) else DeltaTable
 
 
 def name_parts(name: str) -> tuple[str, ...]:
@@ -40,20 +41,12 @@ def name_parts(name: str) -> tuple[str, ...]:
 
     A part with a dot or a space is in backticks.
     """
-    parts: list[str] = []
-    position = 0
-    while match := _PART.match(name, position):
-        parts.append((match[1] or "").replace("``", "`") or match[2])
-        position = match.end()
-        if name[position : position + 1] != ".":
-            break
-        position += 1
-    if position != len(name) or not parts or name.endswith("."):
+    if not re.fullmatch(rf"{_PART}(?:\.{_PART})*", name):
         raise ValueError(
             f"the name of a table must be catalog.schema.name, got {name!r}; "
             "put a part with a dot or a space in backticks"
         )
-    return tuple(parts)
+    return tuple(quoted.replace("``", "`") or plain for quoted, plain in re.findall(_PART, name))
 
 
 def sibling_name(name: str, sibling: str = "{}_quarantine") -> str:
@@ -75,8 +68,6 @@ def folder_format(store: Store, folder: str = "") -> TableFormat | None:
 
 def find_tables(store: Store) -> dict[str, TableFormat]:
     """Return the tables of a folder: itself (``""``) or its subfolders, with their formats."""
-    own = folder_format(store)
-    if own is not None:
-        return {"": own}
-    found = {name: folder_format(store, name) for name in store.list_names("")}
+    names = [""] if folder_format(store) else store.list_names("")
+    found = {name: folder_format(store, name) for name in names}
     return {name: format_ for name, format_ in found.items() if format_ is not None}

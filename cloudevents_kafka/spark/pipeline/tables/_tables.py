@@ -6,7 +6,7 @@ If the events have several tables, `TABLE` names that of each row until it is wr
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, Final, Literal
@@ -27,21 +27,12 @@ EVENT_COLUMNS: Final = (
 TOLERATED: Final = "tolerated"  # the column of accepted deviations, after lenient reading
 
 RECORD_DATE: Final = "record_date"
-_SECONDS_PER_DAY: Final = 86_400
-# The rule of a reason such as "broken CloudEvent: time: must be …, got '…' (T-12, core: …)".
-# With the value, each bad record could have a reason of its own.
-_RULE: Final = (
-    r"(?s)^(?:broken CloudEvent: |not a CloudEvent: )?(.+?)(?:, got |, but | \([A-Z]-[0-9]|$|(?<=.{120}))"
-)
-
-MOST_RULES: Final = 8  # rules of one event that are counted one by one
-_LONGEST_RULES: Final = 512  # characters; the names in rules are untrusted input
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_. -]*")
 
 
 def utc_date(time: str) -> str:
     """Return SQL for the UTC date of a timestamp, independent of the session's time zone."""
-    return f"date_from_unix_date(CAST(floor(unix_seconds({time}) / {_SECONDS_PER_DAY}) AS INT))"
+    return f"date_from_unix_date(CAST(floor(unix_seconds({time}) / 86400) AS INT))"
 
 
 def _record_date() -> str:
@@ -133,36 +124,3 @@ def select_quarantine(records: DataFrame) -> DataFrame:
     """Return the columns of records that are not events: unchanged, with their errors."""
     columns = ("error", *RECORD_COLUMNS, "value", "headers")
     return records.selectExpr(*(f"`{name}`" for name in columns), f"{_record_date()} AS `{RECORD_DATE}`")
-
-
-def error_rule() -> str:
-    """Return SQL for the rule and the clause of the column ``error``, without the value that breaks it."""
-    rule = f"regexp_extract(error.reason, {literal(_RULE)}, 1)"
-    return f"concat_ws(' ', {rule}, concat('[', error.clause, ']'))"
-
-
-def rule_of_error(error: Mapping[str, str | None]) -> str:
-    """Return the rule and the clause of one error, as `error_rule` does in SQL."""
-    found = re.search(_RULE, error["reason"] or "")
-    rule, clause = found[1] if found else "", error["clause"]
-    return rule if clause is None else f"{rule} [{clause}]"
-
-
-def tolerated_rules(tolerated: str) -> tuple[str, str]:
-    """Return SQL for two texts of what was tolerated: the clauses with commas, the rules with newlines.
-
-    Of an event with very many there are `MOST_RULES`, and one more, which stands for all further ones.
-    """
-    few = f"slice({tolerated}, 1, {MOST_RULES + 1})"
-    newline = literal("\n")
-    return (
-        f"array_join({few}.clause, ',')",
-        f"substring(array_join({few}.rule, {newline}), 1, {_LONGEST_RULES})",
-    )
-
-
-def texts_of_tolerated(tolerated: Sequence[Mapping[str, str]]) -> tuple[str, str]:
-    """Return the two texts of `tolerated_rules` for one event."""
-    few = tolerated[: MOST_RULES + 1]
-    rules = "\n".join(problem["rule"] for problem in few)
-    return ",".join(problem["clause"] for problem in few), rules[:_LONGEST_RULES]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from cloudevents_kafka.spark.pipeline._errors import PipelineFailed
-from cloudevents_kafka.spark.pipeline.notes import OffsetRanges, find_range
+from cloudevents_kafka.spark.pipeline.notes import OffsetRanges
 
 if TYPE_CHECKING:
     from cloudevents_kafka.spark.pipeline.topics._topics import TopicMonitor
@@ -34,7 +34,7 @@ def find_starts(start: str, landed: OffsetRanges, topics: TopicMonitor) -> str:
     starts: dict[str, dict[str, int]] = {}
     for topic, count in topics.partitions.items():
         for number in map(str, range(count)):
-            range_ = find_range(landed, topic, number)
+            range_ = landed.get(topic, {}).get(number)
             behind = named.get(topic, {}).get(number, default) if range_ is None else range_.end
             starts.setdefault(topic, {})[number] = behind
     return json.dumps(starts) if starts else start

@@ -15,6 +15,7 @@ from cloudevents_kafka import Event, Record, to_record
 from cloudevents_kafka.spark.java.reader import foreign_sql, reader_sql
 from cloudevents_kafka.spark.pipeline.batches import BatchWriter, _batch, _batch_rows
 from cloudevents_kafka.spark.pipeline.batches._observed import label_counts
+from cloudevents_kafka.spark.pipeline.landing._parquet_landing import ParquetFiles
 from cloudevents_kafka.spark.pipeline.notes import (
     OTHERS,
     BatchCounts,
@@ -22,7 +23,6 @@ from cloudevents_kafka.spark.pipeline.notes import (
     OffsetRange,
     OffsetRanges,
 )
-from cloudevents_kafka.spark.pipeline.tables import ParquetFiles
 from cloudevents_kafka.spark.pipeline.tables._tables import _foreign
 from tests.spark.pipeline.sample_batches import batch_of
 

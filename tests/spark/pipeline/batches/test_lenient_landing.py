@@ -13,9 +13,10 @@ from cloudevents_kafka import Decoded, Record, decode
 from cloudevents_kafka.spark.pipeline import BatchCounts, PipelineFailed
 from cloudevents_kafka.spark.pipeline.batches import BatchWriter
 from cloudevents_kafka.spark.pipeline.batches._observed import rule_counts
-from cloudevents_kafka.spark.pipeline.landing import TableBatch
+from cloudevents_kafka.spark.pipeline.landing import TableLanding
+from cloudevents_kafka.spark.pipeline.landing._parquet_landing import ParquetFiles
 from cloudevents_kafka.spark.pipeline.notes import OTHERS
-from cloudevents_kafka.spark.pipeline.tables import ParquetFiles, table_in_folder
+from cloudevents_kafka.spark.pipeline.tables import table_in_folder
 from tests.spark.deviating import producers
 from tests.spark.pipeline.batches.test_batch import frame
 from tests.spark.pipeline.lake import Lake
@@ -163,15 +164,15 @@ def test_from_strict_to_lenient_and_back(lake: Lake, table_format: Any) -> None:
 @pytest.mark.broker
 def test_begun_leniently_and_finished_strictly(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """A batch that a lenient run has begun is finished leniently, so no record is in both tables."""
-    append, events = TableBatch.append, []
+    append, events = TableLanding.append, []
 
-    def die(self: TableBatch, *arguments: Any) -> bool:
+    def die(self: TableLanding, *arguments: Any) -> bool:
         events.append(append(self, *arguments))
         raise RuntimeError
 
     send(lake, DEVIATING)
     with monkeypatch.context() as patch:
-        patch.setattr(TableBatch, "append", die)
+        patch.setattr(TableLanding, "append", die)
         with pytest.raises(PipelineFailed):
             lake.run(to="delta", lenient=True)
     summary = lake.run(to="delta")

@@ -27,8 +27,8 @@ from cloudevents_kafka.spark.pipeline import (
     WrongTable,
 )
 from cloudevents_kafka.spark.pipeline.landing import check_catalog
-from cloudevents_kafka.spark.pipeline.landing._table_landing import TableBatch
-from cloudevents_kafka.spark.pipeline.notes import FileManifests
+from cloudevents_kafka.spark.pipeline.landing._table_landing import TableLanding
+from cloudevents_kafka.spark.pipeline.notes import Manifests
 from cloudevents_kafka.spark.pipeline.tables import table_in_folder
 from tests.spark.pipeline.conftest import Run
 from tests.spark.pipeline.lake import Lake, produce
@@ -149,9 +149,9 @@ def test_killed_between_tables(lake: Lake, to: str, step: int, monkeypatch: pyte
 
 def kill_after(step: int, patch: pytest.MonkeyPatch) -> None:
     """Let the process die after so many tables have taken their rows, or, after all, before the manifest."""
-    commit, calls = TableBatch._commit, itertools.count(1)
+    commit, calls = TableLanding._commit, itertools.count(1)
 
-    def count(self: TableBatch, table: str) -> None:
+    def count(self: TableLanding, table: str) -> None:
         commit(self, table)
         if next(calls) == step:
             raise Killed
@@ -159,8 +159,8 @@ def kill_after(step: int, patch: pytest.MonkeyPatch) -> None:
     def die(*_: Any) -> None:
         raise Killed
 
-    patch.setattr(TableBatch, "_commit", count)
-    patch.setattr(FileManifests, "add", die)
+    patch.setattr(TableLanding, "_commit", count)
+    patch.setattr(Manifests, "add", die)
 
 
 @pytest.mark.parametrize("to", ["parquet", pytest.param("delta", marks=pytest.mark.release)])

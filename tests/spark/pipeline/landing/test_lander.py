@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from cloudevents_kafka.spark.pipeline._fresh_start import forget_topics
 from cloudevents_kafka.spark.pipeline.landing._parquet_landing import ParquetLanding, final_path
 from cloudevents_kafka.spark.pipeline.notes import (
     BatchCounts,
@@ -229,7 +230,7 @@ def test_same_number_with_a_later_end(tmp_path: Path) -> None:
     assert seen == [{"t": {"0": OffsetRange(1000, 2000)}}]
     assert manifest is not None
     assert (manifest.number, manifest.batch) == (1, 0)
-    assert manifest.landed == {"t": {"0": OffsetRange(0, 2000)}}
+    assert manifest.ledger.landed(IDS) == landing.landed == {"t": {"0": OffsetRange(0, 2000)}}
     assert landing.total.read == 2000
     assert land_plan(landing, one(2000, 2500, 1), count) is not None
     assert landing.total.read == 2500
@@ -262,7 +263,7 @@ def test_partitions_are_decided_one_by_one(tmp_path: Path) -> None:
     manifest = land_plan(landing, plan, count)
     assert manifest is not None
     assert manifest.offsets == {"t": {"1": OffsetRange(10, 12), "2": OffsetRange(0, 3)}}
-    assert manifest.landed == {
+    assert manifest.ledger.landed({**IDS, "u": ""}) == {
         "t": {"0": OffsetRange(0, 10), "1": OffsetRange(0, 12), "2": OffsetRange(0, 3)},
         "u": {"0": OffsetRange(5, 7)},
     }
@@ -378,7 +379,7 @@ def test_counts_that_do_not_add_up(tmp_path: Path, wrong: BatchCounts) -> None:
 def test_damaged_manifest(tmp_path: Path) -> None:
     """A damaged manifest is named in the error."""
     store = LocalStore(tmp_path)
-    store.create("_batches/00000000.json", b'{"version": 3}')
+    store.create("_batches/00000000.json", b'{"version": 4}')
     with pytest.raises(WrongCheckpoint, match=r"00000000\.json must be the manifest .*number"):
         ParquetLanding(store).recover()
 
@@ -387,8 +388,8 @@ def test_damaged_manifest(tmp_path: Path) -> None:
     ("file", "content", "version"),
     [
         ("00000000.json", b"{}", 1),
-        ("00000007.json", b'{"version": 4}', 4),
-        ("topics.json", b'{"version": 2, "ids": {}}', 2),
+        ("00000007.json", b'{"version": 5}', 5),
+        ("beginning.json", b'{"version": 3, "ids": {}}', 3),
     ],
 )
 def test_manifests_of_another_version(tmp_path: Path, file: str, content: bytes, version: int) -> None:
@@ -419,11 +420,11 @@ def test_first_topic_ids(tmp_path: Path) -> None:
     store = LocalStore(tmp_path)
     landing = ParquetLanding(store)
     landing.recover()
-    landing.record_topic_ids({"t": "first"})
+    landing.record_beginning({"t": "first"}, "earliest")
     again = ParquetLanding(store)
     again.recover()
     assert again.topic_ids == {"t": "first"}
-    again.record_topic_ids({"t": "second"})
+    again.record_beginning({"t": "second"}, "earliest")
     assert again.topic_ids == {"t": "first"}
     land_plan(again, plan_of(0), writer(0), ids={"t": "first", "u": "new"})
     assert again.topic_ids == {"t": "first", "u": "new"}
@@ -437,7 +438,7 @@ def test_no_topic_ids(tmp_path: Path) -> None:
     for _ in range(2):
         landing = ParquetLanding(LocalStore(tmp_path))
         landing.recover()
-        landing.record_topic_ids({})
+        landing.record_beginning({}, None)
         assert landing.topic_ids == {}
 
 
@@ -465,6 +466,24 @@ def test_plan_in_the_checkpoint(tmp_path: Path) -> None:
         1, {"t": {"0": OffsetRange(7, 7), "1": OffsetRange(0, 3)}, "u": {"0": OffsetRange(0, 1)}}
     )
     assert found.last_committed() == BatchPlan(0, {"t": {"0": OffsetRange(7, 7)}})
+
+
+def test_topic_forgotten_before_any_batch(tmp_path: Path) -> None:
+    """The other topics go on where Spark has planned them to begin, also if no batch has landed."""
+    ends = '{"t":{"0":5},"u":{"0":7}}'
+    found = checkpoint(
+        tmp_path / "c",
+        metadata='{"id":"q"}',
+        sources_0_0=f"\0v1\n{ends}",
+        offsets_0=f"v1\n{{}}\n{ends}",
+    )
+    landing = ParquetLanding(LocalStore(tmp_path))
+    landing.recover()
+    landing.record_beginning({"t": "A", "u": "B"}, "latest")
+    forget_topics(landing, found, ["u"])
+    landing.use_topic_ids({"t": "A"})
+    assert found.query_id() is None
+    assert landing.landed == {"t": {"0": OffsetRange(5, 5)}, "u": {}}
 
 
 def test_fresh_checkpoint(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from confluent_kafka import Producer
 
 from cloudevents_kafka import Event, to_record
 from cloudevents_kafka.spark.pipeline import PipelineFailed, Summary
-from cloudevents_kafka.spark.pipeline.landing._table_landing import TableBatch
-from cloudevents_kafka.spark.pipeline.notes import FileManifests
+from cloudevents_kafka.spark.pipeline.landing._table_landing import TableLanding
+from cloudevents_kafka.spark.pipeline.notes import Manifests
 from cloudevents_kafka.spark.pipeline.tables import table_in_folder
 from tests.spark.pipeline.lake import Lake, produce
 
@@ -105,9 +105,9 @@ def test_killed_between_commits(
 
 def kill_after(step: str, patch: pytest.MonkeyPatch) -> None:
     """Let the process die after a step: the rows are staged, the tables have them, or before the manifest."""
-    commit, calls = TableBatch._commit, []
+    commit, calls = TableLanding._commit, []
 
-    def count(self: TableBatch, table: str) -> None:
+    def count(self: TableLanding, table: str) -> None:
         if step == "staged":
             raise Killed
         commit(self, table)
@@ -118,9 +118,9 @@ def kill_after(step: str, patch: pytest.MonkeyPatch) -> None:
     def die(*_: Any) -> None:
         raise Killed
 
-    patch.setattr(TableBatch, "_commit", count)
+    patch.setattr(TableLanding, "_commit", count)
     if step == "manifest":
-        patch.setattr(FileManifests, "add", die)
+        patch.setattr(Manifests, "add", die)
 
 
 def test_table_of_a_catalog(lake: Lake, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from confluent_kafka import Consumer, Message, Producer, TopicPartition
 
 from cloudevents_kafka import Decoded, Event, Record, decode, sniff, to_record
 from cloudevents_kafka.spark.pipeline import PipelineFailed
-from cloudevents_kafka.spark.pipeline.landing._topic_landing import TopicLanding
+from cloudevents_kafka.spark.pipeline.landing._delivery import TopicLanding
 from tests.spark.pipeline.lake import Broker, Lake
 
 pytestmark = [

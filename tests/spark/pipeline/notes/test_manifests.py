@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from msgspec.structs import asdict
+
 from cloudevents_kafka.spark.pipeline.notes import (
     BatchCounts,
     BatchManifest,
+    Beginning,
     BegunBatch,
-    ConnectManifests,
-    FileManifests,
-    FirstTopicIds,
+    Ledger,
+    Manifests,
 )
 from cloudevents_kafka.spark.pipeline.stores import LocalStore
 
 
 class FolderStore(LocalStore):
     """A local folder that is written as Spark Connect writes it: each note is a folder."""
+
+    makes_folders = True
 
     def replace(self, path: str, content: bytes) -> None:
         self.remove(path)
@@ -25,18 +29,7 @@ class FolderStore(LocalStore):
 
 def manifest(number: int) -> BatchManifest:
     counts = BatchCounts()
-    return BatchManifest(
-        number=number,
-        batch=number,
-        query="q",
-        staging="",
-        files=(),
-        ids={"t": "A"},
-        offsets={},
-        landed={},
-        counts=counts,
-        total=counts,
-    )
+    return BatchManifest(**asdict(begun(number)), ledger=Ledger(), counts=counts, total=counts)
 
 
 def begun(number: int) -> BegunBatch:
@@ -45,26 +38,25 @@ def begun(number: int) -> BegunBatch:
 
 def test_notes_of_both_kinds(tmp_path: Path) -> None:
     """The newest counts, written by either kind of session, so each continues what the other has landed."""
-    classic, connect = FileManifests(LocalStore(tmp_path)), ConnectManifests(FolderStore(tmp_path))
+    classic, connect = Manifests(LocalStore(tmp_path)), Manifests(FolderStore(tmp_path))
     assert connect.last() is classic.last() is None
-    connect.write_first(FirstTopicIds(ids={"t": "A"}))
-    classic.write_first(FirstTopicIds(ids={"t": "B"}))
-    assert connect.first() == classic.first() == FirstTopicIds(ids={"t": "A"})
+    connect.write(Beginning(ids={"t": "A"}))
+    assert connect.find(Beginning) == classic.find(Beginning) == Beginning(ids={"t": "A"})
     for number, writer in enumerate([connect] * 6 + [classic] * 2 + [connect, classic, connect]):
-        writer.begin(begun(number))
+        writer.write(begun(number))
         for reader in (classic, connect):
-            assert reader.begun() == begun(number)
+            assert reader.find(BegunBatch) == begun(number)
         writer.add(manifest(number))
         for reader in (classic, connect):
             assert reader.last() == manifest(number)
     assert (
         len(list((tmp_path / "_batches" / "connect").iterdir())) == 6
-    )  # bounded: topics, begun, 4 manifests
+    )  # bounded: beginning, begun, 4 manifests
 
 
 def test_unfinished_notes(tmp_path: Path) -> None:
     """A note that Spark has not finished is not there; the one before it is."""
-    classic, connect = FileManifests(LocalStore(tmp_path)), ConnectManifests(FolderStore(tmp_path))
+    classic, connect = Manifests(LocalStore(tmp_path)), Manifests(FolderStore(tmp_path))
     for number in range(4):
         connect.add(manifest(number))
     FolderStore(tmp_path).remove("_batches/connect/0")
@@ -72,11 +64,3 @@ def test_unfinished_notes(tmp_path: Path) -> None:
     draft.mkdir(parents=True)
     (draft / "part-00000-2-c000.txt").write_text("{")
     assert connect.last() == classic.last() == manifest(3)
-
-
-def test_first_topic_ids(tmp_path: Path) -> None:
-    """The first topic ids are those before the first batch, once written."""
-    connect = ConnectManifests(FolderStore(tmp_path))
-    connect.write_first(FirstTopicIds(ids={"t": "A"}))
-    connect.write_first(FirstTopicIds(ids={"t": "B"}))
-    assert connect.first() == FirstTopicIds(ids={"t": "A"})

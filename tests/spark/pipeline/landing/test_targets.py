@@ -11,7 +11,6 @@ from click.testing import CliRunner
 from cloudevents_kafka.cli.app import app
 from cloudevents_kafka.spark.pipeline import EventPipeline, PipelineOptions, WrongStore
 from cloudevents_kafka.spark.pipeline.landing import check_renames
-from cloudevents_kafka.spark.pipeline.landing._renames import check_namespace
 
 
 def options(out: str, **more: Any) -> PipelineOptions:
@@ -44,7 +43,7 @@ def test_object_stores(scheme: str, to: Any) -> None:
 def test_others(out: str, more: Any) -> None:
     """Files that are renamed in one step suit all tables, and object stores suit those without renames."""
     check_renames(options(out, **more))
-    check_namespace(options(out, **more), MagicMock())
+    check_renames(options(out, **more), MagicMock())
 
 
 def test_functions() -> None:
@@ -61,10 +60,10 @@ def test_azure(*, has_namespace: bool) -> None:
     lake = options("abfss://lake@account.dfs.core.windows.net/x")
     check_renames(lake)
     if has_namespace:
-        check_namespace(lake, spark)
+        check_renames(lake, spark)
     else:
         with pytest.raises(WrongStore, match="got abfss://"):
-            check_namespace(lake, spark)
+            check_renames(lake, spark)
 
 
 def test_command() -> None:
