@@ -19,12 +19,10 @@ records whose transaction may be aborted. The writer must have a ``transactional
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from cloudevents_kafka.binding import Decoded, Undecodable
 from cloudevents_kafka.clients._gathered import ends_of
@@ -33,24 +31,25 @@ from cloudevents_kafka.clients._protocols import check_handler, member_id, notin
 from cloudevents_kafka.clients._run import stop_at_sigterm
 from cloudevents_kafka.clients._sends import Sends
 from cloudevents_kafka.clients._transaction_time import TransactionTime
+from cloudevents_kafka.clients._transactions import (
+    POLL_SECONDS,
+    TransactionError,
+    Transactions,
+    Unfinished,
+    client_error,
+    is_abortable,
+)
 from cloudevents_kafka.clients.consumer import EventConsumer
 from cloudevents_kafka.clients.dead_letters import DeadLetters
-from cloudevents_kafka.clients.producer import DeliveryError, EventProducer
-from cloudevents_kafka.errors import CloudEventsKafkaError, DecodeError
+from cloudevents_kafka.clients.producer import EventProducer
+from cloudevents_kafka.errors import DecodeError
 from cloudevents_kafka.primitives.plural import pluralize
 
-if TYPE_CHECKING:
-    from confluent_kafka import TopicPartition
-
-_POLL_SECONDS: Final = 0.2  # the longest time to gather a batch
-_CALL_SECONDS: Final = 2.0  # in one call of the client, which is repeated if it may be
 _TRANSACTIONS: Final = 10  # for the same records, by default
 _MAX_PAUSE: Final = 5.0  # seconds between two transactions of the same records
-_FENCED: Final = ("_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH")
-_ENDED: Final = (*_FENCED, "INVALID_TXN_STATE", "_FATAL")  # the error of a client whose transaction timed out
-_CANNOT_GO_ON: Final = "the transactional producer cannot go on"
-_MAY_HAVE_TIMED_OUT: Final = ", or pass max_seconds well below transaction.timeout.ms if that is short"
 _log: Final = logging.getLogger("cloudevents_kafka.processor")
+
+__all__ = ["EventProcessor", "TransactionError"]
 
 Item = Decoded | Undecodable
 ItemT = TypeVar("ItemT", bound=Item)
@@ -65,10 +64,6 @@ class _Failed(Exception):
         self.number = number
         self.has_sent = has_sent
         self.seconds = seconds
-
-
-class _Unfinished(Exception):
-    """The time to stop is over."""
 
 
 class EventProcessor:
@@ -133,7 +128,7 @@ class EventProcessor:
         self._handler: Callable[[Any], object] = noting_place(handler)
         self._max_records = self._next_records = max_records
         self._time = TransactionTime(transaction_timeout, max_seconds)
-        self._timeout = timeout
+        self._transactions = Transactions(producer, timeout, self._time, self._is_ending)
         self._policy = Policy(
             read=consumer.read_item,
             on_failure=on_failure or "fail",
@@ -148,8 +143,6 @@ class EventProcessor:
         self._failures: dict[Place, tuple[int, Exception, Action | None]] = {}  # tries, error, what to do
         self._counts = RunResult()
         self._stopped = False
-        self._stop_timeout = 0.0
-        self._deadline: float | None = None  # when `run` ends after `stop`
         self._is_left = False  # whether a handler was left in its thread
         producer.count_sends()
 
@@ -176,23 +169,17 @@ class EventProcessor:
             raise ValueError(f"stop_timeout must be seconds from 0, got {stop_timeout!r}")
         if self._is_left:
             raise TransactionError("a handler of an earlier run has not returned")
-        self._stop_timeout, self._deadline = stop_timeout, None
         self._counts = RunResult()
         with stop_at_sigterm(self.stop):
             try:
-                return self._process_all(idle_timeout)
-            except _Unfinished:
-                self._leave_transaction()
+                return self._process_all(stop_timeout, idle_timeout)
+            except Unfinished:
+                _log.warning("a transaction was not ended within stop_timeout; the next process aborts it")
+                self._transactions.leave()
                 return self._counts.handled
 
-    def _leave_transaction(self) -> None:
-        """End without the transaction, of which nothing is to be sent any more."""
-        _log.warning("a transaction was not ended within stop_timeout; the next process aborts it")
-        self.producer.producer.purge()
-        self.producer.producer.flush(0)
-
-    def _process_all(self, idle_timeout: float | None) -> int:
-        self._call("init_transactions")
+    def _process_all(self, stop_timeout: float, idle_timeout: float | None) -> int:
+        self._transactions.start(stop_timeout)
         failures = 0
         idle_since = time.monotonic()
         while not self._stopped:
@@ -203,7 +190,7 @@ class EventProcessor:
             if batch is None:
                 if self.consumer.stopped or self._is_idle(idle_since, idle_timeout):
                     break
-            elif member != member_id(self.consumer.consumer) or self._is_ending:
+            elif member != member_id(self.consumer.consumer) or self._is_ending():
                 # The member joined meanwhile. Brokers do not refuse offsets with the metadata from before
                 # that.
                 self._seek_back(batch)
@@ -216,52 +203,12 @@ class EventProcessor:
                 self._report(batch, outcome, failures)
         return self._counts.handled
 
-    @property
     def _is_ending(self) -> bool:
         return self._stopped or self.consumer.stopped
 
-    def _left(self, seconds: float) -> float:
-        """Return seconds, or what is left of them after `stop`; raise `_Unfinished` if that is nothing."""
-        if not self._is_ending:
-            return seconds
-        if self._deadline is None:
-            self._deadline = time.monotonic() + self._stop_timeout
-        left = self._deadline - time.monotonic()
-        if left <= 0:
-            raise _Unfinished
-        return min(seconds, left)
-
-    def _pause(self, seconds: float) -> None:
-        until = time.monotonic() + seconds
-        while not self._is_ending and (left := until - time.monotonic()) > 0:
-            time.sleep(min(left, _POLL_SECONDS))
-
-    def _in_thread(self, work: Callable[[], Any], seconds: float | None = None) -> Any:
-        """Return what a function returns in a thread of its own; None if it takes longer than ``seconds``.
-
-        Raises `_Unfinished` if it takes longer than the time to stop.
-        """
-        result: Future[Any] = Future()
-
-        def call() -> None:
-            try:
-                result.set_result(work())
-            except BaseException as error:  # noqa: BLE001  # it is raised by the caller
-                result.set_exception(error)
-
-        threading.Thread(target=call, name="cloudevents_kafka.processor", daemon=True).start()
-        until = None if seconds is None else time.monotonic() + seconds
-        while until is None or time.monotonic() < until:
-            try:
-                return result.result(self._left(_POLL_SECONDS))
-            except TimeoutError:
-                if result.done():
-                    raise
-        return None
-
     def _read_batch(self) -> Sequence[Item] | None:
         try:
-            return next(self.consumer.batches(self._next_records, _POLL_SECONDS, idle_timeout=0), None)
+            return next(self.consumer.batches(self._next_records, POLL_SECONDS, idle_timeout=0), None)
         except DecodeError as error:  # of a consumer with `strict`: the next run begins with it
             self.consumer.seek(error.record)
             raise
@@ -271,8 +218,7 @@ class EventProcessor:
 
         Returns the error if the transaction was aborted and may be repeated.
         """
-        self._time.begin()
-        self._call("begin_transaction", timed=False)
+        self._transactions.begin()
         pause = 0.0
         try:
             try:
@@ -281,19 +227,19 @@ class EventProcessor:
                 number, pause = failed.number, failed.seconds
                 if failed.has_sent or not number:
                     raise
-            self._send_offsets(ends_of(batch[:number]), group)
-            self._call("commit_transaction")
-        except (TransactionError, _Unfinished):
+            self._transactions.send_offsets(ends_of(batch[:number]), group)
+            self._transactions.call("commit_transaction")
+        except (TransactionError, Unfinished):
             raise
         except _Failed:
-            self._abort()
+            self._transactions.abort()
             self._seek_back(batch)
-            self._pause(pause)
+            self._transactions.pause(pause)
             return 0
         except BaseException as error:
-            reason = self._abort(error)
+            reason = self._transactions.abort(error)
             self._seek_back(batch)
-            if not isinstance(error, Exception) or not _is_abortable(error):
+            if not isinstance(error, Exception) or not is_abortable(error):
                 raise
             return reason or error
         for item in batch[:number]:
@@ -301,20 +247,20 @@ class EventProcessor:
             if failure is not None and failure[2] is not None:
                 log_outcome(item, failure[0], failure[1], failure[2], self._counts)
         self._leave(batch, number)
-        self._pause(pause)
+        self._transactions.pause(pause)
         return number
 
     def _handle_in_thread(self, batch: Sequence[Item]) -> int:
         try:
-            return int(self._in_thread(partial(self._handle, batch)))
-        except _Unfinished:
+            return int(self._transactions.in_thread(partial(self._handle, batch)))
+        except Unfinished:
             self._is_left = True
             raise
 
     def _handle(self, batch: Sequence[Item]) -> int:
         """Handle records while there is time, at least one, and return their number."""
         for number, item in enumerate(batch):
-            if number and (self._is_ending or self._time.is_over):
+            if number and (self._is_ending() or self._time.is_over):
                 return number
             with self._time.measured(item.record):
                 self._handle_one(number, item)
@@ -370,40 +316,6 @@ class EventProcessor:
             self._next_records = min(2 * number, self._max_records)
             self._seek_back(batch[number:])
 
-    def _abort(self, error: BaseException | None = None) -> Exception | None:
-        """Abort the transaction, and return the reason: the error, or the delivery that failed before it.
-
-        What is on its way must arrive first: for brokers of Kafka 4 a record after the abort is an error
-        from which a client does not recover. What is still in the client need not.
-        """
-        if error and (client_error := _client_error(error)) is not None and client_error.fatal():
-            raise self._failure(client_error) from error
-        reason = error if isinstance(error, Exception) else None
-        try:
-            self._drain()
-            self.producer.flush(0)
-        except DeliveryError as undelivered:
-            reason = undelivered
-        except Exception as failed:
-            if (client_error := _client_error(failed)) is None:
-                raise
-            raise self._failure(client_error) from failed
-        self._call("abort_transaction")
-        return reason
-
-    def _drain(self) -> None:
-        """Drop what is still in the client, and wait for what is on its way, up to the timeout.
-
-        Both are repeated: the client may have stopped sending, and a purge misses messages that it moves
-        just then.
-        """
-        client = self.producer.producer
-        deadline = time.monotonic() + self._timeout
-        pending = True
-        while pending and time.monotonic() < deadline:
-            client.purge(in_queue=True, in_flight=False)
-            pending = client.flush(self._left(_POLL_SECONDS)) > 0
-
     def _seek_back(self, batch: Sequence[Item]) -> None:
         """Read the batch again, except for partitions that were revoked: the group's offsets say where."""
         client = self.consumer.consumer
@@ -418,58 +330,13 @@ class EventProcessor:
     def _report(self, batch: Sequence[Item], error: Exception, failures: int) -> None:
         records = pluralize(len(batch), "record")
         if failures == self._tries:
-            raise self._failure(
-                _client_error(error) or error, f"{failures} transactions for {records} were aborted"
+            raise self._transactions.failure(
+                client_error(error) or error, f"{failures} transactions for {records} were aborted"
             ) from error
         slow = self._time.find_slow_record()
         reason = error if slow is None else f"{error}; {slow}"
         _log.warning("a transaction for %s was aborted, and they are read again: %s", records, reason)
-        self._pause(min(0.05 * 2**failures, _MAX_PAUSE))
-
-    def _call(self, method: str, *arguments: object, timed: bool = True) -> None:
-        """Call a method of the producer; repeat it, up to the timeout, if it failed and may be repeated."""
-        from confluent_kafka import KafkaException
-
-        call = getattr(self.producer.producer, method)
-        deadline = time.monotonic() + self._timeout
-        while True:
-            try:
-                call(*arguments, *((self._left(_CALL_SECONDS),) if timed else ()))
-            except KafkaException as error:
-                reason = error.args[0]
-                if reason.txn_requires_abort():
-                    raise
-                if method == "init_transactions" and reason.name() == "_STATE":
-                    return  # it was called before
-                if reason.fatal() or not reason.retriable():
-                    raise self._failure(reason) from error
-                if time.monotonic() > deadline:
-                    raise TransactionError(
-                        reason, f"{method} did not succeed in {self._timeout:g} s"
-                    ) from error
-                time.sleep(0.1)
-            else:
-                return
-
-    def _failure(self, error: Any, what: str = "") -> TransactionError:
-        """Return the error of a producer that cannot go on, which says so if its transaction timed out."""
-        name = _name_of(error)
-        if name not in _ENDED or (explained := self._time.explain_end()) is None:
-            advice = _MAY_HAVE_TIMED_OUT if name in _FENCED and self._time.may_have_timed_out else ""
-            return TransactionError(error, what or _CANNOT_GO_ON, _advice_for(name) + advice)
-        reason, advice = explained
-        return TransactionError(error, f"{what}, and {reason}" if what else reason, advice)
-
-    def _send_offsets(self, offsets: list[TopicPartition], group: object) -> None:
-        """Add the offsets to the transaction, in a thread.
-
-        After a restart of brokers the call may never return, for all its timeout (librdkafka 2.16): it
-        waits for the coordinator by a connection that is gone.
-        """
-        send = partial(self._call, "send_offsets_to_transaction", offsets, group)
-        if self._in_thread(lambda: (send(),), self._timeout) is None:
-            reason = f"send_offsets_to_transaction did not return in {self._timeout:g} s"
-            raise TransactionError(reason)
+        self._transactions.pause(min(0.05 * 2**failures, _MAX_PAUSE))
 
     @staticmethod
     def _is_idle(since: float, timeout: float | None) -> bool:
@@ -488,57 +355,3 @@ def _check(wrapper: object, kind: type, name: str, method: str) -> None:
 def _place(item: Item) -> Place:
     record = item.record
     return record.topic, record.partition, record.offset
-
-
-def _client_error(error: BaseException) -> Any:
-    """Return the ``KafkaError`` of a ``KafkaException``, None for other exceptions."""
-    reason = error.args[0] if error.args else None
-    return reason if callable(getattr(reason, "txn_requires_abort", None)) else None
-
-
-def _is_abortable(error: Exception) -> bool:
-    """Return whether a new transaction for the same records may succeed after an error."""
-    reason = _client_error(error)
-    # After a failed delivery, produce() fails with _STATE.
-    return reason is not None and (reason.txn_requires_abort() or reason.name() == "_STATE")
-
-
-class TransactionError(CloudEventsKafkaError):
-    """The producer cannot go on with transactions; ``error`` is the client's, or that of a delivery.
-
-    Nothing of the last batch was committed, or the next process ends the open transaction: no record is
-    lost or written twice.
-
-    Examples:
-        >>> from cloudevents_kafka import EventConsumer, EventProcessor, EventProducer, TransactionError
-        >>> from cloudevents_kafka.testing import FakeProducer
-        >>> writer = FakeProducer(transactional=True)
-        >>> writer.fail_transaction("_FENCED", fatal=True)
-        >>> try:
-        ...     EventProcessor(EventConsumer(consumer), EventProducer(writer), lambda item: None).run()
-        ... except TransactionError as error:
-        ...     print(error.error.name())
-        _FENCED
-    """
-
-    def __init__(self, error: Any, what: str = _CANNOT_GO_ON, advice: str = "") -> None:
-        super().__init__(error, what, advice)
-        self.error = error
-        self.what = what
-        self._advice = advice or _advice_for(_name_of(error))
-
-    def __str__(self) -> str:
-        return f"{self.what}: {self.error}; {self._advice}"
-
-
-def _name_of(error: Any) -> str:
-    """Return the name of a client's error; empty for other errors."""
-    return str(error.name()) if callable(getattr(error, "name", None)) else ""
-
-
-def _advice_for(name: str) -> str:
-    if name in {*_FENCED, "_STATE"}:  # a transaction that another process has ended
-        return "another process has the same transactional.id: start each with its own"
-    if name == "_NOT_CONFIGURED":
-        return "create the Producer with a transactional.id"
-    return "end the process and start it again, which ends what is open"

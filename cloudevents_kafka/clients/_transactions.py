@@ -1,0 +1,239 @@
+"""`Transactions`: the transactions of a producer, with steps that are repeated while brokers are away."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from cloudevents_kafka.clients._transaction_time import TransactionTime
+from cloudevents_kafka.clients.producer import DeliveryError, EventProducer
+from cloudevents_kafka.errors import CloudEventsKafkaError
+
+if TYPE_CHECKING:
+    from confluent_kafka import TopicPartition
+
+POLL_SECONDS: Final = 0.2
+"""The longest wait between two looks whether the run is to end."""
+
+_CALL_SECONDS: Final = 2.0  # in one call of the client, which is repeated if it may be
+_FENCED: Final = ("_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH")
+_ENDED: Final = (*_FENCED, "INVALID_TXN_STATE", "_FATAL")  # the error of a client whose transaction timed out
+_CANNOT_GO_ON: Final = "the transactional producer cannot go on"
+_MAY_HAVE_TIMED_OUT: Final = ", or pass max_seconds well below transaction.timeout.ms if that is short"
+
+
+class Unfinished(Exception):
+    """The time to stop is over."""
+
+
+class Transactions:
+    """The transactions of one producer, one after another.
+
+    A step may take ``timeout`` seconds; after the run was asked to end, all may take ``stop_timeout``.
+    """
+
+    def __init__(
+        self,
+        producer: EventProducer[Any],
+        timeout: float,
+        time: TransactionTime,
+        is_ending: Callable[[], bool],
+    ) -> None:
+        self._producer = producer
+        self._timeout = timeout
+        self._time = time
+        self._is_ending = is_ending
+        self._deadline: float | None = None
+        self.stop_timeout = 0.0
+
+    def start(self, stop_timeout: float) -> None:
+        """Begin with the transactions of a run: end those that an earlier process has left."""
+        self.stop_timeout, self._deadline = stop_timeout, None
+        self.call("init_transactions")
+
+    def begin(self) -> None:
+        """Begin a transaction."""
+        self._time.begin()
+        self.call("begin_transaction", timed=False)
+
+    def leave(self) -> None:
+        """Send nothing more in a transaction that is not ended: the next process aborts it."""
+        self._producer.producer.purge()
+        self._producer.producer.flush(0)
+
+    def left(self, seconds: float) -> float:
+        """Return seconds, or what is left of them after `stop`; raise `Unfinished` if that is nothing."""
+        if not self._is_ending():
+            return seconds
+        if self._deadline is None:
+            self._deadline = time.monotonic() + self.stop_timeout
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise Unfinished
+        return min(seconds, left)
+
+    def pause(self, seconds: float) -> None:
+        """Wait, unless the run is to end."""
+        until = time.monotonic() + seconds
+        while not self._is_ending() and (left := until - time.monotonic()) > 0:
+            time.sleep(min(left, POLL_SECONDS))
+
+    def in_thread(self, work: Callable[[], Any], seconds: float | None = None) -> Any:
+        """Return what a function returns in a thread of its own; None if it takes longer than ``seconds``.
+
+        Raises `Unfinished` if it takes longer than the time to stop.
+        """
+        result: Future[Any] = Future()
+
+        def call() -> None:
+            try:
+                result.set_result(work())
+            except BaseException as error:  # noqa: BLE001  # it is raised by the caller
+                result.set_exception(error)
+
+        threading.Thread(target=call, name="cloudevents_kafka.processor", daemon=True).start()
+        until = None if seconds is None else time.monotonic() + seconds
+        while until is None or time.monotonic() < until:
+            try:
+                return result.result(self.left(POLL_SECONDS))
+            except TimeoutError:
+                if result.done():
+                    raise
+        return None
+
+    def abort(self, error: BaseException | None = None) -> Exception | None:
+        """Abort the transaction, and return the reason: the error, or the delivery that failed before it.
+
+        What is on its way must arrive first: for brokers of Kafka 4 a record after the abort is an error
+        from which a client does not recover. What is still in the client need not.
+        """
+        if error and (of_client := client_error(error)) is not None and of_client.fatal():
+            raise self.failure(of_client) from error
+        reason = error if isinstance(error, Exception) else None
+        try:
+            self._drain()
+            self._producer.flush(0)
+        except DeliveryError as undelivered:
+            reason = undelivered
+        except Exception as failed:
+            if (of_client := client_error(failed)) is None:
+                raise
+            raise self.failure(of_client) from failed
+        self.call("abort_transaction")
+        return reason
+
+    def _drain(self) -> None:
+        """Drop what is still in the client, and wait for what is on its way, up to the timeout.
+
+        Both are repeated: the client may have stopped sending, and a purge misses messages that it moves
+        just then.
+        """
+        client = self._producer.producer
+        deadline = time.monotonic() + self._timeout
+        pending = True
+        while pending and time.monotonic() < deadline:
+            client.purge(in_queue=True, in_flight=False)
+            pending = client.flush(self.left(POLL_SECONDS)) > 0
+
+    def call(self, method: str, *arguments: object, timed: bool = True) -> None:
+        """Call a method of the producer; repeat it, up to the timeout, if it failed and may be repeated."""
+        from confluent_kafka import KafkaException
+
+        call = getattr(self._producer.producer, method)
+        deadline = time.monotonic() + self._timeout
+        while True:
+            try:
+                call(*arguments, *((self.left(_CALL_SECONDS),) if timed else ()))
+            except KafkaException as error:
+                reason = error.args[0]
+                if reason.txn_requires_abort():
+                    raise
+                if method == "init_transactions" and reason.name() == "_STATE":
+                    return  # it was called before
+                if reason.fatal() or not reason.retriable():
+                    raise self.failure(reason) from error
+                if time.monotonic() > deadline:
+                    raise TransactionError(
+                        reason, f"{method} did not succeed in {self._timeout:g} s"
+                    ) from error
+                time.sleep(0.1)
+            else:
+                return
+
+    def failure(self, error: Any, what: str = "") -> TransactionError:
+        """Return the error of a producer that cannot go on, which says so if its transaction timed out."""
+        name = _name_of(error)
+        if name not in _ENDED or (explained := self._time.explain_end()) is None:
+            advice = _MAY_HAVE_TIMED_OUT if name in _FENCED and self._time.may_have_timed_out else ""
+            return TransactionError(error, what or _CANNOT_GO_ON, _advice_for(name) + advice)
+        reason, advice = explained
+        return TransactionError(error, f"{what}, and {reason}" if what else reason, advice)
+
+    def send_offsets(self, offsets: list[TopicPartition], group: object) -> None:
+        """Add the offsets to the transaction, in a thread.
+
+        After a restart of brokers the call may never return, for all its timeout (librdkafka 2.16): it
+        waits for the coordinator by a connection that is gone.
+        """
+        send = partial(self.call, "send_offsets_to_transaction", offsets, group)
+        if self.in_thread(lambda: (send(),), self._timeout) is None:
+            reason = f"send_offsets_to_transaction did not return in {self._timeout:g} s"
+            raise TransactionError(reason)
+
+
+def client_error(error: BaseException) -> Any:
+    """Return the ``KafkaError`` of a ``KafkaException``, None for other exceptions."""
+    reason = error.args[0] if error.args else None
+    return reason if callable(getattr(reason, "txn_requires_abort", None)) else None
+
+
+def is_abortable(error: Exception) -> bool:
+    """Return whether a new transaction for the same records may succeed after an error."""
+    reason = client_error(error)
+    # After a failed delivery, produce() fails with _STATE.
+    return reason is not None and (reason.txn_requires_abort() or reason.name() == "_STATE")
+
+
+class TransactionError(CloudEventsKafkaError):
+    """The producer cannot go on with transactions; ``error`` is the client's, or that of a delivery.
+
+    Nothing of the last batch was committed, or the next process ends the open transaction: no record is
+    lost or written twice.
+
+    Examples:
+        >>> from cloudevents_kafka import EventConsumer, EventProcessor, EventProducer, TransactionError
+        >>> from cloudevents_kafka.testing import FakeProducer
+        >>> writer = FakeProducer(transactional=True)
+        >>> writer.fail_transaction("_FENCED", fatal=True)
+        >>> try:
+        ...     EventProcessor(EventConsumer(consumer), EventProducer(writer), lambda item: None).run()
+        ... except TransactionError as error:
+        ...     print(error.error.name())
+        _FENCED
+    """
+
+    def __init__(self, error: Any, what: str = _CANNOT_GO_ON, advice: str = "") -> None:
+        super().__init__(error, what, advice)
+        self.error = error
+        self.what = what
+        self._advice = advice or _advice_for(_name_of(error))
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.error}; {self._advice}"
+
+
+def _name_of(error: Any) -> str:
+    """Return the name of a client's error; empty for other errors."""
+    return str(error.name()) if callable(getattr(error, "name", None)) else ""
+
+
+def _advice_for(name: str) -> str:
+    if name in {*_FENCED, "_STATE"}:  # a transaction that another process has ended
+        return "another process has the same transactional.id: start each with its own"
+    if name == "_NOT_CONFIGURED":
+        return "create the Producer with a transactional.id"
+    return "end the process and start it again, which ends what is open"
