@@ -14,20 +14,17 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from cloudevents_kafka.clients._commits import Commits
 from cloudevents_kafka.clients._policy import Limits, Policy, RunResult, fields_of, read_or_refuse
 from cloudevents_kafka.clients._protocols import GroupConsumer, member_id
-from cloudevents_kafka.clients._schedule import Item, PartitionName, Schedule, name_of, places_of
+from cloudevents_kafka.clients._schedule import Item, PartitionName, name_of, places_of
 from cloudevents_kafka.clients._workers import PAUSE_SECONDS, Workers
 from cloudevents_kafka.primitives.plural import pluralize
 
 if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
-
-    from cloudevents_kafka.clients.producer import EventProducer
-
 _POLL_SECONDS: Final = 0.1
 _COMMIT_SECONDS: Final = 1.0  # between two commits
 _REVOKE_SECONDS: Final = 10.0  # for the commit of partitions that are revoked
@@ -60,24 +57,16 @@ class Events(Protocol):
 class Run:
     """One call of `EventConsumer.run`, with its consumer, the Kafka client and the threads."""
 
-    def __init__(  # noqa: PLR0917  # what `EventConsumer.run` has, in its order
-        self,
-        events: Events,
-        client: GroupConsumer,
-        handler: Callable[[Any], object],
-        policy: Policy,
-        limits: Limits,
-        producer: EventProducer[Any] | None,
+    def __init__(
+        self, events: Events, client: GroupConsumer, workers: Workers, policy: Policy, limits: Limits
     ) -> None:
-        policy.check_topics(client.assignment())
         self._events = events
         self._client = client
         self._check_topics = policy.check_topics
         self._limits = limits
-        self._schedule = Schedule(limits.concurrency, limits.max_ahead)
-        self._workers = Workers(self._schedule, handler, policy, limits.concurrency, producer)
-        self.threads = self._workers.threads
-        self._commits = Commits(client, self._schedule, self._workers.lock)
+        self._workers = workers
+        self._schedule = workers.schedule
+        self._commits = Commits(client, workers.schedule, workers.lock)
         self._assigned: list[TopicPartition] = []
         self._paused: set[PartitionName] = set()
         self._has_warned = events.is_subscribed

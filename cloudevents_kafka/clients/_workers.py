@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from cloudevents_kafka.binding import Undecodable
-from cloudevents_kafka.clients._policy import Policy, RunResult, log_outcome, note_failure
+from cloudevents_kafka.clients._policy import Action, Policy, RunResult, log_outcome, note_failure
 from cloudevents_kafka.clients._schedule import Item, Schedule, Task
 from cloudevents_kafka.clients._sends import Sends
 from cloudevents_kafka.clients.dead_letters import DeadLetters, deliver
@@ -24,53 +25,138 @@ PAUSE_SECONDS: Final = 0.002
 _log: Final = logging.getLogger("cloudevents_kafka.run")
 
 
-class Workers:
-    """The threads that handle records, with the schedule, its lock, and the counts.
+class Workers(ABC):
+    """What handles records: the schedule, its lock, and the counts.
 
-    ``ending``: make no further tries. ``cancelled``: begin no record. The threads are daemons, as a handler
-    may hang.
+    ``cancelled`` is whether no other record begins; before, while the run ends, none is tried again.
     """
 
-    def __init__(
-        self,
-        schedule: Schedule,
-        handler: Callable[[Any], object],
-        policy: Policy,
-        count: int,
-        producer: EventProducer[Any] | None,
-    ) -> None:
+    threads: Sequence[threading.Thread] = ()
+
+    def __init__(self, schedule: Schedule, policy: Policy) -> None:
         self.schedule = schedule
         self.lock = threading.RLock()
         self.counts = RunResult()
         self.cancelled = False
         self.error: BaseException | None = None
         self._ending = False
-        self._handler = handler
         self._policy = policy
-        self._producer = producer
-        if producer is not None:
-            producer.count_sends()
         self._sending = 0  # records whose handlers have returned, but not all that they have sent is reported
+        self._ended = threading.Condition(self.lock)  # a record is done, or waits for another try
+
+    @abstractmethod
+    def wake(self) -> None:
+        """Look for a record that is ready, or due for another try; called with the lock."""
+
+    def add(self, item: Item, now: float) -> None:
+        """Add a record that was read."""
+        with self.lock:
+            self.schedule.add(item, now)
+            self.wake()
+
+    def wait(self, condition: Callable[[], bool], seconds: float) -> bool:
+        """Return whether a condition on records holds, after waiting up to ``seconds`` for it."""
+        with self.lock:
+            return self._ended.wait_for(lambda: self.cancelled or condition(), seconds) and condition()
+
+    def _reported(self, task: Task, sends: Sends | None) -> None:
+        """Go on with a record when all that its handler has sent is reported."""
+        with self.lock:
+            self._sending -= 1
+            if sends is not None and sends.error is not None:
+                self.schedule.fail(task, sends.error)
+                self.wake()
+            else:
+                self._end(task)
+
+    def _end(self, task: Task) -> None:
+        with self.lock:
+            self.counts.handled += 1
+            self._leave(task)
+
+    def _leave(self, task: Task) -> None:
+        self.schedule.end(task, time.monotonic())
+        self._ended.notify_all()
+        self.wake()
+
+    def _waits(self, task: Task, error: Exception) -> bool:
+        """Return whether a record that failed waits for another try."""
+        seconds = self._policy.next_try(task.item, task.attempt, error)
+        if seconds is None:
+            return False
+        with self.lock:
+            self.counts.retried += 1
+            self.schedule.wait(task, time.monotonic() + seconds)
+            self._ended.notify_all()
+            self.wake()
+        return True
+
+    def _set_aside(self, task: Task, error: Exception, action: Action) -> None:
+        with self.lock:
+            log_outcome(task.item, task.attempt, error, action, self.counts)
+            self._leave(task)
+
+    def cancel(self) -> None:
+        """Begin no other record."""
+        with self.lock:
+            self._ending = self.cancelled = True
+            self._ended.notify_all()
+            self.wake()
+
+    def end(self, deadline: float) -> None:
+        """End the threads after the records that were read, or at the deadline after their current one."""
+        with self.lock:
+            self._ending = True
+            self.wake()
+        self.wait(lambda: not (self.schedule.in_work or self.schedule.is_ready), deadline - time.monotonic())
+        self.cancel()
+        hanging = self.schedule.in_work if self.error is None else 0
+        if hanging:
+            records = pluralize(hanging, "record was", "records were")
+            _log.warning(
+                "%s still unfinished after stop_timeout, and the next process handles them again", records
+            )
+
+    def result(self) -> RunResult:
+        """Return the counts, or raise the error of a thread."""
+        if self.error is not None:
+            raise self.error
+        return self.counts
+
+
+class Threads(Workers):
+    """Workers that are threads: daemons, as a handler may hang."""
+
+    def __init__(
+        self,
+        schedule: Schedule,
+        policy: Policy,
+        handler: Callable[[Any], object],
+        count: int,
+        producer: EventProducer[Any] | None,
+    ) -> None:
+        super().__init__(schedule, policy)
+        self._handler = handler
+        self._producer = producer
         self._work = threading.Condition(self.lock)  # a record may be ready
         self._served = threading.Condition(self.lock)  # a record has begun to wait for reports
-        self._ended = threading.Condition(self.lock)  # a record is done, or waits for another try
-        loops = [self._handle_all] * count + [self._serve_reports] * (producer is not None)
+        loops = [self._handle_all] * count
+        if producer is not None:
+            producer.count_sends()
+            loops.append(self._serve_reports)
         self.threads = [
             threading.Thread(target=loop, name="cloudevents_kafka.run", daemon=True) for loop in loops
         ]
         for thread in self.threads:
             thread.start()
 
-    def add(self, item: Item, now: float) -> None:
-        """Add a record that was read."""
-        with self.lock:
-            self.schedule.add(item, now)
+    def wake(self) -> None:
+        """Wake a thread, or all at the end."""
+        if self._ending:
+            self._work.notify_all()
+            self._served.notify_all()
+        else:
             self._work.notify()
-
-    def wait(self, condition: Callable[[], bool], seconds: float) -> bool:
-        """Return whether a condition on records holds, after waiting up to ``seconds`` for it."""
-        with self.lock:
-            return self._ended.wait_for(lambda: self.cancelled or condition(), seconds) and condition()
 
     def _handle_all(self) -> None:
         while (task := self._take()) is not None:
@@ -139,36 +225,10 @@ class Workers:
             raise
         return None
 
-    def _reported(self, task: Task, sends: Sends | None) -> None:
-        """Go on with a record when all that its handler has sent is reported."""
-        with self.lock:
-            self._sending -= 1
-            if sends is not None and sends.error is not None:
-                self.schedule.fail(task, sends.error)
-                self._work.notify()
-            else:
-                self._end(task)
-
-    def _end(self, task: Task) -> None:
-        with self.lock:
-            self.counts.handled += 1
-            self._leave(task)
-
-    def _leave(self, task: Task) -> None:
-        self.schedule.end(task, time.monotonic())
-        self._ended.notify_all()
-        self._work.notify()  # another thread takes the next record of the lane while this one reports
-
     def _fail(self, task: Task, error: Exception) -> None:
-        item, attempt = task.item, task.attempt
-        seconds = self._policy.next_try(item, attempt, error)
-        if seconds is not None:
-            with self.lock:
-                self.counts.retried += 1
-                self.schedule.wait(task, time.monotonic() + seconds)
-                self._ended.notify_all()
-                self._work.notify()
+        if self._waits(task, error):
             return
+        item, attempt = task.item, task.attempt
         try:
             action = self._policy.action(item, error)
             if isinstance(action, DeadLetters):
@@ -176,9 +236,7 @@ class Workers:
         except BaseException as failure:
             note_failure(failure, item, attempt, error)
             raise
-        with self.lock:
-            log_outcome(item, attempt, error, action, self.counts)
-            self._leave(task)
+        self._set_aside(task, error, action)
 
     def _serve_reports(self) -> None:
         """Poll the client of the producer while records wait for reports."""
@@ -195,30 +253,3 @@ class Workers:
                 served = 0
             if not served and time.monotonic() - began < PAUSE_SECONDS:
                 time.sleep(PAUSE_SECONDS)  # a fake does not wait
-
-    def cancel(self) -> None:
-        """Begin no other record."""
-        with self.lock:
-            self._ending = self.cancelled = True
-            for waiting in (self._work, self._served, self._ended):
-                waiting.notify_all()
-
-    def end(self, deadline: float) -> None:
-        """End the threads after the records that were read, or at the deadline after their current one."""
-        with self.lock:
-            self._ending = True
-            self._work.notify_all()
-        self.wait(lambda: not (self.schedule.in_work or self.schedule.is_ready), deadline - time.monotonic())
-        self.cancel()
-        hanging = self.schedule.in_work if self.error is None else 0
-        if hanging:
-            records = pluralize(hanging, "record was", "records were")
-            _log.warning(
-                "%s still unfinished after stop_timeout, and the next process handles them again", records
-            )
-
-    def result(self) -> RunResult:
-        """Return the counts, or raise the error of a thread."""
-        if self.error is not None:
-            raise self.error
-        return self.counts

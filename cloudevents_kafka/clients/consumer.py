@@ -354,6 +354,8 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
             RunResult(handled=2, skipped=0, dead=0, retried=0)
         """
         from cloudevents_kafka.clients._run import Run  # not imported without a run
+        from cloudevents_kafka.clients._schedule import Schedule
+        from cloudevents_kafka.clients._workers import Threads
 
         check_handler(handler)
         limits = Limits(
@@ -371,8 +373,10 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
             backoff=backoff,
             retry_on=retry_on,
         )
-        self._run = run = Run(self, self.consumer, handler, policy, limits, producer)
-        with self._late_close.during(run.threads, self.close):
+        policy.check_topics(self.consumer.assignment())
+        workers = Threads(Schedule(concurrency, max_ahead), policy, handler, concurrency, producer)
+        self._run = run = Run(self, self.consumer, workers, policy, limits)
+        with self._late_close.during(workers.threads, self.close):
             try:
                 return run.handle_all()
             finally:
