@@ -9,7 +9,7 @@ import logging
 import random
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict
 
 import msgspec
 
@@ -49,6 +49,21 @@ class RunResult(msgspec.Struct):
     skipped: int = 0
     dead: int = 0
     retried: int = 0
+
+
+class RunOptions(TypedDict, total=False):
+    """The options of `EventConsumer.run`."""
+
+    on_failure: OnFailure
+    tries: int
+    backoff: float
+    retry_on: type[Exception] | tuple[type[Exception], ...] | None
+    concurrency: int
+    max_ahead: int
+    max_age: float | None
+    revoke_timeout: float | None
+    stop_timeout: float
+    idle_timeout: float | None
 
 
 class Limits(msgspec.Struct, kw_only=True):

@@ -33,7 +33,7 @@ class Workers(ABC):
 
     threads: Sequence[threading.Thread] = ()
 
-    def __init__(self, schedule: Schedule, policy: Policy) -> None:
+    def __init__(self, schedule: Schedule, policy: Policy, *, counts_sends: bool) -> None:
         self.schedule = schedule
         self.lock = threading.RLock()
         self.counts = RunResult()
@@ -41,8 +41,10 @@ class Workers(ABC):
         self.error: BaseException | None = None
         self._ending = False
         self._policy = policy
+        self._counts_sends = counts_sends
         self._sending = 0  # records whose handlers have returned, but not all that they have sent is reported
         self._ended = threading.Condition(self.lock)  # a record is done, or waits for another try
+        self._served = threading.Condition(self.lock)  # a record has begun to wait for reports
 
     @abstractmethod
     def wake(self) -> None:
@@ -59,11 +61,29 @@ class Workers(ABC):
         with self.lock:
             return self._ended.wait_for(lambda: self.cancelled or condition(), seconds) and condition()
 
-    def _reported(self, task: Task, sends: Sends | None) -> None:
+    def _sends_of(self, task: Task) -> Sends | None:
+        """Return what counts the messages of a handler, None if they are no part of handling."""
+        if not self._counts_sends:
+            return None
+        sends = Sends(lambda: self._reported(task, sends))
+        return sends
+
+    def _returned(self, task: Task, sends: Sends | None) -> None:
+        """Go on with a record whose handler has returned: it is done, or waits for reports."""
+        if sends is None:
+            self._end(task)
+            return
+        with self.lock:
+            self._sending += 1
+            self._served.notify()
+        if sends.end():
+            self._reported(task, sends)
+
+    def _reported(self, task: Task, sends: Sends) -> None:
         """Go on with a record when all that its handler has sent is reported."""
         with self.lock:
             self._sending -= 1
-            if sends is not None and sends.error is not None:
+            if sends.error is not None:
                 self.schedule.fail(task, sends.error)
                 self.wake()
             else:
@@ -135,11 +155,10 @@ class Threads(Workers):
         count: int,
         producer: EventProducer[Any] | None,
     ) -> None:
-        super().__init__(schedule, policy)
+        super().__init__(schedule, policy, counts_sends=producer is not None)
         self._handler = handler
         self._producer = producer
         self._work = threading.Condition(self.lock)  # a record may be ready
-        self._served = threading.Condition(self.lock)  # a record has begun to wait for reports
         loops = [self._handle_all] * count
         if producer is not None:
             producer.count_sends()
@@ -191,22 +210,12 @@ class Threads(Workers):
         if error is None:
             if task.attempt > 1:
                 task.item = self._policy.read_again(task.item)
-            sends: Sends | None = None
-            if self._producer is not None:
-                sends = Sends(lambda: self._reported(task, sends))
+            sends = self._sends_of(task)
             error = self._call(task, sends)
-            if error is None and sends is not None:
-                with self.lock:
-                    self._sending += 1
-                    self._served.notify()
-                if not sends.end():
-                    return  # `_reported` goes on with it
-                self._reported(task, sends)
+            if error is None:
+                self._returned(task, sends)
                 return
-        if error is None:
-            self._end(task)
-        else:
-            self._fail(task, error)
+        self._fail(task, error)
 
     def _call(self, task: Task, sends: Sends | None) -> Exception | None:
         item = task.item

@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from inspect import iscoroutinefunction
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -32,6 +32,11 @@ from cloudevents_kafka.clients.producer import Delivery, DeliveryError, EventPro
 from cloudevents_kafka.errors import DecodeError
 from cloudevents_kafka.primitives.epoch import format_milliseconds
 from cloudevents_kafka.record import Headers, Record, RecordInput
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
+
+    from cloudevents_kafka.clients.aio.producer import AsyncEventProducer
 
 _PREFIX: Final = "dlq_"
 _MAX_ERROR: Final = 1_000  # characters: the headers count towards the largest size of a record
@@ -99,23 +104,21 @@ class DeadLetters:
 
     def __init__(
         self,
-        producer: EventProducer[Any],
+        producer: EventProducer[Any] | AsyncEventProducer[Any],
         *,
         topic: str,
         too_large: Callable[[Record], Record | None] | None = None,
     ) -> None:
         send_record = getattr(producer, "send_record", None)
-        if not callable(send_record) or iscoroutinefunction(send_record):
+        if not callable(send_record):
             kind = type(producer).__name__
-            advice = (
-                "wrap the client: EventProducer(client)"
-                if send_record is None
-                else "await its send_record(dead_letter(…))"
+            raise TypeError(
+                f"producer must be an EventProducer, got {kind}; wrap the client: EventProducer(client)"
             )
-            raise TypeError(f"producer must be an EventProducer, got {kind}; {advice}")
+        self.is_async = iscoroutinefunction(send_record)
         if not topic:
             raise ValueError(f"topic must be the name of a topic for dead letters, got {topic!r}")
-        self.producer = producer
+        self.producer: Any = producer
         self.topic = topic
         self.too_large = too_large
 
@@ -134,6 +137,11 @@ class DeadLetters:
         sent back, tries before are added. Commit its offset only after the delivery has succeeded: it
         fails if the broker alone finds the letter too large.
         """
+        if self.is_async:
+            raise TypeError(
+                "producer must be an EventProducer to send a letter without waiting, got an "
+                "AsyncEventProducer; await its send_record(dead_letter(…))"
+            )
         letter = dead_letter(item, error, topic=self.topic, attempt=attempt)
         send = partial(self.producer.send_record, topic=self.topic, on_delivery=on_delivery)
         return self.send_any(letter, send)
@@ -196,8 +204,17 @@ def without_value(letter: Record) -> Record:
     return msgspec.structs.replace(letter, value=None, headers=[*headers, size])
 
 
-def deliver(letters: DeadLetters, item: Decoded | Undecodable, error: Exception, *, attempt: int) -> None:
+def deliver(
+    letters: DeadLetters,
+    item: Decoded | Undecodable,
+    error: Exception,
+    *,
+    attempt: int,
+    loop: AbstractEventLoop | None = None,
+) -> None:
     """Send the dead letter of a record that was read, and wait for its delivery.
+
+    The ``loop`` is that of an `AsyncEventProducer`, and another thread waits.
 
     Raises `DeadLetterError`, also if the record was read from the topic of the dead letters: the letter
     would be read, would fail, and would be sent without an end.
@@ -207,7 +224,7 @@ def deliver(letters: DeadLetters, item: Decoded | Undecodable, error: Exception,
         raise DeadLetterError(reason, item.record, error)
     letter = dead_letter(item, error, topic=letters.topic, attempt=attempt)
     try:
-        letters.send_any(letter, lambda each: letters.producer.send_record(each, letters.topic).result())
+        letters.send_any(letter, partial(_deliver, letters, loop))
     except Exception as failure:  # noqa: BLE001  # it is raised below
         failed = failure.failed if isinstance(failure, DeliveryError) else ()
         reason = f"it was not delivered to {letters.topic}: {_client_error(failure)}"
@@ -215,6 +232,19 @@ def deliver(letters: DeadLetters, item: Decoded | Undecodable, error: Exception,
             sent = failed[0].record if failed else letter
             reason += f"; {size_limits(sent.wire_size())}, and start again"
         raise DeadLetterError(reason, item.record, error, failed) from failure.__cause__ or failure
+
+
+def _deliver(letters: DeadLetters, loop: AbstractEventLoop | None, letter: Record) -> Delivery[Record]:
+    """Return the delivery of a letter when it has arrived."""
+    if letters.is_async and loop is None:
+        raise TypeError("on_failure must have an EventProducer here, got an AsyncEventProducer")
+    sent = letters.producer.send_record(letter, letters.topic)
+    if loop is not None and letters.is_async:
+        from asyncio import run_coroutine_threadsafe
+
+        sent = run_coroutine_threadsafe(sent, loop)
+    delivery: Delivery[Record] = sent.result()
+    return delivery
 
 
 def _is_too_large(failure: Exception) -> bool:

@@ -24,20 +24,30 @@ PROTOCOLS = {
 MEMBER = """
 import json, os, sys, time
 from cloudevents_kafka import EventConsumer
-settings, topic, client, asynchronous = json.loads(sys.argv[1])
+settings, topic, loop = json.loads(sys.argv[1])
 def line(what, item):
     record = item.record
     text = f"{time.time():.6f} {what} {record.partition} {record.offset} {record.key.decode()}\\n"
     os.write(1, text.encode())  # in one call: there are threads
-if asynchronous:
+if loop != "threads":
     import asyncio
     from cloudevents_kafka import AsyncEventConsumer
+    from aiokafka import AIOKafkaConsumer
+    from aiokafka.coordinator.assignors.range import RangePartitionAssignor
     async def handle(item):
         line("begin", item)
         await asyncio.sleep(0.02)
         line("end", item)
     async def main():
-        async with AsyncEventConsumer(settings, topics=[topic]) as events:
+        client = settings
+        if loop == "aiokafka":
+            client = AIOKafkaConsumer(
+                bootstrap_servers=settings["bootstrap.servers"], group_id=settings["group.id"],
+                enable_auto_commit=False, auto_offset_reset="earliest",
+                partition_assignment_strategy=(RangePartitionAssignor,),
+            )
+            await client.start()
+        async with AsyncEventConsumer(client, topics=[topic]) as events:
             await events.run(handle, concurrency=4, stop_timeout=10)
     asyncio.run(main())
 else:
@@ -119,18 +129,19 @@ def check_order(lines: list[Line]) -> None:
 @pytest.mark.broker
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("protocol", "asynchronous"),
+    ("loop", "protocol"),
     [
-        ("cooperative", False),
-        pytest.param("range", False, marks=pytest.mark.release),
-        pytest.param("consumer", False, marks=pytest.mark.release),
-        ("consumer", True),
-        pytest.param("range", True, marks=pytest.mark.release),
-        pytest.param("cooperative", True, marks=pytest.mark.release),
+        pytest.param("threads", "range", marks=pytest.mark.release),
+        ("threads", "cooperative"),
+        pytest.param("threads", "consumer", marks=pytest.mark.release),
+        pytest.param("asyncio", "range", marks=pytest.mark.release),
+        pytest.param("asyncio", "cooperative", marks=pytest.mark.release),
+        ("asyncio", "consumer"),
+        pytest.param("aiokafka", "range", marks=pytest.mark.release),
     ],
 )
 def test_no_record_begins_again_when_members_come_and_go(
-    kafka_broker: LocalBroker, protocol: str, *, asynchronous: bool
+    kafka_broker: LocalBroker, loop: str, protocol: str
 ) -> None:
     """Through 8 starts and 4 ends of members, what was handled is committed before its partition moves."""
     import msgspec
@@ -152,7 +163,7 @@ def test_no_record_begins_again_when_members_come_and_go(
         "log_level": 0,
         **PROTOCOLS[protocol],
     }
-    members = Members(msgspec.json.encode([settings, topic, "confluent", asynchronous]).decode())
+    members = Members(msgspec.json.encode([settings, topic, loop]).decode())
     try:
         for number in range(8):
             members.start()
@@ -167,6 +178,6 @@ def test_no_record_begins_again_when_members_come_and_go(
     begun = members.begun
     assert len(begun) == count
     again = {place: times for place, times in begun.items() if times > 1}
-    sys.stderr.write(f"{protocol}: {sum(again.values()) - len(again)} records were begun again\n")
+    sys.stderr.write(f"{loop}, {protocol}: {sum(again.values()) - len(again)} records were begun again\n")
     assert not again
     check_order(members.lines)

@@ -43,6 +43,10 @@ class AiokafkaSource(Source):
         """Return the task that waits for records."""
         return asyncio.ensure_future(self._get_many(count, seconds))
 
+    async def get_many(self) -> Sequence[Message]:
+        """Return the messages that are there, or come in a short time."""
+        return await self._get_many(self.max_records, 0)
+
     async def _get_many(self, count: int, seconds: float) -> Sequence[Message]:
         messages: list[Message] = []
         self._fetched_now = messages
@@ -73,12 +77,12 @@ class AiokafkaSource(Source):
             return
         self._assigned = assigned
         records = [message for message in messages if message.error() is None]
-        ends = {_partition_of(message): (message.offset() or 0) + 1 for message in records}
+        ends = {partition_of(message): (message.offset() or 0) + 1 for message in records}
         positions = {place: starts.get(place, self._position(place)) for place in ends}
         # What the client commits by itself is committed already, and nobody would read it again.
         commits = getattr(self._client, "_enable_auto_commit", False)
         left = {place for place, at in positions.items() if (commits if at is None else at >= ends[place])}
-        messages[:] = [each for each in messages if each.error() is not None or _partition_of(each) in left]
+        messages[:] = [each for each in messages if each.error() is not None or partition_of(each) in left]
 
     def _is_new(self, assigned: Any) -> bool:
         """Return whether an assignment is newer than the records; aiokafka creates an object for each."""
@@ -103,7 +107,7 @@ class AiokafkaSource(Source):
         return ()
 
     async def _commit(self, places: list[TopicPartition]) -> None:
-        offsets = {_partition(place): place.offset for place in places}
+        offsets = {to_partition(place): place.offset for place in places}
         gone = offsets.keys() - self._client.assignment()  # without an await before the client's commit
         if gone:
             _log.info("not committed, as these partitions were revoked: %s", sorted(gone))
@@ -117,11 +121,11 @@ class AiokafkaSource(Source):
 
     async def seek(self, place: TopicPartition) -> None:
         """Seek at once: the client drops what it has fetched from elsewhere."""
-        self._client.seek(_partition(place), place.offset)
+        self._client.seek(to_partition(place), place.offset)
         self._fetched_now[:] = [
             each
             for each in self._fetched_now
-            if each.error() is not None or _partition_of(each) != _partition(place)
+            if each.error() is not None or partition_of(each) != to_partition(place)
         ]
 
     async def close(self, unread: Sequence[TopicPartition]) -> None:
@@ -129,18 +133,20 @@ class AiokafkaSource(Source):
         await self.idle()
         assigned = self._client.assignment()
         for place in unread:
-            if _partition(place) in assigned:
-                self._client.seek(_partition(place), place.offset)
+            if to_partition(place) in assigned:
+                self._client.seek(to_partition(place), place.offset)
         await self._client.stop()
 
 
-def _partition(place: TopicPartition) -> Any:
+def to_partition(place: TopicPartition) -> Any:
+    """Return a partition, as aiokafka has it."""
     from aiokafka import TopicPartition as Partition  # installed, as the client is aiokafka's
 
     return Partition(place.topic, place.partition)
 
 
-def _partition_of(message: Message) -> Any:
+def partition_of(message: Message) -> Any:
+    """Return the partition of a message, as aiokafka has it."""
     from aiokafka import TopicPartition as Partition
 
     return Partition(message.topic(), message.partition())

@@ -7,25 +7,31 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Self, TypeVar, Unpack, overload
 
 from cloudevents_kafka.binding import Decoded, Undecodable
 from cloudevents_kafka.clients._errors import OnError
 from cloudevents_kafka.clients._gathered import Gathered, check_committed, ends_of, start_of
+from cloudevents_kafka.clients._policy import RunOptions, RunResult
 from cloudevents_kafka.clients._protocols import Consumer
 from cloudevents_kafka.clients._reading import ItemOptions, ItemT_co, ReadOptions, item_reader
+from cloudevents_kafka.clients._settings import make_consumer
 from cloudevents_kafka.clients.aio._aiokafka_source import AiokafkaSource
 from cloudevents_kafka.clients.aio._clients import is_awaited
 from cloudevents_kafka.clients.aio._polled_source import PolledSource
 from cloudevents_kafka.clients.aio._source import Source
+from cloudevents_kafka.clients.aio._subscribing import subscribe
 from cloudevents_kafka.clients.aio._turn import Turn
 from cloudevents_kafka.clients.typed_data import MYPY, DataHook, TypesByName, UntypedData
 from cloudevents_kafka.record import Record
 
 if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
+
+    from cloudevents_kafka.clients.aio._run import RunOfTasks
+    from cloudevents_kafka.clients.aio.producer import AsyncEventProducer
 
 _BATCH_SECONDS: Final = 0.5
 
@@ -139,17 +145,79 @@ class AsyncEventConsumer(Generic[ConsumerT, ItemT_co]):
         data_type: Any = None,
         max_records: int = 100,
         on_error: OnError | None = None,
+        topics: Sequence[str] | None = None,
         **options: Unpack[ItemOptions],
     ) -> None:
-        awaited = is_awaited(consumer, Consumer, "getmany", "start", "stop")
+        self._settings: Mapping[str, Any] | None = consumer if isinstance(consumer, Mapping) else None
+        client: Any = consumer if self._settings is None else make_consumer(self._settings)
+        self._awaited = is_awaited(client, Consumer, "getmany", "start", "stop")
         read_item = item_reader(strict=strict, data_type=data_type, **options)
-        self.consumer = consumer
+        self.consumer: ConsumerT = client
         self._gathered: Gathered[ItemT_co] = Gathered(read_item, on_error)
-        source: Callable[..., Source] = AiokafkaSource if awaited else PolledSource
-        self._source = source(consumer, max_records, self._gathered.waiting)
+        source: Callable[..., Source] = AiokafkaSource if self._awaited else PolledSource
+        self._source = source(client, max_records, self._gathered.waiting)
         self._stopped = False
         self._turn = Turn()
         self._closing: asyncio.Task[None] | None = None
+        self._run: RunOfTasks | None = None
+        self.is_subscribed = False
+        """Whether `subscribe` was called, so that `run` learns which partitions are revoked."""
+        if topics is not None:
+            self.subscribe(topics)
+
+    def subscribe(self, topics: Sequence[str]) -> None:
+        """Subscribe the client to topics, or to patterns that begin with ``^``, as `EventConsumer.subscribe`.
+
+        aiokafka takes one pattern, and no topics next to it.
+        """
+        subscribe(self.consumer, topics, self._revoke, awaited=self._awaited)
+        self.is_subscribed = True
+
+    def _revoke(self, partitions: Any, *, lost: bool) -> Awaitable[None] | None:
+        """Hand over partitions that are revoked, in the thread that polls, or by an awaitable."""
+        return None if self._run is None else self._run.revoke(partitions, lost=lost)
+
+    async def run(
+        self: AsyncEventConsumer[Any, Decoded[T] | Undecodable],
+        handler: Callable[[Decoded[T]], Awaitable[object]],
+        *,
+        producer: AsyncEventProducer[Any] | None = None,
+        **options: Unpack[RunOptions],
+    ) -> RunResult:
+        """Await ``handler`` for each event, commit what is done, and return the counts.
+
+        The options and the promises are those of `EventConsumer.run`: up to ``concurrency`` records of
+        different keys are handled at the same time. ``producer`` is one of asyncio, and `DeadLetters` may
+        have either kind. `stop` and a cancellation end the run, and SIGTERM in the main thread; a handler
+        that does not return within ``stop_timeout`` is cancelled.
+
+        Examples:
+            >>> import asyncio
+            >>> from cloudevents_kafka import AsyncEventConsumer, Decoded
+            >>> async def handle(item: Decoded) -> None:
+            ...     print(item.event.id)
+            >>> async def main() -> None:
+            ...     async with AsyncEventConsumer(consumer) as events:
+            ...         print(await events.run(handle, on_failure="skip", idle_timeout=0.1))
+            >>> asyncio.run(main())
+            1
+            2
+            RunResult(handled=2, skipped=0, dead=0, retried=0)
+        """
+        from cloudevents_kafka.clients.aio._run import RunOfTasks  # not imported without a run
+
+        await self._source.idle()
+        self._run = RunOfTasks(self, self._source, self._gathered, handler, producer, self._settings, options)
+        try:
+            return await self._run.handle_all()
+        finally:
+            self._run.ended.set()
+            self._run = None
+
+    @property
+    def stopped(self) -> bool:
+        """Whether `stop` or `close` was called."""
+        return self._stopped
 
     async def poll(self, timeout: float = 1.0) -> ItemT_co | None:
         """Return the next record, or None if none arrives within ``timeout`` seconds.
@@ -258,9 +326,12 @@ class AsyncEventConsumer(Generic[ConsumerT, ItemT_co]):
         self._stopped = True
         if self._closing is None:
             self._closing = asyncio.ensure_future(self._close())
-        await asyncio.shield(self._closing)
+        if self._run is None or not self._run.is_handling():  # a handler must not wait for its run
+            await asyncio.shield(self._closing)
 
     async def _close(self) -> None:
+        if self._run is not None:
+            await self._run.ended.wait()
         await self._source.idle()
         await self._source.close(self._gathered.starts())
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar, Unpack,
 from cloudevents_kafka.binding import ContentMode, KeyMapper
 from cloudevents_kafka.clients._deliveries import DeliveryError
 from cloudevents_kafka.clients._protocols import Producer
+from cloudevents_kafka.clients._sends import count_send
 from cloudevents_kafka.clients._settings import make_client
 from cloudevents_kafka.clients.aio._aiokafka_sender import AiokafkaSender
 from cloudevents_kafka.clients.aio._clients import is_awaited
@@ -161,6 +162,10 @@ class AsyncEventProducer(Generic[ProducerT]):
                 await self._sender.wait_for_room()
             else:
                 return await delivery
+
+    def count_sends(self) -> None:
+        """Let what a handler sends count as a part of handling; see `AsyncEventConsumer.run`."""
+        self._sender.deliveries.count = count_send
 
     async def drain(self) -> None:
         """Wait until `send_nowait` has room, and let other tasks run from time to time.

@@ -1,0 +1,288 @@
+"""AsyncEventConsumer.run, with fakes: the promises of EventConsumer.run, kept by tasks of the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from cloudevents_kafka import (
+    AsyncEventConsumer,
+    AsyncEventProducer,
+    DeadLetter,
+    DeadLetters,
+    Decoded,
+    Event,
+    EventProducer,
+    NotAnEvent,
+    Record,
+    RunResult,
+    to_record,
+)
+from cloudevents_kafka.testing import FakeConsumer, FakeLog, FakeMessage, FakeProducer
+
+Handler = Callable[[Decoded], Awaitable[object]]
+
+
+def message(number: int, partition: int = 0, key: str | None = None) -> FakeMessage:
+    record = to_record(Event(id=str(number), source="/s", type="t", data=number))
+    return FakeMessage("in", record.value, key, record.headers, partition=partition)
+
+
+class Service:
+    """A service with its own subscription; ``begun`` and ``done`` are numbers of events, in order."""
+
+    def __init__(self, *messages: FakeMessage) -> None:
+        self.offsets: dict[tuple[str, int], int] = {}
+        self.client = FakeConsumer(FakeLog(messages), offsets=self.offsets, auto_commit=False)
+        self.events = AsyncEventConsumer(self.client, topics=["in"])
+        self.begun: list[int] = []
+        self.done: list[int] = []
+        self.gate = asyncio.Event()
+
+    async def handle(self, item: Decoded) -> None:
+        """Handle an event; the first waits for the gate."""
+        self.begun.append(item.event.data)
+        if item.event.data == 0:
+            await self.gate.wait()
+        self.done.append(item.event.data)
+
+    async def run(self, handler: Handler | None = None, **options: Any) -> RunResult:
+        return await self.events.run(
+            handler or self.handle, **{"concurrency": 4, "idle_timeout": 0.2, **options}
+        )
+
+    def start(self, handler: Handler | None = None, **options: Any) -> asyncio.Task[RunResult]:
+        return asyncio.create_task(self.run(handler, **options))
+
+
+async def wait_until(condition: Callable[[], Any]) -> None:
+    async with asyncio.timeout(20):
+        while not condition():  # noqa: ASYNC110  # a test's condition has no event
+            await asyncio.sleep(0.001)
+
+
+def in_loop(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
+    """Return a test that runs a coroutine."""
+    import functools
+
+    @functools.wraps(test)
+    def run(*arguments: Any, **options: Any) -> None:
+        asyncio.run(test(*arguments, **options))  # type: ignore[arg-type]
+
+    return run
+
+
+@in_loop
+async def test_each_event_is_handled_and_committed() -> None:
+    """The handler gets all events, those of a key in order, and the offset after them is committed."""
+    service = Service(*(message(n, n % 2, key=f"k{n % 7}") for n in range(1, 100)))
+    assert await service.run() == RunResult(handled=99)
+    for key in range(7):
+        numbers = [number for number in service.done if number % 7 == key]
+        for partition in range(2):
+            of_partition = [number for number in numbers if number % 2 == partition]
+            assert of_partition == sorted(of_partition)
+    assert sum(service.offsets.values()) == 99
+    assert await service.run() == RunResult()
+
+
+@in_loop
+async def test_handlers_run_at_the_same_time_up_to_a_bound() -> None:
+    """Each in a task of the loop."""
+    service = Service(*(message(n, key=f"k{n}") for n in range(40)))
+    now = most = 0
+
+    async def handle(_: Decoded) -> None:
+        nonlocal now, most
+        now += 1
+        most = max(most, now)
+        await asyncio.sleep(0.005)
+        now -= 1
+
+    assert (await service.run(handle, concurrency=8)).handled == 40
+    assert most == 8
+
+
+@in_loop
+async def test_a_failure_ends_the_run() -> None:
+    """The handler's error is raised, with the place; what was done before is committed, and no more."""
+    service = Service(*map(message, range(1, 20)))
+
+    async def fail(item: Decoded) -> None:
+        if item.event.data == 7:
+            raise ValueError("no 7")
+
+    with pytest.raises(ValueError, match="no 7") as caught:
+        await service.run(fail)
+    assert caught.value.__notes__ == ["while in[0]@6 was handled, try 1"]
+    assert service.offsets == {("in", 0): 6}
+    assert (await service.run()).handled == 13
+
+
+@in_loop
+async def test_a_record_that_is_not_an_event_fails_or_is_skipped() -> None:
+    """It is not tried again."""
+    service = Service(message(1), FakeMessage("in", b"foreign"), message(2))
+    with pytest.raises(NotAnEvent):
+        await service.run(tries=3)
+    assert await service.run(tries=3, on_failure="skip") == RunResult(handled=1, skipped=1)
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@in_loop
+async def test_dead_letters_are_sent_by_either_kind_of_producer(*, is_async: bool) -> None:
+    """A letter has arrived before its record is done."""
+    service = Service(message(1, key="a"), message(2, key="b"))
+    client = FakeProducer()
+    producer: Any = AsyncEventProducer(client) if is_async else EventProducer(client)
+
+    async def fail(item: Decoded) -> None:
+        if item.event.data == 1:
+            raise ConnectionError("no")
+
+    letters = DeadLetters(producer, topic="dead")
+    counts = await service.run(fail, tries=2, backoff=0, on_failure=letters)
+    assert counts == RunResult(handled=1, dead=1, retried=1)
+    [letter] = [DeadLetter.of(Record.of(message)) for message in client.log]
+    assert letter is not None
+    assert (letter.offset, letter.attempt, letter.error) == (0, 2, "ConnectionError: no")
+    if is_async:
+        await producer.close()
+
+
+@in_loop
+async def test_tries_of_a_key_hold_no_other() -> None:
+    """Its records wait in order, and others are read and handled meanwhile."""
+    service = Service(*(message(n, key="bad" if n % 10 == 0 else f"k{n}") for n in range(1000)))
+    seen: list[int] = []
+
+    async def handle(item: Decoded) -> None:
+        if item.record.key == b"bad":
+            seen.append(item.event.data)
+            raise ConnectionError
+        service.done.append(item.event.data)
+
+    running = service.start(handle, concurrency=1, tries=3, backoff=60, max_ahead=5000, stop_timeout=1)
+    await wait_until(lambda: len(service.done) == 900)
+    assert seen == [0]
+    service.events.stop()
+    await running
+
+
+@in_loop
+async def test_few_records_are_repeated_after_a_slow_one() -> None:
+    """At most max_ahead records begin after it, and other partitions go on."""
+    messages = [message(n, key=f"k{n}") for n in range(300)]
+    messages += [message(n, partition=1, key=f"k{n}") for n in range(300, 600)]
+    service = Service(*messages)
+    running = service.start(max_ahead=20)
+    await wait_until(lambda: len(service.done) == 320)
+    await asyncio.sleep(0.3)
+    assert sorted(service.done) == [*range(1, 21), *range(300, 600)]
+    service.gate.set()
+    await running
+    assert service.offsets == {("in", 0): 300, ("in", 1): 300}
+
+
+@in_loop
+async def test_revoked_partitions_end_with_the_records_in_work() -> None:
+    """Queued records are dropped; those in work are waited for and committed before the partitions go."""
+    service = Service(*(message(n, key="k") for n in range(9)))
+    asked, poll, offsets = asyncio.Event(), service.client.poll, list[Any]()
+
+    def poll_with_rebalance(timeout: float = -1) -> Any:
+        if asked.is_set() and not offsets:
+            service.client.rebalance()
+            offsets.append(dict(service.offsets))
+        return poll(timeout)
+
+    service.client.poll = poll_with_rebalance  # type: ignore[method-assign]
+    running = service.start()
+    await wait_until(lambda: service.begun == [0])
+    asked.set()
+    await asyncio.sleep(0.2)
+    assert offsets == []  # it waits for record 0
+    service.gate.set()
+    await running
+    assert offsets == [{("in", 0): 1}]
+    assert service.begun == list(range(9))
+    assert service.offsets == {("in", 0): 9}
+
+
+@pytest.mark.parametrize("fails", [False, True])
+@in_loop
+async def test_a_record_is_done_when_what_its_handler_sent_has_arrived(*, fails: bool) -> None:
+    """A delivery that fails is a failure of its record."""
+    service, client = Service(message(1), message(2)), FakeProducer()
+    if fails:
+        client.fail_next("_MSG_TIMED_OUT")
+    async with AsyncEventProducer(client, topic="out") as producer:
+
+        async def handle(item: Decoded) -> None:
+            producer.send_nowait(item.event)
+
+        counts = await service.run(handle, producer=producer, tries=2, backoff=0)
+    assert counts == RunResult(handled=2, retried=int(fails))
+    assert len(client.log) == 2
+    assert service.offsets == {("in", 0): 2}
+
+
+@pytest.mark.parametrize("by", ["stop", "SIGTERM", "cancel"])
+@in_loop
+async def test_the_end_waits_for_handlers_within_the_bound(by: str) -> None:
+    """What is not done by then is cancelled and not committed; what was done is."""
+    service = Service(*(message(n, key=f"k{n}") for n in range(2, 4)), message(0, key="slow"))
+    running = service.start(stop_timeout=0.5)
+    await wait_until(lambda: len(service.begun) == 3)
+    start = time.monotonic()
+    if by == "stop":
+        service.events.stop()
+    elif by == "SIGTERM":
+        os.kill(os.getpid(), signal.SIGTERM)
+    else:
+        running.cancel()
+    if by == "cancel":
+        with pytest.raises(asyncio.CancelledError):
+            await running
+    else:
+        assert (await running).handled == 2
+    assert 0.3 < time.monotonic() - start < 3
+    assert service.offsets == {("in", 0): 2}
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+@in_loop
+async def test_a_handler_may_close_the_consumer() -> None:
+    """The run ends, what was handled is committed, and the client is closed."""
+    service = Service(*map(message, range(1, 100)))
+
+    async def handle(item: Decoded) -> None:
+        service.done.append(item.event.data)
+        if item.event.data == 7:
+            await service.events.close()
+
+    counts = await service.run(handle)
+    await service.events.close()
+    assert service.client._closed
+    assert service.offsets == {("in", 0): counts.handled}
+    assert counts.handled == len(service.done) >= 7
+
+
+@in_loop
+async def test_wrong_arguments_are_refused() -> None:
+    """A function would never be awaited; options are those of threads."""
+    service = Service()
+    with pytest.raises(TypeError, match="handler must be a coroutine function, got builtin"):
+        await service.events.run(print)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="concurrency must be from 1"):
+        await service.run(concurrency=0)
+    with pytest.raises(TypeError, match=r"topics must be a list of names, got 'in'"):
+        service.events.subscribe("in")
+    with pytest.raises(ValueError, match=r"enable\.auto\.commit must be False in the settings"):
+        AsyncEventConsumer({"bootstrap.servers": "127.0.0.1:1", "group.id": "g", "enable.auto.commit": True})
