@@ -54,13 +54,19 @@ from cloudevents_kafka.record import Record
 from cloudevents_kafka.registry import register_codec, register_extension, register_format
 
 if TYPE_CHECKING:
-    from cloudevents_kafka.clients.aio import AsyncDelivery, AsyncEventConsumer, AsyncEventProducer
+    from cloudevents_kafka.clients.aio import (
+        AsyncDelivery,
+        AsyncEventConsumer,
+        AsyncEventProcessor,
+        AsyncEventProducer,
+    )
 
 __version__ = "0.1.0"
 
 __all__ = [
     "AsyncDelivery",
     "AsyncEventConsumer",
+    "AsyncEventProcessor",
     "AsyncEventProducer",
     "AttributeType",
     "BrokenData",
@@ -105,7 +111,7 @@ __all__ = [
     "to_record",
 ]
 
-_ASYNCIO = ("AsyncDelivery", "AsyncEventConsumer", "AsyncEventProducer")
+_ASYNCIO = ("AsyncDelivery", "AsyncEventConsumer", "AsyncEventProcessor", "AsyncEventProducer")
 
 
 def __getattr__(name: str) -> Any:

@@ -81,6 +81,11 @@ class _Sent:
             self._on_delivery(delivery)
 
 
+def current_sends() -> Sends | None:
+    """Return what counts the sends of the current handler."""
+    return _current.get()
+
+
 def count_send(on_delivery: OnDelivery | None) -> OnDelivery | None:
     """Return the callback for a message that is sent now: of the handler that sends it, if there is one."""
     sends = _current.get()

@@ -62,7 +62,7 @@ class Workers(ABC):
             return self._ended.wait_for(lambda: self.cancelled or condition(), seconds) and condition()
 
     def _sends_of(self, task: Task) -> Sends | None:
-        """Return what counts the messages of a handler, None if they are no part of handling."""
+        """Return what counts the messages of a handler, None if handling does not wait for them."""
         if not self._counts_sends:
             return None
         sends = Sends(lambda: self._reported(task, sends))

@@ -382,6 +382,10 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
             finally:
                 self._run, self._left = None, run.left
 
+    def share(self, gathered: Gathered[Any]) -> None:
+        """Read the records that another consumer of the client has gathered, with its options."""
+        self._gathered = gathered
+
     @property
     def read_item(self) -> Callable[[Record], Any]:
         """The function that returns the item of a record, by the options of the consumer."""

@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from inspect import iscoroutinefunction
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
 
@@ -35,8 +35,6 @@ from cloudevents_kafka.record import Headers, Record, RecordInput
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
-
-    from cloudevents_kafka.clients.aio.producer import AsyncEventProducer
 
 _PREFIX: Final = "dlq_"
 _MAX_ERROR: Final = 1_000  # characters: the headers count towards the largest size of a record
@@ -86,6 +84,13 @@ def _read(field: str, value: bytes | None) -> Any:
     return text or None
 
 
+class RecordSender(Protocol):
+    """An `EventProducer`, or an `AsyncEventProducer`, whose ``send_record`` is awaited."""
+
+    async def send_record(self, record: RecordInput, topic: str | None = ..., /) -> Any:
+        """Return the delivery of a record."""
+
+
 class DeadLetters:
     """A sender of dead letters to ``topic``, through an `EventProducer`, which remains an attribute.
 
@@ -104,7 +109,7 @@ class DeadLetters:
 
     def __init__(
         self,
-        producer: EventProducer[Any] | AsyncEventProducer[Any],
+        producer: EventProducer[Any] | RecordSender,
         *,
         topic: str,
         too_large: Callable[[Record], Record | None] | None = None,
@@ -121,6 +126,10 @@ class DeadLetters:
         self.producer: Any = producer
         self.topic = topic
         self.too_large = too_large
+
+    def by(self, producer: EventProducer[Any]) -> DeadLetters:
+        """Return a sender of the same letters by another producer."""
+        return DeadLetters(producer, topic=self.topic, too_large=self.too_large)
 
     def send(
         self,

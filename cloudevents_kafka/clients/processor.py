@@ -22,7 +22,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypedDict, TypeVar
 
 from cloudevents_kafka.binding import Decoded, Undecodable
 from cloudevents_kafka.clients._gathered import ends_of
@@ -64,6 +64,18 @@ class _Failed(Exception):
         self.number = number
         self.has_sent = has_sent
         self.seconds = seconds
+
+
+class ProcessorOptions(TypedDict, total=False):
+    """The options of `EventProcessor`, but ``on_failure``."""
+
+    max_records: int
+    max_seconds: float | None
+    transaction_timeout: float | None
+    timeout: float
+    tries: int
+    backoff: float
+    retry_on: type[Exception] | tuple[type[Exception], ...] | None
 
 
 class EventProcessor:

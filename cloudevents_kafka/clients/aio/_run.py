@@ -9,9 +9,9 @@ import asyncio
 import inspect
 import signal
 import threading
-from collections.abc import Awaitable, Callable, Collection, Mapping
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from cloudevents_kafka.clients._gathered import Gathered, start_of
 from cloudevents_kafka.clients._policy import Limits, Policy, RunOptions, RunResult, find_revoke_timeout
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
 
     from cloudevents_kafka.clients.aio.producer import AsyncEventProducer
+
+
+T = TypeVar("T")
 
 
 class Consumer(Protocol):
@@ -86,9 +89,7 @@ class RunOfTasks:
         settings: Mapping[str, Any] | None,
         options: RunOptions,
     ) -> None:
-        call = getattr(handler, "__call__", None)  # noqa: B004  # of an object with a coroutine as its call
-        if not any(map(inspect.iscoroutinefunction, (handler, call))):
-            raise TypeError(f"handler must be a coroutine function, got {type(handler).__name__}")
+        check_coroutine(handler)
         kept: dict[str, Any] = dict(options)
         kept["revoke_timeout"] = find_revoke_timeout(kept.get("revoke_timeout"), settings)
         of_policy = {name: kept.pop(name) for name in Policy.__struct_fields__ if name in kept}
@@ -111,34 +112,19 @@ class RunOfTasks:
 
     async def handle_all(self) -> RunResult:
         """Handle records until the end of the run, and return the counts."""
-        loop, stops_at_sigterm = asyncio.get_running_loop(), False
-        if (
-            threading.current_thread() is threading.main_thread()
-            and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
-        ):
-            loop.add_signal_handler(signal.SIGTERM, self._consumer.stop)
-            stops_at_sigterm = True
-        running = loop.run_in_executor(None, self._run.handle_all)
         try:
-            return await asyncio.shield(running)
-        except asyncio.CancelledError:
-            self._consumer.stop()
-            with suppress(Exception):  # the cancellation is raised
-                await running
-            raise
+            return await run_in_thread(self._run.handle_all, self._consumer.stop)
         finally:
             self._tasks.cancel_all()
             if self._aiokafka is not None:
                 self._aiokafka.end()
-            if stops_at_sigterm:
-                loop.remove_signal_handler(signal.SIGTERM)
 
     def is_handling(self) -> bool:
         """Return whether the current task is one that handles a record of the run."""
         return self._tasks.has(asyncio.current_task())
 
     def revoke(self, partitions: Collection[Any], *, lost: bool) -> Awaitable[None] | None:
-        """Hand over partitions that are revoked: at once in the thread, or by an awaitable of the loop."""
+        """Return None when revoked partitions are handed over, or an awaitable of that for aiokafka."""
         if self._aiokafka is not None:
             return self._aiokafka.revoke(partitions)
         self._gathered.discard(partitions)
@@ -148,3 +134,38 @@ class RunOfTasks:
     def _revoke_now(self, places: list[TopicPartition]) -> None:
         self._gathered.discard(places)
         self._run.revoke(places, lost=False)
+
+
+def check_coroutine(handler: object) -> None:
+    """Raise `TypeError` unless a handler is a coroutine function, or an object whose call is one."""
+    call = getattr(handler, "__call__", None)  # noqa: B004  # it is inspected
+    if not any(map(inspect.iscoroutinefunction, (handler, call))):
+        raise TypeError(f"handler must be a coroutine function, got {type(handler).__name__}")
+
+
+async def run_in_thread(run: Callable[[], T], stop: Callable[[], object]) -> T:
+    """Return what a run returns in a thread; stop it at SIGTERM, or if the task is cancelled."""
+    with _stop_at_sigterm(stop):
+        running = asyncio.get_running_loop().run_in_executor(None, run)
+        try:
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            stop()
+            with suppress(Exception):  # the cancellation is raised
+                await running
+            raise
+
+
+@contextmanager
+def _stop_at_sigterm(stop: Callable[[], object]) -> Iterator[None]:
+    """Yield once; stop at SIGTERM in the main thread, unless the program has a handler of its own."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGTERM)

@@ -24,6 +24,7 @@ from cloudevents_kafka.clients.aio._polled_source import PolledSource
 from cloudevents_kafka.clients.aio._source import Source
 from cloudevents_kafka.clients.aio._subscribing import subscribe
 from cloudevents_kafka.clients.aio._turn import Turn
+from cloudevents_kafka.clients.consumer import EventConsumer
 from cloudevents_kafka.clients.typed_data import MYPY, DataHook, TypesByName, UntypedData
 from cloudevents_kafka.record import Record
 
@@ -150,11 +151,11 @@ class AsyncEventConsumer(Generic[ConsumerT, ItemT_co]):
     ) -> None:
         self._settings: Mapping[str, Any] | None = consumer if isinstance(consumer, Mapping) else None
         client: Any = consumer if self._settings is None else make_consumer(self._settings)
-        self._awaited = is_awaited(client, Consumer, "getmany", "start", "stop")
+        self.is_aiokafka = is_awaited(client, Consumer, "getmany", "start", "stop")
         read_item = item_reader(strict=strict, data_type=data_type, **options)
         self.consumer: ConsumerT = client
         self._gathered: Gathered[ItemT_co] = Gathered(read_item, on_error)
-        source: Callable[..., Source] = AiokafkaSource if self._awaited else PolledSource
+        source: Callable[..., Source] = AiokafkaSource if self.is_aiokafka else PolledSource
         self._source = source(client, max_records, self._gathered.waiting)
         self._stopped = False
         self._turn = Turn()
@@ -170,8 +171,15 @@ class AsyncEventConsumer(Generic[ConsumerT, ItemT_co]):
 
         aiokafka takes one pattern, and no topics next to it.
         """
-        subscribe(self.consumer, topics, self._revoke, awaited=self._awaited)
+        subscribe(self.consumer, topics, self._revoke, awaited=self.is_aiokafka)
         self.is_subscribed = True
+
+    def in_thread(self) -> EventConsumer[Any, ItemT_co]:
+        """Return a consumer of the same client and records for a thread; this one must not read meanwhile."""
+        consumer: Any = EventConsumer(self.consumer)
+        consumer.share(self._gathered)
+        reader: EventConsumer[Any, ItemT_co] = consumer
+        return reader
 
     def _revoke(self, partitions: Any, *, lost: bool) -> Awaitable[None] | None:
         """Hand over partitions that are revoked, in the thread that polls, or by an awaitable."""

@@ -86,7 +86,7 @@ class AsyncEventProducer(Generic[ProducerT]):
     ) -> None:
         self._writer = Writer(topic, mode, format, key_mapper, close_timeout)
         client: Any = make_client(producer, "Producer") if isinstance(producer, Mapping) else producer
-        awaited = is_awaited(client, Producer, "send", "start", "stop")
+        self.is_aiokafka = awaited = is_awaited(client, Producer, "send", "start", "stop")
         self.producer = cast("ProducerT", client)
         polled = partial(PolledSender, is_owned=client is not producer)
         sender: Callable[..., Sender] = AiokafkaSender if awaited else polled
@@ -162,6 +162,10 @@ class AsyncEventProducer(Generic[ProducerT]):
                 await self._sender.wait_for_room()
             else:
                 return await delivery
+
+    def raise_failures(self) -> None:
+        """Raise `DeliveryError` if events were not delivered since the last flush, without a wait."""
+        self._sender.deliveries.raise_failures(0, 0)
 
     def count_sends(self) -> None:
         """Let what a handler sends count as a part of handling; see `AsyncEventConsumer.run`."""

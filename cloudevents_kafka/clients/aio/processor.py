@@ -1,0 +1,140 @@
+"""`AsyncEventProcessor`: reads records, and writes what a coroutine makes of them, exactly once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
+from functools import partial
+from typing import Any, TypeVar, Unpack
+
+from cloudevents_kafka.binding import Decoded, Undecodable
+from cloudevents_kafka.clients._policy import Action, OnFailure
+from cloudevents_kafka.clients._sends import Sends, current_sends
+from cloudevents_kafka.clients.aio._run import check_coroutine, run_in_thread
+from cloudevents_kafka.clients.aio.consumer import AsyncEventConsumer
+from cloudevents_kafka.clients.aio.producer import AsyncEventProducer
+from cloudevents_kafka.clients.dead_letters import DeadLetters
+from cloudevents_kafka.clients.processor import EventProcessor, ProcessorOptions
+from cloudevents_kafka.clients.producer import EventProducer
+
+Item = Decoded | Undecodable
+ItemT = TypeVar("ItemT", bound=Item)
+
+
+class AsyncEventProcessor:
+    """A loop that handles batches of records in transactions, for asyncio.
+
+    It is an `EventProcessor` in a thread, whose ``handler`` is a coroutine function that the event loop runs:
+    one record after the other. It sends by ``producer``, best by ``send_nowait``, as the commit waits for all
+    deliveries. The options are those of `EventProcessor`; `DeadLetters` may have ``producer``, too.
+
+    The clients must be those of confluent-kafka. aiokafka's producer sends the group's offsets with the id of
+    the group alone, so a broker accepts them for partitions that another member has: a record could be
+    written twice. Raises `TypeError` for other clients, and what `EventProcessor` raises.
+
+    Examples:
+        >>> import asyncio
+        >>> from cloudevents_kafka import AsyncEventConsumer, AsyncEventProcessor, AsyncEventProducer
+        >>> from cloudevents_kafka import Decoded
+        >>> from cloudevents_kafka.testing import FakeProducer
+        >>> async def main() -> None:
+        ...     invoices = AsyncEventProducer(FakeProducer(transactional=True), topic="invoices")
+        ...     async def invoice(item: Decoded) -> None:
+        ...         invoices.send_nowait(item.event.replace(type="invoice.created"), like=item.record)
+        ...     events = AsyncEventConsumer(consumer, strict=True)
+        ...     print(await AsyncEventProcessor(events, invoices, invoice).run(idle_timeout=0.1))
+        >>> asyncio.run(main())
+        2
+    """
+
+    def __init__(
+        self,
+        consumer: AsyncEventConsumer[Any, ItemT],
+        producer: AsyncEventProducer[Any],
+        handler: Callable[[ItemT], Awaitable[object]],
+        *,
+        on_failure: OnFailure | None = None,
+        **options: Unpack[ProcessorOptions],
+    ) -> None:
+        for wrapper, kind in ((consumer, AsyncEventConsumer), (producer, AsyncEventProducer)):
+            if not isinstance(wrapper, kind) or wrapper.is_aiokafka:
+                name = kind.__name__[len("AsyncEvent") :]
+                raise TypeError(
+                    f"{name.lower()} must be an {kind.__name__} of a confluent_kafka.{name}, got "
+                    f"{type(wrapper).__name__}; aiokafka cannot commit offsets in a transaction so that a "
+                    "member which has lost its partitions is refused"
+                )
+        check_coroutine(handler)
+        self.consumer = consumer
+        self.producer = producer
+        self._handler: Callable[[Any], Awaitable[object]] = handler
+        self._calls: set[Future[Any]] = set()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        sender = _Producer(producer)
+        self._processor = EventProcessor(
+            consumer.in_thread(), sender, self._call, on_failure=_in_thread(on_failure, sender), **options
+        )
+
+    def stop(self) -> None:
+        """End `run` after the current record, as `EventProcessor.stop`."""
+        self._processor.stop()
+
+    async def run(self, *, stop_timeout: float = 20.0, idle_timeout: float | None = None) -> int:
+        """Process records until `stop`, SIGTERM or ``idle_timeout`` seconds without one; return how many.
+
+        A cancellation stops it, too. A handler that does not return within ``stop_timeout`` is cancelled.
+        Raises as `EventProcessor.run`.
+        """
+        self._loop = asyncio.get_running_loop()
+        run = partial(self._processor.run, stop_timeout=stop_timeout, idle_timeout=idle_timeout)
+        try:
+            return await run_in_thread(run, self.stop)
+        finally:
+            for call in list(self._calls):
+                call.cancel()
+
+    def _call(self, item: Any) -> None:
+        """Return when the loop has handled a record; called by the thread of a batch."""
+        assert self._loop is not None  # `run` has set it
+        call = asyncio.run_coroutine_threadsafe(self._handle(item, current_sends()), self._loop)
+        self._calls.add(call)
+        call.add_done_callback(self._calls.discard)
+        call.result()
+
+    async def _handle(self, item: Any, sends: Sends | None) -> None:
+        assert sends is not None  # the processor counts what its handler sends
+        with sends.counted():
+            await self._handler(item)
+
+
+class _Producer(EventProducer[Any]):
+    """The client of a producer for asyncio, in the thread of the processor."""
+
+    def __init__(self, producer: AsyncEventProducer[Any]) -> None:
+        super().__init__(producer.producer)
+        self._asyncio = producer
+
+    def count_sends(self) -> None:
+        """Count what either producer sends."""
+        super().count_sends()
+        self._asyncio.count_sends()
+
+    def flush(self, timeout: float | None = None) -> None:
+        """Raise the failures of either producer."""
+        super().flush(timeout)
+        self._asyncio.raise_failures()
+
+
+def _in_thread(on_failure: OnFailure | None, sender: _Producer) -> OnFailure | None:
+    """Return what becomes of failures, with letters that are sent by the thread."""
+    if isinstance(on_failure, DeadLetters):
+        return on_failure.by(sender) if on_failure.is_async else on_failure
+    if not callable(on_failure):
+        return on_failure
+
+    def choose(item: Item, error: Exception) -> Action:
+        action = on_failure(item, error)
+        return action.by(sender) if isinstance(action, DeadLetters) and action.is_async else action
+
+    return choose

@@ -1,0 +1,162 @@
+"""AsyncEventProcessor with fakes: each record is forwarded once by a coroutine, whatever aborts."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+import pytest
+
+from cloudevents_kafka import (
+    AsyncEventConsumer,
+    AsyncEventProcessor,
+    AsyncEventProducer,
+    DeadLetters,
+    Decoded,
+    Event,
+    Undecodable,
+    to_record,
+)
+from cloudevents_kafka.testing import FakeConsumer, FakeLog, FakeMessage, FakeProducer
+
+
+def message(number: int) -> FakeMessage:
+    record = to_record(Event(id=str(number), source="/s", type="t"))
+    return FakeMessage("in", record.value, str(number), record.headers)
+
+
+class Kafka:
+    """A log, a group, and clients of a processor that forwards each record; some fail at first."""
+
+    def __init__(self, count: int = 10, **fails: int) -> None:
+        self.log = FakeLog([message(number) for number in range(count)])
+        self.offsets: dict[tuple[str, int], int] = {}
+        self.reader = FakeConsumer(self.log, offsets=self.offsets, auto_commit=False)
+        self.events = AsyncEventConsumer(self.reader, topics=["in"])
+        self.writer = FakeProducer(self.log, transactional=True)
+        self.producer = AsyncEventProducer(self.writer, topic="out")
+        self.fails = {int(name[1:]): times for name, times in fails.items()}
+
+    async def handle(self, item: Decoded | Undecodable) -> None:
+        number = int(item.record.key or b"")
+        assert isinstance(item, Decoded)
+        self.producer.send_nowait(item.event, key=item.record.key)
+        await asyncio.sleep(0)
+        if self.fails.get(number, 0):
+            self.fails[number] -= 1
+            raise ConnectionError(f"no {number}")
+
+    def processor(self, handler: Any = None, **options: Any) -> AsyncEventProcessor:
+        return AsyncEventProcessor(
+            self.events, self.producer, handler or self.handle, **{"max_records": 4, "backoff": 0, **options}
+        )
+
+    def keys(self, topic: str) -> list[int]:
+        """The numbers that a consumer reads which sees committed transactions only."""
+        return [int(each.key() or b"") for each in self.log if each.topic() == topic]
+
+
+@pytest.mark.parametrize("abort", [None, "_TIMED_OUT", "delivery", "rebalance"])
+def test_each_record_is_forwarded_once_whatever_aborts(abort: str | None) -> None:
+    """Also if a transaction is aborted, its records are read again and handled by the loop."""
+
+    async def main() -> None:
+        kafka = Kafka()
+        if abort == "_TIMED_OUT":
+            kafka.writer.fail_transaction("_TIMED_OUT")
+        elif abort == "delivery":
+            kafka.writer.fail_next("_MSG_TIMED_OUT")
+        elif abort == "rebalance":
+            kafka.reader.rebalance()
+        async with kafka.producer:
+            assert await kafka.processor().run(idle_timeout=0) == 10
+        assert kafka.keys("out") == list(range(10))
+        assert kafka.offsets == {("in", 0): 10}
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("by_function", [False, True])
+def test_a_bad_record_is_set_aside_once(*, by_function: bool) -> None:
+    """Its letter is in the transaction, and what its handler sent is not read."""
+
+    async def main() -> None:
+        kafka = Kafka(n1=9, n7=1)
+        letters = DeadLetters(kafka.producer, topic="dead")
+        on_failure: Any = (lambda *_: letters) if by_function else letters
+        async with kafka.producer:
+            assert await kafka.processor(on_failure=on_failure, tries=2).run(idle_timeout=0) == 10
+        assert kafka.keys("out") == [0, *range(2, 10)]
+        assert kafka.keys("dead") == [1]
+
+    asyncio.run(main())
+
+
+def test_an_error_of_the_handler_aborts_and_ends() -> None:
+    """It has the place of the record; nothing of its transaction is read."""
+
+    async def main() -> None:
+        kafka = Kafka(n2=1)
+        with pytest.raises(ConnectionError, match="no 2") as caught:
+            await kafka.processor().run(idle_timeout=0)
+        assert "while in[0]@2 was handled" in caught.value.__notes__
+        assert kafka.keys("out") == []
+        assert await kafka.processor().run(idle_timeout=0) == 10
+        await kafka.producer.close()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("by", ["stop", "cancel"])
+def test_the_end_is_within_the_bound(by: str) -> None:
+    """A handler that hangs is cancelled, and its transaction is left to the next process."""
+
+    async def main() -> None:
+        kafka, begun = Kafka(), asyncio.Event()
+        cancelled: list[bool] = []
+
+        async def hang(_: Any) -> None:
+            begun.set()
+            try:
+                await asyncio.sleep(60)
+            except asyncio.CancelledError:
+                cancelled.append(True)
+                raise
+
+        processor = kafka.processor(hang)
+        running = asyncio.create_task(processor.run(stop_timeout=0.5))
+        await begun.wait()
+        start = time.monotonic()
+        if by == "stop":
+            processor.stop()
+            assert await running == 0
+        else:
+            running.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await running
+        await asyncio.sleep(0.05)
+        assert 0.3 < time.monotonic() - start < 3
+        assert cancelled == [True]
+        assert kafka.offsets == {}
+        await kafka.producer.close()
+
+    asyncio.run(main())
+
+
+def test_other_clients_and_handlers_are_refused() -> None:
+    """The error says why aiokafka's are."""
+    kafka = Kafka()
+    with pytest.raises(TypeError, match="handler must be a coroutine function"):
+        kafka.processor(print)
+    other: Any = AsyncEventConsumer(Aiokafka())
+    with pytest.raises(TypeError, match="aiokafka cannot commit offsets in a transaction so that"):
+        AsyncEventProcessor(other, kafka.producer, kafka.handle)
+
+
+class Aiokafka:
+    """A class with the coroutines of aiokafka's consumer."""
+
+    async def getmany(self) -> None: ...
+    async def start(self) -> None: ...
+    async def stop(self) -> None: ...
