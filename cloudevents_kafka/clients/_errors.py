@@ -16,7 +16,7 @@ from typing import Final, TypeGuard
 from cloudevents_kafka.clients._protocols import ClientError, Message
 from cloudevents_kafka.errors import CloudEventsKafkaError
 
-_log: Final = logging.getLogger("cloudevents_kafka.clients.consumer")
+_log: Final = logging.getLogger("cloudevents_kafka.consumer")
 
 
 class Mended(IntEnum):

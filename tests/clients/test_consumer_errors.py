@@ -88,7 +88,7 @@ def take_until(events: EventConsumer[Any], done: Callable[[list[str]], bool]) ->
 
 def logged(caplog: pytest.LogCaptureFixture, code: str) -> bool:
     """Return whether the consumer has logged an error of the client, and no other."""
-    found = [record for record in caplog.records if record.name == "cloudevents_kafka.clients.consumer"]
+    found = [record for record in caplog.records if record.name == "cloudevents_kafka.consumer"]
     assert all(record.levelno == logging.WARNING and code in record.getMessage() for record in found)
     return bool(found)
 

@@ -53,7 +53,7 @@ def test_what_the_client_mends_is_logged(
     """Iteration goes on, and the log says what the client said."""
     assert ids(failing(code, "_PARTITION_EOF"), batches=batches) == ["0", "1"]
     ((name, level, message),) = caplog.record_tuples
-    assert (name, level) == ("cloudevents_kafka.clients.consumer", logging.WARNING)
+    assert (name, level) == ("cloudevents_kafka.consumer", logging.WARNING)
     assert code in message
     assert message.endswith("; reading goes on")
 

@@ -6,8 +6,10 @@
 
 A broker, a thread that sends events all the time, and two processes of one group, each with an
 `EventProcessor` from one topic to another. A kill hits one of the processes, or the broker. A process
-that has ended is started again. At the end the processes forward the rest, and the target is compared
-with the source as a consumer reads it that sees committed transactions only.
+that has ended is started again. One event in a hundred always fails, some after they were sent, and becomes
+a dead letter in the target. At the end the processes forward the rest, and the target is compared with the
+source as a consumer reads it that sees committed transactions only: each event is there once, as itself or
+as a letter.
 """
 
 from __future__ import annotations
@@ -31,8 +33,20 @@ from typing import Any, Final
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from cloudevents_kafka import Event, EventConsumer, EventProcessor, EventProducer, TransactionError, to_record
-from cloudevents_kafka.protocol.records import Batches, Record, RecordBatch
+from cloudevents_kafka import (
+    DeadLetter,
+    DeadLetters,
+    Decoded,
+    Event,
+    EventConsumer,
+    EventProcessor,
+    EventProducer,
+    Record,
+    TransactionError,
+    to_record,
+)
+from cloudevents_kafka.protocol.records import Batches, RecordBatch
+from cloudevents_kafka.protocol.records import Record as LoggedRecord
 from cloudevents_kafka.protocol.records.record import COMMIT
 from cloudevents_kafka.testing import LocalBroker
 
@@ -40,6 +54,7 @@ SOURCE: Final = "orders"
 TARGET: Final = "copies"
 PARTITIONS: Final = 4
 BATCH: Final = 100
+BAD: Final = 7  # the last two digits of the events that fail
 NAMES: Final = ("a", "b")
 VICTIMS: Final = ("a", "b", "broker", "b", "a")
 SECONDS: Final = 120  # for progress after a kill
@@ -66,14 +81,29 @@ def process(servers: str, name: str) -> int:
     events, producer = EventConsumer(reader), EventProducer(writer, topic=TARGET)
     chance = random.Random()
 
-    def forward(item: object) -> None:
+    def forward(item: Decoded) -> None:
         if chance.random() < 0.001:
             time.sleep(0.02)
-        producer.send_record(item.record)  # type: ignore[attr-defined]
+        number = int(item.record.key or b"")
+        if number % 200 != BAD:
+            producer.send_record(item.record)
+        if number % 100 == BAD:
+            raise ValueError("this event fails")
 
     logging.basicConfig(stream=sys.stdout, format="%(asctime)s %(message)s")
     faulthandler.register(signal.SIGUSR1, file=sys.stdout)
-    processor = EventProcessor(events, producer, forward, max_records=BATCH, timeout=3)
+    letters = DeadLetters(producer, topic=TARGET)
+    processor = EventProcessor(
+        events,
+        producer,
+        forward,
+        max_records=BATCH,
+        timeout=3,
+        on_failure=letters,
+        tries=20,
+        backoff=0.01,
+        retry_on=(),
+    )
     signal.signal(signal.SIGTERM, lambda *_: processor.stop())
     say("started")
     try:
@@ -197,8 +227,13 @@ class Soak:
             self.output += [f"{name}: {line}" for line in process.communicate()[0].splitlines()]
 
     def check(self) -> int:
-        """Check that each event is in the target once; return the number of events."""
-        found = Counter(int(message.key()) for message in read(self.broker.bootstrap_servers, TARGET))
+        """Check that each event is in the target once, as itself or as a letter; return the number of events."""
+        messages = list(read(self.broker.bootstrap_servers, TARGET))
+        found = Counter(int(message.key()) for message in messages)
+        for message in messages:
+            is_letter = DeadLetter.of(Record.of(message)) is not None
+            number = int(message.key())
+            assert is_letter == (number % 100 == BAD), f"{number}: a letter must be there for it alone"
         twice = {number for number, count in found.items() if count > 1}
         if twice:  # the log of the broker shows which of them are a defect of its own
             repeated = twice & self._repeated_by_the_broker(twice)
@@ -251,10 +286,10 @@ def committed_offsets(folder: Path) -> dict[Transaction, set[tuple[int, int]]]:
     return offsets
 
 
-def _committed(folder: Path, topic: str) -> Iterator[tuple[Transaction, list[Record]]]:
+def _committed(folder: Path, topic: str) -> Iterator[tuple[Transaction, list[LoggedRecord]]]:
     """Yield the records of the transactions of a topic that have a commit marker there."""
     for partition in sorted(folder.glob(f"data/{topic}-*")):
-        pending: dict[Transaction, list[Record]] = defaultdict(list)
+        pending: dict[Transaction, list[LoggedRecord]] = defaultdict(list)
         for file in sorted(partition.glob("*.log")):
             for batch in Batches(file.read_bytes()):
                 if not isinstance(batch, RecordBatch) or not batch.is_transactional:
@@ -274,7 +309,7 @@ def _is_covered(place: tuple[int, int], offsets: set[tuple[int, int]]) -> bool:
     return any((partition, offset + number) in offsets for number in range(1, BATCH + 1))
 
 
-def _place(record: Record) -> tuple[int, int]:
+def _place(record: LoggedRecord) -> tuple[int, int]:
     """Return the partition and the offset of a record of __consumer_offsets."""
     (partition,) = struct.unpack(">i", (record.key or b"")[-4:])
     (offset,) = struct.unpack_from(">q", record.value or b"", 2)
@@ -347,7 +382,7 @@ def run(kills: int, seed: int, rate: float) -> None:
     say(f"killed: {killed}; {soak.starts.total()} starts, {time.monotonic() - start:.0f} s")
     broken = sum(line.endswith(f"exit code {_BROKEN}") for line in soak.output)
     aborted = sum("was aborted" in line for line in soak.output)
-    say(f"each of {events:,} events was forwarded once")
+    say(f"each of {events:,} events was forwarded once, or has one letter")
     say(f"{aborted} transactions were aborted and repeated; {broken} processes ended with a TransactionError")
 
 

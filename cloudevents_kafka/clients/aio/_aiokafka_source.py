@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
 
 
-_log: Final = logging.getLogger(__name__)
+_log: Final = logging.getLogger("cloudevents_kafka.consumer")
 
 
 class AiokafkaSource(Source):
