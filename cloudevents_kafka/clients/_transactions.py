@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, TypeVar
 
 from cloudevents_kafka.clients._transaction_time import TransactionTime
 from cloudevents_kafka.clients.producer import DeliveryError, EventProducer
 from cloudevents_kafka.errors import CloudEventsKafkaError
 
-if TYPE_CHECKING:
-    from confluent_kafka import TopicPartition
-
+T = TypeVar("T")
 POLL_SECONDS: Final = 0.2
 """The longest wait between two looks whether the run is to end."""
 
-_CALL_SECONDS: Final = 2.0  # in one call of the client, which is repeated if it may be
+_CALL_SECONDS: Final = 10.0  # in one call of the client, which is repeated if it may be
 _FENCED: Final = ("_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH")
 _ENDED: Final = (*_FENCED, "INVALID_TXN_STATE", "_FATAL")  # the error of a client whose transaction timed out
 _CANNOT_GO_ON: Final = "the transactional producer cannot go on"
@@ -82,28 +81,27 @@ class Transactions:
         while not self._is_ending() and (left := until - time.monotonic()) > 0:
             time.sleep(min(left, POLL_SECONDS))
 
-    def in_thread(self, work: Callable[[], Any], seconds: float | None = None) -> Any:
-        """Return what a function returns in a thread of its own; None if it takes longer than ``seconds``.
+    def in_thread(self, work: Callable[[], T], seconds: float | None = None) -> T:
+        """Return what a function returns in a thread of its own.
 
-        Raises `Unfinished` if it takes longer than the time to stop.
+        Raises `Unfinished` if it takes longer than the time to stop, and `TransactionError` if it takes
+        longer than ``seconds``: a call of the client may never return after a restart of brokers (librdkafka
+        2.16), as it waits for the coordinator by a connection that is gone.
         """
-        result: Future[Any] = Future()
+        result: Future[T] = Future()
 
         def call() -> None:
             try:
                 result.set_result(work())
-            except BaseException as error:  # noqa: BLE001  # it is raised by the caller
+            except BaseException as error:  # noqa: BLE001  # it is raised below
                 result.set_exception(error)
 
         threading.Thread(target=call, name="cloudevents_kafka.processor", daemon=True).start()
-        until = None if seconds is None else time.monotonic() + seconds
-        while until is None or time.monotonic() < until:
-            try:
-                return result.result(self.left(POLL_SECONDS))
-            except TimeoutError:
-                if result.done():
-                    raise
-        return None
+        until = math.inf if seconds is None else time.monotonic() + seconds
+        while wait((result,), self.left(POLL_SECONDS)).not_done:
+            if time.monotonic() > until + POLL_SECONDS:  # after the bound of the call itself
+                raise TransactionError(f"a call of the client did not return in {seconds:g} s")
+        return result.result()
 
     def abort(self, error: BaseException | None = None) -> Exception | None:
         """Abort the transaction, and return the reason: the error, or the delivery that failed before it.
@@ -143,11 +141,14 @@ class Transactions:
         """Call a method of the producer; repeat it, up to the timeout, if it failed and may be repeated."""
         from confluent_kafka import KafkaException
 
-        call = getattr(self._producer.producer, method)
+        call = partial(getattr(self._producer.producer, method), *arguments)
         deadline = time.monotonic() + self._timeout
         while True:
             try:
-                call(*arguments, *((self.left(_CALL_SECONDS),) if timed else ()))
+                if timed:
+                    self.in_thread(partial(call, min(_CALL_SECONDS, self._timeout)), self._timeout)
+                else:
+                    call()
             except KafkaException as error:
                 reason = error.args[0]
                 if reason.txn_requires_abort():
@@ -172,17 +173,6 @@ class Transactions:
             return TransactionError(error, what or _CANNOT_GO_ON, _advice_for(name) + advice)
         reason, advice = explained
         return TransactionError(error, f"{what}, and {reason}" if what else reason, advice)
-
-    def send_offsets(self, offsets: list[TopicPartition], group: object) -> None:
-        """Add the offsets to the transaction, in a thread.
-
-        After a restart of brokers the call may never return, for all its timeout (librdkafka 2.16): it
-        waits for the coordinator by a connection that is gone.
-        """
-        send = partial(self.call, "send_offsets_to_transaction", offsets, group)
-        if self.in_thread(lambda: (send(),), self._timeout) is None:
-            reason = f"send_offsets_to_transaction did not return in {self._timeout:g} s"
-            raise TransactionError(reason)
 
 
 def client_error(error: BaseException) -> Any:

@@ -239,7 +239,7 @@ class EventProcessor:
                 number, pause = failed.number, failed.seconds
                 if failed.has_sent or not number:
                     raise
-            self._transactions.send_offsets(ends_of(batch[:number]), group)
+            self._transactions.call("send_offsets_to_transaction", ends_of(batch[:number]), group)
             self._transactions.call("commit_transaction")
         except (TransactionError, Unfinished):
             raise
@@ -264,7 +264,7 @@ class EventProcessor:
 
     def _handle_in_thread(self, batch: Sequence[Item]) -> int:
         try:
-            return int(self._transactions.in_thread(partial(self._handle, batch)))
+            return self._transactions.in_thread(partial(self._handle, batch))
         except Unfinished:
             self._is_left = True
             raise

@@ -227,7 +227,7 @@ class Soak:
             self.output += [f"{name}: {line}" for line in process.communicate()[0].splitlines()]
 
     def check(self) -> int:
-        """Check that each event is in the target once, as itself or as a letter; return the number of events."""
+        """Check that each event is in the target once, as itself or as a letter; return how many."""
         messages = list(read(self.broker.bootstrap_servers, TARGET))
         found = Counter(int(message.key()) for message in messages)
         for message in messages:
