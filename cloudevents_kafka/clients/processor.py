@@ -306,7 +306,9 @@ class EventProcessor:
             with sends.counted():
                 self._handler(item)
         except Exception as error:
-            if self._passes_all:
+            if (
+                self._passes_all or client_error(error) is not None
+            ):  # the transaction has failed, not the record
                 raise
             return error
         return None

@@ -381,6 +381,17 @@ def test_records_that_are_not_events_are_set_aside_without_a_call() -> None:
     assert len([message for message in kafka.log if message.topic() == "dead"]) == 1
 
 
+def test_an_error_of_the_transaction_is_none_of_the_record() -> None:
+    """Sending fails after a delivery has failed: the transaction is repeated, and nothing is set aside."""
+    kafka = Kafka()
+    kafka.before[2] = lambda: kafka.writer.fail_next("_MSG_TIMED_OUT")
+    letters = DeadLetters(kafka.producer, topic="dead")
+    processor = EventProcessor(kafka.events, kafka.producer, kafka.handle, on_failure=letters)
+    assert processor.run(idle_timeout=0) == 10
+    assert kafka.written == list(range(10))
+    assert not [message for message in kafka.log if message.topic() == "dead"]
+
+
 def test_skipped_records_are_committed_and_logged(caplog: pytest.LogCaptureFixture) -> None:
     """The log has the place and the error, once for each, after the commit."""
     kafka = Kafka()
