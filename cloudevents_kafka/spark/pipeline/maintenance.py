@@ -102,8 +102,9 @@ def vacuum_tables(
     """Return an iterator that deletes what no recent version of each table needs and yields what it did.
 
     Versions that were current in the last ``keep_hours`` hours stay readable; if there are more than 1,000,
-    only the newest 1,000 and those of the last hour. With less than a day no pipeline may write meanwhile, as the files of a batch are part of no version before its commit: raises
-    `InUse` if one writes to the folder. The other arguments and the errors are those of `optimize_tables`.
+    only the newest 1,000 and those of the last hour. With less than a day no pipeline may write meanwhile,
+    as the files of a batch are part of no version before its commit: raises `InUse` if one writes to the
+    folder. The other arguments and the errors are those of `optimize_tables`.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline.maintenance import vacuum_tables
