@@ -15,13 +15,13 @@ import msgspec
 
 from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.spark.pipeline._errors import WrongTable, failure_of
+from cloudevents_kafka.spark.pipeline._sql import quote
 from cloudevents_kafka.spark.pipeline.session import local_session
 from cloudevents_kafka.spark.pipeline.stores import LocalStore, folder_lock, local_path, open_store
 from cloudevents_kafka.spark.pipeline.tables import (
     Table,
     find_tables,
     name_parts,
-    quote,
     table_by_name,
     table_in_folder,
 )
@@ -101,9 +101,10 @@ def vacuum_tables(
 ) -> Iterator[Maintenance]:
     """Return an iterator that deletes what no recent version of each table needs and yields what it did.
 
-    Versions that were current in the last ``keep_hours`` hours stay readable. With less than a day no
-    pipeline may write meanwhile, as the files of a batch are part of no version before its commit: raises
-    `InUse` if one writes to the folder. The other arguments and the errors are those of `optimize_tables`.
+    Versions that were current in the last ``keep_hours`` hours stay readable; if there are more than 1,000,
+    only the newest 1,000 and those of the last hour. With less than a day no pipeline may write meanwhile,
+    as the files of a batch are part of no version before its commit: raises `InUse` if one writes to the
+    folder. The other arguments and the errors are those of `optimize_tables`.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline.maintenance import vacuum_tables

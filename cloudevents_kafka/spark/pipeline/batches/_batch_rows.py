@@ -17,6 +17,7 @@ from cloudevents_kafka.spark._columns import PREFIX
 from cloudevents_kafka.spark.decode import decode_events
 from cloudevents_kafka.spark.java.reader import few_sql, reader_sql
 from cloudevents_kafka.spark.pipeline._errors import PipelineFailed
+from cloudevents_kafka.spark.pipeline._sql import settings
 from cloudevents_kafka.spark.pipeline.batches._observed import (
     MOST_RULES,
     Counting,
@@ -34,7 +35,6 @@ from cloudevents_kafka.spark.pipeline.tables import (
     DateOf,
     event_columns,
     select_quarantine,
-    settings,
     table_of,
 )
 from cloudevents_kafka.spark.schema import FROM_JSON, HEADERS, error_schema

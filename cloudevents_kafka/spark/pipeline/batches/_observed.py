@@ -19,7 +19,7 @@ from cloudevents_kafka.primitives.bounded import MAX_KEY_LENGTH
 from cloudevents_kafka.spark._columns import PREFIX
 from cloudevents_kafka.spark.java.reader import is_new_sql
 from cloudevents_kafka.spark.pipeline import notes
-from cloudevents_kafka.spark.pipeline.tables import literal
+from cloudevents_kafka.spark.pipeline._sql import literal
 
 _MAX_LABELS: Final = 10_000
 _PLACE: Final = PREFIX + "place"

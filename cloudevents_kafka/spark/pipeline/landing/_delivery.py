@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from cloudevents_kafka.spark.pipeline import notes, tables
+from cloudevents_kafka.spark.pipeline import notes
 from cloudevents_kafka.spark.pipeline._errors import PipelineFailed
 from cloudevents_kafka.spark.pipeline._options import PipelineOptions
+from cloudevents_kafka.spark.pipeline._sql import literal
 from cloudevents_kafka.spark.pipeline.landing._landing import Landing
 from cloudevents_kafka.spark.pipeline.stores import Store
 
@@ -127,9 +128,9 @@ class TopicLanding(Landing):
 
         from cloudevents_kafka.spark.encode import encode_events
 
-        topic = tables.literal(self._topics[notes.EVENTS])
+        topic = literal(self._topics[notes.EVENTS])
         if notes.TABLE in events.columns:
-            is_common = f"{notes.TABLE} = {tables.literal(notes.EVENTS)}"
+            is_common = f"{notes.TABLE} = {literal(notes.EVENTS)}"
             topic = f"CASE WHEN {is_common} THEN {topic} ELSE {notes.TABLE} END"
         own = f"filter(`headers`, header -> NOT startswith(header.key, '{PREFIX}'))"
         added = _joined(own, _headers(number, {name: f"`{name}`" for name in _FROM}))
@@ -139,7 +140,7 @@ class TopicLanding(Landing):
 
     def _quarantined(self, rows: DataFrame, number: int) -> DataFrame:
         """Return records that are not events, unchanged but for headers that say why."""
-        topic = tables.literal(self._topics[notes.QUARANTINE])
+        topic = literal(self._topics[notes.QUARANTINE])
         values = {name: f"`{name}`" for name in _FROM} | {name: f"error.`{name}`" for name in _WHY}
         headers = _joined("`headers`", _headers(number, values))
         return rows.selectExpr(f"{topic} AS `topic`", "`key`", "`value`", f"{headers} AS `headers`")

@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from cloudevents_kafka.spark.pipeline import notes
+from cloudevents_kafka.spark.pipeline._sql import write_settings
 from cloudevents_kafka.spark.pipeline.landing._landing import Landing
 from cloudevents_kafka.spark.pipeline.stores import FileStore, without_patterns
-from cloudevents_kafka.spark.pipeline.tables import write_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cloudevents_kafka.spark.pipeline import notes
 from cloudevents_kafka.spark.pipeline._errors import WrongTable
+from cloudevents_kafka.spark.pipeline._sql import write_settings
 from cloudevents_kafka.spark.pipeline.landing._landing import Landing
 from cloudevents_kafka.spark.pipeline.tables import (
     LedgerChanged,
     Staged,
     Table,
     filter_offsets,
-    write_settings,
 )
 
 if TYPE_CHECKING:

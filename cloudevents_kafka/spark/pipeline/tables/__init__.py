@@ -5,9 +5,6 @@ from cloudevents_kafka.spark.pipeline.tables._sink import (
     LedgerChanged,
     Staged,
     Table,
-    quote,
-    settings,
-    write_settings,
 )
 from cloudevents_kafka.spark.pipeline.tables._table_names import (
     find_tables,
@@ -24,7 +21,6 @@ from cloudevents_kafka.spark.pipeline.tables._tables import (
     date_column,
     event_columns,
     filter_offsets,
-    literal,
     select_quarantine,
     table_of,
 )

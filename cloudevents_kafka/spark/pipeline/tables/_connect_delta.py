@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from cloudevents_kafka.spark.pipeline._errors import WrongTable
+from cloudevents_kafka.spark.pipeline._sql import sql_text, write_settings
 from cloudevents_kafka.spark.pipeline.notes import Ledger
 from cloudevents_kafka.spark.pipeline.tables._delta import CONNECT, LEDGER, DeltaTable
-from cloudevents_kafka.spark.pipeline.tables._sink import Staged, sql_text, write_settings
+from cloudevents_kafka.spark.pipeline.tables._sink import Staged
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row

@@ -11,12 +11,22 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from cloudevents_kafka.spark._java import java_frame, java_of, java_session, scala_option, scala_seq
+from cloudevents_kafka.spark._java import (
+    file_system,
+    java_frame,
+    java_of,
+    java_session,
+    scala_option,
+    scala_seq,
+)
 from cloudevents_kafka.spark.pipeline._errors import WrongTable
+from cloudevents_kafka.spark.pipeline._sql import quote, settings, write_settings
 from cloudevents_kafka.spark.pipeline.notes import Entry, Ledger, OffsetRange
+from cloudevents_kafka.spark.pipeline.stores import is_connect
 from cloudevents_kafka.spark.pipeline.tables import _sink
 from cloudevents_kafka.spark.pipeline.tables._tables import RECORD_DATE
 
@@ -30,7 +40,6 @@ LEDGER: Final = "cloudevents-kafka"
 # The property of a table that Spark Connect fills, followed by the number of a ledger's commits.
 CONNECT: Final = f"{LEDGER}.ledger."
 _RETENTION: Final = "delta.setTransactionRetentionDuration"
-_MISSING: Final = r"DELTA_MISSING_DELTA_TABLE|\w*(PATH|TABLE|VIEW|SCHEMA)_(NOT_FOUND|DOES_NOT_EXIST)"
 _VACUUM_SETTINGS: Final = {
     # Delta refuses less than a week unless this is off; the caller has chosen.
     "spark.databricks.delta.retentionDurationCheck.enabled": "false",
@@ -47,7 +56,7 @@ class DeltaTable(_sink.Table):
     conflicts = r"Concurrent\w*Exception|CONCURRENT|MetadataChanged|METADATA_CHANGED|ProtocolChanged"
 
     def __init__(self, spark: SparkSession, *, name: tuple[str, ...] = (), url: str = "") -> None:
-        super().__init__(spark, _sink.quote(*name) if name else f"delta.{_sink.quote(url)}", url)
+        super().__init__(spark, quote(*name) if name else f"delta.{quote(url)}", url)
         if _EXTENSION not in str(spark.conf.get("spark.sql.extensions", "")):
             raise WrongTable(
                 f"the Spark session cannot write the Delta table {self.name}: its setting "
@@ -55,33 +64,20 @@ class DeltaTable(_sink.Table):
                 "cloudevents_kafka.spark.configure_session(builder, formats=['delta'])"
             )
 
-    def exists(self) -> bool:
-        """Return whether the table exists."""
-        from pyspark.errors import AnalysisException
-
-        if not self._url:
-            return super().exists()
-        try:
-            return bool(self._frame().columns)
-        except AnalysisException as error:
-            if not re.fullmatch(_MISSING, error.getCondition() or ""):
-                raise
-            return False
-
     def id(self) -> str:
         """Return the id of the table in Delta."""
-        return str(self._opened()[1].metadata().id())
+        return str(self._known().metadata().id())
 
     def _read_ledger(self) -> tuple[Ledger | None, int]:
-        _, snapshot = self._opened()
-        properties = self._detail()["properties"]
-        if _RETENTION in properties:
+        snapshot = self._newest()
+        properties = snapshot.metadata().configuration()
+        if properties.contains(_RETENTION):
             raise WrongTable(
                 f"the table {self.name} must not have the property {_RETENTION}, got "
-                f"{properties[_RETENTION]}: Delta would forget which offsets have landed. "
+                f"{properties.apply(_RETENTION)}: Delta would forget which offsets have landed. "
                 f"Do: ALTER TABLE … UNSET TBLPROPERTIES ('{_RETENTION}')"
             )
-        if any(name.startswith(CONNECT) for name in properties):
+        if CONNECT in str(properties.keys()):
             raise WrongTable(
                 f"the table {self.name} must be landed in through Spark Connect, as before: its ledger is in "
                 "the history of the table. Use such a session, or land into a fresh table"
@@ -99,15 +95,15 @@ class DeltaTable(_sink.Table):
     def stage(self, rows: DataFrame) -> _sink.Staged:
         """Return rows whose files are written; see `Table.stage`."""
         rows = self._prepare(rows)
-        with _sink.write_settings(rows.sparkSession):
-            written = self._opened()[0].startTransaction().writeFiles(java_frame(rows))
+        with write_settings(rows.sparkSession):
+            written = self._transaction().writeFiles(java_frame(rows))
         files = [written.apply(index) for index in range(written.size())]
         return _sink.Staged(files, _number_of_rows(files))
 
     def commit(self, staged: Sequence[_sink.Staged], before: Ledger, after: Ledger) -> None:
         """Make staged rows and a new ledger part of the table; see `Table.commit`."""
         java = java_of(self._spark)
-        transaction = self._opened()[0].startTransaction()
+        transaction = self._transaction()
         # Reading an identifier makes Delta refuse the commit if another one writes it meanwhile.
         if max(0, int(transaction.txnVersion(LEDGER))) != before.generation:
             raise self._changed()
@@ -121,11 +117,20 @@ class DeltaTable(_sink.Table):
         with self._committing():
             transaction.commit(scala_seq(java, actions), operation)
 
-    def _opened(self) -> tuple[Any, Any]:
-        """Return the log and the newest version of the table, as Java has them."""
+    def _known(self) -> Any:
+        """Return the newest version that Spark has read or written in this process, as Java has it."""
         log = java_of(self._spark).org.apache.spark.sql.delta.DeltaLog
-        opened = log.forTableWithSnapshot(java_session(self._spark), self._location())
-        return opened.productElement(0), opened.productElement(1)
+        return log.forTable(java_session(self._spark), self._location()).unsafeVolatileSnapshot()
+
+    def _newest(self) -> Any:
+        """Return the newest version of all; Delta lists the whole log for that."""
+        none = scala_option(java_of(self._spark))
+        return self._known().deltaLog().update(False, none, none)
+
+    def _transaction(self) -> Any:
+        """Return a transaction after the known version: Delta compares it with what others have committed."""
+        known, java = self._known(), java_of(self._spark)
+        return known.deltaLog().startTransaction(scala_option(java), scala_option(java, known))
 
     def _create(self, schema: StructType) -> None:
         empty = self._spark.createDataFrame([], schema)
@@ -149,15 +154,37 @@ class DeltaTable(_sink.Table):
         """Run OPTIMIZE; see `Table.optimize`."""
         # Delta refuses the columns of partitions: each of their values has separate files anyway.
         partitions = self._detail()["partitionColumns"] if sort_by else ()
-        names = [_sink.quote(name) for name in sort_by if name not in partitions]
+        names = [quote(name) for name in sort_by if name not in partitions]
         order = f" ZORDER BY ({', '.join(names)})" if names else ""
-        with _sink.write_settings(self._spark):
+        with write_settings(self._spark):
             self._spark.sql(f"OPTIMIZE {self._sql_name}{order}").collect()
 
     def vacuum(self, keep_hours: float) -> None:
-        """Run VACUUM; see `Table.vacuum`."""
-        with _sink.settings(self._spark, _VACUUM_SETTINGS):
+        """Run VACUUM, and remove old versions from the log; see `Table.vacuum`."""
+        with settings(self._spark, _VACUUM_SETTINGS):
             self._spark.sql(f"VACUUM {self._sql_name} RETAIN {keep_hours:g} HOURS").collect()
+        if not is_connect(self._spark):
+            self._clean_log(keep_hours)
+
+    def _clean_log(self, keep_hours: float) -> None:
+        """Remove old versions from the log, unless a property of the table says to keep them."""
+        newest, java = self._newest(), java_of(self._spark)
+        log, metadata, none = newest.deltaLog(), newest.metadata(), scala_option(java)
+        # The ledger of pipelines through Spark Connect is in the log.
+        if not log.enableExpiredLogCleanup(metadata) or CONNECT in str(metadata.configuration().keys()):
+            return
+        oldest = max(0, int(newest.version()) - _sink.MOST_VERSIONS)
+        files, path = file_system(self._spark, f"{log.logPath()}/{oldest:020}.json")
+        if files.exists(path):
+            age = time.time() - files.getFileStatus(path).getModificationTime() / 1000
+            keep_hours = min(keep_hours, max(age / 3600, _sink.SHORTEST_HOURS))
+        log.checkpoint(newest, none)
+        # From a number, py4j would make an option of an Integer.
+        kept = java.java.util.OptionalLong.of(round(keep_hours * 3_600_000))
+        option = java.scala.jdk.javaapi.OptionConverters.toScala(kept)
+        catalog = () if self._spark.version.startswith("4.0.") else (none,)  # Delta has it from 4.1 on
+        minute = java.org.apache.spark.sql.delta.TruncationGranularity.MINUTE()
+        log.cleanUpExpiredLogs(newest, *catalog, option, minute)
 
 
 def _changes(before: Ledger, after: Ledger) -> dict[str, int]:

@@ -20,10 +20,10 @@ import msgspec
 
 from cloudevents_kafka.spark._java import java_of, java_session
 from cloudevents_kafka.spark.pipeline._errors import NotOnConnect, WrongTable, spark_errors
+from cloudevents_kafka.spark.pipeline._sql import quote, sql_text, write_settings
 from cloudevents_kafka.spark.pipeline.notes import Ledger
 from cloudevents_kafka.spark.pipeline.stores import is_connect
 from cloudevents_kafka.spark.pipeline.tables import _sink
-from cloudevents_kafka.spark.pipeline.tables._sink import quote, sql_text
 from cloudevents_kafka.spark.pipeline.tables._tables import RECORD_DATE
 
 if TYPE_CHECKING:
@@ -84,10 +84,11 @@ class IcebergTable(_sink.Table):
         for setting, value in self._catalog_conf.items():
             spark.conf.set(setting, value)
 
-    def exists(self) -> bool:
-        """Return whether the table exists."""
+    def _schema(self) -> StructType | None:
         try:
-            return super().exists()
+            found = super()._schema()
+            if found is None:
+                self._spark.catalog.tableExists(self._sql_name)  # which raises an error for a wrong catalog
         except spark_errors() as error:
             catalog = f"spark.sql.catalog.{self._parts[0]}"
             if "jdbc.schema-version" in str(error):
@@ -103,6 +104,7 @@ class IcebergTable(_sink.Table):
                     f"and the catalog: {catalog}={_CATALOG_CLASS}, with its type"
                 ) from error
             raise
+        return found
 
     def id(self) -> str:
         """Return the id of the table in Iceberg."""
@@ -127,7 +129,7 @@ class IcebergTable(_sink.Table):
         self._prepare_ledger()
         token = uuid.uuid4().hex
         options = {**_WRITE_OPTIONS, f"snapshot-property.{_STAGED}": token}
-        with _sink.write_settings(rows.sparkSession):
+        with write_settings(rows.sparkSession):
             rows.writeTo(self._sql_name).options(**options).append()
         snapshot = self._staged(token)
         return _sink.Staged(snapshot, _number(snapshot, "added-records"))
@@ -201,7 +203,7 @@ class IcebergTable(_sink.Table):
             arguments = (
                 f"strategy => 'sort', sort_order => {sql_text(order)}, options => map('rewrite-all', 'true')"
             )
-        with _sink.write_settings(self._spark):
+        with write_settings(self._spark):
             self._call("rewrite_data_files", arguments)
         # Where batches replace manifests again and again, Iceberg joins them itself.
         for _ in range(_MOST_TRIES):
@@ -214,7 +216,16 @@ class IcebergTable(_sink.Table):
 
     def vacuum(self, keep_hours: float) -> None:
         """Run expire_snapshots and remove_orphan_files; see `Table.vacuum`."""
-        self._call("expire_snapshots", f"older_than => {_time(keep_hours)}, retain_last => 1")
+        arguments = f"older_than => {_time(keep_hours)}, retain_last => 1"
+        history = self._spark.table(f"{self._sql_name}.history").orderBy("made_current_at", ascending=False)
+        old = history.offset(_sink.MOST_VERSIONS).where(f"made_current_at < {_time(_sink.SHORTEST_HOURS)}")
+        # Neither branches nor tags may refer to them.
+        old = old.join(self._spark.table(f"{self._sql_name}.refs"), "snapshot_id", "left_anti")
+        if ids := ", ".join(
+            str(row["snapshot_id"]) for row in old.select("snapshot_id").distinct().collect()
+        ):
+            arguments += f", snapshot_ids => array({ids})"
+        self._call("expire_snapshots", arguments)
         self._call("remove_orphan_files", f"older_than => {_time(max(keep_hours, _ORPHAN_HOURS))}")
 
     def _call(self, procedure: str, arguments: str = "") -> None:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from cloudevents_kafka.spark.pipeline._errors import WrongTable, spark_errors
+from cloudevents_kafka.spark.pipeline._sql import quote, write_settings
 from cloudevents_kafka.spark.pipeline.notes import Ledger
 from cloudevents_kafka.spark.pipeline.stores import open_store
 from cloudevents_kafka.spark.pipeline.tables._tables import TOLERATED
@@ -25,16 +26,11 @@ if TYPE_CHECKING:
 ADDED_COLUMNS: Final = (TOLERATED,)
 """Columns of events that are added to a table without them."""
 
-# Spark's default, INT96, has no time zone, and other readers decode it as nanoseconds, which range
-# from 1677 to 2262; its dates before 1582 may be in the Julian calendar.
-_WRITE_SETTINGS: Final = {
-    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
-    "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
-    "spark.sql.parquet.writeLegacyFormat": "false",
-    # Tables of Iceberg whose property says so stage rows while this is set.
-    "spark.wap.id": "cloudevents-kafka",
-}
+# Conditions of Spark's errors for a table that does not exist.
+_MISSING: Final = r"DELTA_MISSING_DELTA_TABLE|\w*(PATH|TABLE|VIEW|SCHEMA)_(NOT_FOUND|DOES_NOT_EXIST)"
+# `Table.vacuum` keeps so many versions, and recent ones: a commit reads what there is of all.
+MOST_VERSIONS: Final = 1000
+SHORTEST_HOURS: Final = 1.0
 
 
 class LedgerChanged(Exception):
@@ -58,6 +54,7 @@ class Table(ABC):
 
     def __init__(self, spark: SparkSession, sql_name: str, url: str) -> None:
         self._spark, self._sql_name, self._url = spark, sql_name, url
+        self._checked: tuple[StructType | None, StructType] | None = None  # the last schemas that match
 
     @property
     def name(self) -> str:
@@ -66,7 +63,18 @@ class Table(ABC):
 
     def exists(self) -> bool:
         """Return whether the table exists."""
-        return bool(self._spark.catalog.tableExists(self._sql_name))
+        return self._schema() is not None
+
+    def _schema(self) -> StructType | None:
+        """Return the schema of the newest version, or None if the table does not exist."""
+        from pyspark.errors import AnalysisException
+
+        try:
+            return self._frame().schema
+        except AnalysisException as error:
+            if not re.fullmatch(_MISSING, error.getCondition() or ""):
+                raise
+            return None
 
     @abstractmethod
     def id(self) -> str:
@@ -104,19 +112,22 @@ class Table(ABC):
         from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
 
         with write_settings(rows.sparkSession):
-            if not self.exists():
+            existing = self._schema()
+            if existing is None:
                 try:
                     self._create(rows.schema)
                 except spark_errors():
                     if not self.exists():  # another pipeline was faster
                         raise
-            self.check_schema(rows.schema)
-            existing = self._frame().schema
+                existing = self._frame().schema
+            if (existing, rows.schema) != self._checked:
+                self.check_schema(rows.schema)
             added = [field for field in rows.schema.fields if field.name not in existing.names]
             if added:
                 columns = ", ".join(f"{quote(field.name)} {field.dataType.simpleString()}" for field in added)
                 self._spark.sql(f"ALTER TABLE {self._sql_name} ADD COLUMNS ({columns})")
                 existing = self._frame().schema
+            self._checked = existing, rows.schema
         missing = [field for field in existing.fields if field.name not in rows.columns]
         filled = [F.lit(None).cast(field.dataType).alias(field.name) for field in missing]
         return rows.select("*", *filled).select(*(quote(name) for name in existing.names))
@@ -151,7 +162,8 @@ class Table(ABC):
 
         It may be without `ADDED_COLUMNS`, and have other columns that may be null.
         """
-        if not self.exists():
+        existing = self._schema()
+        if existing is None:
             return
         provider = self.provider if self._url else self._described("Provider")
         if provider != self.provider:
@@ -159,7 +171,6 @@ class Table(ABC):
                 f"the table {self.name} must be {self.kind}, got {provider or 'another kind'}; "
                 "name another table, or the format of this one"
             )
-        existing = self._frame().schema
         # Without nullability, which tables do not keep in full.
         columns = {field.name: field.dataType.simpleString() for field in existing.fields}
         for field in schema.fields:
@@ -203,7 +214,8 @@ class Table(ABC):
     def vacuum(self, keep_hours: float) -> None:
         """Delete older versions and files of no version, by the format's own procedures.
 
-        Versions that were current in the last ``keep_hours`` hours stay readable.
+        Versions that were current in the last ``keep_hours`` hours stay readable; if there are more than
+        `MOST_VERSIONS`, only so many, and those of `SHORTEST_HOURS`.
         """
 
     @abstractmethod
@@ -217,35 +229,3 @@ class Table(ABC):
 
     def _location(self) -> str:
         return self._described("Location")
-
-
-@contextmanager
-def settings(spark: SparkSession, values: Mapping[str, str]) -> Iterator[None]:
-    """Yield with settings of the session."""
-    before = {name: spark.conf.get(name, None) for name in values}
-    try:
-        for name, value in values.items():
-            spark.conf.set(name, value)
-        yield
-    finally:
-        for name, old in before.items():
-            if old is None:
-                spark.conf.unset(name)
-            else:
-                spark.conf.set(name, old)
-
-
-def write_settings(spark: SparkSession) -> AbstractContextManager[None]:
-    """Return settings to write Parquet that all readers interpret the same, and to stage rows."""
-    return settings(spark, _WRITE_SETTINGS)
-
-
-def quote(*parts: str) -> str:
-    """Return the parts of a name as an identifier of SQL."""
-    return ".".join("`" + part.replace("`", "``") + "`" for part in parts)
-
-
-def sql_text(text: str) -> str:
-    """Return a text as a literal of SQL."""
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"

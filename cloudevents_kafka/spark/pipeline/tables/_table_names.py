@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from cloudevents_kafka.spark.pipeline._sql import quote
 from cloudevents_kafka.spark.pipeline.stores import Store, is_connect
 from cloudevents_kafka.spark.pipeline.tables._connect_delta import ConnectDeltaTable
 from cloudevents_kafka.spark.pipeline.tables._delta import DeltaTable
 from cloudevents_kafka.spark.pipeline.tables._iceberg import IcebergTable
-from cloudevents_kafka.spark.pipeline.tables._sink import Table, quote
+from cloudevents_kafka.spark.pipeline.tables._sink import Table
 from cloudevents_kafka.spark.table_formats import TableFormat
 
 if TYPE_CHECKING:

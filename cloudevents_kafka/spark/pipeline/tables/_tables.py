@@ -5,12 +5,12 @@ If the events have several tables, `TABLE` names that of each row until it is wr
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, Final, Literal
 
+from cloudevents_kafka.spark.pipeline._sql import literal
 from cloudevents_kafka.spark.pipeline.notes import EVENTS, TABLE, OffsetRanges, iter_partitions, route_regex
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ EVENT_COLUMNS: Final = (
 TOLERATED: Final = "tolerated"  # the column of accepted deviations, after lenient reading
 
 RECORD_DATE: Final = "record_date"
-_PLAIN: Final = re.compile(r"[A-Za-z0-9_. -]*")
 
 
 def utc_date(time: str) -> str:
@@ -73,13 +72,6 @@ def _matches(type_: str, pattern: str) -> str:
     if pattern.index("*") == len(pattern) - 1:
         return f"startswith({type_}, {literal(pattern[:-1])})"
     return f"{type_} RLIKE {literal(route_regex(pattern))}"
-
-
-def literal(text: str) -> str:
-    """Return SQL for a text, independent of how the session reads backslashes in literals."""
-    if _PLAIN.fullmatch(text):
-        return f"'{text}'"
-    return f"CAST(X'{text.encode().hex()}' AS STRING)"
 
 
 def event_columns(

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
+import struct
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +20,7 @@ from cloudevents_kafka.spark.pipeline.stores import LocalStore
 from cloudevents_kafka.spark.pipeline.tables import (
     LedgerChanged,
     Table,
+    _sink,
     find_tables,
     name_parts,
     sibling_name,
@@ -145,6 +153,81 @@ def test_clustered(subject):
     subject.open().optimize(("type", "time"))
     assert subject.open().count_files() == 2
     assert offsets(subject.frame()) == list(range(4))
+
+
+@pytest.mark.parametrize("more_than", ["versions", "hour"])
+def test_old_versions(subject, monkeypatch, more_than):
+    """Of a day, `vacuum` keeps a number of versions and those of the last hour; files and ledger stay."""
+    monkeypatch.setattr(_sink, "MOST_VERSIONS", 5)
+    if more_than == "versions":
+        monkeypatch.setattr(_sink, "SHORTEST_HOURS", 0)
+    for number in range(24):
+        subject.append(number, number + 1)
+    table, folder = subject.open(), Path(subject.url.removeprefix("file://"))
+    for path in folder.glob("_delta_log/0*"):  # a version each minute, as Delta counts in minutes
+        created = time.time() - 60 * (30 - int(path.name[:20]))
+        os.utime(path, (created, created))
+    table.vacuum(keep_hours=24)
+    if subject.format == "delta":
+        kept = len(list(folder.glob("_delta_log/*[0-9].json")))
+    else:
+        kept = subject.spark.table(f"{table._sql_name}.history").count()
+    assert (5 <= kept <= 16) if more_than == "versions" else (kept >= 24)
+    assert offsets(subject.frame()) == list(range(24))
+    assert table.count_stored() == 24
+    assert subject.open().ledger().generation == 24
+    assert subject.append(23, 24) is False
+    assert subject.append(24, 25)
+
+
+@pytest.mark.parametrize("subject", ["delta"], indirect=True)
+def test_all_versions(subject, monkeypatch):
+    """Delta's property that keeps its log is obeyed."""
+    monkeypatch.setattr(_sink, "MOST_VERSIONS", 1)
+    monkeypatch.setattr(_sink, "SHORTEST_HOURS", 0)
+    subject.append(0, 1)
+    table, folder = subject.open(), Path(subject.url.removeprefix("file://"))
+    set_property = "SET TBLPROPERTIES ('delta.enableExpiredLogCleanup' = 'false')"
+    subject.spark.sql(f"ALTER TABLE {table._sql_name} {set_property}")
+    for number in range(1, 14):
+        subject.append(number, number + 1)
+    for path in folder.glob("_delta_log/0*"):
+        os.utime(path, (0, 0))
+    table.vacuum(keep_hours=0)
+    assert (folder / "_delta_log" / f"{0:020}.json").exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linux's")
+@pytest.mark.parametrize("subject", ["delta"], indirect=True)
+def test_listings(subject):
+    """Rows are staged and committed with two listings of Delta's log, however many versions it has."""
+    subject.append(0, 1)
+    table = subject.open()
+    table.stage(rows(subject.spark, 1, 2))  # its schema is compared once
+    before = table.ledger()
+    with counted_listings(Path(subject.url.removeprefix("file://")) / "_delta_log") as listings:
+        staged = table.stage(rows(subject.spark, 1, 2))
+        table.commit([staged], before, before.add(PIPELINE, {}, ranges(1, 2)))
+        assert table.id()
+    assert listings() <= 2
+
+
+@contextmanager
+def counted_listings(folder: Path) -> Iterator[Callable[[], int]]:
+    """Yield a function that returns how many times a folder was opened in the block."""
+    opened, closed = 0x20, 0x10  # equal events that follow each other would be one
+    libc = ctypes.CDLL(None)
+    events = libc.inotify_init1(os.O_NONBLOCK)
+    try:
+        assert libc.inotify_add_watch(events, bytes(folder), opened | closed) > 0
+        yield lambda: found
+        found, data = 0, os.read(events, 1 << 20)
+        while data:
+            _, mask, _, length = struct.unpack_from("iIII", data)
+            found += length == 0 and bool(mask & opened)
+            data = data[16 + length :]
+    finally:
+        os.close(events)
 
 
 def test_partitions(subject, tmp_path):

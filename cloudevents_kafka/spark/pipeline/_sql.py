@@ -1,0 +1,62 @@
+"""What SQL of Spark needs: quoted names and texts, and settings of the session for some statements."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_. -]*")
+# Spark's default, INT96, has no time zone, and other readers decode it as nanoseconds, which range
+# from 1677 to 2262; its dates before 1582 may be in the Julian calendar.
+_WRITE_SETTINGS: Final = {
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.writeLegacyFormat": "false",
+    # Tables of Iceberg whose property says so stage rows while this is set.
+    "spark.wap.id": "cloudevents-kafka",
+}
+
+
+@contextmanager
+def settings(spark: SparkSession, values: Mapping[str, str]) -> Iterator[None]:
+    """Yield with settings of the session."""
+    before = {name: spark.conf.get(name, None) for name in values}
+    try:
+        for name, value in values.items():
+            spark.conf.set(name, value)
+        yield
+    finally:
+        for name, old in before.items():
+            if old is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, old)
+
+
+def quote(*parts: str) -> str:
+    """Return the parts of a name as an identifier of SQL."""
+    return ".".join("`" + part.replace("`", "``") + "`" for part in parts)
+
+
+def sql_text(text: str) -> str:
+    """Return a text as a literal of SQL."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+def write_settings(spark: SparkSession) -> AbstractContextManager[None]:
+    """Return settings to write Parquet that all readers interpret the same, and to stage rows."""
+    return settings(spark, _WRITE_SETTINGS)
+
+
+def literal(text: str) -> str:
+    """Return SQL for a text, independent of how the session reads backslashes in literals."""
+    if _PLAIN.fullmatch(text):
+        return f"'{text}'"
+    return f"CAST(X'{text.encode().hex()}' AS STRING)"
