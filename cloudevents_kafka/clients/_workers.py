@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from cloudevents_kafka.binding import Decoded, Undecodable
-from cloudevents_kafka.clients._policy import Policy, RunResult, log_outcome, note_failure
+from cloudevents_kafka.clients._policy import RunPolicy, RunResult, log_outcome, note_failure
 from cloudevents_kafka.clients._schedule import Item, Schedule, Task
 from cloudevents_kafka.clients._sends import Sends
 from cloudevents_kafka.clients.dead_letters import DeadLetters, deliver
@@ -35,14 +35,14 @@ class Workers(ABC):
 
     threads: Sequence[threading.Thread] = ()
 
-    def __init__(self, schedule: Schedule, policy: Policy, *, counts_sends: bool) -> None:
-        self.schedule = schedule
+    def __init__(self, policy: RunPolicy, *, counts_sends: bool) -> None:
+        self.policy = policy
+        self.schedule = Schedule(policy.concurrency, policy.max_ahead)
         self.lock = threading.RLock()
         self.counts = RunResult()
         self.cancelled = False
         self.error: BaseException | None = None
         self._ending = False
-        self._policy = policy
         self._counts_sends = counts_sends
         self._sending = 0  # records whose handlers have returned, but not all that they have sent is reported
         self._ended = threading.Condition(self.lock)  # a record is done, or waits for another try
@@ -58,7 +58,7 @@ class Workers(ABC):
             self.schedule.add(item, now)
             self.wake()
 
-    def wait(self, condition: Callable[[], bool], seconds: float) -> bool:
+    def wait(self, condition: Callable[[], bool], seconds: float | None) -> bool:
         """Return whether a condition on records holds, after waiting up to ``seconds`` for it."""
         with self.lock:
             return self._ended.wait_for(lambda: self.cancelled or condition(), seconds) and condition()
@@ -91,7 +91,7 @@ class Workers(ABC):
     async def _attempt(self, task: Task) -> Exception | None:
         """Return the error of a record, None if its handler has returned."""
         if task.attempt > 1:
-            task.item = self._policy.read_again(task.item)
+            task.item = self.policy.read_again(task.item)
         item = task.item
         if isinstance(item, Undecodable):
             return item.error
@@ -107,7 +107,7 @@ class Workers(ABC):
     async def _give_up(self, task: Task, error: Exception) -> None:
         """Do with a record that failed for good what its policy says."""
         item, attempt = task.item, task.attempt
-        action = self._policy.action(item, error)
+        action = self.policy.action(item, error)
         if isinstance(action, DeadLetters):
             await self._deliver(partial(deliver, action, item, error, attempt=attempt))
         with self.lock:
@@ -154,7 +154,7 @@ class Workers(ABC):
 
     def _waits(self, task: Task, error: Exception) -> bool:
         """Return whether a record that failed waits for another try."""
-        seconds = self._policy.next_try(task.item, task.attempt, error)
+        seconds = self.policy.next_try(task.item, task.attempt, error)
         if seconds is None:
             return False
         with self.lock:
@@ -196,18 +196,13 @@ class Threads(Workers):
     """Workers that are threads: daemons, as a handler may hang."""
 
     def __init__(
-        self,
-        schedule: Schedule,
-        policy: Policy,
-        handler: Callable[[Any], object],
-        count: int,
-        producer: EventProducer[Any] | None,
+        self, policy: RunPolicy, handler: Callable[[Any], object], producer: EventProducer[Any] | None
     ) -> None:
-        super().__init__(schedule, policy, counts_sends=producer is not None)
+        super().__init__(policy, counts_sends=producer is not None)
         self._handler = handler
         self._producer = producer
         self._work = threading.Condition(self.lock)  # a record may be ready
-        loops = [self._handle_all] * count
+        loops = [self._handle_all] * policy.concurrency
         if producer is not None:
             producer.count_sends()
             loops.append(self._serve_reports)

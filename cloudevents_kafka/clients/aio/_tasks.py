@@ -11,26 +11,20 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from cloudevents_kafka.binding import Decoded
-from cloudevents_kafka.clients._policy import Policy
-from cloudevents_kafka.clients._schedule import Schedule, Task
+from cloudevents_kafka.clients._policy import RunPolicy
+from cloudevents_kafka.clients._schedule import Task
 from cloudevents_kafka.clients._workers import Workers
 
 
 class Tasks(Workers):
-    """Workers that are tasks, of which ``count`` handle records at the same time."""
+    """Workers that are tasks, of which ``concurrency`` handle records at the same time."""
 
     def __init__(
-        self,
-        schedule: Schedule,
-        policy: Policy,
-        handler: Callable[[Any], Awaitable[object]],
-        count: int,
-        *,
-        counts_sends: bool,
+        self, policy: RunPolicy, handler: Callable[[Any], Awaitable[object]], *, counts_sends: bool
     ) -> None:
-        super().__init__(schedule, policy, counts_sends=counts_sends)
+        super().__init__(policy, counts_sends=counts_sends)
         self._handler = handler
-        self._free = count
+        self._free = policy.concurrency
         self._loop = asyncio.get_running_loop()
         self._scheduled = False  # whether the loop is going to begin records
         self._timer: asyncio.TimerHandle | None = None  # at the next try
