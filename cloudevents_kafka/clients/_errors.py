@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable
-from enum import IntEnum
 from typing import Final, TypeGuard
 
 from cloudevents_kafka.clients._protocols import ClientError, Message
@@ -19,48 +18,16 @@ from cloudevents_kafka.errors import CloudEventsKafkaError
 _log: Final = logging.getLogger("cloudevents_kafka.consumer")
 
 
-class Mended(IntEnum):
-    """The errors from which librdkafka recovers by itself, by their names in ``KafkaError``."""
+MENDED: Final = frozenset(
+    (
+        *(3, 100, -188, -190),  # the topic or partition may appear, or appear again
+        *(-147, -142, 22, 25, 27, 79, 110, 113),  # it polled late, or the group has moved on: it joins again
+        # A broker, a leader or a coordinator is away: the client connects again, or finds another.
+        *(-195, -193, -187, -185, -180, -166, 5, 6, 7, 8, 9, 13, 14, 15, 16, 56, 74, 75, 78, 88, 89),
+    )
+)
+"""The errors from which librdkafka recovers by itself; `ConsumeError` has their names."""
 
-    # The topic or partition may appear, or appear again.
-    UNKNOWN_TOPIC_OR_PART = 3
-    UNKNOWN_TOPIC_ID = 100
-    _UNKNOWN_TOPIC = -188
-    _UNKNOWN_PARTITION = -190
-    # The program polled late, or the group has moved on: the member joins again.
-    _MAX_POLL_EXCEEDED = -147
-    _ASSIGNMENT_LOST = -142
-    ILLEGAL_GENERATION = 22
-    UNKNOWN_MEMBER_ID = 25
-    REBALANCE_IN_PROGRESS = 27
-    MEMBER_ID_REQUIRED = 79
-    FENCED_MEMBER_EPOCH = 110
-    STALE_MEMBER_EPOCH = 113
-    # A broker, a leader or a coordinator is away: the client connects again, or finds another.
-    _TRANSPORT = -195
-    _RESOLVE = -193
-    _ALL_BROKERS_DOWN = -187
-    _TIMED_OUT = -185
-    _WAIT_COORD = -180
-    _TIMED_OUT_QUEUE = -166
-    LEADER_NOT_AVAILABLE = 5
-    NOT_LEADER_FOR_PARTITION = 6
-    REQUEST_TIMED_OUT = 7
-    BROKER_NOT_AVAILABLE = 8
-    REPLICA_NOT_AVAILABLE = 9
-    NETWORK_EXCEPTION = 13
-    COORDINATOR_LOAD_IN_PROGRESS = 14
-    COORDINATOR_NOT_AVAILABLE = 15
-    NOT_COORDINATOR = 16
-    KAFKA_STORAGE_ERROR = 56
-    FENCED_LEADER_EPOCH = 74
-    UNKNOWN_LEADER_EPOCH = 75
-    OFFSET_NOT_AVAILABLE = 78
-    UNSTABLE_OFFSET_COMMIT = 88
-    THROTTLING_QUOTA_EXCEEDED = 89
-
-
-_MENDED: Final = frozenset(Mended)
 PARTITION_EOF: Final = -191
 """The end of a partition was read: no error, but a message that users may ask librdkafka for."""
 
@@ -124,7 +91,7 @@ class ConsumeError(CloudEventsKafkaError):
         error = self.error
         if not _is_of_client(error):
             return True
-        return is_fatal(error) or not (error.code() in _MENDED or error.retriable())
+        return is_fatal(error) or not (error.code() in MENDED or error.retriable())
 
     def __str__(self) -> str:
         hint = _HINTS.get(self.error.code()) if _is_of_client(self.error) else None

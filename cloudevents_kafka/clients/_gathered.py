@@ -7,6 +7,7 @@ which partitions continue; it does no input or output.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import islice
 from typing import TYPE_CHECKING, Generic
 
 from cloudevents_kafka.binding import Decoded, Undecodable
@@ -46,33 +47,23 @@ class Gathered(Generic[ItemT_co]):
 
     def take_batch(self, max_records: int | None = None) -> list[ItemT_co]:
         """Return the next records, up to one that raises an error; raise it if it is the first."""
-        if max_records is None:
-            return self._take_batch()
-        later = self.waiting[max_records:]
-        del self.waiting[max_records:]
-        try:
-            return self._take_batch()
-        finally:
-            self.waiting += later
-
-    def _take_batch(self) -> list[ItemT_co]:
         batch: list[ItemT_co] = []
-        waiting, number = self.waiting, 0
+        waiting, number, failed = self.waiting, 0, False
         try:
-            for number, message in enumerate(waiting):  # noqa: B007  # the place of the failure
+            for message in islice(waiting, max_records):
                 error = message.error()
                 if error is None:
                     batch.append(self.read(message))
                 elif error.code() != PARTITION_EOF:
+                    failed = True
                     break
-            else:
-                number = len(waiting)
+                number += 1
         except Exception:  # a user's function may raise any error
             if not batch:
                 del waiting[: number + 1]
                 raise
         del waiting[:number]
-        if waiting and not batch:
+        if failed and waiting and not batch:
             self.is_record(waiting.pop(0))
         return batch
 

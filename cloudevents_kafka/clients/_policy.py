@@ -66,43 +66,6 @@ class RunOptions(TypedDict, total=False):
     idle_timeout: float | None
 
 
-class Limits(msgspec.Struct, kw_only=True):
-    """The bounds of a run; see `EventConsumer.run`. Raises `ValueError` for wrong values."""
-
-    concurrency: int = 1
-    max_ahead: int = 1000
-    max_age: float | None = 300.0
-    revoke_timeout: float = 60.0
-    stop_timeout: float = 20.0
-    idle_timeout: float | None = None
-
-    def __post_init__(self) -> None:
-        """Check the values."""
-        from_1 = {"concurrency": self.concurrency, "max_ahead": self.max_ahead}
-        from_0 = {
-            "max_age": 0 if self.max_age is None else self.max_age,
-            "revoke_timeout": self.revoke_timeout,
-            "stop_timeout": self.stop_timeout,
-        }
-        for least, values in ((1, from_1), (0, from_0)):
-            for name, value in values.items():
-                if not value >= least:
-                    raise ValueError(f"{name} must be from {least}, got {value!r}")
-
-
-def find_revoke_timeout(given: float | None, settings: Mapping[str, Any] | None) -> float:
-    """Return the longest wait for records of partitions that are revoked; the group waits meanwhile.
-
-    Raises `ValueError` if the group would expel the member before.
-    """
-    interval = float((settings or {}).get("max.poll.interval.ms", 300_000)) / 1000
-    if given is not None and given >= interval and settings is not None:
-        raise ValueError(
-            f"revoke_timeout must be below max.poll.interval.ms, which is {interval:g} s, got {given!r}"
-        )
-    return min(60.0, interval / 2) if given is None else given
-
-
 class Policy(msgspec.Struct, kw_only=True):
     """What becomes of failures; see `EventConsumer.run`. Raises `ValueError`, `TypeError`."""
 
@@ -164,6 +127,35 @@ class Policy(msgspec.Struct, kw_only=True):
                 f"on_failure must send to a topic that the consumer does not read, got {topic!r}, which it "
                 "reads; exclude it from the subscription, or send dead letters to another topic"
             )
+
+
+class RunPolicy(Policy, kw_only=True):
+    """The policy and the bounds of a run; see `EventConsumer.run`. Raises `ValueError`, `TypeError`."""
+
+    settings: Mapping[str, Any] | None = None  # of the client, if they are known
+    concurrency: int = 1
+    max_ahead: int = 1000
+    max_age: float | None = 300.0
+    revoke_timeout: float | None = None  # half of the time after which the group expels the member
+    stop_timeout: float = 20.0
+    idle_timeout: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check the values; the group waits during ``revoke_timeout``."""
+        super().__post_init__()
+        interval = float((self.settings or {}).get("max.poll.interval.ms", 300_000)) / 1000
+        if self.revoke_timeout is None:
+            self.revoke_timeout = min(60.0, interval / 2)
+        elif self.settings is not None and self.revoke_timeout >= interval:
+            raise ValueError(
+                f"revoke_timeout must be below max.poll.interval.ms, which is {interval:g} s, got "
+                f"{self.revoke_timeout!r}"
+            )
+        least = {"concurrency": 1, "max_ahead": 1, "max_age": 0, "revoke_timeout": 0, "stop_timeout": 0}
+        for name, lowest in least.items():
+            value = getattr(self, name)
+            if value is not None and not value >= lowest:
+                raise ValueError(f"{name} must be from {lowest}, got {value!r}")
 
 
 def log_outcome(item: Item, attempt: int, error: Exception, action: Action, counts: RunResult) -> None:

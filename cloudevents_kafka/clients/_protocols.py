@@ -137,19 +137,6 @@ def check_handler(handler: object) -> None:
         raise TypeError(f"handler must be a function of a record, got {got}")
 
 
-def noting_place(handler: Callable[[Any], object]) -> Callable[[Any], None]:
-    """Return a handler whose errors have a note with the topic, partition and offset of the record."""
-
-    def handle(item: Any) -> None:
-        try:
-            handler(item)
-        except BaseException as error:
-            error.add_note(f"while {item.record.where or 'a record'} was handled")
-            raise
-
-    return handle
-
-
 def _problem(client: object, name: str, needed: list[str]) -> str | None:
     if isinstance(client, type):
         return f"the class {client.__name__}; create an instance of it first"

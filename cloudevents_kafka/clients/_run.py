@@ -17,13 +17,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
 from cloudevents_kafka.clients._commits import Commits
-from cloudevents_kafka.clients._policy import Limits, Policy, RunResult, fields_of, read_or_refuse
+from cloudevents_kafka.clients._policy import RunResult, fields_of, read_or_refuse
 from cloudevents_kafka.clients._protocols import GroupConsumer, member_id
 from cloudevents_kafka.clients._schedule import Item, PartitionName, name_of, places_of
 from cloudevents_kafka.clients._workers import PAUSE_SECONDS, Workers
 from cloudevents_kafka.primitives.plural import pluralize
 
 if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
+
     from confluent_kafka import TopicPartition
 _POLL_SECONDS: Final = 0.1
 _COMMIT_SECONDS: Final = 1.0  # between two commits
@@ -57,13 +59,10 @@ class Events(Protocol):
 class Run:
     """One call of `EventConsumer.run`, with its consumer, the Kafka client and the threads."""
 
-    def __init__(
-        self, events: Events, client: GroupConsumer, workers: Workers, policy: Policy, limits: Limits
-    ) -> None:
+    def __init__(self, events: Events, client: GroupConsumer, workers: Workers) -> None:
         self._events = events
         self._client = client
-        self._check_topics = policy.check_topics
-        self._limits = limits
+        self._policy = workers.policy
         self._workers = workers
         self._schedule = workers.schedule
         self._commits = Commits(client, workers.schedule, workers.lock)
@@ -77,9 +76,9 @@ class Run:
         """Handle records until the end of the run, as `EventConsumer.run` says, and return the counts."""
         with stop_at_sigterm(self._events.stop):
             try:
-                self._read(self._limits.idle_timeout)
+                self._read(self._policy.idle_timeout)
             finally:
-                self._end(self._limits.stop_timeout)
+                self._end(self._policy.stop_timeout)
         return self._workers.result()
 
     def _read(self, idle_timeout: float | None) -> None:
@@ -121,7 +120,7 @@ class Run:
         if not self._schedule.is_known(item):  # before it is handled: the group's offset is not ours yet
             try:
                 self._assigned = self._client.assignment()
-                self._check_topics(self._assigned)
+                self._policy.check_topics(self._assigned)
                 self._commits.look(self._assigned, _COMMIT_SECONDS)
             except BaseException:
                 with self._workers.lock:  # it is left, and read again
@@ -156,8 +155,8 @@ class Run:
     def _commit(self, now: float) -> None:
         """Commit what is done of the partitions that are assigned. Raises `ConsumeError`, `ValueError`."""
         self._assigned = self._client.assignment()
-        self._check_topics(self._assigned)
-        before = -1.0 if self._limits.max_age is None else now - self._limits.max_age
+        self._policy.check_topics(self._assigned)
+        before = -1.0 if self._policy.max_age is None else now - self._policy.max_age
         with self._workers.lock:
             self._schedule.keep(self._assigned)
             old = list(self._schedule.find_old(before))
@@ -179,7 +178,7 @@ class Run:
         with self._workers.lock:
             self._schedule.close(names)
         if not lost:
-            if not self._workers.wait(lambda: not self._schedule.working(names), self._limits.revoke_timeout):
+            if not self._workers.wait(lambda: not self._schedule.working(names), self._policy.revoke_timeout):
                 number = self._schedule.working(names)
                 _log.warning(
                     "%s still unfinished after revoke_timeout, and the next member of the group handles %s "
@@ -228,16 +227,24 @@ def suppress_client_errors() -> Iterator[None]:
 
 
 @contextmanager
-def stop_at_sigterm(stop: Callable[[], object]) -> Iterator[None]:
-    """Yield once; stop at SIGTERM, unless the program has a handler of its own, which may call ``stop``."""
+def stop_at_sigterm(stop: Callable[[], object], loop: AbstractEventLoop | None = None) -> Iterator[None]:
+    """Yield once; stop at SIGTERM, unless the program has a handler of its own, which may call ``stop``.
+
+    Only the main thread can. A ``loop`` that runs in it calls ``stop``, as it may be asleep at the signal.
+    """
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         yield
         return
-    signal.signal(signal.SIGTERM, lambda *_: stop())
+    if loop is None:
+        signal.signal(signal.SIGTERM, lambda *_: stop())
+    else:
+        loop.add_signal_handler(signal.SIGTERM, stop)
     try:
         yield
     finally:
+        if loop is not None:
+            loop.remove_signal_handler(signal.SIGTERM)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 

@@ -7,10 +7,12 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from cloudevents_kafka.binding import Undecodable
-from cloudevents_kafka.clients._policy import Action, Policy, RunResult, log_outcome, note_failure
+from cloudevents_kafka.binding import Decoded, Undecodable
+from cloudevents_kafka.clients._policy import RunPolicy, RunResult, log_outcome, note_failure
 from cloudevents_kafka.clients._schedule import Item, Schedule, Task
 from cloudevents_kafka.clients._sends import Sends
 from cloudevents_kafka.clients.dead_letters import DeadLetters, deliver
@@ -33,14 +35,14 @@ class Workers(ABC):
 
     threads: Sequence[threading.Thread] = ()
 
-    def __init__(self, schedule: Schedule, policy: Policy, *, counts_sends: bool) -> None:
-        self.schedule = schedule
+    def __init__(self, policy: RunPolicy, *, counts_sends: bool) -> None:
+        self.policy = policy
+        self.schedule = Schedule(policy.concurrency, policy.max_ahead)
         self.lock = threading.RLock()
         self.counts = RunResult()
         self.cancelled = False
         self.error: BaseException | None = None
         self._ending = False
-        self._policy = policy
         self._counts_sends = counts_sends
         self._sending = 0  # records whose handlers have returned, but not all that they have sent is reported
         self._ended = threading.Condition(self.lock)  # a record is done, or waits for another try
@@ -56,10 +58,61 @@ class Workers(ABC):
             self.schedule.add(item, now)
             self.wake()
 
-    def wait(self, condition: Callable[[], bool], seconds: float) -> bool:
+    def wait(self, condition: Callable[[], bool], seconds: float | None) -> bool:
         """Return whether a condition on records holds, after waiting up to ``seconds`` for it."""
         with self.lock:
             return self._ended.wait_for(lambda: self.cancelled or condition(), seconds) and condition()
+
+    @abstractmethod
+    async def _call(self, item: Decoded) -> None:
+        """Call the handler."""
+
+    @abstractmethod
+    async def _deliver(self, send: Callable[..., None]) -> None:
+        """Call a function that waits for the delivery of a dead letter."""
+
+    async def _handle(self, task: Task) -> None:
+        """Call the handler, or act on the failure of what it has sent; note an error that ends the run.
+
+        In threads it never waits, and in no case it raises an error.
+        """
+        error = task.error
+        try:
+            if error is None:
+                error = await self._attempt(task)
+            if error is not None and not self._waits(task, error):
+                await self._give_up(task, error)
+        except BaseException as failure:  # noqa: BLE001  # SystemExit of a handler, too: run() raises it
+            note_failure(failure, task.item, task.attempt, error)
+            with self.lock:
+                self.error = self.error or failure
+            self.cancel()
+
+    async def _attempt(self, task: Task) -> Exception | None:
+        """Return the error of a record, None if its handler has returned."""
+        if task.attempt > 1:
+            task.item = self.policy.read_again(task.item)
+        item = task.item
+        if isinstance(item, Undecodable):
+            return item.error
+        sends = self._sends_of(task)
+        try:
+            with nullcontext() if sends is None else sends.counted():
+                await self._call(item)
+        except Exception as error:  # noqa: BLE001  # a user's function may raise any error
+            return error
+        self._returned(task, sends)
+        return None
+
+    async def _give_up(self, task: Task, error: Exception) -> None:
+        """Do with a record that failed for good what its policy says."""
+        item, attempt = task.item, task.attempt
+        action = self.policy.action(item, error)
+        if isinstance(action, DeadLetters):
+            await self._deliver(partial(deliver, action, item, error, attempt=attempt))
+        with self.lock:
+            log_outcome(item, attempt, error, action, self.counts)
+            self._leave(task)
 
     def _sends_of(self, task: Task) -> Sends | None:
         """Return what counts the messages of a handler, None if handling does not wait for them."""
@@ -101,7 +154,7 @@ class Workers(ABC):
 
     def _waits(self, task: Task, error: Exception) -> bool:
         """Return whether a record that failed waits for another try."""
-        seconds = self._policy.next_try(task.item, task.attempt, error)
+        seconds = self.policy.next_try(task.item, task.attempt, error)
         if seconds is None:
             return False
         with self.lock:
@@ -110,11 +163,6 @@ class Workers(ABC):
             self._ended.notify_all()
             self.wake()
         return True
-
-    def _set_aside(self, task: Task, error: Exception, action: Action) -> None:
-        with self.lock:
-            log_outcome(task.item, task.attempt, error, action, self.counts)
-            self._leave(task)
 
     def cancel(self) -> None:
         """Begin no other record."""
@@ -148,18 +196,13 @@ class Threads(Workers):
     """Workers that are threads: daemons, as a handler may hang."""
 
     def __init__(
-        self,
-        schedule: Schedule,
-        policy: Policy,
-        handler: Callable[[Any], object],
-        count: int,
-        producer: EventProducer[Any] | None,
+        self, policy: RunPolicy, handler: Callable[[Any], object], producer: EventProducer[Any] | None
     ) -> None:
-        super().__init__(schedule, policy, counts_sends=producer is not None)
+        super().__init__(policy, counts_sends=producer is not None)
         self._handler = handler
         self._producer = producer
         self._work = threading.Condition(self.lock)  # a record may be ready
-        loops = [self._handle_all] * count
+        loops = [self._handle_all] * policy.concurrency
         if producer is not None:
             producer.count_sends()
             loops.append(self._serve_reports)
@@ -179,12 +222,8 @@ class Threads(Workers):
 
     def _handle_all(self) -> None:
         while (task := self._take()) is not None:
-            try:
-                self._handle(task)
-            except BaseException as error:  # noqa: BLE001  # SystemExit of a handler, too: run() raises it
-                with self.lock:
-                    self.error = self.error or error
-                self.cancel()
+            with suppress(StopIteration):  # the coroutine ends at once
+                self._handle(task).send(None)
 
     def _take(self) -> Task | None:
         """Return the next record, after waiting for it; None at the end."""
@@ -204,48 +243,11 @@ class Threads(Workers):
             self._ended.notify_all()
             return None
 
-    def _handle(self, task: Task) -> None:
-        """Call the handler, or act on the failure of what it has sent."""
-        error = task.error
-        if error is None:
-            if task.attempt > 1:
-                task.item = self._policy.read_again(task.item)
-            sends = self._sends_of(task)
-            error = self._call(task, sends)
-            if error is None:
-                self._returned(task, sends)
-                return
-        self._fail(task, error)
+    async def _call(self, item: Decoded) -> None:
+        self._handler(item)
 
-    def _call(self, task: Task, sends: Sends | None) -> Exception | None:
-        item = task.item
-        if isinstance(item, Undecodable):
-            return item.error
-        try:
-            if sends is None:
-                self._handler(item)
-            else:
-                with sends.counted():
-                    self._handler(item)
-        except Exception as error:  # noqa: BLE001  # a user's function may raise any error
-            return error
-        except BaseException as error:
-            note_failure(error, item, task.attempt)
-            raise
-        return None
-
-    def _fail(self, task: Task, error: Exception) -> None:
-        if self._waits(task, error):
-            return
-        item, attempt = task.item, task.attempt
-        try:
-            action = self._policy.action(item, error)
-            if isinstance(action, DeadLetters):
-                deliver(action, item, error, attempt=attempt)
-        except BaseException as failure:
-            note_failure(failure, item, attempt, error)
-            raise
-        self._set_aside(task, error, action)
+    async def _deliver(self, send: Callable[..., None]) -> None:
+        send()
 
     def _serve_reports(self) -> None:
         """Poll the client of the producer while records wait for reports."""

@@ -19,14 +19,7 @@ from cloudevents_kafka.binding import Decoded, ReverseKeyMapper, Undecodable
 from cloudevents_kafka.clients._closing import LateClose, close_unread
 from cloudevents_kafka.clients._errors import ConsumeError, OnError
 from cloudevents_kafka.clients._gathered import Gathered, check_committed, ends_of, start_of
-from cloudevents_kafka.clients._policy import (
-    Action,
-    Limits,
-    OnFailure,
-    Policy,
-    RunResult,
-    find_revoke_timeout,
-)
+from cloudevents_kafka.clients._policy import Action, OnFailure, RunPolicy, RunResult
 from cloudevents_kafka.clients._protocols import Consumer, GroupConsumer, check_client, check_handler
 from cloudevents_kafka.clients._reading import DataReader, ItemT_co, ReadOptions, item_reader
 from cloudevents_kafka.clients._settings import make_consumer
@@ -354,28 +347,26 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
             RunResult(handled=2, skipped=0, dead=0, retried=0)
         """
         from cloudevents_kafka.clients._run import Run  # not imported without a run
-        from cloudevents_kafka.clients._schedule import Schedule
         from cloudevents_kafka.clients._workers import Threads
 
         check_handler(handler)
-        limits = Limits(
-            concurrency=concurrency,
-            max_ahead=max_ahead,
-            max_age=max_age,
-            revoke_timeout=find_revoke_timeout(revoke_timeout, self._settings),
-            stop_timeout=stop_timeout,
-            idle_timeout=idle_timeout,
-        )
-        policy = Policy(
+        policy = RunPolicy(
             read=self._gathered.read_item,
+            settings=self._settings,
             on_failure=on_failure,
             tries=tries,
             backoff=backoff,
             retry_on=retry_on,
+            concurrency=concurrency,
+            max_ahead=max_ahead,
+            max_age=max_age,
+            revoke_timeout=revoke_timeout,
+            stop_timeout=stop_timeout,
+            idle_timeout=idle_timeout,
         )
         policy.check_topics(self.consumer.assignment())
-        workers = Threads(Schedule(concurrency, max_ahead), policy, handler, concurrency, producer)
-        self._run = run = Run(self, self.consumer, workers, policy, limits)
+        workers = Threads(policy, handler, producer)
+        self._run = run = Run(self, self.consumer, workers)
         with self._late_close.during(workers.threads, self.close):
             try:
                 return run.handle_all()

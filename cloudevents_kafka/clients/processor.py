@@ -3,17 +3,6 @@
 A batch of records is handled in one transaction of the producer, which has the offsets of the group,
 too. If the transaction is aborted, what the handler has sent is never read (by consumers with
 ``isolation.level`` ``read_committed``), and the records of the batch are read again.
-
-::
-
-    def handle(item):
-        if isinstance(item, Decoded):
-            producer.send(item.event.replace(type="order.checked"), like=item.record)
-
-    EventProcessor(EventConsumer(reader), producer, handle).run()
-
-The reader must have ``enable.auto.commit`` False, as offsets that the client commits by itself are of
-records whose transaction may be aborted. The writer must have a ``transactional.id`` of its own.
 """
 
 from __future__ import annotations
@@ -27,7 +16,7 @@ from typing import Any, Final, TypedDict, TypeVar
 from cloudevents_kafka.binding import Decoded, Undecodable
 from cloudevents_kafka.clients._gathered import ends_of
 from cloudevents_kafka.clients._policy import Action, OnFailure, Policy, RunResult, log_outcome
-from cloudevents_kafka.clients._protocols import check_handler, member_id, noting_place
+from cloudevents_kafka.clients._protocols import check_handler, member_id
 from cloudevents_kafka.clients._run import stop_at_sigterm
 from cloudevents_kafka.clients._sends import Sends
 from cloudevents_kafka.clients._transaction_time import TransactionTime
@@ -84,7 +73,9 @@ class EventProcessor:
     ``handler`` is called with each record, an event or not, and sends what it makes of it by
     ``producer``: `EventProducer.send`, `EventProducer.send_record`, or `DeadLetters` on the same
     producer. It is called again for records whose transaction was aborted, so it should have no
-    effects but what it sends. It is called in another thread.
+    effects but what it sends. It is called in another thread. The client of ``producer`` must have a
+    ``transactional.id`` of its own, and that of ``consumer`` ``enable.auto.commit`` False, as offsets that
+    it commits by itself are of records whose transaction may be aborted.
 
     ``on_failure``, ``tries``, ``backoff`` and ``retry_on`` are those of `EventConsumer.run`: what becomes of
     a record that is not an event, or whose handler raises an error. A `DeadLetters` on the same producer
@@ -137,7 +128,7 @@ class EventProcessor:
         check_handler(handler)
         self.consumer = consumer
         self.producer = producer
-        self._handler: Callable[[Any], object] = noting_place(handler)
+        self._handler: Callable[[Any], object] = handler
         self._max_records = self._next_records = max_records
         self._time = TransactionTime(transaction_timeout, max_seconds)
         self._transactions = Transactions(producer, timeout, self._time, self._is_ending)
@@ -305,11 +296,10 @@ class EventProcessor:
         try:
             with sends.counted():
                 self._handler(item)
-        except Exception as error:
-            if (
-                self._passes_all or client_error(error) is not None
-            ):  # the transaction has failed, not the record
-                raise
+        except BaseException as error:
+            error.add_note(f"while {item.record.where or 'a record'} was handled")
+            if self._passes_all or not isinstance(error, Exception) or client_error(error) is not None:
+                raise  # the transaction has failed, not the record, if it is an error of the client
             return error
         return None
 

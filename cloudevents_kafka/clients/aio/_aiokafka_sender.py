@@ -102,9 +102,7 @@ class _Place:
         self._metadata = metadata
 
     def partition(self) -> int:
-        """Return the partition."""
         return int(self._metadata.partition)
 
     def offset(self) -> int:
-        """Return the offset."""
         return int(self._metadata.offset)

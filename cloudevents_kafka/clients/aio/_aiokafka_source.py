@@ -170,7 +170,6 @@ class _Failure:
         self._error = error
 
     def error(self) -> Self:
-        """Return the error."""
         return self
 
     def topic(self) -> None:
@@ -187,7 +186,6 @@ class _Failure:
         return getattr(self._error, "errno", None)
 
     def retriable(self) -> bool:
-        """Return whether trying again may help."""
         return bool(self._error.retriable)
 
     def fatal(self) -> bool:
@@ -199,7 +197,7 @@ class _Failure:
 
 
 class _Message:
-    """A record of aiokafka with the methods of confluent-kafka's ``Message``."""
+    """A record of aiokafka, with the methods of a ``Message``, and what its deserializers have returned."""
 
     __slots__ = ("_record",)
 
@@ -210,27 +208,21 @@ class _Message:
         """Return None: aiokafka raises its errors."""
 
     def topic(self) -> str:
-        """Return the topic."""
         return str(self._record.topic)
 
     def partition(self) -> int:
-        """Return the partition."""
         return int(self._record.partition)
 
     def offset(self) -> int:
-        """Return the offset."""
         return int(self._record.offset)
 
     def key(self) -> Any:
-        """Return the key, as the client's deserializer returns it."""
         return self._record.key
 
     def value(self) -> Any:
-        """Return the value, as the client's deserializer returns it."""
         return self._record.value
 
     def headers(self) -> Headers:
-        """Return the headers."""
         return to_headers(self._record.headers)
 
     def timestamp(self) -> tuple[int, int]:

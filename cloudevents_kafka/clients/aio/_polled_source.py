@@ -33,9 +33,6 @@ class PolledSource(Source):
         loop = asyncio.get_running_loop()
         return loop.run_in_executor(self._polling, _fetch, self._client, count, seconds)
 
-    def drop_moved(self) -> None:
-        """Do nothing: this client moves partitions only in a fetch, and nothing waits then."""
-
     async def commit(self, offsets: list[TopicPartition]) -> Sequence[TopicPartition]:
         """Commit in the thread for commits. Return the offsets, each with its error."""
         commit = partial(self._client.commit, offsets=offsets, asynchronous=False)

@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import signal
-import threading
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from cloudevents_kafka.clients._gathered import Gathered, start_of
-from cloudevents_kafka.clients._policy import Limits, Policy, RunOptions, RunResult, find_revoke_timeout
-from cloudevents_kafka.clients._run import Run
-from cloudevents_kafka.clients._schedule import Item, Schedule
+from cloudevents_kafka.clients._policy import RunOptions, RunPolicy, RunResult
+from cloudevents_kafka.clients._run import Run, stop_at_sigterm
+from cloudevents_kafka.clients._schedule import Item
 from cloudevents_kafka.clients.aio._aiokafka_client import AiokafkaClient
 from cloudevents_kafka.clients.aio._aiokafka_source import AiokafkaSource
 from cloudevents_kafka.clients.aio._source import Source
@@ -90,10 +88,7 @@ class RunOfTasks:
         options: RunOptions,
     ) -> None:
         check_coroutine(handler)
-        kept: dict[str, Any] = dict(options)
-        kept["revoke_timeout"] = find_revoke_timeout(kept.get("revoke_timeout"), settings)
-        of_policy = {name: kept.pop(name) for name in Policy.__struct_fields__ if name in kept}
-        limits, policy = Limits(**kept), Policy(read=gathered.read_item, **of_policy)
+        policy = RunPolicy(read=gathered.read_item, settings=settings, **options)
         self.ended = asyncio.Event()
         self._consumer = consumer
         self._gathered = gathered
@@ -106,9 +101,8 @@ class RunOfTasks:
         if producer is not None:
             producer.count_sends()
         policy.check_topics(client.assignment())
-        schedule = Schedule(limits.concurrency, limits.max_ahead)
-        self._tasks = Tasks(schedule, policy, handler, limits.concurrency, counts_sends=producer is not None)
-        self._run = Run(_Reader(consumer, client, gathered), client, self._tasks, policy, limits)
+        self._tasks = Tasks(policy, handler, counts_sends=producer is not None)
+        self._run = Run(_Reader(consumer, client, gathered), client, self._tasks)
 
     async def handle_all(self) -> RunResult:
         """Handle records until the end of the run, and return the counts."""
@@ -145,8 +139,9 @@ def check_coroutine(handler: object) -> None:
 
 async def run_in_thread(run: Callable[[], T], stop: Callable[[], object]) -> T:
     """Return what a run returns in a thread; stop it at SIGTERM, or if the task is cancelled."""
-    with _stop_at_sigterm(stop):
-        running = asyncio.get_running_loop().run_in_executor(None, run)
+    loop = asyncio.get_running_loop()
+    with stop_at_sigterm(stop, loop):
+        running = loop.run_in_executor(None, run)
         try:
             return await asyncio.shield(running)
         except asyncio.CancelledError:
@@ -154,18 +149,3 @@ async def run_in_thread(run: Callable[[], T], stop: Callable[[], object]) -> T:
             with suppress(Exception):  # the cancellation is raised
                 await running
             raise
-
-
-@contextmanager
-def _stop_at_sigterm(stop: Callable[[], object]) -> Iterator[None]:
-    """Yield once; stop at SIGTERM in the main thread, unless the program has a handler of its own."""
-    is_main = threading.current_thread() is threading.main_thread()
-    if not is_main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
-        yield
-        return
-    loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGTERM, stop)
-    try:
-        yield
-    finally:
-        loop.remove_signal_handler(signal.SIGTERM)

@@ -8,33 +8,23 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import nullcontext
-from functools import partial
 from typing import Any
 
-from cloudevents_kafka.binding import Undecodable
-from cloudevents_kafka.clients._policy import Policy, note_failure
-from cloudevents_kafka.clients._schedule import Schedule, Task
-from cloudevents_kafka.clients._sends import Sends
+from cloudevents_kafka.binding import Decoded
+from cloudevents_kafka.clients._policy import RunPolicy
+from cloudevents_kafka.clients._schedule import Task
 from cloudevents_kafka.clients._workers import Workers
-from cloudevents_kafka.clients.dead_letters import DeadLetters, deliver
 
 
 class Tasks(Workers):
-    """Workers that are tasks, of which ``count`` handle records at the same time."""
+    """Workers that are tasks, of which ``concurrency`` handle records at the same time."""
 
     def __init__(
-        self,
-        schedule: Schedule,
-        policy: Policy,
-        handler: Callable[[Any], Awaitable[object]],
-        count: int,
-        *,
-        counts_sends: bool,
+        self, policy: RunPolicy, handler: Callable[[Any], Awaitable[object]], *, counts_sends: bool
     ) -> None:
-        super().__init__(schedule, policy, counts_sends=counts_sends)
+        super().__init__(policy, counts_sends=counts_sends)
         self._handler = handler
-        self._free = count
+        self._free = policy.concurrency
         self._loop = asyncio.get_running_loop()
         self._scheduled = False  # whether the loop is going to begin records
         self._timer: asyncio.TimerHandle | None = None  # at the next try
@@ -76,53 +66,14 @@ class Tasks(Workers):
 
     async def _handle(self, task: Task) -> None:
         try:
-            await self._attempt(task)
-        except BaseException as error:  # noqa: BLE001  # the cancellation of a handler, too: run() raises it
-            with self.lock:
-                if not self.cancelled:
-                    self.error = error
-            self.cancel()
+            await super()._handle(task)
         finally:
             with self.lock:
                 self._free += 1
                 self.wake()
 
-    async def _attempt(self, task: Task) -> None:
-        """Call the handler, or act on the failure of what it has sent."""
-        error = task.error
-        if error is None:
-            if task.attempt > 1:
-                task.item = self._policy.read_again(task.item)
-            sends = self._sends_of(task)
-            error = await self._call(task, sends)
-            if error is None:
-                self._returned(task, sends)
-                return
-        if not self._waits(task, error):
-            await self._give_up(task, error)
+    async def _call(self, item: Decoded) -> None:
+        await self._handler(item)
 
-    async def _call(self, task: Task, sends: Sends | None) -> Exception | None:
-        item = task.item
-        if isinstance(item, Undecodable):
-            return item.error
-        try:
-            with nullcontext() if sends is None else sends.counted():
-                await self._handler(item)
-        except Exception as error:  # noqa: BLE001  # a user's function may raise any error
-            return error
-        except BaseException as error:
-            note_failure(error, item, task.attempt)
-            raise
-        return None
-
-    async def _give_up(self, task: Task, error: Exception) -> None:
-        item, attempt = task.item, task.attempt
-        try:
-            action = self._policy.action(item, error)
-            if isinstance(action, DeadLetters):
-                send = partial(deliver, action, item, error, attempt=attempt, loop=self._loop)
-                await asyncio.to_thread(send)
-        except BaseException as failure:
-            note_failure(failure, item, attempt, error)
-            raise
-        self._set_aside(task, error, action)
+    async def _deliver(self, send: Callable[..., None]) -> None:
+        await asyncio.to_thread(send, loop=self._loop)

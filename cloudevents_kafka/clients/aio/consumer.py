@@ -19,10 +19,9 @@ from cloudevents_kafka.clients._protocols import Consumer
 from cloudevents_kafka.clients._reading import ItemOptions, ItemT_co, ReadOptions, item_reader
 from cloudevents_kafka.clients._settings import make_consumer
 from cloudevents_kafka.clients.aio._aiokafka_source import AiokafkaSource
-from cloudevents_kafka.clients.aio._clients import is_awaited
+from cloudevents_kafka.clients.aio._clients import is_awaited, subscribe
 from cloudevents_kafka.clients.aio._polled_source import PolledSource
 from cloudevents_kafka.clients.aio._source import Source
-from cloudevents_kafka.clients.aio._subscribing import subscribe
 from cloudevents_kafka.clients.aio._turn import Turn
 from cloudevents_kafka.clients.consumer import EventConsumer
 from cloudevents_kafka.clients.typed_data import MYPY, DataHook, TypesByName, UntypedData
