@@ -370,7 +370,6 @@ class AIOConsumer:
 @pytest.mark.parametrize(
     ("client", "message"),
     [
-        ({}, "got dict; create a client"),
         (FakeConsumer, "got the class FakeConsumer; create an instance"),
         (FakeProducer(), "got FakeProducer, which has no consume"),
         (AIOConsumer(), "pass confluent_kafka.Consumer"),

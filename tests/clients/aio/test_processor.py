@@ -1,4 +1,4 @@
-"""AsyncEventProcessor with fakes: each record is forwarded once by a coroutine, whatever aborts."""
+"""AsyncEventProcessor with fakes: each record is forwarded once by a coroutine, with any abort."""
 
 from __future__ import annotations
 

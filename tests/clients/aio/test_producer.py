@@ -477,16 +477,15 @@ def test_records_are_sent_as_they_are() -> None:
 
 
 def test_dead_letters_are_sent_with_asyncio() -> None:
-    """DeadLetters names the way, as its deliveries are not awaited: the record of a dead letter."""
+    """Out of a run, send_record of a dead letter is awaited; DeadLetters names that way."""
 
     async def work() -> None:
         client = FakeProducer()
         record = Record(value=b"foreign", topic="orders", partition=0, offset=5)
         async with AsyncEventProducer(client) as producer:
-            with pytest.raises(
-                TypeError, match=r"got AsyncEventProducer; await its send_record\(dead_letter"
-            ):
-                DeadLetters(producer, topic="orders.dead")  # type: ignore[arg-type]
+            letters = DeadLetters(producer, topic="orders.dead")
+            with pytest.raises(TypeError, match=r"AsyncEventProducer; await its send_record\(dead_letter"):
+                letters.send(decode(record))
             await producer.send_record(dead_letter(decode(record), topic="orders.dead"), "orders.dead")
         (letter,) = map(DeadLetter.of, client.log)
         assert letter is not None
