@@ -44,13 +44,29 @@ def handle(item):
 with EventConsumer(client) as events:
     events.run(handle, concurrency=4, stop_timeout=10, idle_timeout=float("inf"))
 """
+ASYNCIO = """
+import asyncio, os, sys
+from cloudevents_kafka import AsyncEventConsumer
+servers, topic, group = sys.argv[1:]
+settings = {
+    "bootstrap.servers": servers, "group.id": group, "auto.offset.reset": "earliest",
+    "group.instance.id": "one", "log_level": 0,
+}
+async def handle(item):
+    await asyncio.sleep(0.02)
+    os.write(1, item.record.key + b" %s\\n" % item.event.id.encode())
+async def main():
+    async with AsyncEventConsumer(settings, topics=[topic]) as events:
+        await events.run(handle, concurrency=4, stop_timeout=10)
+asyncio.run(main())
+"""
 
 
 class Service:
     """A process that handles events; ``lines`` are the key and the number of each, in its order."""
 
-    def __init__(self, broker: LocalBroker, topic: str, group: str) -> None:
-        argv = [sys.executable, "-c", SERVICE, broker.bootstrap_servers, topic, group]
+    def __init__(self, broker: LocalBroker, topic: str, group: str, code: str) -> None:
+        argv = [sys.executable, "-c", code, broker.bootstrap_servers, topic, group]
         self._process = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
         self.lines: list[tuple[str, int]] = []
 
@@ -77,7 +93,8 @@ class Service:
 
 @pytest.mark.broker
 @pytest.mark.slow
-def test_events_are_handled_in_order_through_signals(kafka_broker: LocalBroker) -> None:
+@pytest.mark.parametrize("code", [SERVICE, ASYNCIO], ids=["threads", "asyncio"])
+def test_events_are_handled_in_order_through_signals(kafka_broker: LocalBroker, code: str) -> None:
     """SIGTERM ends within the bound and repeats nothing; a kill loses nothing; keys keep their order."""
     topic = kafka_broker.create_topic(f"run-{uuid.uuid4()}", partitions=3)
     client = Producer({"bootstrap.servers": kafka_broker.bootstrap_servers, "log_level": 0})
@@ -86,7 +103,7 @@ def test_events_are_handled_in_order_through_signals(kafka_broker: LocalBroker) 
             producer.send(Event(id=str(number), source="/s", type="t"), key=f"k{number % 17}")
     group, seen = f"g-{uuid.uuid4()}", []
     for number, count in ((signal.SIGTERM, 60), (signal.SIGKILL, 60), (signal.SIGTERM, 0)):
-        service = Service(kafka_broker, topic, group)
+        service = Service(kafka_broker, topic, group, code)
         if number == signal.SIGTERM and count == 0:
             missing = set(range(COUNT)) - {event for _, event in seen}
             while not missing <= {event for _, event in service.lines}:
