@@ -8,23 +8,17 @@ from __future__ import annotations
 import signal
 import sys
 
-from confluent_kafka import Consumer
-
 from cloudevents_kafka import Decoded, EventConsumer, NotAnEvent
 
 
 def main(servers: str, topic: str) -> int:
-    client = Consumer(
-        {
-            "bootstrap.servers": servers,
-            "group.id": "example-consume",
-            "auto.offset.reset": "earliest",
-            "enable.auto.commit": False,
-        }
-    )
-    client.subscribe([topic])
+    settings = {
+        "bootstrap.servers": servers,
+        "group.id": "example-consume",
+        "auto.offset.reset": "earliest",
+    }
     done = bad = 0
-    with EventConsumer(client, eager_data=True) as events:
+    with EventConsumer(settings, topics=[topic], eager_data=True) as events:
         signal.signal(signal.SIGTERM, lambda *_: events.stop())
         for batch in events.batches(idle_timeout=5):
             for item in batch:

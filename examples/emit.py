@@ -8,15 +8,13 @@ from __future__ import annotations
 import sys
 from datetime import UTC, datetime
 
-from confluent_kafka import Producer
-
 from cloudevents_kafka import DeliveryError, Event, EventProducer, partition_key
 
 
 def main(servers: str, topic: str) -> int:
-    client = Producer({"bootstrap.servers": servers, "enable.idempotence": True})
+    settings = {"bootstrap.servers": servers, "enable.idempotence": True}
     try:
-        with EventProducer(client, topic=topic, key_mapper=partition_key) as producer:
+        with EventProducer(settings, topic=topic, key_mapper=partition_key) as producer:
             for number, step in enumerate(("placed", "paid", "shipped")):
                 producer.send(
                     Event(

@@ -13,8 +13,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from confluent_kafka import Consumer, Producer
-
 from cloudevents_kafka import Decoded, Event, EventConsumer, EventProducer
 from cloudevents_kafka.extensions import (
     SequenceTracker,
@@ -46,7 +44,7 @@ def get(folder: Path, reference: str) -> bytes:
 def send(servers: str, topic: str, folder: Path) -> None:
     numbers = sequence_numbers()
     now = datetime.now(UTC)
-    with EventProducer(Producer({"bootstrap.servers": servers}), topic=topic) as producer:
+    with EventProducer({"bootstrap.servers": servers}, topic=topic) as producer:
         for name, size, lives in (
             ("small", 10, 600),
             ("large", 100_000, 600),
@@ -67,10 +65,9 @@ def send(servers: str, topic: str, folder: Path) -> None:
 
 
 def receive(servers: str, topic: str, folder: Path) -> None:
-    client = Consumer({"bootstrap.servers": servers, "group.id": topic, "auto.offset.reset": "earliest"})
-    client.subscribe([topic])
+    settings = {"bootstrap.servers": servers, "group.id": topic, "auto.offset.reset": "earliest"}
     tracker = SequenceTracker()
-    with EventConsumer(client) as events:
+    with EventConsumer(settings, topics=[topic]) as events:
         for item in unexpired(events.items(idle_timeout=5)):
             if isinstance(item, Decoded):
                 step = tracker.observe(item.event)

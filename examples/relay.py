@@ -8,17 +8,14 @@ python examples/relay.py BOOTSTRAP_SERVERS FROM_TOPIC TO_TOPIC
 
 from __future__ import annotations
 
-import signal
 import sys
 from typing import Any
-
-from confluent_kafka import Consumer, Producer
 
 from cloudevents_kafka import Decoded, EventConsumer, EventProcessor, EventProducer, Undecodable
 
 
-def relay(reader: Any, writer: Any, target: str) -> EventProcessor:
-    """Return a processor that forwards what a subscribed consumer reads."""
+def relay(reader: Any, writer: Any, source: str, target: str) -> EventProcessor:
+    """Return a processor from topic to topic; reader and writer are settings, or clients."""
     producer = EventProducer(writer, topic=target)
 
     def forward(item: Decoded | Undecodable) -> None:
@@ -27,25 +24,19 @@ def relay(reader: Any, writer: Any, target: str) -> EventProcessor:
         else:
             producer.send_record(item.record)
 
-    return EventProcessor(EventConsumer(reader), producer, forward)
+    return EventProcessor(EventConsumer(reader, topics=[source]), producer, forward)
 
 
 def main(servers: str, source: str, target: str) -> int:
-    reader = Consumer(
-        {
-            "bootstrap.servers": servers,
-            "group.id": "example-relay",
-            "auto.offset.reset": "earliest",
-            "enable.auto.commit": False,  # the transactions have the offsets
-            "isolation.level": "read_committed",
-        }
-    )
-    reader.subscribe([source])
+    reader = {
+        "bootstrap.servers": servers,
+        "group.id": "example-relay",
+        "auto.offset.reset": "earliest",
+    }
     # Each process needs a transactional.id of its own, the same after a restart.
-    writer = Producer({"bootstrap.servers": servers, "transactional.id": "example-relay"})
-    processor = relay(reader, writer, target)
-    signal.signal(signal.SIGTERM, lambda *_: processor.stop())
-    with processor.consumer:
+    writer = {"bootstrap.servers": servers, "transactional.id": "example-relay"}
+    processor = relay(reader, writer, source, target)
+    with processor.producer, processor.consumer:
         passed = processor.run(idle_timeout=5)
     print(f"passed {passed} records")
     return 0

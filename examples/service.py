@@ -11,8 +11,6 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from confluent_kafka import Consumer, Producer
-
 from cloudevents_kafka import DeadLetters, Decoded, EventConsumer, EventProducer, RunResult
 
 
@@ -34,9 +32,9 @@ class Shop:
         print(f"{item.event.type}: {item.event.data}")
 
 
-def serve(reader: Any, writer: Any, dead: str, idle_timeout: float) -> RunResult:
-    """Handle what a subscribed consumer reads; ``writer`` sends dead letters to the topic ``dead``."""
-    with EventProducer(writer, close_timeout=5) as producer, EventConsumer(reader) as events:
+def serve(reader: Any, writer: Any, topic: str, dead: str, idle_timeout: float) -> RunResult:
+    """Handle a topic, and send dead letters to another; reader and writer are settings, or clients."""
+    with EventProducer(writer, close_timeout=5) as producer, EventConsumer(reader, topics=[topic]) as events:
         return events.run(
             Shop().handle,
             on_failure=DeadLetters(producer, topic=dead),
@@ -50,17 +48,13 @@ def serve(reader: Any, writer: Any, dead: str, idle_timeout: float) -> RunResult
 
 
 def main(servers: str, topic: str, dead: str) -> int:
-    reader = Consumer(
-        {
-            "bootstrap.servers": servers,
-            "group.id": "example-service",
-            "auto.offset.reset": "earliest",
-            "enable.auto.commit": False,  # run() commits what is done
-        }
-    )
-    reader.subscribe([topic])
-    writer = Producer({"bootstrap.servers": servers, "enable.idempotence": True})
-    counts = serve(reader, writer, dead, idle_timeout=5)
+    reader = {
+        "bootstrap.servers": servers,
+        "group.id": "example-service",
+        "auto.offset.reset": "earliest",
+    }
+    writer = {"bootstrap.servers": servers, "enable.idempotence": True}
+    counts = serve(reader, writer, topic, dead, idle_timeout=5)
     print(f"handled: {counts.handled}, dead letters: {counts.dead}, further tries: {counts.retried}")
     return 0
 

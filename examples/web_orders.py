@@ -15,8 +15,6 @@ import uuid
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from confluent_kafka import Consumer, Producer
-
 from cloudevents_kafka import AsyncEventConsumer, AsyncEventProducer, Decoded, DeliveryError, Event
 
 SEND_SECONDS = 5
@@ -29,24 +27,20 @@ Send = Callable[[dict[str, Any]], Awaitable[None]]
 def create() -> WebOrders:
     """Return the application for the broker and the topic of the environment."""
     servers, topic = os.environ["BOOTSTRAP_SERVERS"], os.environ["TOPIC"]
-    consumer = Consumer(
-        {
-            "bootstrap.servers": servers,
-            "group.id": f"web-orders-{uuid.uuid4()}",
-            "auto.offset.reset": "earliest",
-            "enable.auto.commit": False,
-        }
-    )
-    consumer.subscribe([topic])
-    return WebOrders(Producer({"bootstrap.servers": servers}), consumer, topic)
+    settings = {
+        "bootstrap.servers": servers,
+        "group.id": f"web-orders-{uuid.uuid4()}",
+        "auto.offset.reset": "earliest",
+    }
+    return WebOrders({"bootstrap.servers": servers}, settings, topic)
 
 
 class WebOrders:
-    """The application: it owns its clients from the start of the server to its end."""
+    """The application: it owns its clients, or makes them from settings, until the end of the server."""
 
     def __init__(self, producer: Any, consumer: Any, topic: str) -> None:
         self.producer = AsyncEventProducer(producer, topic=topic, close_timeout=10)
-        self.consumer = AsyncEventConsumer(consumer, eager_data=True)
+        self.consumer = AsyncEventConsumer(consumer, topics=[topic], eager_data=True)
         self.orders: dict[str, Any] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -37,15 +37,13 @@ def log() -> FakeLog:
 
 
 def reader(log: FakeLog) -> FakeConsumer:
-    consumer = FakeConsumer(log, auto_commit=False)
-    consumer.subscribe(["orders"])
-    return consumer
+    return FakeConsumer(log, auto_commit=False)
 
 
 def test_relay(log: FakeLog) -> None:
     """All records are forwarded in transactions; events have one more attribute."""
     writer = FakeProducer(log, transactional=True)
-    assert load("relay").relay(reader(log), writer, "copies").run(idle_timeout=0) == 4
+    assert load("relay").relay(reader(log), writer, "orders", "copies").run(idle_timeout=0) == 4
     copies = [Record.of(message) for message in log if message.topic() == "copies"]
     assert [from_record(copy)["relayedby"] for copy in copies[:3]] == ["example"] * 3
     assert copies[3].value == b"foreign"
@@ -53,7 +51,7 @@ def test_relay(log: FakeLog) -> None:
 
 def test_service(log: FakeLog, capsys: pytest.CaptureFixture[str]) -> None:
     """One event is handled at once, one by the third try, and the others become dead letters."""
-    counts = load("service").serve(reader(log), FakeProducer(log), "dead", 0)
+    counts = load("service").serve(reader(log), FakeProducer(log), "orders", "dead", 0)
     assert (counts.handled, counts.dead, counts.retried) == (2, 2, 2)
     assert capsys.readouterr().out.splitlines() == [f"order.{step}: {{'order': 17}}" for step in STEPS[:2]]
     letters = [DeadLetter.of(Record.of(message)) for message in log if message.topic() == "dead"]

@@ -99,7 +99,7 @@ def on_broker(page: Path, broker: LocalBroker) -> str:
     ids=lambda page: page.stem,
 )
 def test_pages_run(page: Path, request: pytest.FixtureRequest) -> None:
-    """The Python blocks of each page in docs run, one after the other, with a real broker if they name one."""
+    """The Python blocks of each page in docs run, one after the other, on a real broker if they name one."""
     code = python(page)
     if "localhost:9092" in code and needs_broker(page):
         code = on_broker(page, request.getfixturevalue("kafka_broker"))

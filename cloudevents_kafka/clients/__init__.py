@@ -2,12 +2,14 @@
 
 Read the modules in this order:
 
-* `_protocols` and `_errors`: the clients that are wrapped, and which of their errors are final;
-* `_deliveries` and `producer`; `_reading`, `_gathered` and `consumer`;
+* `_protocols`, `_settings` and `_errors`: the clients that are wrapped or made, and which of their errors
+  are final;
+* `_deliveries`, `_polling` and `producer`; `_reading`, `_gathered` and `consumer`;
 * `typed_data` and `serdes`: data of your types;
-* `_run`: `EventConsumer.run`, with `_policy`, `_passing`, `_schedule`, `_workers`, `_commits` and `_closing`;
+* `EventConsumer.run`: `_schedule`, which has its law, and `_policy` with `_passing` decide; `_workers` with
+  `_sends`, and `_run` with `_commits` and `_closing`, act;
 * `dead_letters`;
-* `processor` and `_transaction_time`: records that are read and written exactly once;
+* `processor`, `_transactions` and `_transaction_time`: records that are read and written exactly once;
 * `aio`: the same for asyncio; `oauth`: tokens of a command or an endpoint.
 
 Importing this folder imports none of them.

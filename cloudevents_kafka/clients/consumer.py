@@ -1,7 +1,7 @@
-"""EventConsumer: reads events through a user's Kafka consumer.
+"""EventConsumer: reads events through a Kafka consumer, the user's or one made from settings.
 
 Each record is returned as `Decoded` or `Undecodable`, so one bad record does not stop a loop.
-Subscribe and pause on the wrapped consumer; seek and commit by `EventConsumer`, or on it.
+Subscribe, seek and commit by `EventConsumer`; pause on the wrapped consumer.
 
 Iteration polls one record at a time, so the position of the client, which it commits, is after
 the record that the loop has processed. With `batches`, which is faster, it is after the batch.
@@ -44,7 +44,11 @@ T = TypeVar("T")
 
 
 class EventConsumer(Generic[ConsumerT, ItemT_co]):
-    """A reader of CloudEvents through ``consumer``, which remains an attribute.
+    """A reader of CloudEvents through ``consumer``: settings of librdkafka, or a client.
+
+    The attribute ``consumer`` is the client, which `close` closes. One that is made from settings has
+    ``enable.auto.commit`` False. ``topics`` are subscribed, as by `subscribe`; without them a client that was
+    passed may be subscribed already.
 
     ``strict`` raises the `DecodeError` of a bad record instead of returning it as `Undecodable`.
     ``lenient`` is passed to `decode`. ``reverse_key_mapper`` returns the event to use for each
@@ -61,15 +65,14 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
     without it, or if it returns None, an error from which the client recovers is logged as a warning, and a
     final one is raised (`ConsumeError` lists them).
 
-    Raises `TypeError` if ``consumer`` is not one: settings, a class, an asyncio client.
+    Raises `ValueError` for wrong settings, and `TypeError` for other objects, such as a class or an asyncio
+    client.
 
     Examples:
-        >>> from confluent_kafka import Consumer
         >>> from cloudevents_kafka import Decoded, EventConsumer
         >>> settings = {"bootstrap.servers": "localhost:9092", "group.id": "mail"}
-        >>> client = Consumer({**settings, "auto.offset.reset": "earliest"})
-        >>> client.subscribe(["orders"])
-        >>> with EventConsumer(client) as events:
+        >>> settings["auto.offset.reset"] = "earliest"
+        >>> with EventConsumer(settings, topics=["orders"]) as events:
         ...     for item in events:
         ...         print(item.event.data if isinstance(item, Decoded) else item.error)
         ...         events.stop()
@@ -330,12 +333,20 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         record to their topic, and waits for the delivery. A function returns one of these for a record
         and its error. Another try is made for errors of the types ``retry_on``, by default for all but
         those of data and records, unless a connection, a time-out, or an HTTP answer of 429 or 5xx is the
-        cause. Before it, `run` waits ``backoff`` seconds, then twice as long each time, up to 30 s.
+        cause. The wait before it is between half and all of ``backoff`` seconds, which are twice as many each
+        time, up to 30 s; meanwhile records of other keys are handled.
 
         ``handler`` is called in another thread, with ``concurrency`` in several. Records with the same
-        key are handled in their order, and without a key those of a partition. The offset of a record
-        is committed when it and all before it are done, so after a crash or a rebalance some are
-        handled again.
+        key are handled in their order, and without a key those of a partition. What the handler sends by
+        ``producer`` is part of handling: a record is done when all of it has arrived, and a failed delivery
+        is its failure.
+
+        The offset of a record is committed when it and all before it are done. At most ``max_ahead`` records
+        after the oldest unfinished one of a partition begin; after a kill at most so many, and what was done
+        since the last commit, are handled again. A record that is unfinished after ``max_age`` seconds is
+        logged. When partitions are revoked, `run` waits up to ``revoke_timeout`` seconds for records in work,
+        by default 60 or half of ``max.poll.interval.ms``, and commits what is done, if it was subscribed by
+        `subscribe`.
 
         Raises the error of a record, `ConsumeError`, `DeadLetterError`, and `ValueError` for wrong options.
 

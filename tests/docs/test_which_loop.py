@@ -31,7 +31,7 @@ def test_each_cell_names_tests() -> None:
 
 
 def test_the_tests_exist() -> None:
-    """pytest collects each of them, also those that only a release runs."""
+    """Each of them is collected by pytest, also those that only a release runs."""
     named = sorted({test for cells in SHOWN.values() for tests in cells.values() for test in tests})
     command = [sys.executable, "-m", "pytest", "-q", "--collect-only", "-p", "no:cacheprovider", "-m", ""]
     done = subprocess.run(

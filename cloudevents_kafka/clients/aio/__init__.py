@@ -1,10 +1,15 @@
-"""The clients for asyncio: `AsyncEventProducer` and `AsyncEventConsumer`.
+"""The clients for asyncio: `AsyncEventProducer`, `AsyncEventConsumer` and `AsyncEventProcessor`.
 
 They convert and report as `EventProducer` and `EventConsumer` do, by the same code, and never block
-the event loop. A user's client is confluent-kafka's plain ``Producer`` or ``Consumer``, whose calls that
-wait are made in one thread, or one of aiokafka's clients, which is awaited. Read `producer` with
-`_sender`, `_polled_sender` and `_aiokafka_sender`, then `consumer` with `_source`, `_polled_source`
-and `_aiokafka_source`; `_run` and `_tasks` are `AsyncEventConsumer.run`, and `processor` exactly once.
+the event loop. A client is confluent-kafka's plain ``Producer`` or ``Consumer``, the user's or one made from
+settings, whose calls that wait are made in one thread, or one of aiokafka's clients, which is awaited.
+Read the modules in this order:
+
+* `_clients`: which kind of client it is;
+* `producer` with `_sender`, `_polled_sender` and `_aiokafka_sender`;
+* `consumer` with `_source`, `_polled_source`, `_aiokafka_source` and `_turn`;
+* `_run`, `_tasks` and `_aiokafka_client`: `AsyncEventConsumer.run`;
+* `processor`: records that are read and written exactly once.
 """
 
 from cloudevents_kafka.clients.aio.consumer import AsyncEventConsumer

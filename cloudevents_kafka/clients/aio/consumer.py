@@ -1,4 +1,4 @@
-"""`AsyncEventConsumer`: reads events through a user's Kafka consumer, for asyncio.
+"""`AsyncEventConsumer`: reads events through a Kafka consumer, for asyncio.
 
 A `Source` fetches messages; they are read as in an `EventConsumer`.
 """
@@ -46,12 +46,12 @@ class AsyncReadOptions(ReadOptions, total=False):
 
 
 class AsyncEventConsumer(Generic[ConsumerT, ItemT_co]):
-    """A reader of CloudEvents through ``consumer``, which remains an attribute.
+    """A reader of CloudEvents through ``consumer``, which remains an attribute, as the client.
 
-    ``consumer`` is a plain ``confluent_kafka.Consumer``, whose calls that wait are made in a thread, or
-    an ``aiokafka.AIOKafkaConsumer``, which its user starts. Subscribe, pause and resume on it. The
-    other options are those of `EventConsumer`; their functions are called on the event loop, and must
-    not wait.
+    ``consumer`` is a plain ``confluent_kafka.Consumer`` or the settings of one, whose calls that wait are
+    made in a thread, or an ``aiokafka.AIOKafkaConsumer``, which its user starts. ``topics`` are subscribed,
+    as by `subscribe`; pause and resume on the client. The other options are those of `EventConsumer`; their
+    functions are called on the event loop, and must not wait.
 
     Records are fetched in batches, of up to ``max_records`` that are there, when a task asks for one and
     none is left. So the position of the client is ahead of the records that were returned: commit
@@ -64,13 +64,11 @@ class AsyncEventConsumer(Generic[ConsumerT, ItemT_co]):
 
     Examples:
         >>> import asyncio
-        >>> from confluent_kafka import Consumer
         >>> from cloudevents_kafka import AsyncEventConsumer
         >>> settings = {"bootstrap.servers": "localhost:9092", "group.id": "mail"}
+        >>> settings["auto.offset.reset"] = "earliest"
         >>> async def main() -> None:
-        ...     client = Consumer({**settings, "auto.offset.reset": "earliest"})
-        ...     client.subscribe(["orders"])
-        ...     async with AsyncEventConsumer(client, strict=True) as events:
+        ...     async with AsyncEventConsumer(settings, topics=["orders"], strict=True) as events:
         ...         async for item in events:
         ...             print(item.event.id)
         ...             events.stop()
