@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
@@ -52,6 +52,7 @@ class ReadOptions(ItemOptions, total=False):
     """The options of a consumer that do not change the types of its items."""
 
     on_error: OnError | None
+    topics: Sequence[str] | None
 
 
 def item_reader(

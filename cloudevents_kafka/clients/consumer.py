@@ -39,7 +39,13 @@ _POLL_SECONDS: Final = 0.5  # the longest wait for a record before stop() has an
 OnRebalance = Callable[[Any, "list[TopicPartition]"], object]
 """Called with the client and the partitions that are assigned, revoked or lost."""
 
-ConsumerT = TypeVar("ConsumerT", bound=Consumer)
+if TYPE_CHECKING:
+    import confluent_kafka
+    from typing_extensions import TypeVar as TypeVarWithDefault
+
+    ConsumerT = TypeVarWithDefault("ConsumerT", bound=Consumer, default=confluent_kafka.Consumer)
+else:
+    ConsumerT = TypeVar("ConsumerT", bound=Consumer)
 T = TypeVar("T")
 
 
@@ -84,7 +90,7 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         @overload
         def __init__(
             self: EventConsumer[ConsumerT, Decoded[T | Any]],
-            consumer: ConsumerT,
+            consumer: ConsumerT | Mapping[str, Any],
             *,
             strict: Literal[True],
             data_type: TypesByName[T],
@@ -94,7 +100,7 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         @overload
         def __init__(
             self: EventConsumer[ConsumerT, Decoded[T | Any] | Undecodable],
-            consumer: ConsumerT,
+            consumer: ConsumerT | Mapping[str, Any],
             *,
             strict: bool = ...,
             data_type: TypesByName[T],
@@ -104,7 +110,7 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
     @overload
     def __init__(
         self: EventConsumer[ConsumerT, Decoded],
-        consumer: ConsumerT,
+        consumer: ConsumerT | Mapping[str, Any],
         *,
         strict: Literal[True],
         data_type: UntypedData = ...,
@@ -113,7 +119,7 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
     @overload
     def __init__(
         self: EventConsumer[ConsumerT, Decoded[T]],
-        consumer: ConsumerT,
+        consumer: ConsumerT | Mapping[str, Any],
         *,
         strict: Literal[True],
         data_type: type[T] | DataHook[T],
@@ -122,7 +128,7 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
     @overload
     def __init__(
         self: EventConsumer[ConsumerT, Decoded | Undecodable],
-        consumer: ConsumerT,
+        consumer: ConsumerT | Mapping[str, Any],
         *,
         strict: bool = ...,
         data_type: UntypedData = ...,
@@ -131,7 +137,7 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
     @overload
     def __init__(
         self: EventConsumer[ConsumerT, Decoded[T] | Undecodable],
-        consumer: ConsumerT,
+        consumer: ConsumerT | Mapping[str, Any],
         *,
         strict: bool = ...,
         data_type: type[T] | DataHook[T],
@@ -140,7 +146,7 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
 
     def __init__(
         self,
-        consumer: ConsumerT,
+        consumer: ConsumerT | Mapping[str, Any],
         *,
         strict: bool = False,
         lenient: bool = False,

@@ -15,7 +15,6 @@ event.extension("attempt", list)  # refused: not a type of attributes
 EventConsumer(client, data_type=int, data_reader=lambda event: 1)  # refused: the record is missing
 EventConsumer(client, strict=True, idle=1)  # refused: no such option
 _ = EventProducer(FakeProducer()).send(event).record  # refused: an event was sent, not a record
-EventConsumer({"group.id": "g"})  # refused: settings, not a client
 EventProducer(FakeProducer()).send("x")  # refused: not an event
 EventProducer(FakeProducer()).send({"id": "1"})  # refused: not an event
 AsyncEventProducer(FakeProducer()).send({"id": "1"})  # refused: not an event

@@ -35,7 +35,13 @@ if TYPE_CHECKING:
 
 _BATCH_SECONDS: Final = 0.5
 
-ConsumerT = TypeVar("ConsumerT")
+if TYPE_CHECKING:
+    import confluent_kafka
+    from typing_extensions import TypeVar as TypeVarWithDefault
+
+    ConsumerT = TypeVarWithDefault("ConsumerT", default=confluent_kafka.Consumer)
+else:
+    ConsumerT = TypeVar("ConsumerT")
 T = TypeVar("T")
 
 
@@ -81,7 +87,7 @@ class AsyncEventConsumer(Generic[ConsumerT, ItemT_co]):
         @overload
         def __init__(
             self: AsyncEventConsumer[ConsumerT, Decoded[T | Any]],
-            consumer: ConsumerT,
+            consumer: ConsumerT | Mapping[str, Any],
             *,
             strict: Literal[True],
             data_type: TypesByName[T],
@@ -91,7 +97,7 @@ class AsyncEventConsumer(Generic[ConsumerT, ItemT_co]):
         @overload
         def __init__(
             self: AsyncEventConsumer[ConsumerT, Decoded[T | Any] | Undecodable],
-            consumer: ConsumerT,
+            consumer: ConsumerT | Mapping[str, Any],
             *,
             strict: bool = ...,
             data_type: TypesByName[T],
@@ -101,7 +107,7 @@ class AsyncEventConsumer(Generic[ConsumerT, ItemT_co]):
     @overload
     def __init__(
         self: AsyncEventConsumer[ConsumerT, Decoded],
-        consumer: ConsumerT,
+        consumer: ConsumerT | Mapping[str, Any],
         *,
         strict: Literal[True],
         data_type: UntypedData = ...,
@@ -110,7 +116,7 @@ class AsyncEventConsumer(Generic[ConsumerT, ItemT_co]):
     @overload
     def __init__(
         self: AsyncEventConsumer[ConsumerT, Decoded[T]],
-        consumer: ConsumerT,
+        consumer: ConsumerT | Mapping[str, Any],
         *,
         strict: Literal[True],
         data_type: type[T] | DataHook[T],
@@ -119,7 +125,7 @@ class AsyncEventConsumer(Generic[ConsumerT, ItemT_co]):
     @overload
     def __init__(
         self: AsyncEventConsumer[ConsumerT, Decoded | Undecodable],
-        consumer: ConsumerT,
+        consumer: ConsumerT | Mapping[str, Any],
         *,
         strict: bool = ...,
         data_type: UntypedData = ...,
@@ -128,7 +134,7 @@ class AsyncEventConsumer(Generic[ConsumerT, ItemT_co]):
     @overload
     def __init__(
         self: AsyncEventConsumer[ConsumerT, Decoded[T] | Undecodable],
-        consumer: ConsumerT,
+        consumer: ConsumerT | Mapping[str, Any],
         *,
         strict: bool = ...,
         data_type: type[T] | DataHook[T],
@@ -137,7 +143,7 @@ class AsyncEventConsumer(Generic[ConsumerT, ItemT_co]):
 
     def __init__(
         self,
-        consumer: ConsumerT,
+        consumer: ConsumerT | Mapping[str, Any],
         *,
         strict: bool = False,
         data_type: Any = None,
