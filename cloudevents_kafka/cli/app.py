@@ -30,7 +30,7 @@ COMMANDS: Final = {
     "doctor": "Print what is installed, what is missing, and what would work.",
     "demo": "Run the library on a local Kafka and Spark.",
     "pipeline": "Write topics of events to tables or topics with Spark.",
-    "table": "Maintain Delta and Iceberg tables: optimize, vacuum.",
+    "table": "Maintain tables: optimize, vacuum, replay their quarantine.",
     "spark-jar": "Write the jar of Spark's Java function.",
     "spark-zip": "Write this package to a zip, for Spark's workers.",
     "protocol": "Inspect the Kafka protocol: frames, grammar, brokers.",

@@ -13,7 +13,8 @@ files), and `_landing`, which explains the folder and the commit protocol. `_tab
 the tables by type.
 `_manifests`, `_offsets`, `_counts` and `_store` are their parts; `_checkpoint` reads Spark's checkpoint;
 `_topics` notices topics that were created again. A user reads `_reports` and `_errors`. `_connect_job` is
-the job on Spark Connect, where `_connect_function` lands batches on the server. `_session` starts and stops
+the job on Spark Connect, where `_connect_function` lands batches on the server. `replays` lands records
+of the quarantine later. `_session` starts and stops
 a local Spark, and `_bootstrap` looks for a broker before; `_options` has the settings, and `_java_settings`
 translates those of librdkafka.
 """
@@ -31,6 +32,7 @@ from cloudevents_kafka.spark.pipeline.notes import (
     PartitionCounts,
     WrongCheckpoint,
 )
+from cloudevents_kafka.spark.pipeline.replays import ReplaySummary, replay_quarantine
 from cloudevents_kafka.spark.pipeline.session import SparkFailed, local_session, to_java_settings
 from cloudevents_kafka.spark.pipeline.stores import FolderFailed, InUse
 from cloudevents_kafka.spark.pipeline.topics import TopicChanged
@@ -48,6 +50,7 @@ __all__ = [
     "PipelineError",
     "PipelineFailed",
     "PipelineOptions",
+    "ReplaySummary",
     "SparkFailed",
     "Summary",
     "TopicChanged",
@@ -55,5 +58,6 @@ __all__ = [
     "WrongStore",
     "WrongTable",
     "local_session",
+    "replay_quarantine",
     "to_java_settings",
 ]

@@ -93,7 +93,7 @@ def open_landing(
         return TopicLanding(store, options)
     if options.table is None:
         _check_folders(store, options.to, options.tables)
-    open_table = partial(_open_table, spark, options.to, store, options.table)
+    open_table = partial(open_sibling, spark, options.to, store, options.table)
     for table in notes.TABLES:
         open_table(table)  # raises an error if the session does not have the format
     return TableLanding(store, options.to, open_table, options.tables, adopt=options.adopt)
@@ -115,7 +115,7 @@ def check_catalog(options: PipelineOptions, spark: SparkSession) -> None:
         )
 
 
-def _open_table(
+def open_sibling(
     spark: SparkSession, table_format: TableFormat, store: Store, common: str | None, table: str
 ) -> Table:
     """Return a table in its folder, or next to the ``common`` one of events in a catalog."""
@@ -124,7 +124,8 @@ def _open_table(
     if common is None:
         return table_in_folder(spark, table_format, store.url(table))
     if table != notes.EVENTS:
-        common = sibling_name(common, "{}_quarantine" if table == notes.QUARANTINE else table)
+        own = table in {notes.QUARANTINE, notes.OUTCOMES}
+        common = sibling_name(common, f"{{}}_{table}" if own else table)
     return table_by_name(spark, table_format, common)
 
 

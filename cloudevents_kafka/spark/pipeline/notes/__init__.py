@@ -8,6 +8,7 @@ from cloudevents_kafka.spark.pipeline.notes._checkpoint import (
 )
 from cloudevents_kafka.spark.pipeline.notes._counts import OTHERS, BatchCounts, CountMismatch, PartitionCounts
 from cloudevents_kafka.spark.pipeline.notes._ledger import (
+    REPLAYS,
     Entry,
     Ledger,
     OffsetRange,
@@ -25,6 +26,7 @@ from cloudevents_kafka.spark.pipeline.notes._manifests import (
 )
 from cloudevents_kafka.spark.pipeline.notes._routes import (
     EVENTS,
+    OUTCOMES,
     QUARANTINE,
     TABLE,
     TABLES,

@@ -199,6 +199,11 @@ class Table(ABC):
     def _frame(self) -> DataFrame:
         return self._spark.table(self._sql_name)
 
+    def read(self) -> DataFrame:
+        """Return the rows of the newest version, which a session may not know yet."""
+        self._spark.catalog.refreshTable(self._sql_name)
+        return self._frame()
+
     def columns(self) -> Sequence[str]:
         """Return the names of the columns."""
         return self._frame().columns

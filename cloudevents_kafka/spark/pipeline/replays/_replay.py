@@ -1,0 +1,313 @@
+"""`replay_quarantine`: replays of one folder, in a Spark of its own or in a session of yours."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from functools import cache, partial
+from typing import TYPE_CHECKING, Final, cast
+
+import msgspec
+
+from cloudevents_kafka.primitives.plural import pluralize
+from cloudevents_kafka.primitives.redaction import mask_settings
+from cloudevents_kafka.primitives.text_table import format_table
+from cloudevents_kafka.record import Record
+from cloudevents_kafka.spark.pipeline import notes
+from cloudevents_kafka.spark.pipeline._errors import NotOnConnect, WrongTable, failures_in_words
+from cloudevents_kafka.spark.pipeline._sql import write_settings
+from cloudevents_kafka.spark.pipeline.landing import TableLanding, open_sibling
+from cloudevents_kafka.spark.pipeline.replays._choice import Choice, has_landed, without
+from cloudevents_kafka.spark.pipeline.replays._replay_landing import (
+    ParquetReplay,
+    ReplayTarget,
+    TablesReplay,
+)
+from cloudevents_kafka.spark.pipeline.replays._replay_notes import (
+    LANDED,
+    REPLAYS_FOLDER,
+    Counts,
+    ReplayNote,
+    ReplayNotes,
+)
+from cloudevents_kafka.spark.pipeline.session import local_session
+from cloudevents_kafka.spark.pipeline.stores import (
+    FileStore,
+    LocalStore,
+    folder_lock,
+    is_connect,
+    local_path,
+    open_files,
+    without_patterns,
+)
+from cloudevents_kafka.spark.pipeline.tables import DateOf
+from cloudevents_kafka.spark.table_formats import TableFormat
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from cloudevents_kafka.spark.udf import Mend
+
+
+_FORMATS: Final[tuple[TableFormat, ...]] = ("delta", "iceberg")
+
+
+class ReplaySummary(msgspec.Struct, frozen=True, kw_only=True):
+    """The result of `replay_quarantine`.
+
+    ``number`` is that of the replay, or None if none was applied. ``finished`` is the number of an earlier
+    replay that was finished first, or that is unfinished if nothing was applied; None if there is none.
+    ``outcomes`` has the numbers of records that ``landed``, were ``refused`` again, for which the function
+    returned None (``unmended``) or raised an error (``failed``); ``counts`` has them by the verdict and the
+    reason in the quarantine, ``tables`` the events by table. ``outcomes_table`` is where each record's is.
+
+    Examples:
+        >>> from cloudevents_kafka.spark.pipeline import ReplaySummary
+        >>> counts = {"broken-event": {"id: is required": {"landed": 2, "refused": 1}}}
+        >>> outcomes = {"landed": 2, "refused": 1}
+        >>> print(ReplaySummary(outcomes=outcomes, counts=counts).to_text())
+        3 records chosen: 2 would land, 1 would be refused; nothing was changed (--apply lands them)
+        ...
+    """
+
+    number: int | None = None
+    finished: int | None = None
+    outcomes: Mapping[str, int] = {}
+    counts: Counts = {}
+    tables: Mapping[str, int] = {}
+    outcomes_table: str = ""
+
+    def to_json(self) -> str:
+        """Return the summary as one JSON object, indented."""
+        return msgspec.json.format(msgspec.json.encode(self), indent=2).decode()
+
+    def to_text(self) -> str:
+        """Return the summary as text with an aligned table."""
+        dry = self.number is None
+        texts = ("would land", "would be refused") if dry else (LANDED, "refused again")
+        words = dict(zip((LANDED, "refused"), texts, strict=True))
+        sums = [f"{number:,} {words.get(name, name)}" for name, number in sorted(self.outcomes.items())]
+        chosen = pluralize(sum(self.outcomes.values()), "record")
+        lines = [f"{chosen} chosen{': ' if sums else ''}{', '.join(sums)}"]
+        if dry:
+            lines[0] += "; nothing was changed (--apply lands them)" if sums else ""
+        else:
+            lines[0] += f" (replay {self.number}; outcomes in {self.outcomes_table})"
+        if self.finished is not None:
+            done = "is unfinished: --apply finishes it first" if dry else "of an earlier run was finished"
+            lines.append(f"replay {self.finished} {done}")
+        rows = [
+            [verdict, reason, outcome, f"{number:,}"]
+            for verdict, reasons in sorted(self.counts.items())
+            for reason, by_outcome in sorted(reasons.items())
+            for outcome, number in sorted(by_outcome.items())
+        ]
+        header = ["quarantined as", "reason", "outcome", "records"]
+        return "\n\n".join([*lines, *([format_table(header, rows)] if rows else [])])
+
+
+def replay_quarantine(
+    *,
+    out: str,
+    table: str | None = None,
+    verdicts: Sequence[str] = (),
+    clauses: Sequence[str] = (),
+    reasons: Sequence[str] = (),
+    types: Sequence[str] = (),
+    since: str | None = None,
+    until: str | None = None,
+    where: str | None = None,
+    lenient: bool = False,
+    mend: Callable[[Record], Record | None] | None = None,
+    apply: bool = False,
+    spark: SparkSession | None = None,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+) -> ReplaySummary:
+    """Read records of a pipeline's quarantine again, and land those that are events now, each once.
+
+    ``out`` is the folder of the pipeline, ``table`` its table of events if that is in a catalog. Records are
+    chosen by ``verdicts``, ``clauses``, parts of ``reasons``, ``types`` with ``*`` for any text, the
+    timestamp of the record (from ``since`` to before ``until``, RFC 3339), and ``where``, a condition of SQL
+    on the columns of the quarantine. Records that have landed by an earlier replay are left out; those that
+    were refused are tried again. Without ``apply`` they are counted, and nothing changes.
+
+    They are read ``lenient`` or strictly, by this version of the library, with the extensions and formats
+    that are registered, after ``mend``, which is called with each `Record` and returns one, or None to keep
+    it in the quarantine. An event has the topic, partition, offset and timestamp of its record, whatever
+    ``mend`` returns. The outcome of each record is in a table next to the quarantine, ``quarantine_replays``.
+
+    Delta and Iceberg: the pipeline may run meanwhile. ``spark`` is a session of yours, in place of one that
+    is started with ``master`` and ``conf``. Raises `ValueError` for a wrong choice, `InUse` if a pipeline
+    uses a folder of Parquet or another replay is under way, `WrongTable`, `WrongCheckpoint`, `CountMismatch`,
+    `PipelineFailed`, and the errors of `local_session`.
+
+    Examples:
+        >>> from cloudevents_kafka import Record
+        >>> from cloudevents_kafka.spark import EventPipeline, PipelineOptions
+        >>> from cloudevents_kafka.spark.pipeline import replay_quarantine
+        >>> brokers = "localhost:9092"
+        >>> options = PipelineOptions(bootstrap_servers=brokers, topics=("orders",), out="lake/", once=True)
+        >>> summary = EventPipeline(options, spark=spark).run()
+        >>> replay_quarantine(out="lake/", lenient=True, apply=True, spark=spark).outcomes
+        {}
+    """
+    choice = Choice(
+        verdicts=tuple(verdicts),
+        clauses=tuple(clauses),
+        reasons=tuple(reasons),
+        types=tuple(types),
+        since=since,
+        until=until,
+        where=where,
+    )
+    with ExitStack() as stack:
+        kind = replayed_kind(out)
+        if spark is None:
+            formats = [name for name in _FORMATS if kind in {name, None}]
+            session = local_session(master=master, conf=conf, formats=formats, kafka=False)
+            spark = stack.enter_context(session)
+        if is_connect(spark):
+            raise NotOnConnect("a replay needs a Spark session of this process, got one of Spark Connect")
+        store = open_files(out, spark)
+        if apply:
+            is_parquet = _last_batch(store).to == "parquet"
+            stack.enter_context(folder_lock(store.url("" if is_parquet else REPLAYS_FOLDER)))
+        stack.enter_context(failures_in_words(lambda text: mask_settings(text, conf or {})))
+        return _Folder(store, spark, table).replay(choice, mend, lenient=lenient, apply=apply)
+
+
+def replayed_kind(out: str) -> str | None:
+    """Return the kind of the tables of a local folder, or None if it is elsewhere; raise `WrongTable`."""
+    local = local_path(out)
+    if local is None:
+        return None
+    if not local.is_dir():
+        raise WrongTable(f"{out} is missing: it must be the folder of a pipeline that has landed records")
+    return _last_batch(LocalStore(local)).to
+
+
+def _last_batch(store: FileStore) -> notes.BatchManifest:
+    """Return the manifest of the last batch; raise `WrongTable` if there is no table of a quarantine."""
+    last = notes.Manifests(store).last()
+    url = store.url("")
+    if last is None:
+        raise WrongTable(f"{url} has no batch: it must be the folder of a pipeline that has landed records")
+    if last.to not in {"parquet", "delta", "iceberg"}:
+        where = "in topics" if last.to == "kafka" else "by a function"
+        raise WrongTable(
+            f"the batches of {url} landed {where}, which have no table of a quarantine: a replay needs "
+            "tables of Parquet, Delta or Iceberg. Read the records with a consumer, and send them again"
+        )
+    return last
+
+
+class _Folder:
+    """The folder of a pipeline, its tables, and their replays."""
+
+    def __init__(self, store: FileStore, spark: SparkSession, table: str | None) -> None:
+        self._store, self._spark = store, spark
+        self._notes = ReplayNotes(store)
+        last = _last_batch(store)
+        self._routes = dict(last.routes)
+        self._ledger = last.ledger
+        if last.to == "parquet":
+            self._target: ReplayTarget = ParquetReplay(store, spark)
+            self.outcomes_table = store.url(notes.OUTCOMES)
+            return
+        open_table = cache(partial(open_sibling, spark, cast("TableFormat", last.to), store, table))
+        landing = TableLanding(store, str(last.to), open_table, self._routes)
+        landing.recover()  # which compares the tables with the notes
+        self._ledger = landing.ledger
+        self._target = TablesReplay(open_table)
+        self.outcomes_table = open_table(notes.OUTCOMES).name
+
+    def replay(self, choice: Choice, mend: Mend | None, *, lenient: bool, apply: bool) -> ReplaySummary:
+        """Finish the last replay, and do another one."""
+        last = self._notes.last()
+        unfinished = None if last is None or self._notes.is_complete(last) else last
+        finished = None if unfinished is None else unfinished.number
+        if apply and unfinished is not None:
+            self._land(unfinished)
+        from cloudevents_kafka.spark.pipeline.replays._rereading import count_outcomes, read_again
+
+        rows = self._chosen(choice)
+        summary = ReplaySummary(finished=finished, outcomes_table=self.outcomes_table)
+        if rows is None:
+            return summary
+        again = read_again(rows, mend, lenient=lenient)
+        if apply:
+            return self._apply(again, summary, 0 if last is None else last.number, lenient=lenient)
+        kept = again.persist()
+        try:
+            counts, outcomes, tables = count_outcomes(kept, self._routes)
+        finally:
+            kept.unpersist()
+        return msgspec.structs.replace(summary, counts=counts, outcomes=outcomes, tables=tables)
+
+    def _chosen(self, choice: Choice) -> DataFrame | None:
+        """Return the chosen rows of the quarantine that have not landed, or None without a quarantine."""
+        quarantine, outcomes = self._target.read(notes.QUARANTINE), self._target.read(notes.OUTCOMES)
+        if quarantine is None:
+            return None
+        rows = choice.of(quarantine.where(has_landed(self._ledger)))
+        return rows if outcomes is None else without(rows, outcomes.where(f"outcome = '{LANDED}'"))
+
+    def _apply(self, again: DataFrame, summary: ReplaySummary, last: int, *, lenient: bool) -> ReplaySummary:
+        """Stage what became of the records, decide the replay, and land it."""
+        from cloudevents_kafka.spark.pipeline.replays._rereading import count_outcomes
+
+        note = ReplayNote(
+            number=self._target.next_number(last),
+            run=uuid.uuid4().hex[:12],
+            micros=time.time_ns() // 1000,
+            routes=self._routes,
+            date_of=self._date_of(),
+            lenient=lenient,
+            outcomes={},
+            tables={},
+        )
+        with write_settings(self._spark):
+            again.write.parquet(self._store.url(f"{note.staging}/rows"))
+        counts, outcomes, tables = count_outcomes(self._staged(note), self._routes)
+        if not outcomes:
+            self._store.remove(note.staging)
+            return summary
+        note = msgspec.structs.replace(note, counts=counts, outcomes=outcomes, tables=tables)
+        note = self._target.prepare(note, self._rows(note))
+        self._notes.decide(note)
+        self._land(note)
+        return msgspec.structs.replace(
+            summary, number=note.number, counts=counts, outcomes=outcomes, tables=tables
+        )
+
+    def _land(self, note: ReplayNote) -> None:
+        """Land a replay that was decided."""
+        self._target.land(note, self._rows(note))
+        self._notes.complete(note)
+
+    def _rows(self, note: ReplayNote) -> Callable[[str], DataFrame]:
+        """Return a function from a table to its staged rows, which must be there when it is called."""
+        from cloudevents_kafka.spark.pipeline.replays._rereading import event_rows, outcome_rows
+
+        def rows(table: str) -> DataFrame:
+            staged = self._staged(note)
+            return outcome_rows(staged, note) if table == notes.OUTCOMES else event_rows(staged, note, table)
+
+        return rows
+
+    def _staged(self, note: ReplayNote) -> DataFrame:
+        path = f"{note.staging}/rows"
+        if not self._store.list_files(path, ".parquet"):
+            raise notes.WrongCheckpoint(
+                f"{self._store.url(path)} must have the staged rows of replay {note.number}, but they were "
+                "removed. Restore them"
+            )
+        return self._spark.read.parquet(without_patterns(self._store.url(path)))
+
+    def _date_of(self) -> DateOf:
+        """Return what the folders of events are named by."""
+        by_time = any(name.startswith("event_date=") for name in self._store.list_names(notes.EVENTS))
+        return "time" if by_time else "timestamp"
