@@ -29,6 +29,7 @@ from cloudevents_kafka.spark.pipeline.landing import EventBatch, WrongStore
 from cloudevents_kafka.spark.pipeline.notes import (
     BatchCounts,
     CountMismatch,
+    GapCounts,
     PartitionCounts,
     WrongCheckpoint,
 )
@@ -44,6 +45,7 @@ __all__ = [
     "EventBatch",
     "EventPipeline",
     "FolderFailed",
+    "GapCounts",
     "InUse",
     "NotOnConnect",
     "PartitionCounts",

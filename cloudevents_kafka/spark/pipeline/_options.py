@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from cloudevents_kafka.primitives.redaction import is_secret_name, mask_credentials, mask_settings, mask_urls
+from cloudevents_kafka.spark.pipeline._backfill_range import BackfillRange
 from cloudevents_kafka.spark.pipeline.notes import (
     CHECKPOINT,
     OffsetRanges,
@@ -88,6 +89,11 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
     ``topic_pattern`` is a regular expression, in place of ``topics``: all topics whose whole name matches are
     read, also those that are created later.
 
+    ``backfill`` is a range of offsets or times, such as ``0..1000``: the run reads what of it no pipeline has
+    landed, before the offset at which the pipeline of ``out`` goes on, and ends. The range is ``FROM..TO``,
+    each ``earliest``, ``latest``, an offset or ``@`` with a time in RFC 3339, for all partitions; or offsets
+    as ``{"orders": {"0": [17, 41]}}``. TO is not read. A pipeline may land in Delta or Iceberg meanwhile.
+
     ``adopt`` lets tables that have rows, but no commit of a pipeline, take batches: the rows stay, and are no
     proof that a record has landed. The default is to fail.
 
@@ -128,6 +134,7 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
     allow_data_loss: bool = False
     forget_topics: tuple[str, ...] = ()
     adopt: bool = False
+    backfill: str | None = None
     date_of: Literal["time", "timestamp"] = "timestamp"
     kafka_options: Mapping[str, str] = {}
     to: Target = "parquet"
@@ -214,6 +221,8 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
             from cloudevents_kafka.spark.pipeline.tables import name_parts
 
             name_parts(self.table)
+        if self.backfill is not None and BackfillRange.of(self.backfill) and self.to == "kafka":
+            raise ValueError("backfill must be None for kafka: a topic has no ledger that shows gaps")
         if self.to == "kafka":
             self._check_topics()
         elif self.mode != "binary":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -17,15 +17,23 @@ from cloudevents_kafka.cli.terminal.text import escape_json, escape_lines
 if TYPE_CHECKING:
     from cloudevents_kafka.spark.udf import Mend
 
+_LISTS: Final = (
+    ("verdict", "VERDICT", "with this verdict"),
+    ("clause", "ID", "that break this clause"),
+    ("reason", "TEXT", "with this text in the reason"),
+    ("type", "TYPES", "of these types, such as 'com.example.*'"),
+)
 _choice = option_group(
-    click.option("--verdict", "verdicts", multiple=True, help="Only records with this verdict. Repeatable."),
-    click.option("--clause", "clauses", multiple=True, metavar="ID", help="Only those that break it. Repeatable."),
-    click.option("--reason", "reasons", multiple=True, metavar="TEXT", help="Only those with this text in the reason. Repeatable."),
-    click.option("--type", "types", multiple=True, metavar="TYPES", help="Only these types, such as 'com.example.*'. Repeatable."),
+    *(
+        click.option(
+            f"--{name}", f"{name}s", multiple=True, metavar=value, help=f"Only records {which}. Repeatable."
+        )
+        for name, value, which in _LISTS
+    ),
     click.option("--since", metavar="TIME", help="Only records from this time on, by their timestamps."),
     click.option("--until", metavar="TIME", help="Only records before this time."),
     click.option("--where", metavar="SQL", help="Only rows of the quarantine for which this is true."),
-)  # fmt: skip
+)
 
 
 @click.command()

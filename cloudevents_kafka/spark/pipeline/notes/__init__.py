@@ -6,7 +6,13 @@ from cloudevents_kafka.spark.pipeline.notes._checkpoint import (
     Checkpoint,
     WrongCheckpoint,
 )
-from cloudevents_kafka.spark.pipeline.notes._counts import OTHERS, BatchCounts, CountMismatch, PartitionCounts
+from cloudevents_kafka.spark.pipeline.notes._counts import (
+    OTHERS,
+    BatchCounts,
+    CountMismatch,
+    GapCounts,
+    PartitionCounts,
+)
 from cloudevents_kafka.spark.pipeline.notes._ledger import (
     REPLAYS,
     Entry,

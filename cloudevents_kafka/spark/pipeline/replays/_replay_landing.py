@@ -51,8 +51,8 @@ class TablesReplay:
         if events > outcomes:
             raise WrongTable(
                 f"the table {self._open(notes.EVENTS).name} has replay {events}, but the outcomes in "
-                f"{self._open(notes.OUTCOMES).name} end with replay {outcomes}: the notes of replays, or these "
-                "rows, were removed. Restore them, as records would land twice"
+                f"{self._open(notes.OUTCOMES).name} end with replay {outcomes}: the notes of replays, or "
+                "these rows, were removed. Restore them, as records would land twice"
             )
         return max(last, events, outcomes) + 1
 
