@@ -117,8 +117,8 @@ _WRONG_USE: Final = (
 @click.option(
     "--backfill",
     metavar="FROM..TO",
-    help="Read what no pipeline has landed of a range, and end. FROM and TO, which is not read, are earliest, "
-    "latest, N (an offset), or @2026-11-21T12:00:00Z.",
+    help="Read what no pipeline has landed of a range, and end. FROM and TO, which is not read, are "
+    "earliest, latest, N (an offset), or @2026-11-21T12:00:00Z.",
 )
 @click.option("--adopt", is_flag=True, help="Land next to the rows of a table that no pipeline has filled.")
 @click.option(

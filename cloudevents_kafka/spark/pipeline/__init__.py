@@ -33,7 +33,7 @@ from cloudevents_kafka.spark.pipeline.notes import (
     PartitionCounts,
     WrongCheckpoint,
 )
-from cloudevents_kafka.spark.pipeline.replays import ReplaySummary, replay_quarantine
+from cloudevents_kafka.spark.pipeline.replays import ReplayOptions, ReplaySummary, replay_quarantine
 from cloudevents_kafka.spark.pipeline.session import SparkFailed, local_session, to_java_settings
 from cloudevents_kafka.spark.pipeline.stores import FolderFailed, InUse
 from cloudevents_kafka.spark.pipeline.topics import TopicChanged
@@ -52,6 +52,7 @@ __all__ = [
     "PipelineError",
     "PipelineFailed",
     "PipelineOptions",
+    "ReplayOptions",
     "ReplaySummary",
     "SparkFailed",
     "Summary",

@@ -221,7 +221,8 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
             from cloudevents_kafka.spark.pipeline.tables import name_parts
 
             name_parts(self.table)
-        if self.backfill is not None and BackfillRange.of(self.backfill) and self.to == "kafka":
+        asked = None if self.backfill is None else BackfillRange.of(self.backfill)
+        if asked is not None and self.to == "kafka":
             raise ValueError("backfill must be None for kafka: a topic has no ledger that shows gaps")
         if self.to == "kafka":
             self._check_topics()

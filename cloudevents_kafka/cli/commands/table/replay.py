@@ -66,14 +66,14 @@ def command(out: str, mend: str | None, settings: tuple[str, ...], *, as_json: b
     A pipeline may write to tables of Delta and Iceberg meanwhile, but not to Parquet.
     """
     require("table", packages("spark"), java)
-    from cloudevents_kafka.spark.pipeline import replay_quarantine
+    from cloudevents_kafka.spark.pipeline import ReplayOptions, replay_quarantine
     from cloudevents_kafka.spark.pipeline.replays import replayed_kind
 
     with in_words(settings) as conf:
         kind = replayed_kind(out)
         require("table", *([table_format(kind)] if kind in ("delta", "iceberg") else []))
         function = None if mend is None else _load(mend)
-        summary = replay_quarantine(out=out, mend=function, conf=conf, **options)
+        summary = replay_quarantine(ReplayOptions(out=out, conf=conf, **options), mend=function)
     print(escape_json(summary.to_json()) if as_json else escape_lines(summary.to_text()))
 
 

@@ -11,11 +11,12 @@ The replays of a folder are numbered 1, 2, …, and obey four sentences:
 4. A replay chooses records whose batch has landed, and of which no outcome says that they have landed.
 
 So a record lands once, after a kill at any step: what was decided is finished first by the next replay, from
-what was staged, whatever has changed meanwhile; what was not decided has changed nothing. Of two replays at
-once one is decided, and the other ends with a sentence.
+what was staged; what was not decided has changed nothing. Of two replays at once one is decided, and the
+other ends with a sentence.
 
-`_choice` selects records, `_rereading` reads them again, `_replay_notes` has the notes, `_replay_landing` the
-commits, and `_replay` puts them together.
+`_replay_options` selects records, `_rereading` reads them again, `_replay_notes` has the notes,
+`_replay_landing` the commits, and `_replay` puts them together.
 """
 
 from cloudevents_kafka.spark.pipeline.replays._replay import ReplaySummary, replay_quarantine, replayed_kind
+from cloudevents_kafka.spark.pipeline.replays._replay_options import ReplayOptions

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
 from functools import cache, partial
 from typing import TYPE_CHECKING, Final, cast
 
 import msgspec
+from msgspec.structs import asdict, replace
 
 from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.primitives.redaction import mask_settings
 from cloudevents_kafka.primitives.text_table import format_table
-from cloudevents_kafka.record import Record
 from cloudevents_kafka.spark.pipeline import notes
 from cloudevents_kafka.spark.pipeline._errors import NotOnConnect, WrongTable, failures_in_words
 from cloudevents_kafka.spark.pipeline._sql import write_settings
 from cloudevents_kafka.spark.pipeline.landing import TableLanding, open_sibling
-from cloudevents_kafka.spark.pipeline.replays._choice import Choice, has_landed, without
 from cloudevents_kafka.spark.pipeline.replays._replay_landing import (
     ParquetReplay,
     ReplayTarget,
@@ -28,10 +27,11 @@ from cloudevents_kafka.spark.pipeline.replays._replay_landing import (
 from cloudevents_kafka.spark.pipeline.replays._replay_notes import (
     LANDED,
     REPLAYS_FOLDER,
-    Counts,
+    ReplayCounts,
     ReplayNote,
     ReplayNotes,
 )
+from cloudevents_kafka.spark.pipeline.replays._replay_options import ReplayOptions, has_landed, without
 from cloudevents_kafka.spark.pipeline.session import local_session
 from cloudevents_kafka.spark.pipeline.stores import (
     FileStore,
@@ -42,7 +42,6 @@ from cloudevents_kafka.spark.pipeline.stores import (
     open_files,
     without_patterns,
 )
-from cloudevents_kafka.spark.pipeline.tables import DateOf
 from cloudevents_kafka.spark.table_formats import TableFormat
 
 if TYPE_CHECKING:
@@ -54,7 +53,7 @@ if TYPE_CHECKING:
 _FORMATS: Final[tuple[TableFormat, ...]] = ("delta", "iceberg")
 
 
-class ReplaySummary(msgspec.Struct, frozen=True, kw_only=True):
+class ReplaySummary(ReplayCounts, frozen=True, kw_only=True):
     """The result of `replay_quarantine`.
 
     ``number`` is that of the replay, or None if none was applied. ``finished`` is the number of an earlier
@@ -74,9 +73,6 @@ class ReplaySummary(msgspec.Struct, frozen=True, kw_only=True):
 
     number: int | None = None
     finished: int | None = None
-    outcomes: Mapping[str, int] = {}
-    counts: Counts = {}
-    tables: Mapping[str, int] = {}
     outcomes_table: str = ""
 
     def to_json(self) -> str:
@@ -109,74 +105,43 @@ class ReplaySummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def replay_quarantine(
-    *,
-    out: str,
-    table: str | None = None,
-    verdicts: Sequence[str] = (),
-    clauses: Sequence[str] = (),
-    reasons: Sequence[str] = (),
-    types: Sequence[str] = (),
-    since: str | None = None,
-    until: str | None = None,
-    where: str | None = None,
-    lenient: bool = False,
-    mend: Callable[[Record], Record | None] | None = None,
-    apply: bool = False,
-    spark: SparkSession | None = None,
-    master: str | None = None,
-    conf: Mapping[str, str] | None = None,
+    options: ReplayOptions, *, spark: SparkSession | None = None, mend: Mend | None = None
 ) -> ReplaySummary:
     """Read records of a pipeline's quarantine again, and land those that are events now, each once.
 
-    ``out`` is the folder of the pipeline, ``table`` its table of events if that is in a catalog. Records are
-    chosen by ``verdicts``, ``clauses``, parts of ``reasons``, ``types`` with ``*`` for any text, the
-    timestamp of the record (from ``since`` to before ``until``, RFC 3339), and ``where``, a condition of SQL
-    on the columns of the quarantine. Records that have landed by an earlier replay are left out; those that
-    were refused are tried again. Without ``apply`` they are counted, and nothing changes.
+    ``mend`` is called with each `Record` and returns one, or None to keep it in the quarantine. Then the
+    record is read by this version of the library, with the extensions and formats that are registered. An
+    event has the topic, partition, offset and timestamp of its record, also if ``mend`` returns others. The
+    outcome of each record is in a table next to the quarantine, ``quarantine_replays``. Records that have landed by an
+    earlier replay are left out; those that were refused are tried again.
 
-    They are read ``lenient`` or strictly, by this version of the library, with the extensions and formats
-    that are registered, after ``mend``, which is called with each `Record` and returns one, or None to keep
-    it in the quarantine. An event has the topic, partition, offset and timestamp of its record, whatever
-    ``mend`` returns. The outcome of each record is in a table next to the quarantine, ``quarantine_replays``.
-
-    Delta and Iceberg: the pipeline may run meanwhile. ``spark`` is a session of yours, in place of one that
-    is started with ``master`` and ``conf``. Raises `ValueError` for a wrong choice, `InUse` if a pipeline
-    uses a folder of Parquet or another replay is under way, `WrongTable`, `WrongCheckpoint`, `CountMismatch`,
-    `PipelineFailed`, and the errors of `local_session`.
+    The pipeline may land in Delta or Iceberg meanwhile. ``spark`` is a session of yours, in place of one that
+    is started. Raises `ValueError` for a wrong condition, `InUse` if a pipeline uses a folder of Parquet or
+    another replay is under way, `WrongTable`, `WrongCheckpoint`, `CountMismatch`, `PipelineFailed`,
+    `NotOnConnect`, and the errors of `local_session`.
 
     Examples:
-        >>> from cloudevents_kafka import Record
         >>> from cloudevents_kafka.spark import EventPipeline, PipelineOptions
-        >>> from cloudevents_kafka.spark.pipeline import replay_quarantine
+        >>> from cloudevents_kafka.spark.pipeline import ReplayOptions, replay_quarantine
         >>> brokers = "localhost:9092"
         >>> options = PipelineOptions(bootstrap_servers=brokers, topics=("orders",), out="lake/", once=True)
         >>> summary = EventPipeline(options, spark=spark).run()
-        >>> replay_quarantine(out="lake/", lenient=True, apply=True, spark=spark).outcomes
+        >>> replay_quarantine(ReplayOptions(out="lake/", lenient=True, apply=True), spark=spark).outcomes
         {}
     """
-    choice = Choice(
-        verdicts=tuple(verdicts),
-        clauses=tuple(clauses),
-        reasons=tuple(reasons),
-        types=tuple(types),
-        since=since,
-        until=until,
-        where=where,
-    )
+    kind = replayed_kind(options.out)
+    formats = [name for name in _FORMATS if kind in {name, None}]
     with ExitStack() as stack:
-        kind = replayed_kind(out)
-        if spark is None:
-            formats = [name for name in _FORMATS if kind in {name, None}]
-            session = local_session(master=master, conf=conf, formats=formats, kafka=False)
-            spark = stack.enter_context(session)
+        session = local_session(master=options.master, conf=options.conf, formats=formats, kafka=False)
+        spark = spark or stack.enter_context(session)
         if is_connect(spark):
             raise NotOnConnect("a replay needs a Spark session of this process, got one of Spark Connect")
-        store = open_files(out, spark)
-        if apply:
-            is_parquet = _last_batch(store).to == "parquet"
-            stack.enter_context(folder_lock(store.url("" if is_parquet else REPLAYS_FOLDER)))
-        stack.enter_context(failures_in_words(lambda text: mask_settings(text, conf or {})))
-        return _Folder(store, spark, table).replay(choice, mend, lenient=lenient, apply=apply)
+        store = open_files(options.out, spark)
+        if options.apply:
+            locked = "" if _last_batch(store).to == "parquet" else REPLAYS_FOLDER
+            stack.enter_context(folder_lock(store.url(locked)))
+        stack.enter_context(failures_in_words(lambda text: mask_settings(text, options.conf)))
+        return _Folder(store, spark, options).replay(mend)
 
 
 def replayed_kind(out: str) -> str | None:
@@ -207,8 +172,8 @@ def _last_batch(store: FileStore) -> notes.BatchManifest:
 class _Folder:
     """The folder of a pipeline, its tables, and their replays."""
 
-    def __init__(self, store: FileStore, spark: SparkSession, table: str | None) -> None:
-        self._store, self._spark = store, spark
+    def __init__(self, store: FileStore, spark: SparkSession, options: ReplayOptions) -> None:
+        self._store, self._spark, self._options = store, spark, options
         self._notes = ReplayNotes(store)
         last = _last_batch(store)
         self._routes = dict(last.routes)
@@ -217,71 +182,68 @@ class _Folder:
             self._target: ReplayTarget = ParquetReplay(store, spark)
             self.outcomes_table = store.url(notes.OUTCOMES)
             return
-        open_table = cache(partial(open_sibling, spark, cast("TableFormat", last.to), store, table))
+        open_table = cache(partial(open_sibling, spark, cast("TableFormat", last.to), store, options.table))
         landing = TableLanding(store, str(last.to), open_table, self._routes)
         landing.recover()  # which compares the tables with the notes
         self._ledger = landing.ledger
         self._target = TablesReplay(open_table)
         self.outcomes_table = open_table(notes.OUTCOMES).name
 
-    def replay(self, choice: Choice, mend: Mend | None, *, lenient: bool, apply: bool) -> ReplaySummary:
+    def replay(self, mend: Mend | None) -> ReplaySummary:
         """Finish the last replay, and do another one."""
-        last = self._notes.last()
-        unfinished = None if last is None or self._notes.is_complete(last) else last
-        finished = None if unfinished is None else unfinished.number
-        if apply and unfinished is not None:
-            self._land(unfinished)
         from cloudevents_kafka.spark.pipeline.replays._rereading import count_outcomes, read_again
 
-        rows = self._chosen(choice)
+        last, apply = self._notes.last(), self._options.apply
+        unfinished = None if last is None or self._notes.is_complete(last) else last
+        if apply and unfinished is not None:
+            self._land(unfinished)
+        finished = None if unfinished is None else unfinished.number
         summary = ReplaySummary(finished=finished, outcomes_table=self.outcomes_table)
+        rows = self._chosen()
         if rows is None:
             return summary
-        again = read_again(rows, mend, lenient=lenient)
+        again = read_again(rows, mend, lenient=self._options.lenient)
         if apply:
-            return self._apply(again, summary, 0 if last is None else last.number, lenient=lenient)
+            note = self._apply(again, 0 if last is None else last.number)
+            counts = {name: asdict(note)[name] for name in ReplayCounts.__struct_fields__}
+            return replace(summary, number=note.number if note.outcomes else None, **counts)
         kept = again.persist()
         try:
-            counts, outcomes, tables = count_outcomes(kept, self._routes)
+            return replace(summary, **count_outcomes(kept, self._routes))
         finally:
             kept.unpersist()
-        return msgspec.structs.replace(summary, counts=counts, outcomes=outcomes, tables=tables)
 
-    def _chosen(self, choice: Choice) -> DataFrame | None:
+    def _chosen(self) -> DataFrame | None:
         """Return the chosen rows of the quarantine that have not landed, or None without a quarantine."""
         quarantine, outcomes = self._target.read(notes.QUARANTINE), self._target.read(notes.OUTCOMES)
         if quarantine is None:
             return None
-        rows = choice.of(quarantine.where(has_landed(self._ledger)))
+        rows = self._options.choose(quarantine.where(has_landed(self._ledger)))
         return rows if outcomes is None else without(rows, outcomes.where(f"outcome = '{LANDED}'"))
 
-    def _apply(self, again: DataFrame, summary: ReplaySummary, last: int, *, lenient: bool) -> ReplaySummary:
-        """Stage what became of the records, decide the replay, and land it."""
+    def _apply(self, again: DataFrame, last: int) -> ReplayNote:
+        """Stage what became of the records, decide the replay unless there are none, and land it."""
         from cloudevents_kafka.spark.pipeline.replays._rereading import count_outcomes
 
+        by_time = any(name.startswith("event_date=") for name in self._store.list_names(notes.EVENTS))
         note = ReplayNote(
             number=self._target.next_number(last),
             run=uuid.uuid4().hex[:12],
             micros=time.time_ns() // 1000,
             routes=self._routes,
-            date_of=self._date_of(),
-            lenient=lenient,
-            outcomes={},
-            tables={},
+            date_of="time" if by_time else "timestamp",
+            lenient=self._options.lenient,
         )
         with write_settings(self._spark):
             again.write.parquet(self._store.url(f"{note.staging}/rows"))
-        counts, outcomes, tables = count_outcomes(self._staged(note), self._routes)
-        if not outcomes:
+        note = replace(note, **count_outcomes(self._staged(note), self._routes))
+        if note.outcomes:
+            note = self._target.prepare(note, self._rows(note))
+            self._notes.decide(note)
+            self._land(note)
+        else:
             self._store.remove(note.staging)
-            return summary
-        note = msgspec.structs.replace(note, counts=counts, outcomes=outcomes, tables=tables)
-        note = self._target.prepare(note, self._rows(note))
-        self._notes.decide(note)
-        self._land(note)
-        return msgspec.structs.replace(
-            summary, number=note.number, counts=counts, outcomes=outcomes, tables=tables
-        )
+        return note
 
     def _land(self, note: ReplayNote) -> None:
         """Land a replay that was decided."""
@@ -306,8 +268,3 @@ class _Folder:
                 "removed. Restore them"
             )
         return self._spark.read.parquet(without_patterns(self._store.url(path)))
-
-    def _date_of(self) -> DateOf:
-        """Return what the folders of events are named by."""
-        by_time = any(name.startswith("event_date=") for name in self._store.list_names(notes.EVENTS))
-        return "time" if by_time else "timestamp"

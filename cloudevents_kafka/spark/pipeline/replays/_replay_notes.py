@@ -13,15 +13,21 @@ from cloudevents_kafka.spark.pipeline.stores import FileStore, InUse
 
 REPLAYS_FOLDER: Final = "_replays"
 LANDED: Final = "landed"  # the outcome of a record that is an event now
-Counts = Mapping[str, Mapping[str, Mapping[str, int]]]
-"""Verdict to reason to outcome to records."""
 
 
-class ReplayNote(msgspec.Struct, frozen=True, kw_only=True):
+class ReplayCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """Numbers of records by outcome, the same by verdict and reason, and of events by table."""
+
+    outcomes: Mapping[str, int] = {}
+    counts: Mapping[str, Mapping[str, Mapping[str, int]]] = {}
+    tables: Mapping[str, int] = {}
+
+
+class ReplayNote(ReplayCounts, frozen=True, kw_only=True):
     """A replay that was decided.
 
     ``run`` is the id of the run, and the folder of its staged rows; ``micros`` is when it was decided, since
-    1970. ``tables`` has the numbers of its events by table, ``files`` the staged files of Parquet.
+    1970. ``files`` are the staged files of Parquet.
     """
 
     number: int
@@ -30,9 +36,6 @@ class ReplayNote(msgspec.Struct, frozen=True, kw_only=True):
     routes: Mapping[str, str]
     date_of: Literal["time", "timestamp"]
     lenient: bool
-    outcomes: Mapping[str, int]
-    tables: Mapping[str, int]
-    counts: Counts = {}
     files: tuple[str, ...] = ()
 
     @property

@@ -7,14 +7,14 @@ refuses, such as one of their data by a schema, belongs behind `_again`, with ``
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from cloudevents_kafka.spark.pipeline.batches._observed import error_rule
 from cloudevents_kafka.spark.pipeline.notes import EVENTS, OTHERS
-from cloudevents_kafka.spark.pipeline.replays._choice import PLACE
-from cloudevents_kafka.spark.pipeline.replays._replay_notes import LANDED, Counts, ReplayNote
+from cloudevents_kafka.spark.pipeline.replays._replay_notes import LANDED, ReplayNote
+from cloudevents_kafka.spark.pipeline.replays._replay_options import PLACE
 from cloudevents_kafka.spark.pipeline.tables import event_columns, record_date, table_of
 
 if TYPE_CHECKING:
@@ -79,8 +79,8 @@ def _by_value(mend: Mend | None) -> Iterator[None]:
         cloudpickle.unregister_pickle_by_value(module)
 
 
-def count_outcomes(rows: DataFrame, routes: dict[str, str]) -> tuple[Counts, dict[str, int], dict[str, int]]:
-    """Return the numbers of rows by verdict, reason and outcome, by outcome, and of events by table.
+def count_outcomes(rows: DataFrame, routes: Mapping[str, str]) -> dict[str, Any]:
+    """Return the numbers of `ReplayCounts`.
 
     The rarest reasons are `OTHERS` if there are too many.
     """
@@ -103,7 +103,7 @@ def count_outcomes(rows: DataFrame, routes: dict[str, str]) -> tuple[Counts, dic
         rest[row["outcome"]] -= row["count"]
     if others := {outcome: number for outcome, number in rest.items() if number}:
         counts[OTHERS] = {OTHERS: others}
-    return counts, outcomes, tables
+    return {"counts": counts, "outcomes": outcomes, "tables": tables}
 
 
 def event_rows(staged: DataFrame, note: ReplayNote, table: str) -> DataFrame:

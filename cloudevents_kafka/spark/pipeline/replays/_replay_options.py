@@ -1,9 +1,9 @@
-"""`Choice`: which records of the quarantine a replay reads, as conditions of SQL."""
+"""`ReplayOptions`: which records of the quarantine a replay reads, and how."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 PLACE: Final = ("topic", "partition", "offset", "timestamp")
-"""The columns by which a quarantined record is known; a topic that was made anew has other timestamps."""
+"""The columns by which a quarantined record is known; a topic that was made again has other timestamps."""
 
 # Of the header in binary mode, of the value in structured mode.
 _TYPE: Final = (
@@ -29,16 +29,36 @@ _TYPE: Final = (
 )
 
 
-class Choice(msgspec.Struct, frozen=True, kw_only=True):
-    """The records to replay: those that match one value of each list, the times and the condition."""
+class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of `replay_quarantine`; raises `ValueError` for invalid ones.
 
-    verdicts: tuple[str, ...] = ()
-    clauses: tuple[str, ...] = ()
-    reasons: tuple[str, ...] = ()
-    types: tuple[str, ...] = ()
+    ``out`` is the folder of the pipeline, ``table`` its table of events if that is in a catalog. Records are
+    chosen by ``verdicts``, ``clauses``, parts of ``reasons``, ``types`` with ``*`` for any text, the
+    timestamp of the record (from ``since`` to before ``until``, RFC 3339), and ``where``, a condition of SQL
+    on the columns of the quarantine: one of each list must match, and all of the rest.
+
+    They are read ``lenient`` or strictly. With ``apply`` those that are events land; without it they are
+    counted, and nothing changes. ``master`` and ``conf`` are for a Spark that the replay starts.
+
+    Examples:
+        >>> from cloudevents_kafka.spark.pipeline import ReplayOptions
+        >>> ReplayOptions(out="lake/orders", verdicts=("broken-event",), since="2026-11-21T12:00:00Z").apply
+        False
+    """
+
+    out: str
+    table: str | None = None
+    verdicts: Collection[str] = ()
+    clauses: Collection[str] = ()
+    reasons: Collection[str] = ()
+    types: Collection[str] = ()
     since: str | None = None
     until: str | None = None
     where: str | None = None
+    lenient: bool = False
+    apply: bool = False
+    master: str | None = None
+    conf: Mapping[str, str] = {}
 
     def __post_init__(self) -> None:
         for name, time in (("since", self.since), ("until", self.until)):
@@ -57,7 +77,7 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
                 micros = (to_datetime(time) - EPOCH) // MICROSECOND
                 yield f"`timestamp` {operator} timestamp_micros({micros})"
 
-    def of(self, quarantine: DataFrame) -> DataFrame:
+    def choose(self, quarantine: DataFrame) -> DataFrame:
         """Return the chosen rows; raise `ValueError` if the condition is not SQL on their columns."""
         from pyspark.errors import AnalysisException
 
