@@ -112,8 +112,8 @@ def replay_quarantine(
     ``mend`` is called with each `Record` and returns one, or None to keep it in the quarantine. Then the
     record is read by this version of the library, with the extensions and formats that are registered. An
     event has the topic, partition, offset and timestamp of its record, also if ``mend`` returns others. The
-    outcome of each record is in a table next to the quarantine, ``quarantine_replays``. Records that have landed by an
-    earlier replay are left out; those that were refused are tried again.
+    outcome of each record is in a table next to the quarantine, ``quarantine_replays``. Records that have
+    landed by an earlier replay are left out; those that were refused are tried again.
 
     The pipeline may land in Delta or Iceberg meanwhile. ``spark`` is a session of yours, in place of one that
     is started. Raises `ValueError` for a wrong condition, `InUse` if a pipeline uses a folder of Parquet or
@@ -186,7 +186,7 @@ class _Folder:
         landing = TableLanding(store, str(last.to), open_table, self._routes)
         landing.recover()  # which compares the tables with the notes
         self._ledger = landing.ledger
-        self._target = TablesReplay(open_table)
+        self._target = TablesReplay(open_table, self._routes.values())
         self.outcomes_table = open_table(notes.OUTCOMES).name
 
     def replay(self, mend: Mend | None) -> ReplaySummary:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -40,21 +40,23 @@ class ReplayTarget(Protocol):
 
 
 class TablesReplay:
-    """Tables of Delta or Iceberg, which ``open_table`` opens."""
+    """Tables of Delta or Iceberg, which ``open_table`` opens; ``by_type`` are those next to the events."""
 
-    def __init__(self, open_table: Callable[[str], Table]) -> None:
+    def __init__(self, open_table: Callable[[str], Table], by_type: Iterable[str]) -> None:
         self._open = open_table
+        self._tables = (notes.EVENTS, *dict.fromkeys(by_type))
 
     def next_number(self, last: int) -> int:
         """Return the number of the next replay; raise `WrongTable` if notes of replays were removed."""
-        events, outcomes = (self._open(table).ledger().replays for table in (notes.EVENTS, notes.OUTCOMES))
-        if events > outcomes:
-            raise WrongTable(
-                f"the table {self._open(notes.EVENTS).name} has replay {events}, but the outcomes in "
-                f"{self._open(notes.OUTCOMES).name} end with replay {outcomes}: the notes of replays, or "
-                "these rows, were removed. Restore them, as records would land twice"
-            )
-        return max(last, events, outcomes) + 1
+        outcomes = self._open(notes.OUTCOMES).ledger().replays
+        for table in map(self._open, self._tables):
+            if (found := table.ledger().replays) > outcomes:
+                raise WrongTable(
+                    f"the table {table.name} has replay {found}, but the outcomes in "
+                    f"{self._open(notes.OUTCOMES).name} end with replay {outcomes}: the notes of replays, or "
+                    "these rows, were removed. Restore them, as records would land twice"
+                )
+        return max(last, outcomes) + 1
 
     def read(self, table: str) -> DataFrame | None:
         """Return the rows of the newest version, or None."""

@@ -17,7 +17,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from cloudevents_kafka.primitives.redaction import mask_url
 from cloudevents_kafka.spark._java import java_of
@@ -296,10 +296,8 @@ class KafkaAdmin:
             return {}
         return None
 
-    def offsets_at(
-        self, topic: str, partitions: Iterable[str], position: Literal["earliest", "latest"] | int
-    ) -> dict[str, int]:
-        """Return the begin or end of partitions, or the first offset from a time on, in milliseconds.
+    def offsets_at(self, topic: str, partitions: Iterable[str], position: str | int) -> dict[str, int]:
+        """Return the ``earliest`` or ``latest`` offsets, or the first from a time on, in milliseconds.
 
         If all records are older that is the end, which is that of records that are committed.
         """
