@@ -1,4 +1,4 @@
-"""Land a topic, mend the records that are no events, and land them by a replay of the quarantine.
+"""Land a topic, mend the records in its quarantine, and land them, too, by a replay.
 
 python examples/spark/replay_quarantine.py BOOTSTRAP_SERVERS TOPIC FOLDER
 """

@@ -60,6 +60,11 @@ def check_connect(options: PipelineOptions, *, has_function: bool = False) -> No
             "the server, for a commit that has both rows and offsets. Land in Delta, or use a Spark session "
             "of this process"
         )
+    if options.backfill is not None:
+        raise NotOnConnect(
+            "backfill must be None on Spark Connect, where Spark plans all batches; use a Spark "
+            "session of this process"
+        )
     for name, location in (("out", options.out), ("checkpoint", options.checkpoint_url)):
         if local_path(location) is not None and not location.startswith(("/", "file:")):
             raise NotOnConnect(

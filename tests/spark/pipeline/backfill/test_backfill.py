@@ -105,7 +105,7 @@ def test_by_time_of_partitions(lake: Lake) -> None:
 
 
 def test_expired_records_are_counted(lake: Lake) -> None:
-    """Records that have expired are no error; the summary has their number."""
+    """Records that have expired do not end the run; the summary has their number."""
     produce(lake.broker, lake.topic, 6)
     lake.run(start="latest")
     admin = AdminClient({"bootstrap.servers": lake.broker.bootstrap_servers})

@@ -164,7 +164,7 @@ CHOICES: dict[str, tuple[dict[str, Any], set[int]]] = {
 
 
 def test_choices(lake: Lake) -> None:
-    """Each option chooses the records that it names; a condition that is no SQL is refused."""
+    """Each option chooses the records that it names; another condition than SQL is refused."""
     send(lake)
     lake.run(to="parquet")
     quarantine = lake.spark.read.parquet(f"file://{lake.out}/quarantine")
@@ -270,7 +270,7 @@ def _store(lake: Lake) -> Any:
 
 @pytest.mark.parametrize("to", ["delta", pytest.param("iceberg", marks=pytest.mark.release)])
 def test_beside_a_running_pipeline(lake: Lake, to: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The pipeline goes on, and a commit of it between two steps of the replay is no obstacle."""
+    """The pipeline goes on, and its commits between two steps of the replay do not matter."""
     send(lake)
     pipeline = lake.start(to=to, once=False, interval=0)
     try:
