@@ -29,10 +29,10 @@ def main(spark: SparkSession, servers: str, topic: str, folder: str) -> None:
     EventPipeline(options, spark=spark).run()
 
     # First without apply: what would become of each record?
-    chosen = ReplayOptions(out=folder, clauses=["R-02"])
+    chosen = ReplayOptions(out=folder, reasons=["ce_id is missing"])
     print(replay_quarantine(chosen, spark=spark, mend=add_id).to_text())
 
-    chosen = ReplayOptions(out=folder, clauses=["R-02"], apply=True)
+    chosen = ReplayOptions(out=folder, reasons=["ce_id is missing"], apply=True)
     print(replay_quarantine(chosen, spark=spark, mend=add_id).outcomes)
 
     # A second replay finds nothing: each record lands once.

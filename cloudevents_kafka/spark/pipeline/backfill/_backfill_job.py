@@ -55,14 +55,14 @@ class BackfillJob(Job):
                 f"{landing.store.url('')} has no batch: a backfill fills the gaps of a pipeline. Run this "
                 "first; its option start (--from) says where it begins"
             )
-        partitions = self._lander.find_topics()
+        self._lander.find_topics()
         if isinstance(landing.manifests, _BackfillNotes):
             self._finish_begun(spark, landing.manifests.own.find(notes.BegunBatch))
         self._gaps: list[Gap] = []
         self._asked: dict[str, dict[str, notes.GapCounts]] = {}
         self._skipped: dict[str, Counter[str]] = {}
         ledgers, ids = landing.ledgers(), {**landing.topic_ids, **self._lander.topic_ids}
-        for asked in self._ranges(partitions):
+        for asked in self._ranges(self._lander.partitions):
             gaps, counts = asked.find(ids, ledgers)
             self._gaps += gaps
             self._asked.setdefault(asked.topic, {})[asked.partition] = counts

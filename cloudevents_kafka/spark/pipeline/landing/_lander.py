@@ -33,11 +33,15 @@ class BatchLander:
         self._landing.check(query_id, committed)
         self._landing.record_beginning(self.topic_ids, self._options.start if query_id is None else None)
 
-    def find_topics(self) -> dict[str, int]:
-        """Return the numbers of partitions; raise `TopicChanged` if a topic is another than has landed."""
+    def find_topics(self) -> None:
+        """Look up the ids of the topics; raise `TopicChanged` if a topic is another than has landed."""
         self.topic_ids = self._topics.check(self._landing.topic_ids, {})
         self.use_topic_ids()
         self._topics.check(self._landing.topic_ids, self._landing.landed)
+
+    @property
+    def partitions(self) -> dict[str, int]:
+        """The numbers of partitions of the topics."""
         return self._topics.partitions
 
     def use_topic_ids(self) -> None:

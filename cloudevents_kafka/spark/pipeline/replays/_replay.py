@@ -35,6 +35,7 @@ from cloudevents_kafka.spark.pipeline.replays._replay_options import ReplayOptio
 from cloudevents_kafka.spark.pipeline.session import local_session
 from cloudevents_kafka.spark.pipeline.stores import (
     FileStore,
+    InUse,
     LocalStore,
     folder_lock,
     is_connect,
@@ -239,7 +240,11 @@ class _Folder:
         note = replace(note, **count_outcomes(self._staged(note), self._routes))
         if note.outcomes:
             note = self._target.prepare(note, self._rows(note))
-            self._notes.decide(note)
+            try:
+                self._notes.decide(note)
+            except InUse:
+                self._store.remove(note.staging)
+                raise
             self._land(note)
         else:
             self._store.remove(note.staging)

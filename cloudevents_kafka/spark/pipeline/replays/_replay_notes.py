@@ -80,11 +80,12 @@ class ReplayNotes:
         return self._store.exists(_path(note.number, "done"))
 
     def complete(self, note: ReplayNote) -> None:
-        """Note that a replay has landed in all tables, and remove what was staged up to it."""
+        """Note that a replay has landed in all tables, and remove what was staged for it and before it."""
         self._store.replace(_path(note.number, "done"), b"")
         for name in self._store.list_names(REPLAYS_FOLDER):
-            if (staged := re.fullmatch(r"(\d+)-\w+", name)) and int(staged[1]) <= note.number:
-                self._store.remove(f"{REPLAYS_FOLDER}/{name}")
+            staged = f"{REPLAYS_FOLDER}/{name}"  # another run may stage the same number
+            if staged == note.staging or (re.fullmatch(r"\d+-\w+", name) and int(name[:8]) < note.number):
+                self._store.remove(staged)
 
 
 def _path(number: int, ending: str = "json") -> str:

@@ -191,6 +191,11 @@ class IcebergTable(_sink.Table):
             f"PARTITIONED BY ({RECORD_DATE}) TBLPROPERTIES ({_TABLE_PROPERTIES})"
         )
 
+    def read(self) -> DataFrame:
+        """Return the rows of the newest version, which a session may not know yet."""
+        self._spark.catalog.refreshTable(self._sql_name)
+        return super().read()
+
     def count_files(self) -> int:
         """Return the number of data files of the newest version."""
         return self._spark.table(f"{self._sql_name}.files").count()

@@ -200,8 +200,7 @@ class Table(ABC):
         return self._spark.table(self._sql_name)
 
     def read(self) -> DataFrame:
-        """Return the rows of the newest version, which a session may not know yet."""
-        self._spark.catalog.refreshTable(self._sql_name)
+        """Return the rows of the newest version."""
         return self._frame()
 
     def columns(self) -> Sequence[str]:

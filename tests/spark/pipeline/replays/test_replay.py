@@ -148,7 +148,7 @@ def test_tables_by_type(lake: Lake) -> None:
 
 
 CHOICES: dict[str, tuple[dict[str, Any], set[int]]] = {
-    "verdict": ({"verdicts": ["broken-event"]}, {4, 5}),
+    "verdict": ({"verdicts": ["broken-event"]}, {5}),
     "two verdicts": ({"verdicts": ["broken-event", "not-an-event"]}, {2, 3, 4, 5, 6}),
     "clause": ({"clauses": ["T-12"]}, {5}),
     "part of a clause": ({"clauses": ["T-1"]}, set()),
