@@ -139,11 +139,10 @@ class Ledger(msgspec.Struct, frozen=True):
 def _joined(ranges: list[OffsetRange]) -> tuple[OffsetRange, ...]:
     """Return ranges in order, those that touch or overlap as one.
 
-    One that is empty stays if it is the only one: the pipeline begins there.
+    One that is empty stays if it touches no other: the pipeline begins there.
     """
     joined: list[OffsetRange] = []
-    found = [range_ for range_ in ranges if range_.start < range_.end] or ranges[:1]
-    for range_ in sorted(found, key=lambda range_: range_.start):
+    for range_ in sorted(ranges, key=lambda range_: range_.start):
         if joined and range_.start <= joined[-1].end:
             joined[-1] = OffsetRange(joined[-1].start, max(joined[-1].end, range_.end))
         else:

@@ -57,7 +57,7 @@ def test_gaps_are_filled(lake: Lake, to: str) -> None:
     produce_broken(lake.broker, lake.topic, 2)
     lake.run(to=to, start="latest")
     produce(lake.broker, lake.topic, 3)
-    lake.run(to=to)
+    lake.run(to=to, start="latest")
     produce(lake.broker, lake.topic, 1)
     summary = lake.run(to=to, backfill="2..latest", max_records=3)
     assert (summary.batches, summary.counts.read, summary.complete) == (2, 5, True)
@@ -71,7 +71,7 @@ def test_gaps_are_filled(lake: Lake, to: str) -> None:
     assert (summary.batches, summary.counts.read) == (1, 2)
     assert summary.backfill == {lake.topic: {"0": GapCounts(gaps=2, landed=8, ahead=1)}}
     assert lake.run(to=to, backfill="earliest..latest").batches == 0
-    assert lake.run(to=to).counts.read == 1
+    assert lake.run(to=to, start="latest").counts.read == 1
     assert offsets(lake, to, *ALL) == list(range(11))
 
 
@@ -161,13 +161,14 @@ def test_killed_between_commits(lake: Lake, to: str, step: str, monkeypatch: pyt
     assert summary.counts.read == 5
     assert offsets(lake, to, *ALL) == list(range(12))
     assert offsets(lake, to, "quarantine") == [4, 5, 6, 7]
-    assert lake.run(to=to).batches == 0
+    assert lake.run(to=to, start="latest").batches == 0
 
 
 @pytest.mark.parametrize("to", ["delta", pytest.param("iceberg", marks=pytest.mark.release)])
 def test_beside_a_running_pipeline(lake: Lake, to: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both land, though each commit of the backfill is preceded by one of the pipeline."""
     produce(lake.broker, lake.topic, 6)
+    lake.run(to=to, start="latest")
     pipeline = lake.start(to=to, once=False, interval=0, start="latest")
     try:
         produce(lake.broker, lake.topic, 1)
@@ -191,7 +192,7 @@ def test_beside_a_running_pipeline(lake: Lake, to: str, monkeypatch: pytest.Monk
         assert pipeline.query.isActive
     finally:
         pipeline.close()
-    assert lake.run(to=to).batches == 0
+    assert lake.run(to=to, start="latest").batches == 0
     assert offsets(lake, to) == list(range(9))
 
 
