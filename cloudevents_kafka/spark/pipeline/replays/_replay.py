@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable
 from contextlib import ExitStack
 from functools import cache, partial
 from typing import TYPE_CHECKING, Final, cast
@@ -19,11 +18,7 @@ from cloudevents_kafka.spark.pipeline import notes
 from cloudevents_kafka.spark.pipeline._errors import NotOnConnect, WrongTable, failures_in_words
 from cloudevents_kafka.spark.pipeline._sql import write_settings
 from cloudevents_kafka.spark.pipeline.landing import TableLanding, open_sibling
-from cloudevents_kafka.spark.pipeline.replays._replay_landing import (
-    ParquetReplay,
-    ReplayTarget,
-    TablesReplay,
-)
+from cloudevents_kafka.spark.pipeline.replays._replay_landing import ParquetReplay, Rows, TablesReplay
 from cloudevents_kafka.spark.pipeline.replays._replay_notes import (
     LANDED,
     REPLAYS_FOLDER,
@@ -180,7 +175,7 @@ class _Folder:
         self._routes = dict(last.routes)
         self._ledger = last.ledger
         if last.to == "parquet":
-            self._target: ReplayTarget = ParquetReplay(store, spark)
+            self._target: ParquetReplay | TablesReplay = ParquetReplay(store, spark)
             self.outcomes_table = store.url(notes.OUTCOMES)
             return
         open_table = cache(partial(open_sibling, spark, cast("TableFormat", last.to), store, options.table))
@@ -198,6 +193,8 @@ class _Folder:
         unfinished = None if last is None or self._notes.is_complete(last) else last
         if apply and unfinished is not None:
             self._land(unfinished)
+        # Before the outcomes are read, which have all replays before this number then.
+        number = self._target.next_number(0 if last is None else last.number) if apply else 0
         finished = None if unfinished is None else unfinished.number
         summary = ReplaySummary(finished=finished, outcomes_table=self.outcomes_table)
         rows = self._chosen()
@@ -205,7 +202,7 @@ class _Folder:
             return summary
         again = read_again(rows, mend, lenient=self._options.lenient)
         if apply:
-            note = self._apply(again, 0 if last is None else last.number)
+            note = self._apply(again, number)
             counts = {name: asdict(note)[name] for name in ReplayCounts.__struct_fields__}
             return replace(summary, number=note.number if note.outcomes else None, **counts)
         kept = again.persist()
@@ -222,13 +219,13 @@ class _Folder:
         rows = self._options.choose(quarantine.where(has_landed(self._ledger)))
         return rows if outcomes is None else without(rows, outcomes.where(f"outcome = '{LANDED}'"))
 
-    def _apply(self, again: DataFrame, last: int) -> ReplayNote:
+    def _apply(self, again: DataFrame, number: int) -> ReplayNote:
         """Stage what became of the records, decide the replay unless there are none, and land it."""
         from cloudevents_kafka.spark.pipeline.replays._rereading import count_outcomes
 
         by_time = any(name.startswith("event_date=") for name in self._store.list_names(notes.EVENTS))
         note = ReplayNote(
-            number=self._target.next_number(last),
+            number=number,
             run=uuid.uuid4().hex[:12],
             micros=time.time_ns() // 1000,
             routes=self._routes,
@@ -255,7 +252,7 @@ class _Folder:
         self._target.land(note, self._rows(note))
         self._notes.complete(note)
 
-    def _rows(self, note: ReplayNote) -> Callable[[str], DataFrame]:
+    def _rows(self, note: ReplayNote) -> Rows:
         """Return a function from a table to its staged rows, which must be there when it is called."""
         from cloudevents_kafka.spark.pipeline.replays._rereading import event_rows, outcome_rows
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
@@ -21,22 +21,6 @@ if TYPE_CHECKING:
 _MOST_TRIES: Final = 100  # commits that others precede
 Rows = Callable[[str], "DataFrame"]
 """Returns the staged rows of a table."""
-
-
-class ReplayTarget(Protocol):
-    """The tables of a pipeline, for replays."""
-
-    def next_number(self, last: int) -> int:
-        """Return the number of the next replay; ``last`` is the last one that was decided and is complete."""
-
-    def read(self, table: str) -> DataFrame | None:
-        """Return the rows of a table, or None if it does not exist."""
-
-    def prepare(self, note: ReplayNote, rows: Rows) -> ReplayNote:
-        """Return the note of a replay that can be decided."""
-
-    def land(self, note: ReplayNote, rows: Rows) -> None:
-        """Let each table take its rows of a replay that was decided, if it has not."""
 
 
 class TablesReplay:

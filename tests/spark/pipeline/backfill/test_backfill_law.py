@@ -25,12 +25,11 @@ STEPS = 12
 
 
 class Topics(law.Topics):
-    partitions = {"orders": 2}
+    """Topics with two partitions."""
 
-
-class Writer(law.Writer):
-    def starts_in_java(self, records: Any) -> bool:
-        return True
+    @property
+    def partitions(self) -> dict[str, int]:
+        return {"orders": 2}
 
 
 class Lander(BatchLander):
@@ -59,7 +58,7 @@ class Job(BackfillJob):
         )
         store = cast("Any", law.MemoryStore(world, pipeline))
         self._landing = TableLanding(store, "delta", cast("Any", world.table))
-        parts = (self._options, self._landing, None, Topics(world), Writer(meanwhile))
+        parts = (self._options, self._landing, None, Topics(world), law.Writer(meanwhile))
         self._lander = Lander(*cast("Any", parts))
         cast("Lander", self._lander).world = world
         self._admin = cast("Any", self)

@@ -159,6 +159,8 @@ class Folder(_replay._Folder):
     def _chosen(self) -> Any:
         known = {offset for offset, table in self.world.table(OUTCOMES).rows if table}
         rows = [(offset, self._mended(offset)) for offset in self.world.quarantine if offset not in known]
+        if self.world.rng.random() < 0.5:
+            self._meanwhile()
         return Again(self.world, rows, self._meanwhile)
 
     def _staged(self, note: ReplayNote) -> Any:
