@@ -20,7 +20,7 @@ from cloudevents_kafka.spark.pipeline.landing._table_landing import TableLanding
 from cloudevents_kafka.spark.pipeline.notes import EVENTS
 from tests.spark.pipeline.landing import test_landing_law as law
 
-HISTORIES = int(os.environ.get("HISTORIES", "1500"))
+HISTORIES = int(os.environ.get("HISTORIES", "500"))
 STEPS = 12
 
 
@@ -168,4 +168,4 @@ def test_random_histories() -> None:
             raise
         seen += history.kinds
     assert min(seen[kind] for kind in ("run", "backfill", "killed")) > HISTORIES / 20, seen
-    assert seen["WrongTable"] or HISTORIES < 1500, seen  # of two at once
+    assert seen["WrongTable"] or HISTORIES < 500, seen  # of two at once

@@ -12,7 +12,7 @@ from cloudevents_kafka.spark.pipeline._backfill_range import BackfillRange
 from cloudevents_kafka.spark.pipeline.backfill._gaps import Asked, Gap, next_batch
 from cloudevents_kafka.spark.pipeline.notes import REPLAYS, GapCounts, Ledger, OffsetRange
 
-EXAMPLES = int(os.environ.get("HISTORIES", "2000"))
+EXAMPLES = int(os.environ.get("HISTORIES", "500"))
 AT = {"earliest": {"0": 3, "1": 0}, "latest": {"0": 99, "1": 50}}
 
 

@@ -31,7 +31,7 @@ pytestmark = [
     pytest.mark.timeout(300),
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
 ]
-KINDS = ("parquet", "delta", "iceberg")
+KINDS = ("parquet", *(pytest.param(to, marks=pytest.mark.release) for to in ("delta", "iceberg")))
 CHANGE = {"specversion": "1.0", "source": "/debezium", "type": "io.debezium.change", "iodebeziumop": "c"}
 Headers = list[tuple[str, bytes | None]]
 
@@ -123,7 +123,7 @@ def test_what_is_an_event_now_lands_once(lake: Lake, to: str) -> None:
     assert len(read(lake, to, "quarantine")) == 5
 
 
-@pytest.mark.parametrize("to", ["delta", pytest.param("parquet", marks=pytest.mark.release)])
+@pytest.mark.parametrize("to", ["parquet", pytest.param("delta", marks=pytest.mark.release)])
 def test_a_replay_lands_what_the_pipeline_would_have_landed(lake: Lake, to: str, tmp_path: Path) -> None:
     """The quarantine has all that is needed: the rows are those of a lenient run, in all columns."""
     send(lake)
@@ -137,6 +137,7 @@ def test_a_replay_lands_what_the_pipeline_would_have_landed(lake: Lake, to: str,
     assert rows[2]["headers"] == [{"key": "x", "value": None}, {"key": "x", "value": b"\xff"}]
 
 
+@pytest.mark.release
 def test_tables_by_type(lake: Lake) -> None:
     """A mended record lands in the table of its type."""
     send(lake)
@@ -190,7 +191,7 @@ STEPS: dict[str, tuple[Any, str]] = {
     "events": (TablesReplay, "quarantine_replays"),
     "outcomes": (ReplayNotes, "complete"),
 }
-IN_THE_GATE = {("delta", "events"), ("iceberg", "routed")}
+IN_THE_GATE = {("delta", "events")}
 
 
 @pytest.mark.parametrize(
@@ -310,7 +311,7 @@ def _options(lake: Lake, **options: Any) -> Any:
     return PipelineOptions(bootstrap_servers=servers, topics=(lake.topic,), out=str(lake.out), **options)
 
 
-@pytest.mark.parametrize("to", ["delta", pytest.param("parquet", marks=pytest.mark.release)])
+@pytest.mark.parametrize("to", ["parquet", pytest.param("delta", marks=pytest.mark.release)])
 def test_two_replays_at_once(lake: Lake, to: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """One is decided, and the other ends with a sentence, also where the folder has no lock."""
     from contextlib import nullcontext
@@ -343,6 +344,7 @@ def _locked(folder: Path) -> Any:
     return folder_lock(str(folder))
 
 
+@pytest.mark.release
 def test_a_table_of_a_catalog(lake: Lake) -> None:
     """The outcomes are in the table next to that of the catalog, which must be named."""
     name = f"spark_catalog.default.{lake.topic.replace('-', '_')}"
@@ -391,6 +393,7 @@ def test_what_has_no_quarantine(lake: Lake) -> None:
         replay(Lake.copy_to(lake, lake.out / "nowhere"))
 
 
+@pytest.mark.release
 def test_nothing_to_replay(lake: Lake) -> None:
     """Without a quarantine, or a chosen record, no replay is decided."""
     produce(lake.broker, lake.topic, 2)

@@ -25,7 +25,7 @@ from cloudevents_kafka.spark.pipeline.replays._replay_landing import TablesRepla
 from cloudevents_kafka.spark.pipeline.replays._replay_notes import ReplayNote, ReplayNotes
 from cloudevents_kafka.spark.pipeline.tables import LedgerChanged, Staged
 
-HISTORIES = int(os.environ.get("HISTORIES", "1500"))
+HISTORIES = int(os.environ.get("HISTORIES", "500"))
 STEPS = 12
 TABLES = (EVENTS, "payments")
 Row = tuple[int, str]  # offset, and the table of its event, or "" while it is refused
