@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,6 +25,7 @@ from cloudevents_kafka.spark.pipeline import (
 from cloudevents_kafka.spark.pipeline.replays._replay_landing import ParquetReplay, TablesReplay
 from cloudevents_kafka.spark.pipeline.replays._replay_notes import ReplayNotes
 from cloudevents_kafka.spark.pipeline.tables import table_by_name, table_in_folder
+from tests.spark.pipeline.conftest import QUICK
 from tests.spark.pipeline.lake import Lake, produce, until
 
 pytestmark = [
@@ -403,3 +407,39 @@ def test_nothing_to_replay(lake: Lake) -> None:
     lake.run(to="delta")
     assert replay(lake, verdicts=["batch"]).number is None
     assert not list((lake.out / "_replays").glob("0*"))
+
+
+FIXES = """
+from cloudevents_kafka import Record
+
+HEADERS = [("ce_id", b"mended")]
+
+
+def add_id(record: Record) -> Record | None:
+    return None if record.value is None else Record(value=record.value, headers=[*record.headers, *HEADERS])
+"""
+
+
+@pytest.mark.release
+def test_the_commands(lake: Lake, tmp_path: Path) -> None:
+    """A backfill and a replay by the command, with a function of the working directory."""
+
+    def command(*arguments: str) -> str:
+        argv = [sys.executable, "-c", "from cloudevents_kafka.cli import main; main()", *arguments]
+        done = subprocess.run(argv, capture_output=True, text=True, check=False, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        return done.stdout + done.stderr
+
+    (tmp_path / "own_fixes.py").write_text(FIXES)
+    source = ("-b", lake.broker.bootstrap_servers, "-t", lake.topic, "-o", "lake", "--to", "delta", *QUICK)
+    send(lake)
+    command("pipeline", *source, "--once", "--from", "latest")
+    output = command("pipeline", *source, "--backfill", "earliest..latest", "--max-records", "4")
+    assert "batch 1: 3 read = 0 events + 3 quarantined" in output
+    assert re.search(r"lake-\d+\[0\]  +7  +0  +0  +0\n", output)
+    replay = ("table", "replay", "--out", "lake", "--lenient", "--mend", "own_fixes:add_id", *QUICK)
+    assert "5 records chosen: 3 would land, 1 would be refused, 1 unmended" in command(*replay)
+    output = command(*replay, "--apply")
+    assert f"(replay 1; outcomes in file://{tmp_path}/lake/quarantine_replays)" in output
+    rows = read(Lake.copy_to(lake, tmp_path / "lake"), "delta", "events")
+    assert [row["offset"] for row in rows] == [0, 1, 2, 3, 4]
