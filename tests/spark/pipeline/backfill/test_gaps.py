@@ -143,3 +143,14 @@ def test_the_count_of_replays_is_one_range() -> None:
     assert ledger.replays == 3
     assert [entry.offsets for entry in ledger.entries() if entry.topic == REPLAYS] == [OffsetRange(0, 3)]
     assert ledger.gaps("orders", "t", "0", OffsetRange(0, 5)) == [OffsetRange(0, 1), OffsetRange(3, 5)]
+
+
+def test_a_begin_stays_next_to_what_has_landed() -> None:
+    """Where a pipeline begins is not forgotten when a backfill lands offsets before it, until they join."""
+    begin = Ledger().add("p", {"orders": "t"}, {"orders": {"0": OffsetRange(6, 6)}})
+    ids = {"orders": "t"}
+    partly = begin.add("p", ids, {"orders": {"0": OffsetRange(0, 2)}})
+    assert partly.landed(ids) == {"orders": {"0": OffsetRange(6, 6)}}
+    assert partly.gaps("orders", "t", "0", OffsetRange(0, 6)) == [OffsetRange(2, 6)]
+    whole = partly.add("p", ids, {"orders": {"0": OffsetRange(2, 6)}})
+    assert whole.landed(ids) == {"orders": {"0": OffsetRange(0, 6)}}
