@@ -205,7 +205,7 @@ class _Folder:
             note = self._apply(again, number)
             counts = {name: asdict(note)[name] for name in ReplayCounts.__struct_fields__}
             return replace(summary, number=note.number if note.outcomes else None, **counts)
-        kept = again.persist()
+        kept = again.select("was", "outcome", "type").persist()  # read twice
         try:
             return replace(summary, **count_outcomes(kept, self._routes))
         finally:
