@@ -11,7 +11,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Final, TypedDict, TypeVar
+from typing import Any, Final, TypedDict, TypeVar, Unpack, overload
 
 from cloudevents_kafka.binding import Decoded, Undecodable
 from cloudevents_kafka.clients._gathered import ends_of
@@ -42,6 +42,7 @@ __all__ = ["EventProcessor", "TransactionError"]
 
 Item = Decoded | Undecodable
 ItemT = TypeVar("ItemT", bound=Item)
+T = TypeVar("T")
 Place = tuple[str | None, int | None, int | None]
 
 
@@ -108,11 +109,32 @@ class EventProcessor:
         2
     """
 
+    @overload
+    def __init__(
+        self,
+        consumer: EventConsumer[Any, Decoded[T] | Undecodable],
+        producer: EventProducer[Any],
+        handler: Callable[[Decoded[T]], object],
+        *,
+        on_failure: OnFailure,
+        **options: Unpack[ProcessorOptions],
+    ) -> None: ...
+    @overload
     def __init__(
         self,
         consumer: EventConsumer[Any, ItemT],
         producer: EventProducer[Any],
         handler: Callable[[ItemT], object],
+        *,
+        on_failure: None = ...,
+        **options: Unpack[ProcessorOptions],
+    ) -> None: ...
+
+    def __init__(
+        self,
+        consumer: EventConsumer[Any, Any],
+        producer: EventProducer[Any],
+        handler: Callable[[Any], object],
         *,
         max_records: int = 500,
         max_seconds: float | None = None,
@@ -128,7 +150,7 @@ class EventProcessor:
         check_handler(handler)
         self.consumer = consumer
         self.producer = producer
-        self._handler: Callable[[Any], object] = handler
+        self._handler = handler
         self._max_records = self._next_records = max_records
         self._time = TransactionTime(transaction_timeout, max_seconds)
         self._transactions = Transactions(producer, timeout, self._time, self._is_ending)

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from functools import partial
-from typing import Any, TypeVar, Unpack
+from typing import Any, TypeVar, Unpack, overload
 
 from cloudevents_kafka.binding import Decoded, Undecodable
 from cloudevents_kafka.clients._policy import Action, OnFailure
@@ -20,6 +20,7 @@ from cloudevents_kafka.clients.producer import EventProducer
 
 Item = Decoded | Undecodable
 ItemT = TypeVar("ItemT", bound=Item)
+T = TypeVar("T")
 
 
 class AsyncEventProcessor:
@@ -48,11 +49,32 @@ class AsyncEventProcessor:
         2
     """
 
+    @overload
+    def __init__(
+        self,
+        consumer: AsyncEventConsumer[Any, Decoded[T] | Undecodable],
+        producer: AsyncEventProducer[Any],
+        handler: Callable[[Decoded[T]], Awaitable[object]],
+        *,
+        on_failure: OnFailure,
+        **options: Unpack[ProcessorOptions],
+    ) -> None: ...
+    @overload
     def __init__(
         self,
         consumer: AsyncEventConsumer[Any, ItemT],
         producer: AsyncEventProducer[Any],
         handler: Callable[[ItemT], Awaitable[object]],
+        *,
+        on_failure: None = ...,
+        **options: Unpack[ProcessorOptions],
+    ) -> None: ...
+
+    def __init__(
+        self,
+        consumer: AsyncEventConsumer[Any, Any],
+        producer: AsyncEventProducer[Any],
+        handler: Callable[[Any], Awaitable[object]],
         *,
         on_failure: OnFailure | None = None,
         **options: Unpack[ProcessorOptions],
@@ -68,7 +90,7 @@ class AsyncEventProcessor:
         check_coroutine(handler)
         self.consumer = consumer
         self.producer = producer
-        self._handler: Callable[[Any], Awaitable[object]] = handler
+        self._handler = handler
         self._calls: set[Future[Any]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         sender = _Producer(producer)
