@@ -71,14 +71,15 @@ class Commits:
 
         is_final = last or names is not None
         with self._lock:
-            places, left = self._schedule.done(names, again=is_final), self._schedule.left(names)
-        if not (places or left):
+            asked = self._schedule.left(names) or self._schedule.done(names, again=is_final)
+        if not asked:
             return
         try:
-            committed = self._client.committed(left or places, timeout=seconds)
+            committed = self._client.committed(asked, timeout=seconds)
             if not is_final:
                 self._check(committed)
             with self._lock:
+                places = self._schedule.done(names, again=is_final)
                 self._schedule.commit(places)
             deadline = time.monotonic() + seconds if is_final else 0.0
             done = self._commit(places, deadline) if places else ()

@@ -349,10 +349,10 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
 
         The offset of a record is committed when it and all before it are done. At most ``max_ahead`` records
         after the oldest unfinished one of a partition begin; after a kill at most so many, and what was done
-        since the last commit, are handled again. A record that is unfinished after ``max_age`` seconds is
-        logged. When partitions are revoked, `run` waits up to ``revoke_timeout`` seconds for records in work,
-        by default 60 or half of ``max.poll.interval.ms``, and commits what is done, if it was subscribed by
-        `subscribe`.
+        since the last commit, are handled again; by another `run` only the latter. A record that is
+        unfinished after ``max_age`` seconds is logged. When partitions are revoked, `run` waits up to
+        ``revoke_timeout`` seconds for records in work, by default 60 or half of ``max.poll.interval.ms``, and
+        commits what is done, if it was subscribed by `subscribe`.
 
         Raises the error of a record, `ConsumeError`, `DeadLetterError`, and `ValueError` for wrong options.
 
