@@ -58,19 +58,19 @@ class LateClose:
         return True
 
 
-def close_unread(client: Consumer, sought: Sequence[TopicPartition]) -> None:
-    """Close a client so that the group continues at these offsets, unless they were read after a seek."""
-    if is_member(client):
-        # After a seek a position is unknown until a record is read.
-        sought = [place for place in sought if client.position([place])[0].offset < 0]
-    close_before(client, sought)
+def close_before(
+    client: Consumer, sought: Sequence[TopicPartition], unread: Sequence[TopicPartition]
+) -> None:
+    """Close a client so that the group continues at the first unread records.
 
-
-def close_before(client: Consumer, unread: Sequence[TopicPartition]) -> None:
-    """Close a client so that the group continues at these offsets or earlier ones."""
+    They are at the offsets ``unread``, and at those to which partitions were ``sought`` if nothing was read
+    after that.
+    """
     try:
-        if unread and is_member(client):
-            _commit_back(client, unread)
+        if (sought or unread) and is_member(client):
+            # After a seek a position is unknown until a record is read.
+            left = [place for place in sought if client.position([place])[0].offset < 0]
+            _commit_back(client, [*left, *unread])
     finally:
         client.close()
 

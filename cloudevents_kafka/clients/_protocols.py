@@ -129,12 +129,37 @@ def check_client(client: object, protocol: type) -> None:
         )
 
 
+def is_awaited(client: object, protocol: type, *methods: str) -> bool:
+    """Return whether these methods of a client are coroutines, as those of aiokafka are.
+
+    Raises `TypeError` unless they are, or the client has the methods of ``protocol``.
+    """
+    kind = type(client)
+    if all(inspect.iscoroutinefunction(getattr(kind, method, None)) for method in methods):
+        return True
+    if any(inspect.iscoroutinefunction(getattr(kind, method, None)) for method in ("produce", "consume")):
+        raise TypeError(
+            f"{protocol.__name__.lower()} must be a plain confluent_kafka.{protocol.__name__} or a client of "
+            f"aiokafka, got {kind.__name__}, which does not accept headers; "
+            f"pass confluent_kafka.{protocol.__name__}"
+        )
+    check_client(client, protocol)
+    return False
+
+
 def check_handler(handler: object) -> None:
     """Raise `TypeError` unless a handler of records is a function that does its work when it is called."""
     call = getattr(handler, "__call__", None)  # noqa: B004  # of an object with a coroutine as its call
     if call is None or inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(call):
         got = "a coroutine function; use AsyncEventConsumer" if call is not None else type(handler).__name__
         raise TypeError(f"handler must be a function of a record, got {got}")
+
+
+def check_callbacks(**functions: object) -> None:
+    """Raise `TypeError` if one of these functions is a coroutine function, which nobody would await."""
+    for name, function in functions.items():
+        if inspect.iscoroutinefunction(function):
+            raise TypeError(f"{name} must be a plain function, got a coroutine function")
 
 
 def _problem(client: object, name: str, needed: list[str]) -> str | None:

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from cloudevents_kafka.clients._commits import Commits
 from cloudevents_kafka.clients._policy import RunResult, fields_of, read_or_refuse
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
 
     from confluent_kafka import TopicPartition
+
 _POLL_SECONDS: Final = 0.1
 _COMMIT_SECONDS: Final = 1.0  # between two commits
 _REVOKE_SECONDS: Final = 10.0  # for the commit of partitions that are revoked
@@ -36,36 +37,28 @@ _log: Final = logging.getLogger("cloudevents_kafka.run")
 
 
 class Events(Protocol):
-    """The methods of `EventConsumer` that a run calls."""
+    """The attributes of `EventConsumer` that a run uses."""
+
+    consumer: Any
+    is_subscribed: bool
 
     @property
-    def stopped(self) -> bool:
-        """Whether the run is to end."""
-
-    @property
-    def is_subscribed(self) -> bool:
-        """Whether the run learns which partitions are revoked."""
-
-    def poll(self, timeout: float) -> Item | None:
-        """Return the next record, or None; may raise the error of a record."""
-
-    def seek(self, to: TopicPartition) -> None:
-        """Read on from an offset."""
-
-    def stop(self) -> None:
-        """End the run."""
+    def stopped(self) -> bool: ...
+    def poll(self, timeout: float) -> Item | None: ...
+    def seek(self, to: TopicPartition) -> None: ...
+    def stop(self) -> None: ...
 
 
 class Run:
     """One call of `EventConsumer.run`, with its consumer, the Kafka client and the threads."""
 
-    def __init__(self, events: Events, client: GroupConsumer, workers: Workers) -> None:
+    def __init__(self, events: Events, workers: Workers) -> None:
         self._events = events
-        self._client = client
+        self._client: GroupConsumer = events.consumer
         self._policy = workers.policy
         self._workers = workers
         self._schedule = workers.schedule
-        self._commits = Commits(client, workers.schedule, workers.lock)
+        self._commits = Commits(self._client, workers.schedule, workers.lock)
         self._assigned: list[TopicPartition] = []
         self._paused: set[PartitionName] = set()
         self._has_warned = events.is_subscribed
@@ -76,6 +69,7 @@ class Run:
         """Handle records until the end of the run, as `EventConsumer.run` says, and return the counts."""
         with stop_at_sigterm(self._events.stop):
             try:
+                self._policy.check_topics(self._client.assignment())
                 self._read(self._policy.idle_timeout)
             finally:
                 self._end(self._policy.stop_timeout)

@@ -9,8 +9,8 @@ that depends on the time has it as an argument. Its law:
 3. At most ``max_ahead`` records after the oldest unfinished one of a partition are begun.
 4. A record that waits for another try keeps no other lane from being read and handled.
 5. Of a partition that was closed, because it goes to another member, no record begins.
-6. A committed offset has the records after it that are done, too: no member handles these again. So it is
-   committed again when more of them are done.
+6. A committed offset has the records after it that are done, too, and is committed again when more of them
+   are: no member handles these again.
 """
 
 from __future__ import annotations

@@ -15,13 +15,19 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Self, TypeVar, Unpack, cast, overload
 
-from cloudevents_kafka.binding import Decoded, ReverseKeyMapper, Undecodable
-from cloudevents_kafka.clients._closing import LateClose, close_unread
+from cloudevents_kafka.binding import Decoded, Undecodable
+from cloudevents_kafka.clients._closing import LateClose, close_before
 from cloudevents_kafka.clients._errors import ConsumeError, OnError
 from cloudevents_kafka.clients._gathered import Gathered, check_committed, ends_of, start_of
 from cloudevents_kafka.clients._policy import Action, OnFailure, RunPolicy, RunResult
-from cloudevents_kafka.clients._protocols import Consumer, GroupConsumer, check_client, check_handler
-from cloudevents_kafka.clients._reading import DataReader, ItemT_co, ReadOptions, item_reader
+from cloudevents_kafka.clients._protocols import (
+    Consumer,
+    GroupConsumer,
+    check_callbacks,
+    check_client,
+    check_handler,
+)
+from cloudevents_kafka.clients._reading import DataReader, ItemOptions, ItemT_co, ReadOptions, item_reader
 from cloudevents_kafka.clients._settings import make_consumer
 from cloudevents_kafka.clients.typed_data import MYPY, DataHook, TypesByName, UntypedData
 from cloudevents_kafka.record import Record
@@ -30,6 +36,7 @@ if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
 
     from cloudevents_kafka.clients._run import Run
+    from cloudevents_kafka.clients._workers import Workers
     from cloudevents_kafka.clients.producer import EventProducer
 
 __all__ = ["Action", "ConsumeError", "DataReader", "EventConsumer", "OnError", "OnFailure", "RunResult"]
@@ -149,27 +156,17 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         consumer: ConsumerT | Mapping[str, Any],
         *,
         strict: bool = False,
-        lenient: bool = False,
-        reverse_key_mapper: ReverseKeyMapper | None = None,
-        data_reader: DataReader | None = None,
-        eager_data: bool = False,
         data_type: Any = None,
         on_error: OnError | None = None,
         topics: Sequence[str] | None = None,
+        **options: Unpack[ItemOptions],
     ) -> None:
         self._settings: Mapping[str, Any] | None = consumer if isinstance(consumer, Mapping) else None
         client: Any = consumer if self._settings is None else make_consumer(self._settings)
         check_client(client, Consumer)
         self.consumer: ConsumerT = client
-        read_item: Callable[[Record], ItemT_co] = item_reader(
-            strict=strict,
-            lenient=lenient,
-            reverse_key_mapper=reverse_key_mapper,
-            data_reader=data_reader,
-            eager_data=eager_data,
-            data_type=data_type,
-        )
-        self._gathered = Gathered(read_item, on_error)
+        read_item = item_reader(strict=strict, data_type=data_type, **options)
+        self._gathered: Gathered[ItemT_co] = Gathered(read_item, on_error)
         self._stopped = False
         self._left: list[TopicPartition] = []  # the first offsets that `run` has left unfinished
         self._late_close = LateClose()
@@ -195,13 +192,13 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         """
         if isinstance(topics, str):
             raise TypeError(f"topics must be a list of names, got {topics!r}; pass [{topics!r}]")
-        callbacks = {
-            "on_assign": on_assign,
-            "on_revoke": partial(self._revoke, on_revoke, lost=False),
-            "on_lost": partial(self._revoke, on_lost or on_revoke, lost=True),
-        }
-        chosen = {name: callback for name, callback in callbacks.items() if callback is not None}
-        _member(self.consumer).subscribe(list(topics), **chosen)
+        check_callbacks(on_assign=on_assign, on_revoke=on_revoke, on_lost=on_lost)
+        _member(self.consumer).subscribe(
+            list(topics),
+            on_revoke=partial(self._revoke, on_revoke, lost=False),
+            on_lost=partial(self._revoke, on_lost or on_revoke, lost=True),
+            **({} if on_assign is None else {"on_assign": on_assign}),
+        )
         self.is_subscribed = True
 
     def _revoke(
@@ -363,8 +360,7 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
             2
             RunResult(handled=2, skipped=0, dead=0, retried=0)
         """
-        from cloudevents_kafka.clients._run import Run  # not imported without a run
-        from cloudevents_kafka.clients._workers import Threads
+        from cloudevents_kafka.clients._workers import Threads  # not imported without a run
 
         check_handler(handler)
         policy = RunPolicy(
@@ -381,18 +377,17 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
             stop_timeout=stop_timeout,
             idle_timeout=idle_timeout,
         )
-        policy.check_topics(self.consumer.assignment())
-        workers = Threads(policy, handler, producer)
-        self._run = run = Run(self, self.consumer, workers)
+        return self._handle_all(Threads(policy, handler, producer))
+
+    def _handle_all(self, workers: Workers) -> RunResult:
+        from cloudevents_kafka.clients._run import Run
+
+        self._run = run = Run(self, workers)
         with self._late_close.during(workers.threads, self.close):
             try:
                 return run.handle_all()
             finally:
                 self._run, self._left = None, run.left
-
-    def share(self, gathered: Gathered[Any]) -> None:
-        """Read the records that another consumer of the client has gathered, with its options."""
-        self._gathered = gathered
 
     @property
     def read_item(self) -> Callable[[Record], Any]:
@@ -413,7 +408,7 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         self._stopped = True
         if not self._late_close.is_left_to_run():
             left, self._left = self._left, []
-            close_unread(self.consumer, left)
+            close_before(self.consumer, left, self._gathered.starts())
 
     def __enter__(self) -> Self:
         return self

@@ -17,6 +17,8 @@ from cloudevents_kafka.record import Headers, to_headers
 if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
 
+    from cloudevents_kafka.clients.consumer import EventConsumer
+
 
 _log: Final = logging.getLogger("cloudevents_kafka.consumer")
 
@@ -28,12 +30,12 @@ class AiokafkaSource(Source):
     back at another offset. What was gathered from those is dropped, and so are their offsets.
     """
 
-    def __init__(self, client: Any, max_records: int, waiting: list[Message]) -> None:
-        super().__init__(max_records, waiting)
+    def __init__(self, events: EventConsumer[Any, Any], client: Any, max_records: int) -> None:
+        super().__init__(events, client, max_records)
+        events.consumer.source = self
         import aiokafka.errors
         import confluent_kafka  # noqa: F401  # now, as it takes 100 ms and the first commit needs it
 
-        self._client = client
         self._client_error: type[Exception] = aiokafka.errors.KafkaError
         self._moved_error: type[Exception] = aiokafka.errors.CommitFailedError
         self._fetched_now: list[Message] = []  # messages of the current or the last fetch
@@ -43,17 +45,13 @@ class AiokafkaSource(Source):
         """Return the task that waits for records."""
         return asyncio.ensure_future(self._get_many(count, seconds))
 
-    async def get_many(self) -> Sequence[Message]:
-        """Return the messages that are there, or come in a short time."""
-        return await self._get_many(self.max_records, 0)
-
     async def _get_many(self, count: int, seconds: float) -> Sequence[Message]:
         messages: list[Message] = []
         self._fetched_now = messages
         deadline, wait = time.monotonic() + seconds, seconds or FETCH_SECONDS
         while wait > 0 and len(messages) < count:
             try:
-                found = await self._client.getmany(
+                found = await self.client.getmany(
                     timeout_ms=int(wait * 1000), max_records=count - len(messages)
                 )
             except self._client_error as error:
@@ -61,7 +59,7 @@ class AiokafkaSource(Source):
                 messages.append(_Failure(error))
                 break
             self._drop_moved(messages, {place: each[0].offset for place, each in found.items() if each})
-            self._assigned = self._client.assignment()
+            self._assigned = self.client.assignment()
             messages += [_Message(record) for records in found.values() for record in records]
             wait = deadline - time.monotonic()
         return messages
@@ -72,7 +70,7 @@ class AiokafkaSource(Source):
 
     def _drop_moved(self, messages: list[Message], starts: Mapping[Any, int]) -> None:
         """Drop messages whose partitions are not read on after them: ``starts`` says where, or the client."""
-        assigned = self._client.assignment()
+        assigned = self.client.assignment()
         if not messages or not self._is_new(assigned):
             return
         self._assigned = assigned
@@ -80,7 +78,7 @@ class AiokafkaSource(Source):
         ends = {partition_of(message): (message.offset() or 0) + 1 for message in records}
         positions = {place: starts.get(place, self._position(place)) for place in ends}
         # What the client commits by itself is committed already, and nobody would read it again.
-        commits = getattr(self._client, "_enable_auto_commit", False)
+        commits = getattr(self.client, "_enable_auto_commit", False)
         left = {place for place, at in positions.items() if (commits if at is None else at >= ends[place])}
         messages[:] = [each for each in messages if each.error() is not None or partition_of(each) in left]
 
@@ -88,13 +86,13 @@ class AiokafkaSource(Source):
         """Return whether an assignment is newer than the records; aiokafka creates an object for each."""
         if assigned is self._assigned:
             return False
-        return bool(assigned != self._assigned) or assigned is self._client.assignment()
+        return bool(assigned != self._assigned) or assigned is self.client.assignment()
 
     def _position(self, place: Any) -> int | None:
         """Return the position of a partition; None if it is not assigned, or has none yet."""
-        if place not in self._client.assignment():
+        if place not in self.client.assignment():
             return None
-        position = getattr(self._client, "position", None)
+        position = getattr(self.client, "position", None)
         if position is None:  # another client than aiokafka's
             return sys.maxsize
         with suppress(self._client_error):
@@ -107,35 +105,41 @@ class AiokafkaSource(Source):
         return ()
 
     async def _commit(self, places: list[TopicPartition]) -> None:
-        offsets = {to_partition(place): place.offset for place in places}
-        gone = offsets.keys() - self._client.assignment()  # without an await before the client's commit
-        if gone:
-            _log.info("not committed, as these partitions were revoked: %s", sorted(gone))
-        left = {place: offset for place, offset in offsets.items() if place not in gone}
         try:
-            if left:
-                await self._client.commit(left)
+            await self.commit_assigned(places)
         except self._moved_error as error:
             reason = type(error.__cause__ or error).__name__
             _log.warning("offsets were not committed, and their records are read again: %s", reason)
 
+    async def commit_assigned(self, places: list[TopicPartition]) -> None:
+        """Commit offsets, with their metadata, of the partitions that the client has."""
+        offsets = {
+            to_partition(place): (place.offset, place.metadata) if place.metadata else place.offset
+            for place in places
+        }
+        gone = offsets.keys() - self.client.assignment()  # without an await before the client's commit
+        if gone:
+            _log.info("not committed, as these partitions were revoked: %s", sorted(gone))
+        if left := {place: offset for place, offset in offsets.items() if place not in gone}:
+            await self.client.commit(left)
+
     async def seek(self, place: TopicPartition) -> None:
         """Seek at once: the client drops what it has fetched from elsewhere."""
-        self._client.seek(to_partition(place), place.offset)
+        self.client.seek(to_partition(place), place.offset)
         self._fetched_now[:] = [
             each
             for each in self._fetched_now
             if each.error() is not None or partition_of(each) != to_partition(place)
         ]
 
-    async def close(self, unread: Sequence[TopicPartition]) -> None:
+    async def close(self) -> None:
         """Seek back, so that ``enable_auto_commit`` commits no unread record, and stop the client."""
         await self.idle()
-        assigned = self._client.assignment()
-        for place in unread:
+        assigned = self.client.assignment()
+        for place in self.gathered.starts():
             if to_partition(place) in assigned:
-                self._client.seek(to_partition(place), place.offset)
-        await self._client.stop()
+                self.client.seek(to_partition(place), place.offset)
+        await self.client.stop()
 
 
 def to_partition(place: TopicPartition) -> Any:

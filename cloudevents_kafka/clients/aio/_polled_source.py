@@ -7,11 +7,11 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from cloudevents_kafka.clients._closing import close_before
-from cloudevents_kafka.clients._protocols import Consumer, GroupConsumer, Message
+from cloudevents_kafka.clients._protocols import Consumer, Message
 from cloudevents_kafka.clients.aio._source import FETCH_SECONDS, Source
+from cloudevents_kafka.clients.consumer import EventConsumer
 
 if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
@@ -22,38 +22,37 @@ _PAUSE_SECONDS: Final = 0.005  # between calls of a client that does not wait, s
 class PolledSource(Source):
     """Fetches, seeks and closes in one thread, and commits in another, which need not wait for a fetch."""
 
-    def __init__(self, client: GroupConsumer, max_records: int, waiting: list[Message]) -> None:
-        super().__init__(max_records, waiting)
-        self._client = client
+    def __init__(self, events: EventConsumer[Any, Any], client: Any, max_records: int) -> None:
+        super().__init__(events, client, max_records)
         self._polling = ThreadPoolExecutor(1, "AsyncEventConsumer")
         self._committing = ThreadPoolExecutor(1, "AsyncEventConsumer-commit")
 
     def fetch(self, count: int, seconds: float) -> asyncio.Future[Sequence[Message]]:
         """Return the future of the messages for which the thread waits."""
         loop = asyncio.get_running_loop()
-        return loop.run_in_executor(self._polling, _fetch, self._client, count, seconds)
+        return loop.run_in_executor(self._polling, _fetch, self.client, count, seconds)
 
     async def commit(self, offsets: list[TopicPartition]) -> Sequence[TopicPartition]:
         """Commit in the thread for commits. Return the offsets, each with its error."""
-        commit = partial(self._client.commit, offsets=offsets, asynchronous=False)
+        commit = partial(self.client.commit, offsets=offsets, asynchronous=False)
         return (
             await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._committing, commit)) or ()
         )
 
     async def seek(self, place: TopicPartition) -> None:
         """Seek between two fetches."""
-        await asyncio.get_running_loop().run_in_executor(self._polling, self._client.seek, place)
+        await asyncio.get_running_loop().run_in_executor(self._polling, self.client.seek, place)
 
-    async def close(self, unread: Sequence[TopicPartition]) -> None:
+    async def close(self) -> None:
         """Close the client after the pending calls of the threads."""
         try:
-            await asyncio.get_running_loop().run_in_executor(self._polling, self._close, unread)
+            await asyncio.get_running_loop().run_in_executor(self._polling, self._close)
         finally:
             self._polling.shutdown(wait=False)
 
-    def _close(self, unread: Sequence[TopicPartition]) -> None:
+    def _close(self) -> None:
         self._committing.shutdown()
-        close_before(self._client, unread)
+        self.events.close()
 
 
 def _fetch(client: Consumer, count: int, seconds: float) -> Sequence[Message]:

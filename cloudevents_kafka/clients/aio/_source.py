@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cloudevents_kafka.clients._protocols import Message
 
 if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
+
+    from cloudevents_kafka.clients.consumer import EventConsumer
 
 FETCH_SECONDS = 0.2
 """The longest wait for a message, which delays what waits for a fetch: `seek`, `stop` and `close`."""
@@ -24,11 +26,14 @@ class Source(ABC):
     ahead of what was returned by one batch at most.
     """
 
-    def __init__(self, max_records: int, waiting: list[Message]) -> None:
+    def __init__(self, events: EventConsumer[Any, Any], client: Any, max_records: int) -> None:
         if max_records < 1:
             raise ValueError(f"max_records must be at least 1, got {max_records}")
         self.max_records = max_records
-        self.waiting = waiting
+        self.events = events
+        self.client = client
+        self.gathered = events._gathered
+        self.waiting = self.gathered.waiting
         self._fetching: asyncio.Future[Sequence[Message]] | None = None
         self._failure: BaseException | None = None
 
@@ -80,5 +85,5 @@ class Source(ABC):
         """Continue at the offset of a partition, after the messages of a pending fetch."""
 
     @abstractmethod
-    async def close(self, unread: Sequence[TopicPartition]) -> None:
-        """Close the client so that the group continues at these offsets or earlier ones."""
+    async def close(self) -> None:
+        """Close the client so that the group continues at the messages of ``waiting``."""

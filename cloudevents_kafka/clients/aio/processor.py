@@ -95,7 +95,7 @@ class AsyncEventProcessor:
         self._loop: asyncio.AbstractEventLoop | None = None
         sender = _Producer(producer)
         self._processor = EventProcessor(
-            consumer.in_thread(), sender, self._call, on_failure=_in_thread(on_failure, sender), **options
+            consumer._events, sender, self._call, on_failure=_in_thread(on_failure, sender), **options
         )
 
     def stop(self) -> None:

@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar, Unpack,
 
 from cloudevents_kafka.binding import ContentMode, KeyMapper
 from cloudevents_kafka.clients._deliveries import DeliveryError
-from cloudevents_kafka.clients._protocols import Producer
+from cloudevents_kafka.clients._protocols import Producer, is_awaited
 from cloudevents_kafka.clients._sends import count_send
 from cloudevents_kafka.clients._settings import make_client
 from cloudevents_kafka.clients.aio._aiokafka_sender import AiokafkaSender
-from cloudevents_kafka.clients.aio._clients import is_awaited
 from cloudevents_kafka.clients.aio._polled_sender import PolledSender
 from cloudevents_kafka.clients.aio._sender import AsyncDelivery, Sender
 from cloudevents_kafka.clients.aio._turn import Turn

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Coroutine
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from aiokafka import TopicPartition
+from aiokafka import ConsumerRebalanceListener, TopicPartition
 from aiokafka.errors import CommitFailedError, IllegalStateError, RebalanceInProgressError
 from confluent_kafka import TopicPartition as Place
 from hypothesis import given
@@ -28,6 +29,7 @@ class Reader:
     def __init__(self, committed: dict[TopicPartition, int], *, auto_commit: bool = False) -> None:
         self.committed = committed
         self.refusal: Exception | None = None
+        self._coordinator = self
         self._enable_auto_commit = auto_commit
         self._assigned: frozenset[TopicPartition] = frozenset()
         self._positions: dict[TopicPartition, int | None] = {}
@@ -70,14 +72,26 @@ class Reader:
             await asyncio.sleep(min(timeout_ms / 1000, 0.002))
         return found
 
-    async def commit(self, offsets: dict[TopicPartition, int]) -> None:
+    async def commit(self, offsets: dict[TopicPartition, Any]) -> None:
         await asyncio.sleep(0)
         for place in offsets:
             if place not in self._assigned:
                 raise IllegalStateError(f"Partition {place} is not assigned")
         if self.refusal is not None:
             raise self.refusal
-        self.committed |= offsets
+        self.committed |= {place: at if isinstance(at, int) else at[0] for place, at in offsets.items()}
+
+    async def fetch_committed_offsets(self, places: list[TopicPartition]) -> dict[TopicPartition, Any]:
+        return {}
+
+    def subscribe(self, topics: list[str], listener: ConsumerRebalanceListener) -> None:
+        self.topics, self.listener = topics, listener
+
+    async def rebalance(self, partitions: list[TopicPartition]) -> None:
+        await self.listener.on_partitions_revoked(self._assigned)
+        self.assign(partitions)
+        await asyncio.sleep(0)
+        self.listener.on_partitions_assigned(self._assigned)
 
     def seek(self, place: TopicPartition, offset: int) -> None:
         if place not in self._assigned:
@@ -261,3 +275,47 @@ def test_a_group_loses_no_record_in_any_rebalances(steps: list[tuple[str, int]],
                 check(await read(events, 1))
 
     run(work())
+
+
+@pytest.mark.parametrize("running", [False, True])
+def test_functions_of_a_subscription_are_called_on_the_loop(*, running: bool) -> None:
+    """They get the client and its partitions; of a run, after what is done was committed."""
+
+    async def work() -> None:
+        client = Reader({})
+        loop, calls = asyncio.get_running_loop(), list[tuple[str, list[TopicPartition], int]]()
+
+        def note(name: str, of: Any, partitions: frozenset[TopicPartition]) -> None:
+            assert of is client
+            assert asyncio.get_running_loop() is loop
+            calls.append((name, sorted(partitions), sum(client.committed.values())))
+
+        async with AsyncEventConsumer(client) as events:
+            events.subscribe(["orders"], on_assign=partial(note, "assign"), on_revoke=partial(note, "revoke"))
+            handled: list[Item] = []
+            run = asyncio.create_task(events.run(append_to(handled), idle_timeout=None)) if running else None
+            while running and len(handled) < 3 * COUNT:  # noqa: ASYNC110  # a run has no event for that
+                await asyncio.sleep(0.01)
+            await client.rebalance(PARTITIONS[:1])
+            if run is not None:
+                events.stop()
+                await run
+        assert client.topics == ["orders"]
+        done = 3 * COUNT if running else 0
+        assert calls == [("revoke", PARTITIONS, done), ("assign", PARTITIONS[:1], done)]
+
+    run(work())
+
+
+def test_aiokafka_does_not_say_that_partitions_are_lost() -> None:
+    """A function that would never be called is refused."""
+    events = AsyncEventConsumer(Reader({}))
+    with pytest.raises(ValueError, match=r"on_lost must be None for aiokafka.*pass on_revoke"):
+        events.subscribe(["orders"], on_lost=print)
+
+
+def append_to(handled: list[Item]) -> Any:
+    async def handle(item: Item) -> None:
+        handled.append(item)
+
+    return handle
