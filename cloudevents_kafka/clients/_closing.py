@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Final
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
 
-from cloudevents_kafka.clients._protocols import Consumer, GroupConsumer, is_member
+from cloudevents_kafka.clients._protocols import suppress_client_errors
 
 if TYPE_CHECKING:
-    from confluent_kafka import TopicPartition
+    from confluent_kafka import Consumer, TopicPartition
 
 _COMMITTED_SECONDS: Final = 5.0
 
@@ -58,62 +58,46 @@ class LateClose:
         return True
 
 
-def close_before(
-    client: Consumer, sought: Sequence[TopicPartition], unread: Sequence[TopicPartition]
-) -> None:
+def close_before(client: Any, sought: Sequence[TopicPartition], unread: Sequence[TopicPartition]) -> None:
     """Close a client so that the group continues at the first unread records.
 
     They are at the offsets ``unread``, and at those to which partitions were ``sought`` if nothing was read
     after that.
     """
     try:
-        if (sought or unread) and is_member(client):
+        if (sought or unread) and hasattr(client, "unassign"):  # a user's class may have no group
             # After a seek a position is unknown until a record is read.
             left = [place for place in sought if client.position([place])[0].offset < 0]
-            _commit_back(client, [*left, *unread])
+            set_back(client, [*left, *unread])
     finally:
         client.close()
 
 
-def _commit_back(client: GroupConsumer, unread: Sequence[TopicPartition]) -> None:
-    """Commit the offsets of the first unread records if the client has committed later ones."""
-    from confluent_kafka import KafkaException
+def set_back(client: Consumer, unread: Sequence[TopicPartition], *, stays: bool = False) -> None:
+    """Commit the offsets of unread records where the group has later ones, and unassign the client.
 
-    with suppress(KafkaException):  # the client is leaving; the broker may be away, the partition revoked
-        assigned = {(place.topic, place.partition) for place in client.assignment()}
-        places = {name: place for place in unread if (name := (place.topic, place.partition)) in assigned}
-        _unassign(client)
-        committed = client.committed(list(places.values()), timeout=_COMMITTED_SECONDS) if places else ()
-        after = [each for each in committed if each.offset > places[each.topic, each.partition].offset]
-        if after:
-            client.commit(offsets=[places[each.topic, each.partition] for each in after], asynchronous=False)
-
-
-def hold_back(client: GroupConsumer, places: Sequence[TopicPartition]) -> None:
-    """Commit offsets of the client's partitions, and read on from them; it commits nothing after them."""
-    from confluent_kafka import KafkaException
-
-    starts = {(place.topic, place.partition): place for place in places}
-    with suppress(KafkaException):  # the broker may be away, the partition revoked
+    It commits nothing by itself then. If it ``stays``, it is assigned its partitions again, and reads on from
+    these offsets.
+    """
+    starts = {(place.topic, place.partition): place for place in unread}
+    with suppress_client_errors():  # the broker may be away, the partition revoked
         assigned = client.assignment()
-        _unassign(client)
-        client.commit(offsets=list(places), asynchronous=False)
-        _assign(client, [starts.get((place.topic, place.partition), place) for place in assigned])
+        asked = [place for place in assigned if (place.topic, place.partition) in starts]
+        _either(client.unassign, lambda: client.incremental_unassign(assigned))
+        committed = client.committed(asked, timeout=_COMMITTED_SECONDS) if asked else ()
+        pairs = [(each, starts[each.topic, each.partition]) for each in committed]
+        if after := [start for each, start in pairs if each.offset > start.offset]:
+            client.commit(offsets=after, asynchronous=False)
+        if stays:
+            places = [starts.get((place.topic, place.partition), place) for place in assigned]
+            _either(lambda: client.assign(places), lambda: client.incremental_assign(places))
 
 
-def _assign(client: GroupConsumer, places: list[TopicPartition]) -> None:
+def _either(eager: Callable[[], object], cooperative: Callable[[], object]) -> None:
+    """Call the function for the kind of assignments that the group has."""
     from confluent_kafka import KafkaException
 
     try:
-        client.assign(places)
-    except KafkaException:  # the assignment of the group is cooperative
-        client.incremental_assign(places)
-
-
-def _unassign(client: GroupConsumer) -> None:
-    from confluent_kafka import KafkaException
-
-    try:
-        client.unassign()
-    except KafkaException:  # the assignment of the group is cooperative
-        client.incremental_unassign(client.assignment())
+        eager()
+    except KafkaException:
+        cooperative()

@@ -20,17 +20,17 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Collection
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Final
 
-from cloudevents_kafka.clients._closing import hold_back
+from cloudevents_kafka.clients._closing import set_back
 from cloudevents_kafka.clients._errors import ConsumeError
-from cloudevents_kafka.clients._protocols import GroupConsumer, member_id
+from cloudevents_kafka.clients._protocols import member_id, suppress_client_errors
 from cloudevents_kafka.clients._schedule import PartitionName, Schedule
 
 if TYPE_CHECKING:
-    from confluent_kafka import TopicPartition
+    from confluent_kafka import Consumer, TopicPartition
 
 _REBALANCE_IN_PROGRESS: Final = 27
 _log: Final = logging.getLogger("cloudevents_kafka.run")
@@ -39,9 +39,7 @@ _log: Final = logging.getLogger("cloudevents_kafka.run")
 class Commits:
     """Commits what a run has done by its client; ``lock`` is that of the schedule."""
 
-    def __init__(
-        self, client: GroupConsumer, schedule: Schedule, lock: AbstractContextManager[object]
-    ) -> None:
+    def __init__(self, client: Consumer, schedule: Schedule, lock: AbstractContextManager[object]) -> None:
         self._client = client
         self._schedule = schedule
         self._lock = lock
@@ -49,10 +47,8 @@ class Commits:
 
     def look(self, assigned: list[TopicPartition], seconds: float) -> None:
         """Store the group's offsets of partitions, if it answers within ``seconds``."""
-        from confluent_kafka import KafkaException
-
         self._member = member_id(self._client)
-        with suppress(KafkaException):  # what the group answers later is compared from then on
+        with suppress_client_errors():  # what the group answers later is compared from then on
             committed = self._client.committed(assigned, timeout=seconds)
             with self._lock:
                 self._schedule.note(committed)
@@ -93,9 +89,10 @@ class Commits:
         """Commit, up to a deadline if it is not 0; again while the members of the group join again."""
         from confluent_kafka import KafkaException
 
+        commit: Callable[..., list[TopicPartition] | None] = self._client.commit
         while True:
             try:
-                return self._client.commit(offsets=places, asynchronous=not deadline)
+                return commit(offsets=places, asynchronous=not deadline)
             except KafkaException as error:
                 if error.args[0].code() != _REBALANCE_IN_PROGRESS or time.monotonic() >= deadline:
                     raise
@@ -113,7 +110,7 @@ class Commits:
             with self._lock:
                 self._schedule.note(committed)
             return
-        hold_back(self._client, places)
+        set_back(self._client, places, stays=True)
         raise _refusal(foreign, next(place for place in places if _name(place) == _name(foreign)))
 
     def _set_back(self, places: list[TopicPartition], foreign: TopicPartition) -> bool:

@@ -7,14 +7,11 @@ user's class. The check runs when a client is passed, not when it is first used.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeGuard
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, Final, Protocol
 
 from cloudevents_kafka.record import Headers
-
-if TYPE_CHECKING:
-    from confluent_kafka import TopicPartition
-
 
 # abort_transaction() or purge() has removed a sent or a queued message, which its caller expects.
 _PURGED: Final = frozenset((-151, -152))  # _PURGE_INFLIGHT, _PURGE_QUEUE
@@ -63,25 +60,6 @@ class Consumer(Protocol):
     def close(self) -> Any: ...
 
 
-class GroupConsumer(Consumer, Protocol):
-    """The methods of ``confluent_kafka.Consumer`` that a member of a group needs."""
-
-    def seek(self, partition: TopicPartition, /) -> None: ...
-    def position(self, partitions: list[TopicPartition], /) -> list[TopicPartition]: ...
-    def commit(self, *, offsets: list[TopicPartition], asynchronous: bool) -> list[TopicPartition] | None: ...
-    def committed(
-        self, partitions: list[TopicPartition], /, timeout: float = ...
-    ) -> list[TopicPartition]: ...
-    def assignment(self) -> list[TopicPartition]: ...
-    def assign(self, partitions: list[TopicPartition], /) -> None: ...
-    def unassign(self) -> None: ...
-    def incremental_assign(self, partitions: list[TopicPartition], /) -> None: ...
-    def incremental_unassign(self, partitions: list[TopicPartition], /) -> None: ...
-    def subscribe(self, topics: list[str], /, **callbacks: Callable[..., object]) -> None: ...
-    def pause(self, partitions: list[TopicPartition], /) -> None: ...
-    def resume(self, partitions: list[TopicPartition], /) -> None: ...
-
-
 class ClientError(Protocol):
     """The methods of ``confluent_kafka.KafkaError`` that decide what an error means."""
 
@@ -103,9 +81,13 @@ class Message(Protocol):
     def timestamp(self) -> tuple[int, int]: ...
 
 
-def is_member(client: Consumer) -> TypeGuard[GroupConsumer]:
-    """Return whether a client has the methods of a member of a group; a user's class may not have them."""
-    return hasattr(client, "unassign")
+@contextmanager
+def suppress_client_errors() -> Iterator[None]:
+    """Yield once; drop an error of the client."""
+    from confluent_kafka import KafkaException
+
+    with suppress(KafkaException):
+        yield
 
 
 def member_id(client: object) -> object:

@@ -12,13 +12,13 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from cloudevents_kafka.clients._commits import Commits
 from cloudevents_kafka.clients._policy import RunResult, fields_of, read_or_refuse
-from cloudevents_kafka.clients._protocols import GroupConsumer, member_id
+from cloudevents_kafka.clients._protocols import member_id, suppress_client_errors
 from cloudevents_kafka.clients._schedule import Item, PartitionName, name_of, places_of
 from cloudevents_kafka.clients._workers import PAUSE_SECONDS, Workers
 from cloudevents_kafka.primitives.plural import pluralize
@@ -26,7 +26,7 @@ from cloudevents_kafka.primitives.plural import pluralize
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
 
-    from confluent_kafka import TopicPartition
+    from confluent_kafka import Consumer, TopicPartition
 
 _POLL_SECONDS: Final = 0.1
 _COMMIT_SECONDS: Final = 1.0  # between two commits
@@ -54,7 +54,7 @@ class Run:
 
     def __init__(self, events: Events, workers: Workers) -> None:
         self._events = events
-        self._client: GroupConsumer = events.consumer
+        self._client: Consumer = events.consumer
         self._policy = workers.policy
         self._workers = workers
         self._schedule = workers.schedule
@@ -209,15 +209,6 @@ class Run:
         if self._paused:
             with suppress_client_errors():
                 self._client.resume(places_of(self._paused))
-
-
-@contextmanager
-def suppress_client_errors() -> Iterator[None]:
-    """Yield once; drop an error of the client."""
-    from confluent_kafka import KafkaException
-
-    with suppress(KafkaException):
-        yield
 
 
 @contextmanager

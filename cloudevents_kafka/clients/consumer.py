@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Self, TypeVar, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Self, TypeVar, Unpack, overload
 
 from cloudevents_kafka.binding import Decoded, Undecodable
 from cloudevents_kafka.clients._closing import LateClose, close_before
@@ -22,7 +22,6 @@ from cloudevents_kafka.clients._gathered import Gathered, check_committed, ends_
 from cloudevents_kafka.clients._policy import Action, OnFailure, RunPolicy, RunResult
 from cloudevents_kafka.clients._protocols import (
     Consumer,
-    GroupConsumer,
     check_callbacks,
     check_client,
     check_handler,
@@ -165,6 +164,7 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         client: Any = consumer if self._settings is None else make_consumer(self._settings)
         check_client(client, Consumer)
         self.consumer: ConsumerT = client
+        self._client: Any = client  # whose methods of a group a user's class need not have
         read_item = item_reader(strict=strict, data_type=data_type, **options)
         self._gathered: Gathered[ItemT_co] = Gathered(read_item, on_error)
         self._stopped = False
@@ -193,7 +193,7 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         if isinstance(topics, str):
             raise TypeError(f"topics must be a list of names, got {topics!r}; pass [{topics!r}]")
         check_callbacks(on_assign=on_assign, on_revoke=on_revoke, on_lost=on_lost)
-        _member(self.consumer).subscribe(
+        self._client.subscribe(
             list(topics),
             on_revoke=partial(self._revoke, on_revoke, lost=False),
             on_lost=partial(self._revoke, on_lost or on_revoke, lost=True),
@@ -274,7 +274,7 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         raises, such as ``KafkaException`` if the partition is not assigned.
         """
         place = start_of(to)
-        _member(self.consumer).seek(place)
+        self._client.seek(place)
         self.discard([place])
 
     def discard(self, partitions: Iterable[TopicPartition] | None = None) -> None:
@@ -298,8 +298,7 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         """
         offsets = ends_of(done)
         if offsets:
-            client = _member(self.consumer)
-            check_committed(client.commit(offsets=offsets, asynchronous=asynchronous) or ())
+            check_committed(self._client.commit(offsets=offsets, asynchronous=asynchronous) or ())
 
     def _drop_moved(self) -> None:
         """Drop gathered records of partitions that were sought or revoked since."""
@@ -408,7 +407,10 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         self._stopped = True
         if not self._late_close.is_left_to_run():
             left, self._left = self._left, []
-            close_before(self.consumer, left, self._gathered.starts())
+            if self._settings is None:
+                close_before(self.consumer, left, self._gathered.starts())
+            else:  # it commits nothing by itself
+                self._client.close()
 
     def __enter__(self) -> Self:
         return self
@@ -417,8 +419,3 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _member(client: Consumer) -> GroupConsumer:
-    """Return the client as a member of a group; a call of a method that it does not have says so."""
-    return cast("GroupConsumer", client)
