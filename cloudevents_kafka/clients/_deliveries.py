@@ -209,6 +209,7 @@ class Deliveries(Generic[DeliveryT]):
         self.kind = kind
         self.count: Callable[[OnDelivery | None], OnDelivery | None] | None = None
         """Return the callback for a message that is being sent; set if handlers send by this producer."""
+        self.closed = False  # nothing more is sent
         self.wakes_at_once = False  # by the thread of the report
         self._shell = ref(shell)
         # Without a reference to this object, which would be a cycle.
@@ -221,11 +222,14 @@ class Deliveries(Generic[DeliveryT]):
     ) -> DeliveryT:
         """Queue a message by a client's ``produce``, and return its delivery; wait while the client is full.
 
-        If ``produce`` or the shell raises an error, the message is not on its way.
+        If ``produce`` or the shell raises an error, or it is closed, the message is not on its way.
         """
+        topic, (sent, key, value, headers) = outgoing
+        if self.closed:
+            what = "record" if isinstance(sent, Record) else "event"
+            raise DeliveryError(f"the EventProducer is closed; the {what} was not sent")
         if self.count is not None:
             on_delivery = self.count(on_delivery)
-        topic, (sent, key, value, headers) = outgoing
         delivery = self.kind(sent, topic, shell)
         of_delivery: ReferenceType[Delivery[Any]] = ref(delivery)
         report = Report(sent, topic, self._shell, of_delivery, on_delivery)

@@ -151,7 +151,6 @@ class EventProducer(Generic[ProducerT]):
         self._polling = Polling(client, is_owned=client is not producer)
         self._deliveries = self._polling.deliveries
         self._waiting = self._polling.turns.waiting
-        self._closed = False
 
     def send(
         self,
@@ -175,8 +174,6 @@ class EventProducer(Generic[ProducerT]):
         `InvalidEvent` if the event cannot be written, `DeliveryError` if it is too large, and what the
         client raises, such as ``KafkaException`` for a fenced transactional producer.
         """
-        if self._closed:
-            raise DeliveryError("the EventProducer is closed; the event was not sent")
         outgoing = self._writer.encode(event, topic, key, headers, mode, format, key_mapper, like)
         produce: Produce = self.producer.produce
         if partition is not None or timestamp is not None:
@@ -205,8 +202,6 @@ class EventProducer(Generic[ProducerT]):
         `EncodeError` if there is no topic, `DeliveryError` if the record is too large, and what the client
         raises.
         """
-        if self._closed:
-            raise DeliveryError("the EventProducer is closed; the record was not sent")
         outgoing = self._writer.copy(record, topic)
         produce = with_options(self.producer.produce, partition, timestamp)
         delivery = self._deliveries.send(self._polling, produce, outgoing, on_delivery)
@@ -234,7 +229,7 @@ class EventProducer(Generic[ProducerT]):
 
         A client that was passed stays open, and may deliver what is still pending: purge it to prevent that.
         """
-        self._closed = True
+        self._deliveries.closed = True
         try:
             self.flush(self._writer.close_timeout if timeout is None else timeout)
         finally:

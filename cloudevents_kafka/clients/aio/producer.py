@@ -90,7 +90,6 @@ class AsyncEventProducer(Generic[ProducerT]):
         polled = partial(PolledSender, is_owned=client is not producer)
         sender: Callable[..., Sender] = AiokafkaSender if awaited else polled
         self._sender = sender(client, max_in_flight)
-        self._closed = False
         self._turn = Turn()
 
     async def send(
@@ -111,11 +110,7 @@ class AsyncEventProducer(Generic[ProducerT]):
             except asyncio.QueueFull:
                 await self._sender.wait_for_room()
             else:
-                break
-        waiter = delivery.waiter()
-        if waiter is not None:
-            await waiter
-        return delivery if delivery._client_error is None else delivery.result()
+                return await delivery
 
     def send_nowait(
         self,
@@ -131,8 +126,6 @@ class AsyncEventProducer(Generic[ProducerT]):
         Raises `asyncio.QueueFull` if there is no room: await `drain` before.
         """
         self._sender.check()
-        if self._closed:
-            raise DeliveryError("the EventProducer is closed; the event was not sent")
         outgoing = self._writer.encode(event, topic, **options)
         produce = with_options(self._sender.produce, partition, timestamp)
         return self._sender.deliveries.send(self._sender, produce, outgoing)
@@ -152,8 +145,6 @@ class AsyncEventProducer(Generic[ProducerT]):
         while True:
             try:
                 self._sender.check()
-                if self._closed:
-                    raise DeliveryError("the EventProducer is closed; the record was not sent")
                 outgoing = self._writer.copy(record, topic)
                 produce = with_options(self._sender.produce, partition, timestamp)
                 delivery = self._sender.deliveries.send(self._sender, produce, outgoing)
@@ -203,7 +194,7 @@ class AsyncEventProducer(Generic[ProducerT]):
 
         A client that was passed stays open, and may still deliver what was on its way at the timeout.
         """
-        self._closed = True
+        self._sender.deliveries.closed = True
         try:
             await self.flush(self._writer.close_timeout if timeout is None else timeout)
         finally:
