@@ -129,11 +129,16 @@ def is_awaited(client: object, protocol: type, *methods: str) -> bool:
     return False
 
 
-def check_handler(handler: object) -> None:
-    """Raise `TypeError` unless a handler of records is a function that does its work when it is called."""
+def check_handler(handler: object, *, awaited: bool = False) -> None:
+    """Raise `TypeError` unless a handler of records is a plain function, or a coroutine function to await."""
     call = getattr(handler, "__call__", None)  # noqa: B004  # of an object with a coroutine as its call
-    if call is None or inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(call):
-        got = "a coroutine function; use AsyncEventConsumer" if call is not None else type(handler).__name__
+    is_coroutine = any(map(inspect.iscoroutinefunction, (handler, call)))
+    got = type(handler).__name__
+    if awaited and not is_coroutine:
+        raise TypeError(f"handler must be a coroutine function, got {got}")
+    if is_coroutine and not awaited:
+        got, call = "a coroutine function; use AsyncEventConsumer", None
+    if call is None:
         raise TypeError(f"handler must be a function of a record, got {got}")
 
 

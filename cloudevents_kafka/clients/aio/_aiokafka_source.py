@@ -60,7 +60,7 @@ class AiokafkaSource(Source):
                 break
             self._drop_moved(messages, {place: each[0].offset for place, each in found.items() if each})
             self._assigned = self.client.assignment()
-            messages += [_Message(record) for records in found.values() for record in records]
+            messages += [AiokafkaMessage(record) for records in found.values() for record in records]
             wait = deadline - time.monotonic()
         return messages
 
@@ -200,8 +200,11 @@ class _Failure:
         return repr(self._error)
 
 
-class _Message:
-    """A record of aiokafka, with the methods of a ``Message``, and what its deserializers have returned."""
+class AiokafkaMessage:
+    """A record of aiokafka with the methods of a ``Message``, or where a sent one is.
+
+    Its key and value are what the client's deserializers have returned.
+    """
 
     __slots__ = ("_record",)
 

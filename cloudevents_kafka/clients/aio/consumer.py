@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Self, TypeVar, U
 from cloudevents_kafka.binding import Decoded, Undecodable
 from cloudevents_kafka.clients._gathered import Gathered, check_committed, ends_of, start_of
 from cloudevents_kafka.clients._policy import RunOptions, RunPolicy, RunResult
-from cloudevents_kafka.clients._protocols import Consumer, check_callbacks, is_awaited
+from cloudevents_kafka.clients._protocols import Consumer, check_callbacks, check_handler, is_awaited
 from cloudevents_kafka.clients._reading import ItemT_co, ReadOptions
 from cloudevents_kafka.clients.aio._aiokafka_client import AiokafkaClient
 from cloudevents_kafka.clients.aio._aiokafka_source import AiokafkaSource
+from cloudevents_kafka.clients.aio._loop import Turn
 from cloudevents_kafka.clients.aio._polled_source import PolledSource
 from cloudevents_kafka.clients.aio._source import Source
-from cloudevents_kafka.clients.aio._turn import Turn
 from cloudevents_kafka.clients.consumer import EventConsumer, OnRebalance
 from cloudevents_kafka.clients.typed_data import MYPY, DataHook, TypesByName, UntypedData
 from cloudevents_kafka.record import Record
@@ -220,10 +220,10 @@ class AsyncEventConsumer(Generic[ConsumerT, ItemT_co]):
             2
             RunResult(handled=2, skipped=0, dead=0, retried=0)
         """
-        from cloudevents_kafka.clients.aio._run import check_coroutine, run_in_thread
+        from cloudevents_kafka.clients.aio._loop import run_in_thread
         from cloudevents_kafka.clients.aio._tasks import Tasks  # not imported without a run
 
-        check_coroutine(handler)
+        check_handler(handler, awaited=True)
         events, aiokafka = self._events, self._aiokafka
         policy = RunPolicy(read=events.read_item, settings=events._settings, **options)
         await self._source.idle()

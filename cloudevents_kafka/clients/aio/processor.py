@@ -10,8 +10,9 @@ from typing import Any, TypeVar, Unpack, overload
 
 from cloudevents_kafka.binding import Decoded, Undecodable
 from cloudevents_kafka.clients._policy import Action, OnFailure
+from cloudevents_kafka.clients._protocols import check_handler
 from cloudevents_kafka.clients._sends import Sends, current_sends
-from cloudevents_kafka.clients.aio._run import check_coroutine, run_in_thread
+from cloudevents_kafka.clients.aio._loop import run_in_thread
 from cloudevents_kafka.clients.aio.consumer import AsyncEventConsumer
 from cloudevents_kafka.clients.aio.producer import AsyncEventProducer
 from cloudevents_kafka.clients.dead_letters import DeadLetters
@@ -87,7 +88,7 @@ class AsyncEventProcessor:
                     f"{type(wrapper).__name__}; aiokafka cannot commit offsets in a transaction so that a "
                     "member which has lost its partitions is refused"
                 )
-        check_coroutine(handler)
+        check_handler(handler, awaited=True)
         self.consumer = consumer
         self.producer = producer
         self._handler = handler

@@ -1,23 +1,33 @@
-"""What `AsyncEventConsumer.run` and `AsyncEventProcessor.run` need: a loop in a thread, and its end."""
+"""What the clients do with an event loop: let others run, and run beside it in a thread."""
 
 from __future__ import annotations
 
 import asyncio
-import inspect
+import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from cloudevents_kafka.clients._run import stop_at_sigterm
 
 T = TypeVar("T")
+_SECONDS: Final = 0.00025
 
 
-def check_coroutine(handler: object) -> None:
-    """Raise `TypeError` unless a handler is a coroutine function, or an object whose call is one."""
-    call = getattr(handler, "__call__", None)  # noqa: B004  # it is inspected
-    if not any(map(inspect.iscoroutinefunction, (handler, call))):
-        raise TypeError(f"handler must be a coroutine function, got {type(handler).__name__}")
+class Turn:
+    """The time that a coroutine may run on, although it need not wait."""
+
+    def __init__(self) -> None:
+        self._end = 0.0
+
+    def is_over(self) -> bool:
+        """Return whether the turn has ended; then await `end`."""
+        return time.perf_counter() > self._end
+
+    async def end(self) -> None:
+        """Let other tasks run, and begin the next turn."""
+        await asyncio.sleep(0)
+        self._end = time.perf_counter() + _SECONDS
 
 
 async def run_in_thread(run: Callable[[], T], stop: Callable[[], object]) -> T:
