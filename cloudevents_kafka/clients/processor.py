@@ -303,7 +303,8 @@ class EventProcessor:
                 return _Handled(number, sends.number > 0 or not number, seconds or 0.0)
         if isinstance(action, DeadLetters):
             self._check_letters(action)
-            action.send(item, error, attempt=attempt)
+            letters = action.by(self.producer) if action.is_async else action
+            letters.send(item, error, attempt=attempt)
         return None
 
     def _try(self, item: Item, attempt: int, sends: Sends) -> Exception | None:
