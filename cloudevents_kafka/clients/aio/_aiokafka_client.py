@@ -34,8 +34,6 @@ class AiokafkaClient:
     source: AiokafkaSource
 
     def __init__(self, client: Any) -> None:
-        import aiokafka.errors
-
         self.on_assign: OnRebalance | None = None
         self.on_revoke: OnRebalance | None = None
         self._client = client
@@ -43,7 +41,6 @@ class AiokafkaClient:
         self._is_running = False
         self._hand_over: Callable[..., object]
         self._revoking: deque[tuple[Collection[Any], asyncio.Future[None]]] = deque()
-        self._client_error: type[Exception] = aiokafka.errors.KafkaError
 
     def subscribe(self, topics: list[str], *, on_revoke: Callable[..., object], on_lost: object) -> None:  # noqa: ARG002  # see above
         """Subscribe to topics, or to a pattern; `poll` calls ``on_revoke``."""
@@ -52,9 +49,12 @@ class AiokafkaClient:
             raise ValueError(
                 f"topics must be one pattern or names for aiokafka, got {topics}; join the patterns by |"
             )
+        from aiokafka import ConsumerRebalanceListener  # installed, as the client is aiokafka's
+
+        ConsumerRebalanceListener.register(AiokafkaClient)
         self._hand_over = on_revoke
         chosen = {"pattern": patterns[0]} if patterns else {"topics": topics}
-        self._client.subscribe(**chosen, listener=_listener(self))
+        self._client.subscribe(**chosen, listener=self)
 
     def begin(self) -> None:
         """Begin a run; called by the loop."""
@@ -62,7 +62,7 @@ class AiokafkaClient:
             raise ValueError("enable_auto_commit must be False for run(), got True; create the client so")
         self._loop, self._is_running = asyncio.get_running_loop(), True
 
-    async def revoked(self, partitions: Collection[Any]) -> None:
+    async def on_partitions_revoked(self, partitions: Collection[Any]) -> None:
         """Wait until the thread of a run has handed over partitions, and call the function of the user."""
         if partitions and self._is_running:
             done = asyncio.get_running_loop().create_future()
@@ -71,7 +71,7 @@ class AiokafkaClient:
         if self.on_revoke is not None:
             self.on_revoke(self._client, list(partitions))
 
-    def assigned(self, partitions: Collection[Any]) -> None:
+    def on_partitions_assigned(self, partitions: Collection[Any]) -> None:
         """Call the function of the user."""
         if self.on_assign is not None:
             self.on_assign(self._client, list(partitions))
@@ -148,7 +148,7 @@ class AiokafkaClient:
         except TimeoutError:
             future.cancel()
             raise KafkaException(KafkaError(_TIMED_OUT)) from None
-        except self._client_error as error:
+        except self.source.client_error as error:
             code = getattr(error, "errno", -1)
             raise KafkaException(KafkaError(code if code > 0 else _FAILED, str(error))) from error
 
@@ -157,16 +157,3 @@ def _places(partitions: Iterable[Any]) -> list[TopicPartition]:
     from confluent_kafka import TopicPartition
 
     return [TopicPartition(*partition) for partition in partitions]
-
-
-def _listener(client: AiokafkaClient) -> Any:
-    from aiokafka import ConsumerRebalanceListener  # installed, as the client is aiokafka's
-
-    class Listener(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka has no types
-        async def on_partitions_revoked(self, revoked: Any) -> None:
-            await client.revoked(revoked)
-
-        def on_partitions_assigned(self, assigned: Any) -> None:
-            client.assigned(assigned)
-
-    return Listener()

@@ -36,7 +36,7 @@ class AiokafkaSource(Source):
         import aiokafka.errors
         import confluent_kafka  # noqa: F401  # now, as it takes 100 ms and the first commit needs it
 
-        self._client_error: type[Exception] = aiokafka.errors.KafkaError
+        self.client_error: type[Exception] = aiokafka.errors.KafkaError
         self._moved_error: type[Exception] = aiokafka.errors.CommitFailedError
         self._fetched_now: list[Message] = []  # messages of the current or the last fetch
         self._assigned: Any = None  # the assignment when the client returned them
@@ -54,7 +54,7 @@ class AiokafkaSource(Source):
                 found = await self.client.getmany(
                     timeout_ms=int(wait * 1000), max_records=count - len(messages)
                 )
-            except self._client_error as error:
+            except self.client_error as error:
                 await asyncio.sleep(FETCH_SECONDS)  # some errors come at once, until the user acts
                 messages.append(_Failure(error))
                 break
@@ -95,7 +95,7 @@ class AiokafkaSource(Source):
         position = getattr(self.client, "position", None)
         if position is None:  # another client than aiokafka's
             return sys.maxsize
-        with suppress(self._client_error):
+        with suppress(self.client_error):
             return _result_now(position(place))
         return None
 
