@@ -9,14 +9,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from cloudevents_kafka.record import Headers
 
 # abort_transaction() or purge() has removed a sent or a queued message, which its caller expects.
 _PURGED: Final = frozenset((-151, -152))  # _PURGE_INFLIGHT, _PURGE_QUEUE
-
-
 _MSG_SIZE_TOO_LARGE: Final = 10
 
 
@@ -58,6 +56,26 @@ class Consumer(Protocol):
     def poll(self, timeout: float = ...) -> Any: ...
     def consume(self, num_messages: int = ..., timeout: float = ...) -> list[Any]: ...
     def close(self) -> Any: ...
+
+
+class AnyProducer(Protocol):
+    """What settings are not, and the producers of confluent-kafka and aiokafka have."""
+
+    @property
+    def flush(self) -> Callable[..., Any]: ...
+
+
+if TYPE_CHECKING:
+    import confluent_kafka
+    from typing_extensions import TypeVar as TypeVarWithDefault
+
+    ProducerT = TypeVarWithDefault("ProducerT", bound=Producer, default=confluent_kafka.Producer)
+    AnyProducerT = TypeVarWithDefault("AnyProducerT", bound=AnyProducer, default=confluent_kafka.Producer)
+    ConsumerT = TypeVarWithDefault("ConsumerT", bound=Consumer, default=confluent_kafka.Consumer)
+    AnyConsumerT = TypeVarWithDefault("AnyConsumerT", default=confluent_kafka.Consumer)
+else:
+    ProducerT, AnyProducerT = TypeVar("ProducerT"), TypeVar("AnyProducerT")
+    ConsumerT, AnyConsumerT = TypeVar("ConsumerT"), TypeVar("AnyConsumerT")
 
 
 class ClientError(Protocol):

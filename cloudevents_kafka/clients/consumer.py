@@ -22,6 +22,7 @@ from cloudevents_kafka.clients._gathered import Gathered, check_committed, ends_
 from cloudevents_kafka.clients._policy import Action, OnFailure, RunPolicy, RunResult
 from cloudevents_kafka.clients._protocols import (
     Consumer,
+    ConsumerT,
     check_callbacks,
     check_client,
     check_handler,
@@ -45,13 +46,6 @@ _POLL_SECONDS: Final = 0.5  # the longest wait for a record before stop() has an
 OnRebalance = Callable[[Any, "list[TopicPartition]"], object]
 """Called with the client and the partitions that are assigned, revoked or lost."""
 
-if TYPE_CHECKING:
-    import confluent_kafka
-    from typing_extensions import TypeVar as TypeVarWithDefault
-
-    ConsumerT = TypeVarWithDefault("ConsumerT", bound=Consumer, default=confluent_kafka.Consumer)
-else:
-    ConsumerT = TypeVar("ConsumerT", bound=Consumer)
 T = TypeVar("T")
 
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, Self, TypedDict, TypeVar, cast
+from typing import Any, Generic, Self, TypedDict, cast
 
 import msgspec
 
 from cloudevents_kafka.binding import ContentMode, KeyMapper, check_key_mapper, check_mode, encode
 from cloudevents_kafka.clients._deliveries import Delivery, DeliveryError, OnDelivery, Outgoing, Produce
 from cloudevents_kafka.clients._polling import Polling
-from cloudevents_kafka.clients._protocols import Producer, check_client
+from cloudevents_kafka.clients._protocols import Producer, ProducerT, check_client
 from cloudevents_kafka.clients._sends import count_send
 from cloudevents_kafka.clients._settings import make_client
 from cloudevents_kafka.errors import EncodeError
@@ -24,14 +24,6 @@ from cloudevents_kafka.event import Event, SdkEvent, check_event
 from cloudevents_kafka.record import HeaderInput, Record, RecordInput, with_bytes_headers
 
 __all__ = ["Delivery", "DeliveryError", "EventProducer", "OnDelivery"]
-
-if TYPE_CHECKING:
-    import confluent_kafka
-    from typing_extensions import TypeVar as TypeVarWithDefault
-
-    ProducerT = TypeVarWithDefault("ProducerT", bound=Producer, default=confluent_kafka.Producer)
-else:
-    ProducerT = TypeVar("ProducerT")
 
 
 class WriteOptions(TypedDict, total=False):

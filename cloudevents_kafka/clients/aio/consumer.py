@@ -15,11 +15,17 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Self, TypeVar, U
 from cloudevents_kafka.binding import Decoded, Undecodable
 from cloudevents_kafka.clients._gathered import Gathered, check_committed, ends_of, start_of
 from cloudevents_kafka.clients._policy import RunOptions, RunPolicy, RunResult
-from cloudevents_kafka.clients._protocols import Consumer, check_callbacks, check_handler, is_awaited
+from cloudevents_kafka.clients._protocols import (
+    AnyConsumerT,
+    Consumer,
+    check_callbacks,
+    check_handler,
+    is_awaited,
+)
 from cloudevents_kafka.clients._reading import ItemT_co, ReadOptions
 from cloudevents_kafka.clients.aio._aiokafka_client import AiokafkaClient
 from cloudevents_kafka.clients.aio._aiokafka_source import AiokafkaSource
-from cloudevents_kafka.clients.aio._loop import Turn
+from cloudevents_kafka.clients.aio._loop import Turn, run_in_thread
 from cloudevents_kafka.clients.aio._polled_source import PolledSource
 from cloudevents_kafka.clients.aio._source import Source
 from cloudevents_kafka.clients.consumer import EventConsumer, OnRebalance
@@ -34,13 +40,6 @@ if TYPE_CHECKING:
 
 _BATCH_SECONDS: Final = 0.5
 
-if TYPE_CHECKING:
-    import confluent_kafka
-    from typing_extensions import TypeVar as TypeVarWithDefault
-
-    ConsumerT = TypeVarWithDefault("ConsumerT", default=confluent_kafka.Consumer)
-else:
-    ConsumerT = TypeVar("ConsumerT")
 T = TypeVar("T")
 
 
@@ -50,7 +49,7 @@ class AsyncReadOptions(ReadOptions, total=False):
     max_records: int
 
 
-class AsyncEventConsumer(Generic[ConsumerT, ItemT_co]):
+class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
     """A reader of CloudEvents through ``consumer``, which remains an attribute, as the client.
 
     ``consumer`` is a plain ``confluent_kafka.Consumer`` or the settings of one, whose calls that wait are
@@ -85,8 +84,8 @@ class AsyncEventConsumer(Generic[ConsumerT, ItemT_co]):
 
         @overload
         def __init__(
-            self: AsyncEventConsumer[ConsumerT, Decoded[T | Any]],
-            consumer: ConsumerT | Mapping[str, Any],
+            self: AsyncEventConsumer[AnyConsumerT, Decoded[T | Any]],
+            consumer: AnyConsumerT | Mapping[str, Any],
             *,
             strict: Literal[True],
             data_type: TypesByName[T],
@@ -95,8 +94,8 @@ class AsyncEventConsumer(Generic[ConsumerT, ItemT_co]):
 
         @overload
         def __init__(
-            self: AsyncEventConsumer[ConsumerT, Decoded[T | Any] | Undecodable],
-            consumer: ConsumerT | Mapping[str, Any],
+            self: AsyncEventConsumer[AnyConsumerT, Decoded[T | Any] | Undecodable],
+            consumer: AnyConsumerT | Mapping[str, Any],
             *,
             strict: bool = ...,
             data_type: TypesByName[T],
@@ -105,8 +104,8 @@ class AsyncEventConsumer(Generic[ConsumerT, ItemT_co]):
 
     @overload
     def __init__(
-        self: AsyncEventConsumer[ConsumerT, Decoded],
-        consumer: ConsumerT | Mapping[str, Any],
+        self: AsyncEventConsumer[AnyConsumerT, Decoded],
+        consumer: AnyConsumerT | Mapping[str, Any],
         *,
         strict: Literal[True],
         data_type: UntypedData = ...,
@@ -114,8 +113,8 @@ class AsyncEventConsumer(Generic[ConsumerT, ItemT_co]):
     ) -> None: ...
     @overload
     def __init__(
-        self: AsyncEventConsumer[ConsumerT, Decoded[T]],
-        consumer: ConsumerT | Mapping[str, Any],
+        self: AsyncEventConsumer[AnyConsumerT, Decoded[T]],
+        consumer: AnyConsumerT | Mapping[str, Any],
         *,
         strict: Literal[True],
         data_type: type[T] | DataHook[T],
@@ -123,8 +122,8 @@ class AsyncEventConsumer(Generic[ConsumerT, ItemT_co]):
     ) -> None: ...
     @overload
     def __init__(
-        self: AsyncEventConsumer[ConsumerT, Decoded | Undecodable],
-        consumer: ConsumerT | Mapping[str, Any],
+        self: AsyncEventConsumer[AnyConsumerT, Decoded | Undecodable],
+        consumer: AnyConsumerT | Mapping[str, Any],
         *,
         strict: bool = ...,
         data_type: UntypedData = ...,
@@ -132,8 +131,8 @@ class AsyncEventConsumer(Generic[ConsumerT, ItemT_co]):
     ) -> None: ...
     @overload
     def __init__(
-        self: AsyncEventConsumer[ConsumerT, Decoded[T] | Undecodable],
-        consumer: ConsumerT | Mapping[str, Any],
+        self: AsyncEventConsumer[AnyConsumerT, Decoded[T] | Undecodable],
+        consumer: AnyConsumerT | Mapping[str, Any],
         *,
         strict: bool = ...,
         data_type: type[T] | DataHook[T],
@@ -142,7 +141,7 @@ class AsyncEventConsumer(Generic[ConsumerT, ItemT_co]):
 
     def __init__(
         self,
-        consumer: ConsumerT | Mapping[str, Any],
+        consumer: AnyConsumerT | Mapping[str, Any],
         *,
         max_records: int = 100,
         topics: Sequence[str] | None = None,
@@ -154,7 +153,7 @@ class AsyncEventConsumer(Generic[ConsumerT, ItemT_co]):
         # What is done in a thread: a run, and all calls of confluent-kafka's client that wait.
         self._events: EventConsumer[Any, ItemT_co] = EventConsumer(self._aiokafka or consumer, **options)
         client: Any = consumer if self.is_aiokafka else self._events.consumer
-        self.consumer: ConsumerT = client
+        self.consumer: AnyConsumerT = client
         source: Callable[..., Source] = AiokafkaSource if self.is_aiokafka else PolledSource
         self._source = source(self._events, client, max_records)
         self._gathered: Gathered[ItemT_co] = self._source.gathered
@@ -220,7 +219,6 @@ class AsyncEventConsumer(Generic[ConsumerT, ItemT_co]):
             2
             RunResult(handled=2, skipped=0, dead=0, retried=0)
         """
-        from cloudevents_kafka.clients.aio._loop import run_in_thread
         from cloudevents_kafka.clients.aio._tasks import Tasks  # not imported without a run
 
         check_handler(handler, awaited=True)

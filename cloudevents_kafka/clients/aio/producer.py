@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar, Unpack, cast
+from typing import Any, Generic, Self, Unpack, cast
 
 from cloudevents_kafka.binding import ContentMode, KeyMapper
 from cloudevents_kafka.clients._deliveries import DeliveryError
-from cloudevents_kafka.clients._protocols import Producer, is_awaited
+from cloudevents_kafka.clients._protocols import AnyProducerT, Producer, is_awaited
 from cloudevents_kafka.clients._sends import count_send
 from cloudevents_kafka.clients._settings import make_client
 from cloudevents_kafka.clients.aio._aiokafka_sender import AiokafkaSender
@@ -27,20 +27,6 @@ from cloudevents_kafka.record import Record, RecordInput
 
 __all__ = ["AsyncDelivery", "AsyncEventProducer"]
 
-if TYPE_CHECKING:
-    import confluent_kafka
-    from typing_extensions import TypeVar as TypeVarWithDefault
-
-    class _Client(Protocol):
-        """What settings are not, and both kinds of clients have."""
-
-        @property
-        def flush(self) -> Callable[..., Any]: ...
-
-    ProducerT = TypeVarWithDefault("ProducerT", bound=_Client, default=confluent_kafka.Producer)
-else:
-    ProducerT = TypeVar("ProducerT")
-
 
 class SendOptions(WriteOptions, total=False):
     """The options of `AsyncEventProducer.send`: those of `EventProducer.send`."""
@@ -49,7 +35,7 @@ class SendOptions(WriteOptions, total=False):
     timestamp: int | None
 
 
-class AsyncEventProducer(Generic[ProducerT]):
+class AsyncEventProducer(Generic[AnyProducerT]):
     """A sender of CloudEvents through ``producer``: settings of librdkafka, or a client.
 
     The attribute ``producer`` is the client: a ``confluent_kafka.Producer`` that is made from settings and
@@ -74,7 +60,7 @@ class AsyncEventProducer(Generic[ProducerT]):
 
     def __init__(
         self,
-        producer: ProducerT | Mapping[str, Any],
+        producer: AnyProducerT | Mapping[str, Any],
         *,
         topic: str | None = None,
         mode: ContentMode = "binary",
@@ -86,7 +72,7 @@ class AsyncEventProducer(Generic[ProducerT]):
         self._writer = Writer(topic, mode, format, key_mapper, close_timeout)
         client: Any = make_client(producer, "Producer") if isinstance(producer, Mapping) else producer
         self.is_aiokafka = awaited = is_awaited(client, Producer, "send", "start", "stop")
-        self.producer = cast("ProducerT", client)
+        self.producer = cast("AnyProducerT", client)
         polled = partial(PolledSender, is_owned=client is not producer)
         sender: Callable[..., Sender] = AiokafkaSender if awaited else polled
         self._sender = sender(client, max_in_flight)
