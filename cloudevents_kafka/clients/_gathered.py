@@ -10,16 +10,14 @@ from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import TYPE_CHECKING, Generic
 
-from cloudevents_kafka.binding import Decoded, Undecodable
 from cloudevents_kafka.clients._errors import PARTITION_EOF, ConsumeError, OnError, is_record
 from cloudevents_kafka.clients._protocols import Message
 from cloudevents_kafka.clients._reading import ItemT_co
+from cloudevents_kafka.clients._schedule import Item
 from cloudevents_kafka.record import Record
 
 if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
-
-Item = Decoded | Undecodable
 
 
 class Gathered(Generic[ItemT_co]):

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
 
 Item = Decoded | Undecodable
+"""A record that was read: what consumers return, and handlers get."""
 PartitionName = tuple[str | None, int | None]
 MARK: Final = "cloudevents_kafka.run"
 """The metadata of each offset that a run commits; bits of records that are done follow, see `_place`."""

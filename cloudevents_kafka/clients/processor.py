@@ -18,6 +18,7 @@ from cloudevents_kafka.clients._gathered import ends_of
 from cloudevents_kafka.clients._policy import Action, OnFailure, Policy, RunResult, log_outcome
 from cloudevents_kafka.clients._protocols import check_handler, member_id
 from cloudevents_kafka.clients._run import stop_at_sigterm
+from cloudevents_kafka.clients._schedule import Item
 from cloudevents_kafka.clients._sends import Sends
 from cloudevents_kafka.clients._transaction_time import TransactionTime
 from cloudevents_kafka.clients._transactions import (
@@ -40,7 +41,6 @@ _log: Final = logging.getLogger("cloudevents_kafka.processor")
 
 __all__ = ["EventProcessor", "TransactionError"]
 
-Item = Decoded | Undecodable
 ItemT = TypeVar("ItemT", bound=Item)
 T = TypeVar("T")
 Place = tuple[str | None, int | None, int | None]
@@ -211,7 +211,8 @@ class EventProcessor:
             group = self.consumer.consumer.consumer_group_metadata()
             batch = self._read_batch()
             if batch is None:
-                if self.consumer.stopped or self._is_idle(idle_since, idle_timeout):
+                idle = time.monotonic() - idle_since
+                if self.consumer.stopped or (idle_timeout is not None and idle >= idle_timeout):
                     break
             elif member != member_id(self.consumer.consumer) or self._is_ending():
                 # The member joined meanwhile. Brokers do not refuse offsets with the metadata from before
@@ -360,10 +361,6 @@ class EventProcessor:
         reason = error if slow is None else f"{error}; {slow}"
         _log.warning("a transaction for %s was aborted, and they are read again: %s", records, reason)
         self._transactions.pause(min(0.05 * 2**failures, _MAX_PAUSE))
-
-    @staticmethod
-    def _is_idle(since: float, timeout: float | None) -> bool:
-        return timeout is not None and time.monotonic() - since >= timeout
 
 
 def _check(wrapper: object, kind: type, name: str, method: str) -> None:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar, Unpack, overload
 from cloudevents_kafka.binding import Decoded, Undecodable
 from cloudevents_kafka.clients._policy import OnFailure
 from cloudevents_kafka.clients._protocols import check_handler
+from cloudevents_kafka.clients._schedule import Item
 from cloudevents_kafka.clients._sends import Sends, current_sends
 from cloudevents_kafka.clients.aio._loop import run_in_thread
 from cloudevents_kafka.clients.aio.consumer import AsyncEventConsumer
@@ -18,7 +19,6 @@ from cloudevents_kafka.clients.aio.producer import AsyncEventProducer
 from cloudevents_kafka.clients.processor import EventProcessor, ProcessorOptions
 from cloudevents_kafka.clients.producer import EventProducer
 
-Item = Decoded | Undecodable
 ItemT = TypeVar("ItemT", bound=Item)
 T = TypeVar("T")
 
