@@ -38,7 +38,6 @@ class AiokafkaSource(Source):
 
         self.client_error: type[Exception] = aiokafka.errors.KafkaError
         self._moved_error: type[Exception] = aiokafka.errors.CommitFailedError
-        self._fetched_now: list[Message] = []  # messages of the current or the last fetch
         self._assigned: Any = None  # the assignment when the client returned them
 
     def fetch(self, count: int, seconds: float) -> asyncio.Future[Sequence[Message]]:
@@ -46,30 +45,29 @@ class AiokafkaSource(Source):
         return asyncio.ensure_future(self._get_many(count, seconds))
 
     async def _get_many(self, count: int, seconds: float) -> Sequence[Message]:
-        messages: list[Message] = []
-        self._fetched_now = messages
+        """Add the records that arrive to ``waiting``, and return an error if there is one."""
         deadline, wait = time.monotonic() + seconds, seconds or FETCH_SECONDS
-        while wait > 0 and len(messages) < count:
+        while wait > 0 and count > 0:
             try:
-                found = await self.client.getmany(
-                    timeout_ms=int(wait * 1000), max_records=count - len(messages)
-                )
+                found = await self.client.getmany(timeout_ms=int(wait * 1000), max_records=count)
             except self.client_error as error:
                 await asyncio.sleep(FETCH_SECONDS)  # some errors come at once, until the user acts
-                messages.append(_Failure(error))
-                break
-            self._drop_moved(messages, {place: each[0].offset for place, each in found.items() if each})
+                return (_Failure(error),)
+            self._drop_moved({place: each[0].offset for place, each in found.items() if each})
             self._assigned = self.client.assignment()
-            messages += [AiokafkaMessage(record) for records in found.values() for record in records]
+            messages = [AiokafkaMessage(record) for records in found.values() for record in records]
+            self.waiting += messages
+            count -= len(messages)
             wait = deadline - time.monotonic()
-        return messages
+        return ()
 
     def drop_moved(self) -> None:
         """Drop the records of partitions that were revoked, or assigned again at another offset."""
-        self._drop_moved(self.waiting, {})
+        self._drop_moved({})
 
-    def _drop_moved(self, messages: list[Message], starts: Mapping[Any, int]) -> None:
+    def _drop_moved(self, starts: Mapping[Any, int]) -> None:
         """Drop messages whose partitions are not read on after them: ``starts`` says where, or the client."""
+        messages = self.waiting
         assigned = self.client.assignment()
         if not messages or not self._is_new(assigned):
             return
@@ -126,11 +124,6 @@ class AiokafkaSource(Source):
     async def seek(self, place: TopicPartition) -> None:
         """Seek at once: the client drops what it has fetched from elsewhere."""
         self.client.seek(to_partition(place), place.offset)
-        self._fetched_now[:] = [
-            each
-            for each in self._fetched_now
-            if each.error() is not None or partition_of(each) != to_partition(place)
-        ]
 
     async def close(self) -> None:
         """Seek back, so that ``enable_auto_commit`` commits no unread record, and stop the client."""
