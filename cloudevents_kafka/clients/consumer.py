@@ -15,7 +15,7 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Self, TypeVar, Unpack, overload
 
-from cloudevents_kafka.binding import Decoded, Undecodable
+from cloudevents_kafka.binding import Decoded, ReverseKeyMapper, Undecodable
 from cloudevents_kafka.clients._closing import LateClose, close_before
 from cloudevents_kafka.clients._errors import ConsumeError, OnError
 from cloudevents_kafka.clients._gathered import Gathered, check_committed, ends_of, start_of
@@ -27,7 +27,7 @@ from cloudevents_kafka.clients._protocols import (
     check_client,
     check_handler,
 )
-from cloudevents_kafka.clients._reading import DataReader, ItemOptions, ItemT_co, ReadOptions, item_reader
+from cloudevents_kafka.clients._reading import DataReader, ItemT_co, ReadOptions, item_reader
 from cloudevents_kafka.clients._settings import make_consumer
 from cloudevents_kafka.clients.typed_data import MYPY, DataHook, TypesByName, UntypedData
 from cloudevents_kafka.record import Record
@@ -149,17 +149,27 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         consumer: ConsumerT | Mapping[str, Any],
         *,
         strict: bool = False,
+        lenient: bool = False,
+        reverse_key_mapper: ReverseKeyMapper | None = None,
+        data_reader: DataReader | None = None,
+        eager_data: bool = False,
         data_type: Any = None,
         on_error: OnError | None = None,
         topics: Sequence[str] | None = None,
-        **options: Unpack[ItemOptions],
     ) -> None:
         self._settings: Mapping[str, Any] | None = consumer if isinstance(consumer, Mapping) else None
         client: Any = consumer if self._settings is None else make_consumer(self._settings)
         check_client(client, Consumer)
         self.consumer: ConsumerT = client
         self._client: Any = client  # whose methods of a group a user's class need not have
-        read_item = item_reader(strict=strict, data_type=data_type, **options)
+        read_item = item_reader(
+            strict=strict,
+            lenient=lenient,
+            reverse_key_mapper=reverse_key_mapper,
+            data_reader=data_reader,
+            eager_data=eager_data,
+            data_type=data_type,
+        )
         self._gathered: Gathered[ItemT_co] = Gathered(read_item, on_error)
         self._stopped = False
         self._left: list[TopicPartition] = []  # the first offsets that `run` has left unfinished
