@@ -14,21 +14,12 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 from cloudevents_kafka.record import Headers
 
 # abort_transaction() or purge() has removed a sent or a queued message, which its caller expects.
-_PURGED: Final = frozenset((-151, -152))  # _PURGE_INFLIGHT, _PURGE_QUEUE
-_MSG_SIZE_TOO_LARGE: Final = 10
+PURGED: Final = frozenset((-151, -152))  # _PURGE_INFLIGHT, _PURGE_QUEUE
+TOO_LARGE: Final = 10  # MSG_SIZE_TOO_LARGE
 
 
-def is_purged(error: Any) -> bool:
-    """Return whether an error of any client has the code of a purged message."""
-    return _code(error) in _PURGED
-
-
-def is_too_large(error: Any) -> bool:
-    """Return whether an error of any client has the code of a message that is too large."""
-    return _code(error) == _MSG_SIZE_TOO_LARGE
-
-
-def _code(error: Any) -> object:
+def code_of(error: Any) -> object:
+    """Return the code of an error of any client, None for other errors."""
     code = getattr(error, "code", None)
     return code() if callable(code) else None
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Coroutine, Iterable
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from cloudevents_kafka.clients._protocols import Message
+from cloudevents_kafka.clients._schedule import places_of
 from cloudevents_kafka.clients.aio._aiokafka_source import AiokafkaSource, to_partition
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ class AiokafkaClient:
             self._wait(self.source.wait(None))
         while self._revoking:
             partitions, done = self._revoking[0]
-            self._hand_over(self, _places(partitions))
+            self._hand_over(self, places_of(partitions))
             self._revoking.popleft()
             assert self._loop is not None
             self._loop.call_soon_threadsafe(done.set_result, None)
@@ -103,7 +104,7 @@ class AiokafkaClient:
 
     def assignment(self) -> list[TopicPartition]:
         """Return the partitions that the client has."""
-        return _places(self._client.assignment())
+        return places_of(self._client.assignment())
 
     def seek(self, place: TopicPartition) -> None:
         """Read on from an offset."""
@@ -151,9 +152,3 @@ class AiokafkaClient:
         except self.source.client_error as error:
             code = getattr(error, "errno", -1)
             raise KafkaException(KafkaError(code if code > 0 else _FAILED, str(error))) from error
-
-
-def _places(partitions: Iterable[Any]) -> list[TopicPartition]:
-    from confluent_kafka import TopicPartition
-
-    return [TopicPartition(*partition) for partition in partitions]

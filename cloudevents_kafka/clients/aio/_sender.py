@@ -35,20 +35,14 @@ class AsyncDelivery(Delivery[SentT_co]):
     """
 
     def __await__(self) -> Generator[Any, None, Self]:
-        waiter = self.waiter()
-        if waiter is not None:
-            yield from waiter
+        if not self.done:
+            if isinstance(self._shell, Sender):
+                self._shell.resume()
+            waiter = asyncio.get_running_loop().create_future()
+            self._waiters = (*self._waiters, waiter)
+            if not self.done:  # another thread may have reported it since, and seen no waiter
+                yield from waiter
         return self if self._client_error is None else self.result()
-
-    def waiter(self) -> asyncio.Future[None] | None:
-        """Return a new future of the report, or None if it has arrived."""
-        if self.done:
-            return None
-        if isinstance(self._shell, Sender):
-            self._shell.resume()
-        waiter = asyncio.get_running_loop().create_future()
-        self._waiters = (*self._waiters, waiter)
-        return None if self.done else waiter  # another thread may have reported it, and seen no waiter
 
 
 class Sender:
