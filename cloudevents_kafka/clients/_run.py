@@ -20,8 +20,7 @@ from cloudevents_kafka.clients._commits import Commits
 from cloudevents_kafka.clients._policy import RunResult, fields_of, read_or_refuse
 from cloudevents_kafka.clients._protocols import member_id, suppress_client_errors
 from cloudevents_kafka.clients._schedule import Item, PartitionName, name_of, places_of
-from cloudevents_kafka.clients._workers import PAUSE_SECONDS, Workers
-from cloudevents_kafka.primitives.plural import pluralize
+from cloudevents_kafka.clients._workers import PAUSE_SECONDS, Workers, log_unfinished
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -173,13 +172,7 @@ class Run:
             self._schedule.close(names)
         if not lost:
             if not self._workers.wait(lambda: not self._schedule.working(names), self._policy.revoke_timeout):
-                number = self._schedule.working(names)
-                _log.warning(
-                    "%s still unfinished after revoke_timeout, and the next member of the group handles %s "
-                    "again",
-                    pluralize(number, "record was", "records were"),
-                    "it" if number == 1 else "them",
-                )
+                log_unfinished(self._schedule.working(names), "revoke_timeout", "member of the group")
             self._commits.commit(_REVOKE_SECONDS, names=names)
         with self._workers.lock:
             self._schedule.forget(names)
