@@ -97,10 +97,9 @@ class AiokafkaSource(Source):
             return _result_now(position(place))
         return None
 
-    async def commit(self, offsets: list[TopicPartition]) -> Sequence[TopicPartition]:
-        """Commit by the client, for partitions that it has. Return no errors of single partitions."""
+    async def commit(self, offsets: list[TopicPartition]) -> None:
+        """Commit by the client, for partitions that it has."""
         await asyncio.shield(asyncio.ensure_future(self._commit(offsets)))
-        return ()
 
     async def _commit(self, places: list[TopicPartition]) -> None:
         try:

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Self, TypeVar, Unpack, overload
 
 from cloudevents_kafka.binding import Decoded, Undecodable
-from cloudevents_kafka.clients._gathered import Gathered, check_committed, ends_of, start_of
+from cloudevents_kafka.clients._gathered import Gathered, ends_of, start_of
 from cloudevents_kafka.clients._policy import RunOptions, RunPolicy, RunResult
 from cloudevents_kafka.clients._protocols import (
     AnyConsumerT,
@@ -26,8 +26,7 @@ from cloudevents_kafka.clients._reading import ItemT_co, ReadOptions
 from cloudevents_kafka.clients.aio._aiokafka_client import AiokafkaClient
 from cloudevents_kafka.clients.aio._aiokafka_source import AiokafkaSource
 from cloudevents_kafka.clients.aio._loop import Turn, run_in_thread
-from cloudevents_kafka.clients.aio._polled_source import PolledSource
-from cloudevents_kafka.clients.aio._source import Source
+from cloudevents_kafka.clients.aio._source import PolledSource, Source
 from cloudevents_kafka.clients.consumer import EventConsumer, OnRebalance
 from cloudevents_kafka.clients.typed_data import MYPY, DataHook, TypesByName, UntypedData
 from cloudevents_kafka.record import Record
@@ -341,7 +340,7 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
         nor any while the group is rebalanced, which is logged: the group reads their records again.
         """
         if offsets := ends_of(done):
-            check_committed(await self._source.commit(offsets))
+            await self._source.commit(offsets)
 
     def stop(self) -> None:
         """End all iteration, within 0.2 seconds or the timeout of `batches`; a signal handler may call it."""
