@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from cloudevents_kafka.clients._protocols import Message
+from cloudevents_kafka.clients._schedule import places_of
 from cloudevents_kafka.clients.aio._source import FETCH_SECONDS, Source
 from cloudevents_kafka.record import Headers, to_headers
 
@@ -72,13 +73,15 @@ class AiokafkaSource(Source):
         if not messages or not self._is_new(assigned):
             return
         self._assigned = assigned
-        records = [message for message in messages if message.error() is None]
-        ends = {partition_of(message): (message.offset() or 0) + 1 for message in records}
-        positions = {place: starts.get(place, self._position(place)) for place in ends}
-        # What the client commits by itself is committed already, and nobody would read it again.
-        commits = getattr(self.client, "_enable_auto_commit", False)
-        left = {place for place, at in positions.items() if (commits if at is None else at >= ends[place])}
-        messages[:] = [each for each in messages if each.error() is not None or partition_of(each) in left]
+        # The partitions of aiokafka are equal to these tuples.
+        last = {(each.topic(), each.partition()): each for each in messages if each.error() is None}
+        positions = {place: self._position(place) for place in assigned if place in last} | dict(starts)
+        for name, message in last.items():
+            at, offset = positions.get(name), message.offset() or 0
+            # What the client commits by itself is committed already, and nobody would read it again.
+            commits = getattr(self.client, "_enable_auto_commit", False)
+            if not (commits if at is None else at > offset):
+                self.gathered.discard(places_of([name]))
 
     def _is_new(self, assigned: Any) -> bool:
         """Return whether an assignment is newer than the records; aiokafka creates an object for each."""
@@ -87,9 +90,7 @@ class AiokafkaSource(Source):
         return bool(assigned != self._assigned) or assigned is self.client.assignment()
 
     def _position(self, place: Any) -> int | None:
-        """Return the position of a partition; None if it is not assigned, or has none yet."""
-        if place not in self.client.assignment():
-            return None
+        """Return the position of a partition, None if it has none yet."""
         position = getattr(self.client, "position", None)
         if position is None:  # another client than aiokafka's
             return sys.maxsize
@@ -139,13 +140,6 @@ def to_partition(place: TopicPartition) -> Any:
     from aiokafka import TopicPartition as Partition  # installed, as the client is aiokafka's
 
     return Partition(place.topic, place.partition)
-
-
-def partition_of(message: Message) -> Any:
-    """Return the partition of a message, as aiokafka has it."""
-    from aiokafka import TopicPartition as Partition
-
-    return Partition(message.topic(), message.partition())
 
 
 def _result_now(coroutine: Coroutine[Any, Any, int]) -> int | None:
