@@ -5,7 +5,7 @@ the event loop. A client is confluent-kafka's plain ``Producer`` or ``Consumer``
 settings, whose calls that wait are made in one thread, or one of aiokafka's clients, which is awaited.
 Read the modules in this order:
 
-* `producer` with `_sender`, `_polled_sender` and `_aiokafka_sender`;
+* `producer` with `_sender` and `_aiokafka_sender`;
 * `consumer` with `_source`, `_aiokafka_source` and `_loop`;
 * `_aiokafka_client` and `_tasks`: `AsyncEventConsumer.run`, which is that of an `EventConsumer` in a thread;
 * `processor`: records that are read and written exactly once.

@@ -19,8 +19,7 @@ from cloudevents_kafka.clients._sends import count_send
 from cloudevents_kafka.clients._settings import make_client
 from cloudevents_kafka.clients.aio._aiokafka_sender import AiokafkaSender
 from cloudevents_kafka.clients.aio._loop import Turn
-from cloudevents_kafka.clients.aio._polled_sender import PolledSender
-from cloudevents_kafka.clients.aio._sender import AsyncDelivery, Sender
+from cloudevents_kafka.clients.aio._sender import AsyncDelivery, PolledSender, Sender
 from cloudevents_kafka.clients.producer import WriteOptions, Writer, with_options
 from cloudevents_kafka.event import Event, SdkEvent
 from cloudevents_kafka.record import Record, RecordInput
