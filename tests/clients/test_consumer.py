@@ -180,6 +180,17 @@ def test_an_error_within_a_batch_loses_no_record() -> None:
     assert _read_on(EventConsumer(consumer)) == ["0", "1", "ConsumeError", "2", "3", "4"]
 
 
+def test_the_group_reads_again_what_was_gathered_and_not_returned() -> None:
+    """Also if the client commits by itself what it has returned."""
+    offsets: dict[tuple[str, int], int] = {}
+    client = topic_of(order(0), NO_EVENT, order(2), order(3), offsets=offsets)
+    events = EventConsumer(client, strict=True)
+    with pytest.raises(NotAnEvent):
+        list(events.batches(10, 0.05))
+    events.close()
+    assert offsets == {("orders", 0): 2}
+
+
 def test_strict_batches_lose_no_record() -> None:
     """A strict error does not lose the records of its batch."""
     events = EventConsumer(

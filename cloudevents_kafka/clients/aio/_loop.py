@@ -1,4 +1,4 @@
-"""What the clients do with an event loop: let others run, and run beside it in a thread."""
+"""What the clients do with an event loop: let others run, and wait for what runs in a thread."""
 
 from __future__ import annotations
 
