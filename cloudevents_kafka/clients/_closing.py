@@ -6,9 +6,7 @@ seconds, and when partitions are unassigned. It does not commit offsets of an ea
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from cloudevents_kafka.clients._protocols import suppress_client_errors
@@ -17,45 +15,6 @@ if TYPE_CHECKING:
     from confluent_kafka import Consumer, TopicPartition
 
 _COMMITTED_SECONDS: Final = 5.0
-
-
-class LateClose:
-    """Closes a consumer when the current `run` has ended and has committed the records that are done."""
-
-    def __init__(self) -> None:
-        self._lock = threading.RLock()  # a signal handler may close
-        self._threads: frozenset[threading.Thread] = frozenset()
-        self._ended: threading.Event | None = None  # set when the current run has ended
-        self._asked = False
-
-    @contextmanager
-    def during(self, threads: Iterable[threading.Thread], close: Callable[[], object]) -> Iterator[None]:
-        """Return the context manager of a run, whose threads must not wait for its end."""
-        with self._lock:
-            self._threads = frozenset((threading.current_thread(), *threads))
-            self._ended = ended = threading.Event()
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._ended = None
-                asked, self._asked = self._asked, False
-            try:
-                if asked:
-                    close()
-            finally:
-                ended.set()
-
-    def is_left_to_run(self) -> bool:
-        """Return whether the current run closes the consumer, after waiting for that if the thread may."""
-        with self._lock:
-            ended = self._ended
-            if ended is None:
-                return False
-            self._asked = True
-        if threading.current_thread() not in self._threads:
-            ended.wait()
-        return True
 
 
 def close_before(client: Any, sought: Sequence[TopicPartition], unread: Sequence[TopicPartition]) -> None:

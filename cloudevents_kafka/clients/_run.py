@@ -63,6 +63,11 @@ class Run:
         self._has_warned = events.is_subscribed
         self.left: list[TopicPartition] = []
         """Where records begin that are not done, after the run."""
+        self.closes = False
+        """Whether the consumer is closed when the run has ended, and has committed what is done."""
+        self.ended = threading.Event()
+        self.threads = {threading.current_thread(), *workers.threads}
+        """Those that must not wait for the end of the run."""
 
     def handle_all(self) -> RunResult:
         """Handle records until the end of the run, as `EventConsumer.run` says, and return the counts."""

@@ -9,6 +9,7 @@ the record that the loop has processed. With `batches`, which is faster, it is a
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -16,7 +17,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Self, TypeVar, Unpack, overload
 
 from cloudevents_kafka.binding import Decoded, ReverseKeyMapper, Undecodable
-from cloudevents_kafka.clients._closing import LateClose, close_before
+from cloudevents_kafka.clients._closing import close_before
 from cloudevents_kafka.clients._errors import ConsumeError, OnError
 from cloudevents_kafka.clients._gathered import Gathered, check_committed, ends_of, start_of
 from cloudevents_kafka.clients._policy import Action, OnFailure, RunPolicy, RunResult
@@ -173,8 +174,8 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         self._gathered: Gathered[ItemT_co] = Gathered(read_item, on_error)
         self._stopped = False
         self._left: list[TopicPartition] = []  # the first offsets that `run` has left unfinished
-        self._late_close = LateClose()
         self._run: Run | None = None
+        self._lock = threading.RLock()  # of it; a signal handler may close
         self.is_subscribed = False
         """Whether `subscribe` was called, so that `run` learns which partitions are revoked."""
         if topics is not None:
@@ -386,11 +387,16 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         from cloudevents_kafka.clients._run import Run
 
         self._run = run = Run(self, workers)
-        with self._late_close.during(workers.threads, self.close):
-            try:
-                return run.handle_all()
-            finally:
+        try:
+            return run.handle_all()
+        finally:
+            with self._lock:
                 self._run, self._left = None, run.left
+            try:
+                if run.closes:
+                    self._close()
+            finally:
+                run.ended.set()
 
     @property
     def read_item(self) -> Callable[[Record], Any]:
@@ -409,12 +415,21 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
     def close(self) -> None:
         """Stop, and close the wrapped consumer, which leaves its group: at once, or when `run` has ended."""
         self._stopped = True
-        if not self._late_close.is_left_to_run():
-            left, self._left = self._left, []
-            if self._settings is None:
-                close_before(self.consumer, left, self._gathered.starts())
-            else:  # it commits nothing by itself
-                self._client.close()
+        with self._lock:
+            run = self._run
+            if run is not None:
+                run.closes = True
+        if run is None:
+            self._close()
+        elif threading.current_thread() not in run.threads:
+            run.ended.wait()
+
+    def _close(self) -> None:
+        left, self._left = self._left, []
+        if self._settings is None:
+            close_before(self.consumer, left, self._gathered.starts())
+        else:  # it commits nothing by itself
+            self._client.close()
 
     def __enter__(self) -> Self:
         return self
