@@ -102,18 +102,18 @@ class Commits:
         """Raise `ConsumeError` if something else has committed an unfinished record of this member."""
         with self._lock:
             foreign = self._schedule.find_foreign(committed)
-            places = self._schedule.done(again=True)
+            places = [] if foreign is None else self._schedule.done(again=True)
         member, self._member = self._member, member_id(self._client)
         if foreign is None:
             return
-        if member != self._member or not self._set_back(places, foreign):
+        if member != self._member or not self._is_accepted(places, foreign):
             with self._lock:
                 self._schedule.note(committed)
             return
         set_back(self._client, places, stays=True)
         raise _refusal(foreign, next(place for place in places if _name(place) == _name(foreign)))
 
-    def _set_back(self, places: list[TopicPartition], foreign: TopicPartition) -> bool:
+    def _is_accepted(self, places: list[TopicPartition], foreign: TopicPartition) -> bool:
         """Commit offsets, and return whether the group accepts that for a partition of this member."""
         done = self._client.commit(offsets=places, asynchronous=False) or ()
         failed = any(place.error is not None for place in done if _name(place) == _name(foreign))
