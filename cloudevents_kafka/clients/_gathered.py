@@ -109,11 +109,9 @@ class Gathered(Generic[ItemT_co]):
 
     def starts(self) -> list[TopicPartition]:
         """Return where the messages of each partition begin."""
-        first: dict[tuple[str | None, int | None], Record] = {}
-        for message in self.waiting:
-            if message.error() is None:
-                first.setdefault((message.topic(), message.partition()), Record.of(message))
-        return [start_of(record) for record in first.values()]
+        messages = [message for message in reversed(self.waiting) if message.error() is None]
+        first = {(message.topic(), message.partition()): message for message in messages}
+        return [start_of(Record.of(message)) for message in first.values()]
 
 
 def start_of(place: Item | Record | TopicPartition) -> TopicPartition:

@@ -255,7 +255,7 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
                 await self._turn.end()
             item = self._take()
             left = deadline - time.monotonic()
-            if item is not None or self._events.stopped or (waited and left <= 0):
+            if item is not None or self._events._stopped or (waited and left <= 0):
                 return item
             await self._source.wait(max(left, 0))
             waited = True
@@ -274,7 +274,7 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
         Other tasks run at least once in a millisecond, if the body of the loop does not take longer.
         """
         idle_since = time.monotonic()
-        while not self._events.stopped:
+        while not self._events._stopped:
             if self._turn.is_over():
                 await self._turn.end()
             item = self._take()
@@ -308,7 +308,7 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
             2
         """
         idle_since = time.monotonic()
-        while not self._events.stopped:
+        while not self._events._stopped:
             await self._turn.end()
             if not self._source.waiting:
                 await self._source.wait(None, max_records, timeout)
