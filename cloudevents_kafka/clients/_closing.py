@@ -17,17 +17,20 @@ if TYPE_CHECKING:
 _COMMITTED_SECONDS: Final = 5.0
 
 
-def close_before(client: Any, sought: Sequence[TopicPartition], unread: Sequence[TopicPartition]) -> None:
+def close_before(
+    client: Any, sought: Sequence[TopicPartition], unread: Callable[[], Sequence[TopicPartition]]
+) -> None:
     """Close a client so that the group continues at the first unread records.
 
-    They are at the offsets ``unread``, and at those to which partitions were ``sought`` if nothing was read
-    after that.
+    They are at the offsets that ``unread`` returns, and at those to which partitions were ``sought`` if
+    nothing was read after that.
     """
     try:
-        if (sought or unread) and hasattr(client, "unassign"):  # a user's class may have no group
+        if hasattr(client, "unassign"):  # a user's class may have no group
             # After a seek a position is unknown until a record is read.
             left = [place for place in sought if client.position([place])[0].offset < 0]
-            set_back(client, [*left, *unread])
+            if places := [*left, *unread()]:
+                set_back(client, places)
     finally:
         client.close()
 

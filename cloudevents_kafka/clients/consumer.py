@@ -427,7 +427,7 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
     def _close(self) -> None:
         left, self._left = self._left, []
         if self._settings is None:
-            close_before(self.consumer, left, self._gathered.starts())
+            close_before(self.consumer, left, self._gathered.starts)
         else:  # it commits nothing by itself
             self._client.close()
 

@@ -23,7 +23,7 @@ from cloudevents_kafka import (
     key_to_attribute,
     to_record,
 )
-from cloudevents_kafka.testing import FakeConsumer, FakeLog, FakeProducer
+from cloudevents_kafka.testing import FakeConsumer, FakeLog, FakeMessage, FakeProducer
 
 
 def order(number: int) -> Event:
@@ -189,6 +189,19 @@ def test_the_group_reads_again_what_was_gathered_and_not_returned() -> None:
         list(events.batches(10, 0.05))
     events.close()
     assert offsets == {("orders", 0): 2}
+
+
+def test_a_client_without_a_group_is_closed_with_what_was_gathered() -> None:
+    """A user's class need not know offsets."""
+    good = to_record(order(1))
+    messages = [FakeMessage("in", *each) for each in ((b"hello",), (good.value, b"k", good.headers))]
+    closed = list[bool]()
+    client = SimpleNamespace(poll=print, consume=lambda *_: messages, close=lambda: closed.append(True))
+    events = EventConsumer(client, strict=True)
+    with pytest.raises(NotAnEvent):
+        list(events.batches())
+    events.close()
+    assert closed == [True]
 
 
 def test_strict_batches_lose_no_record() -> None:
