@@ -41,6 +41,7 @@ class AiokafkaClient:
         self._loop: asyncio.AbstractEventLoop | None = None  # of the last run
         self._is_running = False
         self._hand_over: Callable[..., object]
+        self._fetched: list[Message] = []
         self._revoking: deque[tuple[Collection[Any], asyncio.Future[None]]] = deque()
 
     def subscribe(self, topics: list[str], *, on_revoke: Callable[..., object], on_lost: object) -> None:  # noqa: ARG002  # see above
@@ -78,8 +79,10 @@ class AiokafkaClient:
             self.on_assign(self._client, list(partitions))
 
     def end(self) -> None:
-        """Let the listener go on, as the thread has ended; called by the loop."""
+        """Let the listener go on, as the thread has ended, and leave what was fetched; called by the loop."""
         self._is_running = False
+        self.source.waiting[:0] = self._fetched
+        self._fetched.clear()
         while self._revoking:
             self._revoking.popleft()[1].set_result(None)
 
@@ -89,18 +92,26 @@ class AiokafkaClient:
 
     def consume(self, num_messages: int = 1, timeout: float = 0) -> list[Message]:  # noqa: ARG002  # a fetch has its own
         """Return messages as `poll` does."""
-        waiting = self.source.waiting
-        if not self._revoking:
+        fetched, waiting = self._fetched, self.source.waiting
+        if not fetched and not self._revoking:
             self._wait(self.source.wait(None))
+            # The consumer returns messages of ``waiting`` without a look at what is revoked.
+            fetched[:], waiting[:] = waiting, ()
         while self._revoking:
             partitions, done = self._revoking[0]
+            self._drop(partitions)
             self._hand_over(self, places_of(partitions))
             self._revoking.popleft()
             assert self._loop is not None
             self._loop.call_soon_threadsafe(done.set_result, None)
-        taken = waiting[:num_messages]
-        del waiting[:num_messages]
+        taken = fetched[:num_messages]
+        del fetched[:num_messages]
         return taken
+
+    def _drop(self, partitions: Collection[Any]) -> None:
+        self._fetched[:] = [
+            each for each in self._fetched if (each.topic(), each.partition()) not in partitions
+        ]
 
     def assignment(self) -> list[TopicPartition]:
         """Return the partitions that the client has."""
@@ -108,6 +119,7 @@ class AiokafkaClient:
 
     def seek(self, place: TopicPartition) -> None:
         """Read on from an offset."""
+        self._drop([(place.topic, place.partition)])
         self._wait(self.source.seek(place))
 
     def pause(self, places: Iterable[TopicPartition]) -> None:

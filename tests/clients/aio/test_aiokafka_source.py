@@ -30,6 +30,7 @@ class Reader:
         self.committed = committed
         self.refusal: Exception | None = None
         self._coordinator = self
+        self._paused: set[TopicPartition] = set()
         self._enable_auto_commit = auto_commit
         self._assigned: frozenset[TopicPartition] = frozenset()
         self._positions: dict[TopicPartition, int | None] = {}
@@ -63,7 +64,7 @@ class Reader:
     async def getmany(self, *, timeout_ms: int, max_records: int) -> dict[TopicPartition, list[Any]]:
         await asyncio.sleep(0)
         found: dict[TopicPartition, list[Any]] = {}
-        for place in sorted(self._assigned):
+        for place in sorted(self._assigned - self._paused):
             at = await self.position(place)
             end = min(COUNT, at + max_records - sum(map(len, found.values())))
             found[place] = [record(place, offset) for offset in range(at, end)]
@@ -80,6 +81,12 @@ class Reader:
         if self.refusal is not None:
             raise self.refusal
         self.committed |= {place: at if isinstance(at, int) else at[0] for place, at in offsets.items()}
+
+    def pause(self, *places: TopicPartition) -> None:
+        self._paused |= {*places}
+
+    def resume(self, *places: TopicPartition) -> None:
+        self._paused -= {*places}
 
     async def fetch_committed_offsets(self, places: list[TopicPartition]) -> dict[TopicPartition, Any]:
         return {}
@@ -303,6 +310,53 @@ def test_functions_of_a_subscription_are_called_on_the_loop(*, running: bool) ->
         assert client.topics == ["orders"]
         done = 3 * COUNT if running else 0
         assert calls == [("revoke", PARTITIONS, done), ("assign", PARTITIONS[:1], done)]
+
+    run(work())
+
+
+def test_partitions_are_handed_over_while_nothing_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Records that were fetched, and wait until others are handled, do not hold the group."""
+    monkeypatch.setattr("cloudevents_kafka.clients._run._SERVE_SECONDS", 0.2)
+
+    async def work() -> None:
+        client, gate, begun = Reader({}), asyncio.Event(), list[Item]()
+
+        async def handle(item: Item) -> None:
+            begun.append(item)
+            await gate.wait()
+
+        async with AsyncEventConsumer(client, topics=["orders"]) as events:
+            options: Any = {"max_ahead": 1, "concurrency": 3, "revoke_timeout": 0.1, "stop_timeout": 0.1}
+            running = asyncio.create_task(events.run(handle, **options))
+            while len(begun) < 3:  # noqa: ASYNC110  # a run has no event for that
+                await asyncio.sleep(0.01)
+            await asyncio.sleep(0.3)  # until no record is read
+            async with asyncio.timeout(2):
+                await client.rebalance([])
+            events.stop()
+            gate.set()
+            await running
+
+    run(work())
+
+
+def test_the_next_run_reads_what_was_fetched_and_not_handled() -> None:
+    """Nothing is left out after a run that has failed."""
+
+    async def work() -> None:
+        client, handled = Reader({}), list[str]()
+
+        async def handle(item: Decoded) -> None:
+            if len(handled) == 5 and "" not in handled:
+                handled.append("")
+                raise ValueError
+            handled.append(item.event.id)
+
+        async with AsyncEventConsumer(client, topics=["orders"]) as events:
+            with pytest.raises(ValueError):
+                await events.run(handle, concurrency=3)
+            await events.run(handle, concurrency=3, idle_timeout=0.3)
+        assert {*handled} == {"", *(f"{number}-{offset}" for number in range(3) for offset in range(COUNT))}
 
     run(work())
 
