@@ -28,6 +28,7 @@ async def read(client: Consumer) -> None:
     """Items have the types that the options ask for."""
     async with AsyncEventConsumer(client) as events:
         assert_type(events.consumer, Consumer)
+        events.subscribe(["orders"], on_assign=print, on_revoke=lambda _, partitions: partitions.clear())
         async for item in events:
             assert_type(item, Decoded | Undecodable)
             await events.commit(item)
