@@ -6,7 +6,7 @@ from cloudevents_kafka.spark.pipeline.notes._checkpoint import (
     Checkpoint,
     WrongCheckpoint,
 )
-from cloudevents_kafka.spark.pipeline.notes._counts import OTHERS, BatchCounts, CountMismatch, PartitionCounts
+from cloudevents_kafka.spark.pipeline.notes._counts import BatchCounts, CountMismatch, PartitionCounts
 from cloudevents_kafka.spark.pipeline.notes._ledger import (
     Entry,
     Ledger,
