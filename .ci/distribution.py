@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = "cloudevents_kafka"
 LICENCES = ROOT / "docs" / "licences.md"
 # The extras of users; the others are for those who develop the package.
-EXTRAS = ("cli", "protobuf", "protocol", "readers", "spark", "testing")
+EXTRAS = ("cli", "protobuf", "protocol", "readers", "report", "spark", "testing")
 # What an sdist must have, next to the package: enough to build, test and understand it.
 IN_SDIST = (
     *("CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "PKG-INFO", "README.md", "pyproject.toml"),
@@ -39,7 +39,13 @@ IN_SDIST = (
         "tests/conftest.py",
     ),
 )
-IN_WHEEL = ("py.typed", "jvm/jar_sets.toml", "primitives/clauses.toml", "spark/java/jars/")
+IN_WHEEL = (
+    "py.typed",
+    "cli/report/page.css",
+    "jvm/jar_sets.toml",
+    "primitives/clauses.toml",
+    "spark/java/jars/",
+)
 # Suffixes of files that are never meant to be published.
 UNWANTED = re.compile(
     r"(^|/)(__pycache__|\.git|\.venv[^/]*|\.DS_Store)(/|$)|\.(pyc|so|log|orig|rej|env|pem|key)$"

@@ -40,6 +40,7 @@ TRIES = {
     "protobuf": "from cloudevents_kafka import *; e = Event(id='1', source='/', type='t', data=1);"
     "assert from_record(to_record(e, mode='structured', format='protobuf')).id == '1'",
     "protocol": "import cramjam, google_crc32c, kazoo, cloudevents_kafka.protocol.client",
+    "report": "import pygal",
     "spark": "from pyspark.sql import SparkSession; from cloudevents_kafka.spark import configure_session;"
     "configure_session(SparkSession.builder, formats=['delta', 'iceberg']);"
     "import cloudevents_kafka.spark.pipeline",
@@ -200,12 +201,17 @@ def fuzz(minutes: float, seed: int) -> None:
 
 
 def site() -> None:
-    """Build the site, and check it in a headless Chromium."""
+    """Build the site, write reports, and check both in a headless Chromium."""
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
         raise NotHereError("Chromium is not on PATH; Debian: apt install chromium")
     make("docs")
-    command(ROOT / ".venv-docs" / "bin" / "python", ".ci/site/check.py", "build/site", browser)
+    python = ROOT / ".venv-docs" / "bin" / "python"
+    command(python, ".ci/site/check.py", "build/site", browser)
+    reports = BUILD / "reports"
+    reports.mkdir(parents=True, exist_ok=True)
+    command(sys.executable, "-m", "tests.support.sample_report", reports)
+    command(python, ".ci/site/report.py", reports, browser)
 
 
 def tools() -> Path:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import signal
 import sys
+from collections.abc import Mapping
 
 import msgspec
-from confluent_kafka import Consumer
 
 from cloudevents_kafka import BrokenData, Decoded, EventConsumer, Undecodable
 from cloudevents_kafka.testing import FakeConsumer
@@ -22,11 +22,11 @@ class Order(msgspec.Struct):
     step: str
 
 
-def read_orders(client: Consumer | FakeConsumer) -> tuple[list[Order], list[str]]:
-    """Return the orders of a subscribed client, and the reasons why other records are not orders."""
+def read_orders(consumer: Mapping[str, str] | FakeConsumer, topic: str) -> tuple[list[Order], list[str]]:
+    """Return the orders of a topic, and the reasons why other records are not orders."""
     orders: list[Order] = []
     aside: list[str] = []
-    with EventConsumer(client, data_type={"com.example.order.placed": Order}) as events:
+    with EventConsumer(consumer, topics=[topic], data_type={"com.example.order.placed": Order}) as events:
         signal.signal(signal.SIGTERM, lambda *_: events.stop())
         for item in events.items(idle_timeout=IDLE_SECONDS):
             match item:
@@ -41,16 +41,8 @@ def read_orders(client: Consumer | FakeConsumer) -> tuple[list[Order], list[str]
 
 
 def main(servers: str, topic: str) -> int:
-    client = Consumer(
-        {
-            "bootstrap.servers": servers,
-            "group.id": "example-typed-orders",
-            "auto.offset.reset": "earliest",
-            "enable.auto.commit": False,
-        }
-    )
-    client.subscribe([topic])
-    orders, aside = read_orders(client)
+    group = {"group.id": "example-typed-orders", "auto.offset.reset": "earliest"}
+    orders, aside = read_orders({"bootstrap.servers": servers, **group}, topic)
     print(f"{len(orders)} placed orders, {len(aside)} records set aside")
     for reason in aside:
         print(reason, file=sys.stderr)

@@ -26,6 +26,7 @@ PAGES = (
     "how-to/look_into_a_topic",
     "how-to/other_languages",
     "how-to/produce",
+    "how-to/report",
     "operations",
     "security",
 )

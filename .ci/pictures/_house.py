@@ -16,7 +16,7 @@ CAPTIONS = {
     "testing": "brokers and fakes for tests",
     "spark": "DataFrames and the pipeline",
     "clients": "clients, handlers, dead letters, logins",
-    "extensions": "what extensions ask for; what users add",
+    "extensions": "extensions, what users add, and counts",
     "binding": "a record to an event, and back",
     "formats": "a whole event to one value, and back",
     "event": "one event, exact and immutable",

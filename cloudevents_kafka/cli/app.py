@@ -30,6 +30,7 @@ COMMANDS: Final = {
     "doctor": "Print what is installed, what is missing, and what would work.",
     "demo": "Run the library on a local Kafka and Spark.",
     "pipeline": "Write topics of events to tables or topics with Spark.",
+    "report": "Write an HTML file about a topic, tables or a run.",
     "table": "Maintain tables: optimize, vacuum, replay their quarantine.",
     "spark-jar": "Write the jar of Spark's Java function.",
     "spark-zip": "Write this package to a zip, for Spark's workers.",

@@ -37,6 +37,7 @@ Check = Callable[[bool], Finding]
 EXTRAS: Final[dict[str, dict[str, tuple[int, ...]]]] = {
     "protobuf": {"google.protobuf": (5, 0)},
     "protocol": {"cramjam": (2, 9)},
+    "report": {"pygal": (3, 1)},
     "spark": {"pyspark": (4, 0), "py4j": (), "pandas": (2, 2), "pyarrow": (18, 0)},
 }
 

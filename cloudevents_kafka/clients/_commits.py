@@ -20,17 +20,17 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Collection
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Final
 
-from cloudevents_kafka.clients._closing import hold_back
+from cloudevents_kafka.clients._closing import set_back
 from cloudevents_kafka.clients._errors import ConsumeError
-from cloudevents_kafka.clients._protocols import GroupConsumer, member_id
+from cloudevents_kafka.clients._protocols import member_id, suppress_client_errors
 from cloudevents_kafka.clients._schedule import PartitionName, Schedule
 
 if TYPE_CHECKING:
-    from confluent_kafka import TopicPartition
+    from confluent_kafka import Consumer, TopicPartition
 
 _REBALANCE_IN_PROGRESS: Final = 27
 _log: Final = logging.getLogger("cloudevents_kafka.run")
@@ -39,9 +39,7 @@ _log: Final = logging.getLogger("cloudevents_kafka.run")
 class Commits:
     """Commits what a run has done by its client; ``lock`` is that of the schedule."""
 
-    def __init__(
-        self, client: GroupConsumer, schedule: Schedule, lock: AbstractContextManager[object]
-    ) -> None:
+    def __init__(self, client: Consumer, schedule: Schedule, lock: AbstractContextManager[object]) -> None:
         self._client = client
         self._schedule = schedule
         self._lock = lock
@@ -49,10 +47,8 @@ class Commits:
 
     def look(self, assigned: list[TopicPartition], seconds: float) -> None:
         """Store the group's offsets of partitions, if it answers within ``seconds``."""
-        from confluent_kafka import KafkaException
-
         self._member = member_id(self._client)
-        with suppress(KafkaException):  # what the group answers later is compared from then on
+        with suppress_client_errors():  # what the group answers later is compared from then on
             committed = self._client.committed(assigned, timeout=seconds)
             with self._lock:
                 self._schedule.note(committed)
@@ -71,14 +67,15 @@ class Commits:
 
         is_final = last or names is not None
         with self._lock:
-            places, left = self._schedule.done(names, again=is_final), self._schedule.left(names)
-        if not (places or left):
+            asked = self._schedule.left(names) or self._schedule.done(names, again=is_final)
+        if not asked:
             return
         try:
-            committed = self._client.committed(left or places, timeout=seconds)
+            committed = self._client.committed(asked, timeout=seconds)
             if not is_final:
                 self._check(committed)
             with self._lock:
+                places = self._schedule.done(names, again=is_final)
                 self._schedule.commit(places)
             deadline = time.monotonic() + seconds if is_final else 0.0
             done = self._commit(places, deadline) if places else ()
@@ -92,9 +89,10 @@ class Commits:
         """Commit, up to a deadline if it is not 0; again while the members of the group join again."""
         from confluent_kafka import KafkaException
 
+        commit: Callable[..., list[TopicPartition] | None] = self._client.commit
         while True:
             try:
-                return self._client.commit(offsets=places, asynchronous=not deadline)
+                return commit(offsets=places, asynchronous=not deadline)
             except KafkaException as error:
                 if error.args[0].code() != _REBALANCE_IN_PROGRESS or time.monotonic() >= deadline:
                     raise
@@ -104,18 +102,18 @@ class Commits:
         """Raise `ConsumeError` if something else has committed an unfinished record of this member."""
         with self._lock:
             foreign = self._schedule.find_foreign(committed)
-            places = self._schedule.done(again=True)
+            places = [] if foreign is None else self._schedule.done(again=True)
         member, self._member = self._member, member_id(self._client)
         if foreign is None:
             return
-        if member != self._member or not self._set_back(places, foreign):
+        if member != self._member or not self._is_accepted(places, foreign):
             with self._lock:
                 self._schedule.note(committed)
             return
-        hold_back(self._client, places)
+        set_back(self._client, places, stays=True)
         raise _refusal(foreign, next(place for place in places if _name(place) == _name(foreign)))
 
-    def _set_back(self, places: list[TopicPartition], foreign: TopicPartition) -> bool:
+    def _is_accepted(self, places: list[TopicPartition], foreign: TopicPartition) -> bool:
         """Commit offsets, and return whether the group accepts that for a partition of this member."""
         done = self._client.commit(offsets=places, asynchronous=False) or ()
         failed = any(place.error is not None for place in done if _name(place) == _name(foreign))

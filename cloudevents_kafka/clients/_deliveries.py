@@ -15,7 +15,7 @@ from weakref import ReferenceType, ref
 import msgspec
 
 from cloudevents_kafka.binding import from_record
-from cloudevents_kafka.clients._protocols import Message, is_purged, is_too_large, size_limits
+from cloudevents_kafka.clients._protocols import PURGED, TOO_LARGE, Message, code_of, size_limits
 from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.primitives.plural import pluralize
@@ -91,7 +91,7 @@ class Delivery(msgspec.Struct, Generic[SentT_co], eq=False, weakref=True):
     @property
     def aborted(self) -> bool:
         """Whether ``abort_transaction`` or ``purge`` of the client removed it, so that no broker has it."""
-        return is_purged(self._client_error)
+        return code_of(self._client_error) in PURGED
 
     @property
     def error(self) -> DeliveryError | None:
@@ -175,7 +175,12 @@ class Report(msgspec.Struct, eq=False, weakref=True):
             return  # nobody can ask for it
         shell = self.shell()
         delivery = self.find_delivery(shell)
-        if self.on_delivery is None and error is not None and shell is not None and not is_purged(error):
+        if (
+            self.on_delivery is None
+            and error is not None
+            and shell is not None
+            and code_of(error) not in PURGED
+        ):
             # Before another thread sees that it is done, and removes it.
             shell.deliveries.failed[delivery] = None
         delivery._report(error, message)
@@ -209,6 +214,7 @@ class Deliveries(Generic[DeliveryT]):
         self.kind = kind
         self.count: Callable[[OnDelivery | None], OnDelivery | None] | None = None
         """Return the callback for a message that is being sent; set if handlers send by this producer."""
+        self.closed = False  # nothing more is sent
         self.wakes_at_once = False  # by the thread of the report
         self._shell = ref(shell)
         # Without a reference to this object, which would be a cycle.
@@ -221,11 +227,14 @@ class Deliveries(Generic[DeliveryT]):
     ) -> DeliveryT:
         """Queue a message by a client's ``produce``, and return its delivery; wait while the client is full.
 
-        If ``produce`` or the shell raises an error, the message is not on its way.
+        If ``produce`` or the shell raises an error, or it is closed, the message is not on its way.
         """
+        topic, (sent, key, value, headers) = outgoing
+        if self.closed:
+            what = "record" if isinstance(sent, Record) else "event"
+            raise DeliveryError(f"the EventProducer is closed; the {what} was not sent")
         if self.count is not None:
             on_delivery = self.count(on_delivery)
-        topic, (sent, key, value, headers) = outgoing
         delivery = self.kind(sent, topic, shell)
         of_delivery: ReferenceType[Delivery[Any]] = ref(delivery)
         report = Report(sent, topic, self._shell, of_delivery, on_delivery)
@@ -243,7 +252,7 @@ class Deliveries(Generic[DeliveryT]):
             self.reports.pop(reference, None)
             delivery._report_reference = None
             del reference  # before the report is freed, which is of no interest now
-            if not is_too_large(reason := error.args[0] if error.args else None):
+            if code_of(reason := error.args[0] if error.args else None) != TOO_LARGE:
                 raise
             delivery.done, delivery._client_error = True, reason
             size = Record(key=key, value=value, headers=headers).wire_size()

@@ -10,16 +10,14 @@ from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import TYPE_CHECKING, Generic
 
-from cloudevents_kafka.binding import Decoded, Undecodable
 from cloudevents_kafka.clients._errors import PARTITION_EOF, ConsumeError, OnError, is_record
 from cloudevents_kafka.clients._protocols import Message
 from cloudevents_kafka.clients._reading import ItemT_co
+from cloudevents_kafka.clients._schedule import Item
 from cloudevents_kafka.record import Record
 
 if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
-
-Item = Decoded | Undecodable
 
 
 class Gathered(Generic[ItemT_co]):
@@ -111,11 +109,9 @@ class Gathered(Generic[ItemT_co]):
 
     def starts(self) -> list[TopicPartition]:
         """Return where the messages of each partition begin."""
-        first: dict[tuple[str | None, int | None], Record] = {}
-        for message in self.waiting:
-            if message.error() is None:
-                first.setdefault((message.topic(), message.partition()), Record.of(message))
-        return [start_of(record) for record in first.values()]
+        messages = [message for message in reversed(self.waiting) if message.error() is None]
+        first = {(message.topic(), message.partition()): message for message in messages}
+        return [start_of(Record.of(message)) for message in first.values()]
 
 
 def start_of(place: Item | Record | TopicPartition) -> TopicPartition:

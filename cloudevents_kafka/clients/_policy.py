@@ -15,6 +15,7 @@ import msgspec
 
 from cloudevents_kafka.binding import Decoded, Undecodable
 from cloudevents_kafka.clients._passing import find_passing
+from cloudevents_kafka.clients._schedule import Item
 from cloudevents_kafka.clients.dead_letters import DeadLetterError, DeadLetters
 from cloudevents_kafka.errors import DataError, DecodeError
 from cloudevents_kafka.primitives.plural import pluralize
@@ -23,7 +24,6 @@ from cloudevents_kafka.record import Record
 if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
 
-Item = Decoded | Undecodable
 Action = Literal["fail", "skip"] | DeadLetters
 """What becomes of a record that failed."""
 OnFailure = Action | Callable[[Item, Exception], Action]

@@ -7,33 +7,19 @@ user's class. The check runs when a client is passed, not when it is first used.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeGuard
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from cloudevents_kafka.record import Headers
 
-if TYPE_CHECKING:
-    from confluent_kafka import TopicPartition
-
-
 # abort_transaction() or purge() has removed a sent or a queued message, which its caller expects.
-_PURGED: Final = frozenset((-151, -152))  # _PURGE_INFLIGHT, _PURGE_QUEUE
+PURGED: Final = frozenset((-151, -152))  # _PURGE_INFLIGHT, _PURGE_QUEUE
+TOO_LARGE: Final = 10  # MSG_SIZE_TOO_LARGE
 
 
-_MSG_SIZE_TOO_LARGE: Final = 10
-
-
-def is_purged(error: Any) -> bool:
-    """Return whether an error of any client has the code of a purged message."""
-    return _code(error) in _PURGED
-
-
-def is_too_large(error: Any) -> bool:
-    """Return whether an error of any client has the code of a message that is too large."""
-    return _code(error) == _MSG_SIZE_TOO_LARGE
-
-
-def _code(error: Any) -> object:
+def code_of(error: Any) -> object:
+    """Return the code of an error of any client, None for other errors."""
     code = getattr(error, "code", None)
     return code() if callable(code) else None
 
@@ -63,23 +49,24 @@ class Consumer(Protocol):
     def close(self) -> Any: ...
 
 
-class GroupConsumer(Consumer, Protocol):
-    """The methods of ``confluent_kafka.Consumer`` that a member of a group needs."""
+class AnyProducer(Protocol):
+    """What settings are not, and the producers of confluent-kafka and aiokafka have."""
 
-    def seek(self, partition: TopicPartition, /) -> None: ...
-    def position(self, partitions: list[TopicPartition], /) -> list[TopicPartition]: ...
-    def commit(self, *, offsets: list[TopicPartition], asynchronous: bool) -> list[TopicPartition] | None: ...
-    def committed(
-        self, partitions: list[TopicPartition], /, timeout: float = ...
-    ) -> list[TopicPartition]: ...
-    def assignment(self) -> list[TopicPartition]: ...
-    def assign(self, partitions: list[TopicPartition], /) -> None: ...
-    def unassign(self) -> None: ...
-    def incremental_assign(self, partitions: list[TopicPartition], /) -> None: ...
-    def incremental_unassign(self, partitions: list[TopicPartition], /) -> None: ...
-    def subscribe(self, topics: list[str], /, **callbacks: Callable[..., object]) -> None: ...
-    def pause(self, partitions: list[TopicPartition], /) -> None: ...
-    def resume(self, partitions: list[TopicPartition], /) -> None: ...
+    @property
+    def flush(self) -> Callable[..., Any]: ...
+
+
+if TYPE_CHECKING:
+    import confluent_kafka
+    from typing_extensions import TypeVar as TypeVarWithDefault
+
+    ProducerT = TypeVarWithDefault("ProducerT", bound=Producer, default=confluent_kafka.Producer)
+    AnyProducerT = TypeVarWithDefault("AnyProducerT", bound=AnyProducer, default=confluent_kafka.Producer)
+    ConsumerT = TypeVarWithDefault("ConsumerT", bound=Consumer, default=confluent_kafka.Consumer)
+    AnyConsumerT = TypeVarWithDefault("AnyConsumerT", default=confluent_kafka.Consumer)
+else:
+    ProducerT, AnyProducerT = TypeVar("ProducerT"), TypeVar("AnyProducerT")
+    ConsumerT, AnyConsumerT = TypeVar("ConsumerT"), TypeVar("AnyConsumerT")
 
 
 class ClientError(Protocol):
@@ -103,9 +90,13 @@ class Message(Protocol):
     def timestamp(self) -> tuple[int, int]: ...
 
 
-def is_member(client: Consumer) -> TypeGuard[GroupConsumer]:
-    """Return whether a client has the methods of a member of a group; a user's class may not have them."""
-    return hasattr(client, "unassign")
+@contextmanager
+def suppress_client_errors() -> Iterator[None]:
+    """Yield once; drop an error of the client."""
+    from confluent_kafka import KafkaException
+
+    with suppress(KafkaException):
+        yield
 
 
 def member_id(client: object) -> object:
@@ -129,12 +120,42 @@ def check_client(client: object, protocol: type) -> None:
         )
 
 
-def check_handler(handler: object) -> None:
-    """Raise `TypeError` unless a handler of records is a function that does its work when it is called."""
+def is_awaited(client: object, protocol: type, *methods: str) -> bool:
+    """Return whether these methods of a client are coroutines, as those of aiokafka are.
+
+    Raises `TypeError` unless they are, or the client has the methods of ``protocol``.
+    """
+    kind = type(client)
+    if all(inspect.iscoroutinefunction(getattr(kind, method, None)) for method in methods):
+        return True
+    if any(inspect.iscoroutinefunction(getattr(kind, method, None)) for method in ("produce", "consume")):
+        raise TypeError(
+            f"{protocol.__name__.lower()} must be a plain confluent_kafka.{protocol.__name__} or a client of "
+            f"aiokafka, got {kind.__name__}, which does not accept headers; "
+            f"pass confluent_kafka.{protocol.__name__}"
+        )
+    check_client(client, protocol)
+    return False
+
+
+def check_handler(handler: object, *, awaited: bool = False) -> None:
+    """Raise `TypeError` unless a handler of records is a plain function, or a coroutine function to await."""
     call = getattr(handler, "__call__", None)  # noqa: B004  # of an object with a coroutine as its call
-    if call is None or inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(call):
-        got = "a coroutine function; use AsyncEventConsumer" if call is not None else type(handler).__name__
+    is_coroutine = any(map(inspect.iscoroutinefunction, (handler, call)))
+    got = type(handler).__name__
+    if awaited and not is_coroutine:
+        raise TypeError(f"handler must be a coroutine function, got {got}")
+    if is_coroutine and not awaited:
+        got, call = "a coroutine function; use AsyncEventConsumer", None
+    if call is None:
         raise TypeError(f"handler must be a function of a record, got {got}")
+
+
+def check_callbacks(**functions: object) -> None:
+    """Raise `TypeError` if one of these functions is a coroutine function, which nobody would await."""
+    for name, function in functions.items():
+        if inspect.iscoroutinefunction(function):
+            raise TypeError(f"{name} must be a plain function, got a coroutine function")
 
 
 def _problem(client: object, name: str, needed: list[str]) -> str | None:

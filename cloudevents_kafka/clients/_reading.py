@@ -39,30 +39,25 @@ Examples:
 """
 
 
-class ItemOptions(TypedDict, total=False):
-    """The options of reading a record that do not change the type of its item."""
+class ReadOptions(TypedDict, total=False):
+    """The options of a consumer that do not change the types of its items."""
 
     lenient: bool
     reverse_key_mapper: ReverseKeyMapper | None
     data_reader: DataReader | None
     eager_data: bool
-
-
-class ReadOptions(ItemOptions, total=False):
-    """The options of a consumer that do not change the types of its items."""
-
     on_error: OnError | None
     topics: Sequence[str] | None
 
 
 def item_reader(
     *,
-    strict: bool = False,
-    lenient: bool = False,
-    reverse_key_mapper: ReverseKeyMapper | None = None,
-    data_reader: DataReader | None = None,
-    eager_data: bool = False,
-    data_type: Any = None,
+    strict: bool,
+    lenient: bool,
+    reverse_key_mapper: ReverseKeyMapper | None,
+    data_reader: DataReader | None,
+    eager_data: bool,
+    data_type: Any,
 ) -> Callable[[Record], Any]:
     """Return a function that returns the item of a record, or with ``strict`` raises its error.
 

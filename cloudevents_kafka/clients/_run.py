@@ -12,21 +12,21 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from cloudevents_kafka.clients._commits import Commits
 from cloudevents_kafka.clients._policy import RunResult, fields_of, read_or_refuse
-from cloudevents_kafka.clients._protocols import GroupConsumer, member_id
+from cloudevents_kafka.clients._protocols import member_id, suppress_client_errors
 from cloudevents_kafka.clients._schedule import Item, PartitionName, name_of, places_of
-from cloudevents_kafka.clients._workers import PAUSE_SECONDS, Workers
-from cloudevents_kafka.primitives.plural import pluralize
+from cloudevents_kafka.clients._workers import PAUSE_SECONDS, Workers, log_unfinished
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
 
-    from confluent_kafka import TopicPartition
+    from confluent_kafka import Consumer, TopicPartition
+
 _POLL_SECONDS: Final = 0.1
 _COMMIT_SECONDS: Final = 1.0  # between two commits
 _REVOKE_SECONDS: Final = 10.0  # for the commit of partitions that are revoked
@@ -36,46 +36,44 @@ _log: Final = logging.getLogger("cloudevents_kafka.run")
 
 
 class Events(Protocol):
-    """The methods of `EventConsumer` that a run calls."""
+    """The attributes of `EventConsumer` that a run uses."""
+
+    consumer: Any
+    is_subscribed: bool
 
     @property
-    def stopped(self) -> bool:
-        """Whether the run is to end."""
-
-    @property
-    def is_subscribed(self) -> bool:
-        """Whether the run learns which partitions are revoked."""
-
-    def poll(self, timeout: float) -> Item | None:
-        """Return the next record, or None; may raise the error of a record."""
-
-    def seek(self, to: TopicPartition) -> None:
-        """Read on from an offset."""
-
-    def stop(self) -> None:
-        """End the run."""
+    def stopped(self) -> bool: ...
+    def poll(self, timeout: float) -> Item | None: ...
+    def seek(self, to: TopicPartition) -> None: ...
+    def stop(self) -> None: ...
 
 
 class Run:
     """One call of `EventConsumer.run`, with its consumer, the Kafka client and the threads."""
 
-    def __init__(self, events: Events, client: GroupConsumer, workers: Workers) -> None:
+    def __init__(self, events: Events, workers: Workers) -> None:
         self._events = events
-        self._client = client
+        self._client: Consumer = events.consumer
         self._policy = workers.policy
         self._workers = workers
         self._schedule = workers.schedule
-        self._commits = Commits(client, workers.schedule, workers.lock)
+        self._commits = Commits(self._client, workers.schedule, workers.lock)
         self._assigned: list[TopicPartition] = []
         self._paused: set[PartitionName] = set()
         self._has_warned = events.is_subscribed
         self.left: list[TopicPartition] = []
         """Where records begin that are not done, after the run."""
+        self.closes = False
+        """Whether the consumer is closed when the run has ended, and has committed what is done."""
+        self.ended = threading.Event()
+        self.threads = {threading.current_thread(), *workers.threads}
+        """Those that must not wait for the end of the run."""
 
     def handle_all(self) -> RunResult:
         """Handle records until the end of the run, as `EventConsumer.run` says, and return the counts."""
         with stop_at_sigterm(self._events.stop):
             try:
+                self._policy.check_topics(self._client.assignment())
                 self._read(self._policy.idle_timeout)
             finally:
                 self._end(self._policy.stop_timeout)
@@ -179,13 +177,7 @@ class Run:
             self._schedule.close(names)
         if not lost:
             if not self._workers.wait(lambda: not self._schedule.working(names), self._policy.revoke_timeout):
-                number = self._schedule.working(names)
-                _log.warning(
-                    "%s still unfinished after revoke_timeout, and the next member of the group handles %s "
-                    "again",
-                    pluralize(number, "record was", "records were"),
-                    "it" if number == 1 else "them",
-                )
+                log_unfinished(self._schedule.working(names), "revoke_timeout", "member of the group")
             self._commits.commit(_REVOKE_SECONDS, names=names)
         with self._workers.lock:
             self._schedule.forget(names)
@@ -215,15 +207,6 @@ class Run:
         if self._paused:
             with suppress_client_errors():
                 self._client.resume(places_of(self._paused))
-
-
-@contextmanager
-def suppress_client_errors() -> Iterator[None]:
-    """Yield once; drop an error of the client."""
-    from confluent_kafka import KafkaException
-
-    with suppress(KafkaException):
-        yield
 
 
 @contextmanager

@@ -9,7 +9,8 @@ that depends on the time has it as an argument. Its law:
 3. At most ``max_ahead`` records after the oldest unfinished one of a partition are begun.
 4. A record that waits for another try keeps no other lane from being read and handled.
 5. Of a partition that was closed, because it goes to another member, no record begins.
-6. A committed offset has the records after it that are done, too: no member handles these again.
+6. A committed offset has the records after it that are done, too, and is committed again when more of them
+   are: no member handles these again.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
 
 Item = Decoded | Undecodable
+"""A record that was read: what consumers return, and handlers get."""
 PartitionName = tuple[str | None, int | None]
 MARK: Final = "cloudevents_kafka.run"
 """The metadata of each offset that a run commits; bits of records that are done follow, see `_place`."""
@@ -42,11 +44,11 @@ class _Partition(msgspec.Struct, eq=False):
     """The records of a partition since it was assigned or sought."""
 
     name: PartitionName
-    committed: int
     end: int  # after the last record that was begun
     tasks: deque[Task] = msgspec.field(default_factory=deque)  # from the oldest unfinished one on
     held: deque[Item] = msgspec.field(default_factory=deque)  # read beyond the bound
     is_closed: bool = False
+    is_changed: bool = False  # more is done than was committed
     first: int = 0
     done: int = 0  # bits of records from the offset ``first`` on that other members have handled
 
@@ -105,13 +107,13 @@ class Schedule:
         partition = self._partitions.get(name)
         if partition is not None and offset < _next(partition):  # it was sought, or assigned again
             self.close((name,))
-            partition = _Partition(name, offset, offset)
+            partition = _Partition(name, offset)
             self._partitions[name] = partition
         if partition is None:
-            partition = self._partitions[name] = _Partition(name, offset, offset)
-            partition.first, metadata = self._seen.get(name, (offset, None))
-            if offset >= partition.first >= 0:
-                partition.done = _bits_of(metadata)
+            partition = self._partitions[name] = _Partition(name, offset)
+            first, metadata = self._seen.get(name, (0, None))
+            if offset >= first >= 0:
+                partition.first, partition.done = first, _bits_of(metadata)
         if name in self.ahead:
             partition.held.append(item)
         else:
@@ -124,6 +126,7 @@ class Schedule:
         partition.end = offset + 1
         if partition.done and partition.done >> (offset - partition.first) & 1:
             task.is_done = True
+            partition.is_changed |= not partition.tasks  # the offset moves
             partition.tasks.extend((task,) * bool(partition.tasks))
             return
         tasks = self._lanes.setdefault(lane, deque())
@@ -185,6 +188,7 @@ class Schedule:
         if self._leave_work(task):
             self._leave_lane(task)
         partition = task.partition
+        partition.is_changed = True
         while partition.tasks and partition.tasks[0].is_done:
             partition.tasks.popleft()
         if not partition.is_closed and len(partition.tasks) <= self._max_ahead // 2 + 1:
@@ -261,16 +265,15 @@ class Schedule:
     ) -> list[TopicPartition]:
         """Return the offsets to commit, of these partitions or all.
 
-        They are those that are new since `commit`, or with ``again`` all.
+        They are those of which more is done since `commit`, or with ``again`` all.
         """
         chosen = [each for name, each in self._partitions.items() if names is None or name in names]
-        return [_place(each, _first(each)) for each in chosen if again or _first(each) > each.committed]
+        return [_place(each, _first(each)) for each in chosen if again or each.is_changed]
 
     def commit(self, places: list[TopicPartition]) -> None:
-        """Store the offsets that are committed."""
+        """Note that offsets are committed, which `done` has just returned."""
         for place in places:
-            if partition := self._partitions.get((place.topic, place.partition)):
-                partition.committed = place.offset
+            self._partitions[place.topic, place.partition].is_changed = False
 
     def left(self, names: Collection[PartitionName] | None = None) -> list[TopicPartition]:
         """Return the offset of the first unfinished record of each partition, of these or all."""
@@ -325,7 +328,9 @@ def _place(partition: _Partition, offset: int) -> TopicPartition:
     from confluent_kafka import TopicPartition
 
     topic, number = partition.name
-    bits = 0
+    # Other members have handled some that were not read yet.
+    bits = partition.done >> (partition.end - partition.first) << (partition.end - offset)
+    bits &= (1 << _MOST_BITS) - 1
     for task in partition.tasks:
         bit = _offset(task.item) - offset
         if bit >= _MOST_BITS:

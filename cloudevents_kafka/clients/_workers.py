@@ -180,10 +180,7 @@ class Workers(ABC):
         self.cancel()
         hanging = self.schedule.in_work if self.error is None else 0
         if hanging:
-            records = pluralize(hanging, "record was", "records were")
-            _log.warning(
-                "%s still unfinished after stop_timeout, and the next process handles them again", records
-            )
+            log_unfinished(hanging, "stop_timeout", "process")
 
     def result(self) -> RunResult:
         """Return the counts, or raise the error of a thread."""
@@ -264,3 +261,10 @@ class Threads(Workers):
                 served = 0
             if not served and time.monotonic() - began < PAUSE_SECONDS:
                 time.sleep(PAUSE_SECONDS)  # a fake does not wait
+
+
+def log_unfinished(number: int, bound: str, next_one: str) -> None:
+    """Log that records were not handled in time, and who handles them again."""
+    records, them = pluralize(number, "record was", "records were"), "it" if number == 1 else "them"
+    text = "%s still unfinished after %s, and the next %s handles %s again"
+    _log.warning(text, records, bound, next_one, them)

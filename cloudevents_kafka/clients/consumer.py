@@ -9,18 +9,25 @@ the record that the loop has processed. With `batches`, which is faster, it is a
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Self, TypeVar, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Self, TypeVar, Unpack, overload
 
 from cloudevents_kafka.binding import Decoded, ReverseKeyMapper, Undecodable
-from cloudevents_kafka.clients._closing import LateClose, close_unread
+from cloudevents_kafka.clients._closing import close_before
 from cloudevents_kafka.clients._errors import ConsumeError, OnError
 from cloudevents_kafka.clients._gathered import Gathered, check_committed, ends_of, start_of
 from cloudevents_kafka.clients._policy import Action, OnFailure, RunPolicy, RunResult
-from cloudevents_kafka.clients._protocols import Consumer, GroupConsumer, check_client, check_handler
+from cloudevents_kafka.clients._protocols import (
+    Consumer,
+    ConsumerT,
+    check_callbacks,
+    check_client,
+    check_handler,
+)
 from cloudevents_kafka.clients._reading import DataReader, ItemT_co, ReadOptions, item_reader
 from cloudevents_kafka.clients._settings import make_consumer
 from cloudevents_kafka.clients.typed_data import MYPY, DataHook, TypesByName, UntypedData
@@ -30,6 +37,7 @@ if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
 
     from cloudevents_kafka.clients._run import Run
+    from cloudevents_kafka.clients._workers import Workers
     from cloudevents_kafka.clients.producer import EventProducer
 
 __all__ = ["Action", "ConsumeError", "DataReader", "EventConsumer", "OnError", "OnFailure", "RunResult"]
@@ -39,13 +47,6 @@ _POLL_SECONDS: Final = 0.5  # the longest wait for a record before stop() has an
 OnRebalance = Callable[[Any, "list[TopicPartition]"], object]
 """Called with the client and the partitions that are assigned, revoked or lost."""
 
-if TYPE_CHECKING:
-    import confluent_kafka
-    from typing_extensions import TypeVar as TypeVarWithDefault
-
-    ConsumerT = TypeVarWithDefault("ConsumerT", bound=Consumer, default=confluent_kafka.Consumer)
-else:
-    ConsumerT = TypeVar("ConsumerT", bound=Consumer)
 T = TypeVar("T")
 
 
@@ -161,7 +162,8 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         client: Any = consumer if self._settings is None else make_consumer(self._settings)
         check_client(client, Consumer)
         self.consumer: ConsumerT = client
-        read_item: Callable[[Record], ItemT_co] = item_reader(
+        self._client: Any = client  # whose methods of a group a user's class need not have
+        read_item = item_reader(
             strict=strict,
             lenient=lenient,
             reverse_key_mapper=reverse_key_mapper,
@@ -169,11 +171,11 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
             eager_data=eager_data,
             data_type=data_type,
         )
-        self._gathered = Gathered(read_item, on_error)
+        self._gathered: Gathered[ItemT_co] = Gathered(read_item, on_error)
         self._stopped = False
         self._left: list[TopicPartition] = []  # the first offsets that `run` has left unfinished
-        self._late_close = LateClose()
         self._run: Run | None = None
+        self._lock = threading.RLock()  # of it; a signal handler may close
         self.is_subscribed = False
         """Whether `subscribe` was called, so that `run` learns which partitions are revoked."""
         if topics is not None:
@@ -195,13 +197,13 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         """
         if isinstance(topics, str):
             raise TypeError(f"topics must be a list of names, got {topics!r}; pass [{topics!r}]")
-        callbacks = {
-            "on_assign": on_assign,
-            "on_revoke": partial(self._revoke, on_revoke, lost=False),
-            "on_lost": partial(self._revoke, on_lost or on_revoke, lost=True),
-        }
-        chosen = {name: callback for name, callback in callbacks.items() if callback is not None}
-        _member(self.consumer).subscribe(list(topics), **chosen)
+        check_callbacks(on_assign=on_assign, on_revoke=on_revoke, on_lost=on_lost)
+        self._client.subscribe(
+            list(topics),
+            on_revoke=partial(self._revoke, on_revoke, lost=False),
+            on_lost=partial(self._revoke, on_lost or on_revoke, lost=True),
+            **({} if on_assign is None else {"on_assign": on_assign}),
+        )
         self.is_subscribed = True
 
     def _revoke(
@@ -277,7 +279,7 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         raises, such as ``KafkaException`` if the partition is not assigned.
         """
         place = start_of(to)
-        _member(self.consumer).seek(place)
+        self._client.seek(place)
         self.discard([place])
 
     def discard(self, partitions: Iterable[TopicPartition] | None = None) -> None:
@@ -301,8 +303,7 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         """
         offsets = ends_of(done)
         if offsets:
-            client = _member(self.consumer)
-            check_committed(client.commit(offsets=offsets, asynchronous=asynchronous) or ())
+            check_committed(self._client.commit(offsets=offsets, asynchronous=asynchronous) or ())
 
     def _drop_moved(self) -> None:
         """Drop gathered records of partitions that were sought or revoked since."""
@@ -349,10 +350,10 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
 
         The offset of a record is committed when it and all before it are done. At most ``max_ahead`` records
         after the oldest unfinished one of a partition begin; after a kill at most so many, and what was done
-        since the last commit, are handled again. A record that is unfinished after ``max_age`` seconds is
-        logged. When partitions are revoked, `run` waits up to ``revoke_timeout`` seconds for records in work,
-        by default 60 or half of ``max.poll.interval.ms``, and commits what is done, if it was subscribed by
-        `subscribe`.
+        since the last commit, are handled again; by another `run` only the latter. A record that is
+        unfinished after ``max_age`` seconds is logged. When partitions are revoked, `run` waits up to
+        ``revoke_timeout`` seconds for records in work, by default 60 or half of ``max.poll.interval.ms``, and
+        commits what is done, if it was subscribed by `subscribe`.
 
         Raises the error of a record, `ConsumeError`, `DeadLetterError`, and `ValueError` for wrong options.
 
@@ -363,8 +364,7 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
             2
             RunResult(handled=2, skipped=0, dead=0, retried=0)
         """
-        from cloudevents_kafka.clients._run import Run  # not imported without a run
-        from cloudevents_kafka.clients._workers import Threads
+        from cloudevents_kafka.clients._workers import Threads  # not imported without a run
 
         check_handler(handler)
         policy = RunPolicy(
@@ -381,18 +381,22 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
             stop_timeout=stop_timeout,
             idle_timeout=idle_timeout,
         )
-        policy.check_topics(self.consumer.assignment())
-        workers = Threads(policy, handler, producer)
-        self._run = run = Run(self, self.consumer, workers)
-        with self._late_close.during(workers.threads, self.close):
-            try:
-                return run.handle_all()
-            finally:
-                self._run, self._left = None, run.left
+        return self._handle_all(Threads(policy, handler, producer))
 
-    def share(self, gathered: Gathered[Any]) -> None:
-        """Read the records that another consumer of the client has gathered, with its options."""
-        self._gathered = gathered
+    def _handle_all(self, workers: Workers) -> RunResult:
+        from cloudevents_kafka.clients._run import Run
+
+        self._run = run = Run(self, workers)
+        try:
+            return run.handle_all()
+        finally:
+            with self._lock:
+                self._run, self._left = None, run.left
+            try:
+                if run.closes:
+                    self._close()
+            finally:
+                run.ended.set()
 
     @property
     def read_item(self) -> Callable[[Record], Any]:
@@ -411,9 +415,21 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
     def close(self) -> None:
         """Stop, and close the wrapped consumer, which leaves its group: at once, or when `run` has ended."""
         self._stopped = True
-        if not self._late_close.is_left_to_run():
-            left, self._left = self._left, []
-            close_unread(self.consumer, left)
+        with self._lock:
+            run = self._run
+            if run is not None:
+                run.closes = True
+        if run is None:
+            self._close()
+        elif threading.current_thread() not in run.threads:
+            run.ended.wait()
+
+    def _close(self) -> None:
+        left, self._left = self._left, []
+        if self._settings is None:
+            close_before(self.consumer, left, self._gathered.starts)
+        else:  # it commits nothing by itself
+            self._client.close()
 
     def __enter__(self) -> Self:
         return self
@@ -422,8 +438,3 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _member(client: Consumer) -> GroupConsumer:
-    """Return the client as a member of a group; a call of a method that it does not have says so."""
-    return cast("GroupConsumer", client)

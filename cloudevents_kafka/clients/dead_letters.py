@@ -27,7 +27,7 @@ import msgspec
 
 from cloudevents_kafka.binding import Decoded, Undecodable
 from cloudevents_kafka.clients._passing import describe_cause
-from cloudevents_kafka.clients._protocols import is_too_large, size_limits
+from cloudevents_kafka.clients._protocols import TOO_LARGE, code_of, size_limits
 from cloudevents_kafka.clients.producer import Delivery, DeliveryError, EventProducer, OnDelivery
 from cloudevents_kafka.errors import DecodeError
 from cloudevents_kafka.primitives.epoch import format_milliseconds
@@ -257,7 +257,7 @@ def _deliver(letters: DeadLetters, loop: AbstractEventLoop | None, letter: Recor
 
 
 def _is_too_large(failure: Exception) -> bool:
-    return is_too_large(_client_error(failure))
+    return code_of(_client_error(failure)) == TOO_LARGE
 
 
 def _client_error(failure: Exception) -> object:

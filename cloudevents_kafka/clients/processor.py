@@ -11,13 +11,14 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Final, TypedDict, TypeVar
+from typing import Any, Final, NamedTuple, TypedDict, TypeVar, Unpack, overload
 
 from cloudevents_kafka.binding import Decoded, Undecodable
 from cloudevents_kafka.clients._gathered import ends_of
 from cloudevents_kafka.clients._policy import Action, OnFailure, Policy, RunResult, log_outcome
 from cloudevents_kafka.clients._protocols import check_handler, member_id
 from cloudevents_kafka.clients._run import stop_at_sigterm
+from cloudevents_kafka.clients._schedule import Item
 from cloudevents_kafka.clients._sends import Sends
 from cloudevents_kafka.clients._transaction_time import TransactionTime
 from cloudevents_kafka.clients._transactions import (
@@ -40,19 +41,17 @@ _log: Final = logging.getLogger("cloudevents_kafka.processor")
 
 __all__ = ["EventProcessor", "TransactionError"]
 
-Item = Decoded | Undecodable
 ItemT = TypeVar("ItemT", bound=Item)
+T = TypeVar("T")
 Place = tuple[str | None, int | None, int | None]
 
 
-class _Failed(Exception):
-    """The handler of a record of a batch has failed, and has sent something, or is to be tried again."""
+class _Handled(NamedTuple):
+    """The first ``number`` records of a batch were handled; the next one, if it failed, after a pause."""
 
-    def __init__(self, number: int, *, has_sent: bool, seconds: float) -> None:
-        super().__init__(number, has_sent, seconds)
-        self.number = number
-        self.has_sent = has_sent
-        self.seconds = seconds
+    number: int
+    is_aborted: bool = False  # the failed one has sent something, or is the first
+    seconds: float = 0.0
 
 
 class ProcessorOptions(TypedDict, total=False):
@@ -108,11 +107,32 @@ class EventProcessor:
         2
     """
 
+    @overload
+    def __init__(
+        self,
+        consumer: EventConsumer[Any, Decoded[T] | Undecodable],
+        producer: EventProducer[Any],
+        handler: Callable[[Decoded[T]], object],
+        *,
+        on_failure: OnFailure,
+        **options: Unpack[ProcessorOptions],
+    ) -> None: ...
+    @overload
     def __init__(
         self,
         consumer: EventConsumer[Any, ItemT],
         producer: EventProducer[Any],
         handler: Callable[[ItemT], object],
+        *,
+        on_failure: None = ...,
+        **options: Unpack[ProcessorOptions],
+    ) -> None: ...
+
+    def __init__(
+        self,
+        consumer: EventConsumer[Any, Any],
+        producer: EventProducer[Any],
+        handler: Callable[[Any], object],
         *,
         max_records: int = 500,
         max_seconds: float | None = None,
@@ -128,7 +148,7 @@ class EventProcessor:
         check_handler(handler)
         self.consumer = consumer
         self.producer = producer
-        self._handler: Callable[[Any], object] = handler
+        self._handler = handler
         self._max_records = self._next_records = max_records
         self._time = TransactionTime(transaction_timeout, max_seconds)
         self._transactions = Transactions(producer, timeout, self._time, self._is_ending)
@@ -191,7 +211,8 @@ class EventProcessor:
             group = self.consumer.consumer.consumer_group_metadata()
             batch = self._read_batch()
             if batch is None:
-                if self.consumer.stopped or self._is_idle(idle_since, idle_timeout):
+                idle = time.monotonic() - idle_since
+                if self.consumer.stopped or (idle_timeout is not None and idle >= idle_timeout):
                     break
             elif member != member_id(self.consumer.consumer) or self._is_ending():
                 # The member joined meanwhile. Brokers do not refuse offsets with the metadata from before
@@ -222,29 +243,24 @@ class EventProcessor:
         Returns the error if the transaction was aborted and may be repeated.
         """
         self._transactions.begin()
-        pause = 0.0
         try:
-            try:
-                number = self._handle_in_thread(batch)
-            except _Failed as failed:
-                number, pause = failed.number, failed.seconds
-                if failed.has_sent or not number:
-                    raise
-            self._transactions.call("send_offsets_to_transaction", ends_of(batch[:number]), group)
-            self._transactions.call("commit_transaction")
+            number, is_aborted, pause = self._handle_in_thread(batch)
+            if not is_aborted:
+                self._transactions.call("send_offsets_to_transaction", ends_of(batch[:number]), group)
+                self._transactions.call("commit_transaction")
         except (TransactionError, Unfinished):
             raise
-        except _Failed:
-            self._transactions.abort()
-            self._seek_back(batch)
-            self._transactions.pause(pause)
-            return 0
         except BaseException as error:
             reason = self._transactions.abort(error)
             self._seek_back(batch)
             if not isinstance(error, Exception) or not is_abortable(error):
                 raise
             return reason or error
+        if is_aborted:
+            self._transactions.abort()
+            self._seek_back(batch)
+            self._transactions.pause(pause)
+            return 0
         for item in batch[:number]:
             failure = self._failures.pop(_place(item), None)
             if failure is not None and failure[2] is not None:
@@ -253,40 +269,44 @@ class EventProcessor:
         self._transactions.pause(pause)
         return number
 
-    def _handle_in_thread(self, batch: Sequence[Item]) -> int:
+    def _handle_in_thread(self, batch: Sequence[Item]) -> _Handled:
         try:
             return self._transactions.in_thread(partial(self._handle, batch))
         except Unfinished:
             self._is_left = True
             raise
 
-    def _handle(self, batch: Sequence[Item]) -> int:
-        """Handle records while there is time, at least one, and return their number."""
+    def _handle(self, batch: Sequence[Item]) -> _Handled:
+        """Handle records while there is time, at least one, up to one that fails."""
         for number, item in enumerate(batch):
             if number and (self._is_ending() or self._time.is_over):
-                return number
+                return _Handled(number)
             with self._time.measured(item.record):
-                self._handle_one(number, item)
-        return len(batch)
+                failed = self._handle_one(number, item)
+            if failed is not None:
+                return failed
+        return _Handled(len(batch))
 
-    def _handle_one(self, number: int, item: Item) -> None:
-        """Call the handler, or act on the failure that an aborted transaction has shown; raise `_Failed`."""
+    def _handle_one(self, number: int, item: Item) -> _Handled | None:
+        """Call the handler, or act on the failure that an aborted transaction has shown."""
         attempt, error, action = self._failures.get(_place(item), (0, None, None))
         if action is None:
             attempt += 1
             sends = Sends()
             error = self._try(item, attempt, sends)
             if error is None:
-                return
+                return None
             seconds = self._policy.next_try(item, attempt, error)
             if seconds is None:
                 action = self._policy.action(item, error)
             self._failures[_place(item)] = attempt, error, action
             if seconds is not None or sends.number:
-                raise _Failed(number, has_sent=sends.number > 0, seconds=seconds or 0.0)
+                return _Handled(number, sends.number > 0 or not number, seconds or 0.0)
         if isinstance(action, DeadLetters):
             self._check_letters(action)
-            action.send(item, error, attempt=attempt)
+            letters = action.by(self.producer) if action.is_async else action
+            letters.send(item, error, attempt=attempt)
+        return None
 
     def _try(self, item: Item, attempt: int, sends: Sends) -> Exception | None:
         """Return the error of a record, None if it was handled."""
@@ -341,10 +361,6 @@ class EventProcessor:
         reason = error if slow is None else f"{error}; {slow}"
         _log.warning("a transaction for %s was aborted, and they are read again: %s", records, reason)
         self._transactions.pause(min(0.05 * 2**failures, _MAX_PAUSE))
-
-    @staticmethod
-    def _is_idle(since: float, timeout: float | None) -> bool:
-        return timeout is not None and time.monotonic() - since >= timeout
 
 
 def _check(wrapper: object, kind: type, name: str, method: str) -> None:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, Self, TypedDict, TypeVar, cast
+from typing import Any, Generic, Self, TypedDict, cast
 
 import msgspec
 
 from cloudevents_kafka.binding import ContentMode, KeyMapper, check_key_mapper, check_mode, encode
 from cloudevents_kafka.clients._deliveries import Delivery, DeliveryError, OnDelivery, Outgoing, Produce
 from cloudevents_kafka.clients._polling import Polling
-from cloudevents_kafka.clients._protocols import Producer, check_client
+from cloudevents_kafka.clients._protocols import Producer, ProducerT, check_client
 from cloudevents_kafka.clients._sends import count_send
 from cloudevents_kafka.clients._settings import make_client
 from cloudevents_kafka.errors import EncodeError
@@ -24,14 +24,6 @@ from cloudevents_kafka.event import Event, SdkEvent, check_event
 from cloudevents_kafka.record import HeaderInput, Record, RecordInput, with_bytes_headers
 
 __all__ = ["Delivery", "DeliveryError", "EventProducer", "OnDelivery"]
-
-if TYPE_CHECKING:
-    import confluent_kafka
-    from typing_extensions import TypeVar as TypeVarWithDefault
-
-    ProducerT = TypeVarWithDefault("ProducerT", bound=Producer, default=confluent_kafka.Producer)
-else:
-    ProducerT = TypeVar("ProducerT")
 
 
 class WriteOptions(TypedDict, total=False):
@@ -151,7 +143,6 @@ class EventProducer(Generic[ProducerT]):
         self._polling = Polling(client, is_owned=client is not producer)
         self._deliveries = self._polling.deliveries
         self._waiting = self._polling.turns.waiting
-        self._closed = False
 
     def send(
         self,
@@ -175,8 +166,6 @@ class EventProducer(Generic[ProducerT]):
         `InvalidEvent` if the event cannot be written, `DeliveryError` if it is too large, and what the
         client raises, such as ``KafkaException`` for a fenced transactional producer.
         """
-        if self._closed:
-            raise DeliveryError("the EventProducer is closed; the event was not sent")
         outgoing = self._writer.encode(event, topic, key, headers, mode, format, key_mapper, like)
         produce: Produce = self.producer.produce
         if partition is not None or timestamp is not None:
@@ -205,8 +194,6 @@ class EventProducer(Generic[ProducerT]):
         `EncodeError` if there is no topic, `DeliveryError` if the record is too large, and what the client
         raises.
         """
-        if self._closed:
-            raise DeliveryError("the EventProducer is closed; the record was not sent")
         outgoing = self._writer.copy(record, topic)
         produce = with_options(self.producer.produce, partition, timestamp)
         delivery = self._deliveries.send(self._polling, produce, outgoing, on_delivery)
@@ -234,7 +221,7 @@ class EventProducer(Generic[ProducerT]):
 
         A client that was passed stays open, and may deliver what is still pending: purge it to prevent that.
         """
-        self._closed = True
+        self._deliveries.closed = True
         try:
             self.flush(self._writer.close_timeout if timeout is None else timeout)
         finally:

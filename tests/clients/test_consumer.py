@@ -23,7 +23,7 @@ from cloudevents_kafka import (
     key_to_attribute,
     to_record,
 )
-from cloudevents_kafka.testing import FakeConsumer, FakeLog, FakeProducer
+from cloudevents_kafka.testing import FakeConsumer, FakeLog, FakeMessage, FakeProducer
 
 
 def order(number: int) -> Event:
@@ -178,6 +178,30 @@ def test_an_error_within_a_batch_loses_no_record() -> None:
     consumer = _Gathers(topic_of(*map(order, range(5))).log)
     consumer.subscribe(["orders"])
     assert _read_on(EventConsumer(consumer)) == ["0", "1", "ConsumeError", "2", "3", "4"]
+
+
+def test_the_group_reads_again_what_was_gathered_and_not_returned() -> None:
+    """Also if the client commits by itself what it has returned."""
+    offsets: dict[tuple[str, int], int] = {}
+    client = topic_of(order(0), NO_EVENT, order(2), order(3), offsets=offsets)
+    events = EventConsumer(client, strict=True)
+    with pytest.raises(NotAnEvent):
+        list(events.batches(10, 0.05))
+    events.close()
+    assert offsets == {("orders", 0): 2}
+
+
+def test_a_client_without_a_group_is_closed_with_what_was_gathered() -> None:
+    """A user's class need not know offsets."""
+    good = to_record(order(1))
+    messages = [FakeMessage("in", *each) for each in ((b"hello",), (good.value, b"k", good.headers))]
+    closed = list[bool]()
+    client = SimpleNamespace(poll=print, consume=lambda *_: messages, close=lambda: closed.append(True))
+    events = EventConsumer(client, strict=True)
+    with pytest.raises(NotAnEvent):
+        list(events.batches())
+    events.close()
+    assert closed == [True]
 
 
 def test_strict_batches_lose_no_record() -> None:

@@ -34,7 +34,7 @@ from cloudevents_kafka import (
     RunResult,
     to_record,
 )
-from cloudevents_kafka.clients._schedule import MARK
+from cloudevents_kafka.clients._schedule import MARK, _bits_of
 from cloudevents_kafka.clients.serdes import serialize_data
 from cloudevents_kafka.testing import FakeConsumer, FakeLog, FakeMessage, FakeProducer
 
@@ -91,6 +91,30 @@ def test_each_event_is_handled_and_committed() -> None:
     assert kafka.handled == list(range(20))
     assert kafka.offsets == {("in", 0): 20}
     assert kafka.run() == RunResult()
+
+
+def test_records_behind_a_slow_one_are_committed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are in the metadata of its offset before it is done: after a kill nobody handles them again."""
+    monkeypatch.setattr("cloudevents_kafka.clients._run._COMMIT_SECONDS", 0.02)
+    kafka = Kafka(message(0, key="slow"), *(message(number, key=str(number)) for number in range(1, 9)))
+    commit, committed, killed = kafka.events.consumer.commit, list[TopicPartition](), threading.Event()
+
+    def commit_until_killed(offsets: list[TopicPartition], *, asynchronous: bool) -> Any:
+        if not killed.is_set():
+            committed[:] = offsets
+        if _bits_of(committed[0].metadata).bit_count() == 8:
+            killed.set()
+        return commit(offsets=offsets, asynchronous=asynchronous)
+
+    def handle(item: Decoded) -> None:
+        assert item.event.data != 0 or killed.wait(5)
+
+    monkeypatch.setattr(kafka.events.consumer, "commit", commit_until_killed)
+    assert kafka.run(handle, concurrency=2).handled == 9
+    kafka.events = kafka.start()
+    kafka.events.consumer.commit(offsets=committed, asynchronous=False)
+    assert kafka.run().handled == 1
+    assert kafka.handled == [0]
 
 
 def test_a_failure_ends_the_run() -> None:

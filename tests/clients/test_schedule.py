@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import TopicPartition
 
 from cloudevents_kafka import Decoded, Event, Record
-from cloudevents_kafka.clients._schedule import MARK, Schedule, Task
+from cloudevents_kafka.clients._schedule import MARK, Schedule, Task, _bits_of
 
 EVENT = Event(id="1", source="/s", type="t")
 HISTORIES = int(os.environ.get("HISTORIES", "1500"))
@@ -35,12 +35,18 @@ class Group:
         self.work: list[Task] = []
         self.waiting: dict[int, float] = {}
         self.positions = [self.random.randint(0, 9) for _ in range(3)]
-        self.committed: dict[int, TopicPartition] = {}  # when the partition was revoked
-        self.handled: dict[int, set[int]] = defaultdict(set)  # offsets that were done then
+        self.committed: dict[int, TopicPartition] = {}  # the last offset of a partition
+        self.kept: dict[int, set[int]] = defaultdict(set)  # offsets that were done then
+        self.handled: dict[int, set[int]] = defaultdict(set)  # those when the partition was assigned
+        self.changed: set[int] = set()  # partitions of which more is done since then
 
     def step(self) -> None:
         actions = [self.add, self.add, self.begin, self.begin, self.end, self.end, self.fail, self.later]
-        self.random.choice([*actions, self.revoke, self.seek] if self.random.random() < 0.1 else actions)()
+        self.random.choice(
+            [*actions, self.revoke, self.seek, self.commit, self.lose]
+            if self.random.random() < 0.1
+            else actions
+        )()
         self.check()
 
     def add(self) -> None:
@@ -58,6 +64,8 @@ class Group:
         self.read[partition].append(item)
         if item.record.offset in self.handled[partition]:
             self.ended.add(id(item))
+            if all(id(each) in self.ended for each in self.read[partition]):
+                self.changed.add(partition)
         self.schedule.add(item, self.now)
 
     def begin(self) -> None:
@@ -91,7 +99,42 @@ class Group:
         """A record is done."""
         if task := self.leave():
             self.ended.add(id(task.item))
+            if any(task.item is each for each in self.read[partition_of(task.item)]):
+                self.changed.add(partition_of(task.item))
             self.schedule.end(task, self.now)
+
+    def commit(self) -> None:
+        """The offsets of all partitions of which more is done are committed, with all that is done."""
+        places = self.schedule.done()
+        assert {place.partition for place in places} == self.changed
+        self.schedule.commit(places)
+        assert self.schedule.done() == []
+        for place in places:
+            self.keep(place)
+
+    def keep(self, place: TopicPartition) -> None:
+        """The group has an offset, and which records after it are done."""
+        partition, read = place.partition, self.read[place.partition]
+        unread = {offset for offset in self.handled[partition] if offset > self.positions[partition]}
+        done = {each.record.next_offset - 1 for each in read if id(each) in self.ended} | unread
+        bits = _bits_of(place.metadata)
+        assert {place.offset + each for each in range(bits.bit_length()) if bits >> each & 1} == {
+            offset for offset in done if offset >= place.offset
+        }, "not all that is done is committed"
+        self.committed[partition], self.kept[partition] = place, done
+        self.changed.discard(partition)
+
+    def lose(self) -> None:
+        """Another member has a partition already: it begins at the last commit, and this one gets it back."""
+        partition = self.random.randrange(3)
+        self.schedule.close([("t", partition)])
+        self.schedule.forget([("t", partition)])
+        if read := self.read.pop(partition, []):
+            self.positions[partition] = (read[0].record.offset or 0) - 1
+        if place := self.committed.get(partition):
+            self.positions[partition] = place.offset - 1
+        self.handled[partition] = self.kept[partition]
+        self.changed.discard(partition)
 
     def fail(self) -> None:
         """A handler has failed, or what it has sent, and another try may follow."""
@@ -126,9 +169,11 @@ class Group:
             assert place.offset <= min(left, default=self.positions[partition] + 1)
             before = [each.record.next_offset for each in read if each.record.offset < min(left, default=999)]
             assert place.offset >= max(before, default=0), "what is done is not committed"
+            self.read[partition] = read
+            self.keep(place)
+            del self.read[partition]
             self.positions[partition] = place.offset - 1
-            self.committed[partition] = place
-            self.handled[partition] = {each.record.next_offset - 1 for each in read if id(each) in self.ended}
+            self.handled[partition] = self.kept[partition]
         self.schedule.forget([name])
 
     def seek(self) -> None:
@@ -136,6 +181,7 @@ class Group:
         partition = self.random.randrange(3)
         if self.read[partition]:
             self.handled[partition] = set()
+            self.changed.discard(partition)
             item = self.random.choice(self.read.pop(partition))
             self.positions[partition] = item.record.offset
             self.put(record(item.record.offset, partition, item.record.key))

@@ -389,6 +389,6 @@ def test_the_example_reads_fakes() -> None:
     example["read_orders"].__globals__["IDLE_SECONDS"] = 0.05
     kind = "com.example.order.placed"
     events = [order({"order": 1, "step": "placed"}, type=kind), order({"order": "x"}, type=kind), order(1)]
-    placed, aside = example["read_orders"](records(*events, Record(value=b"other")))
+    placed, aside = example["read_orders"](records(*events, Record(value=b"other")), "orders")
     assert [(each.order, each.step) for each in placed] == [(1, "placed")]
     assert [reason.split(":")[0] for reason in aside] == ["1", "orders[0]@3"]

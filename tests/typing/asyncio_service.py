@@ -11,6 +11,7 @@ from confluent_kafka import Consumer, Producer
 from cloudevents_kafka import (
     AsyncDelivery,
     AsyncEventConsumer,
+    AsyncEventProcessor,
     AsyncEventProducer,
     Decoded,
     Event,
@@ -27,6 +28,7 @@ async def read(client: Consumer) -> None:
     """Items have the types that the options ask for."""
     async with AsyncEventConsumer(client) as events:
         assert_type(events.consumer, Consumer)
+        events.subscribe(["orders"], on_assign=print, on_revoke=lambda _, partitions: partitions.clear())
         async for item in events:
             assert_type(item, Decoded | Undecodable)
             await events.commit(item)
@@ -46,6 +48,21 @@ async def send(client: Producer, event: Event[Any]) -> int | None:
         delivery = producer.send_nowait(event, key="k")
         assert_type(await delivery, AsyncDelivery)
         return (await producer.send(event, "others", headers={"h": b"1"})).offset
+
+
+async def process(client: Consumer, producer: AsyncEventProducer[Producer]) -> None:
+    """With on_failure a handler gets events only, and without it what the consumer returns."""
+
+    async def of_order(item: Decoded[Order]) -> None:
+        producer.send_nowait(item.event.replace(type="order.seen"), like=item.record)
+
+    async def of_any(item: Decoded[Order] | Undecodable) -> None:
+        await producer.send_record(item.record, "others")
+
+    orders = AsyncEventConsumer(client, data_type=Order)
+    await AsyncEventProcessor(orders, producer, of_order, on_failure="skip", tries=3).run()
+    await AsyncEventProcessor(orders, producer, of_any, max_records=10).run()
+    await AsyncEventProcessor(orders, producer, of_any, on_failure=None).run(idle_timeout=1)
 
 
 async def send_with_settings(event: BaseCloudEvent) -> None:

@@ -25,6 +25,7 @@ from cloudevents_kafka import (
     Delivery,
     Event,
     EventConsumer,
+    EventProcessor,
     EventProducer,
     Record,
     Undecodable,
@@ -126,6 +127,25 @@ def with_hooks(client: FakeConsumer) -> None:
         client, strict=True, data_type=Order, data_reader=lambda event, record: {"number": 1}
     )
     assert_type(both.poll(), Decoded[Order] | None)
+
+
+def process(client: Consumer, producer: EventProducer[Producer]) -> None:
+    """With on_failure a handler gets events only, and without it what the consumer returns."""
+
+    def of_order(item: Decoded[Order]) -> None:
+        producer.send(item.event.replace(type="order.seen"), like=item.record)
+
+    def of_any(item: Decoded[Order] | Undecodable) -> None:
+        DeadLetters(producer, topic="bad").send(item, "refused")
+
+    orders = EventConsumer(client, data_type=Order)
+    EventProcessor(orders, producer, of_order, on_failure="skip", tries=3)
+    EventProcessor(orders, producer, of_order, on_failure=DeadLetters(producer, topic="bad"))
+    EventProcessor(orders, producer, of_order, on_failure=lambda item, error: "fail")
+    EventProcessor(orders, producer, lambda item: item.event.data.number, on_failure="fail")
+    EventProcessor(orders, producer, of_any, max_records=10)
+    EventProcessor(orders, producer, of_any, on_failure=None)
+    EventProcessor(EventConsumer(client, strict=True, data_type=Order), producer, of_order)
 
 
 def send(producer: EventProducer[Any], order: Event[Any], record: Record) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
 from fnmatch import fnmatchcase
@@ -21,6 +20,7 @@ from cloudevents_kafka.cli.terminal.errors import BadData, BrokerFailure
 from cloudevents_kafka.cli.terminal.signals import Interrupts
 from cloudevents_kafka.cli.terminal.text import escape
 from cloudevents_kafka.clients.dead_letters import DeadLetter
+from cloudevents_kafka.counting import Labels
 from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.primitives.text_table import format_table
 from cloudevents_kafka.record import Record
@@ -125,7 +125,7 @@ class _Replay:
     def __init__(self, choice: _Choice, filter: Filter) -> None:
         self._choice = choice
         self._filter = filter
-        self._counts: Counter[tuple[str, str]] = Counter()
+        self._counts = Labels[tuple[str, str]]()
         self._read = 0
         self._without_origin = self._without_value = 0
 
@@ -134,7 +134,7 @@ class _Replay:
         for batch in batches:
             offsets: dict[int, int] = {}
             for record in batch:
-                if self._counts.total() == self._choice.count:
+                if self._counts.total == self._choice.count:
                     break
                 self._take(record, sender)
                 offsets[record.partition or 0] = (record.offset or 0) + 1
@@ -143,7 +143,7 @@ class _Replay:
                 if sender.failed:
                     raise BrokerFailure(f"{pluralize(sender.failed, 'record')} not delivered; see above")
             yield offsets
-            if self._counts.total() == self._choice.count:
+            if self._counts.total == self._choice.count:
                 return
 
     def _take(self, record: Record, sender: Sender | None) -> None:
@@ -164,7 +164,7 @@ class _Replay:
                 Record(key=record.key, value=record.value, headers=headers, topic=topic), record.where
             )
         name = (letter.error or "").partition(":")[0][:_MAX_NAME]
-        self._counts[topic, name or "(none)"] += 1
+        self._counts.add((topic, name or "(none)"))
 
     def _matches(self, record: Record, letter: DeadLetter) -> bool:
         choice = self._choice
@@ -183,11 +183,11 @@ class _Replay:
 
     def print_report(self, *, sent: int | None) -> None:
         """Print the counts, and the number of sent records; None if nothing was to be sent."""
-        if self._counts:
-            most = self._counts.most_common(_MAX_ROWS)
+        if self._counts.total:
+            most, _ = self._counts.most_common(_MAX_ROWS)
             rows = [[topic, error, f"{count:,}"] for (topic, error), count in sorted(most)]
             click.echo(format_table(["to", "error", "records"], rows))
-        matching = pluralize(self._counts.total(), "matches", "match")
+        matching = pluralize(self._counts.total, "matches", "match")
         done = "nothing was sent: add --send" if sent is None else f"{sent:,} sent"
         click.echo(f"of {pluralize(self._read, 'record')} read, {matching}; {done}")
 

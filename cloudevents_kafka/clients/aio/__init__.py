@@ -5,10 +5,9 @@ the event loop. A client is confluent-kafka's plain ``Producer`` or ``Consumer``
 settings, whose calls that wait are made in one thread, or one of aiokafka's clients, which is awaited.
 Read the modules in this order:
 
-* `_clients`: which kind of client it is;
-* `producer` with `_sender`, `_polled_sender` and `_aiokafka_sender`;
-* `consumer` with `_source`, `_polled_source`, `_aiokafka_source` and `_turn`;
-* `_run`, `_tasks` and `_aiokafka_client`: `AsyncEventConsumer.run`;
+* `producer` with `_sender` and `_aiokafka_sender`;
+* `consumer` with `_source`, `_aiokafka_source` and `_loop`;
+* `_aiokafka_client` and `_tasks`: `AsyncEventConsumer.run`, which is that of an `EventConsumer` in a thread;
 * `processor`: records that are read and written exactly once.
 """
 

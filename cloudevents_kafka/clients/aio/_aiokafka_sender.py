@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from cloudevents_kafka.clients.aio._aiokafka_source import AiokafkaMessage
 from cloudevents_kafka.clients.aio._sender import Sender
 from cloudevents_kafka.errors import EncodeError
 
@@ -77,9 +78,9 @@ class AiokafkaSender(Sender):
         elif (error := future.exception()) is not None:
             self._call(report, error, None)
         else:
-            self._call(report, None, None if future.result() is None else _Place(future.result()))
+            self._call(report, None, None if future.result() is None else AiokafkaMessage(future.result()))
 
-    def _call(self, report: Report, error: BaseException | None, place: _Place | None) -> None:
+    def _call(self, report: Report, error: BaseException | None, place: AiokafkaMessage | None) -> None:
         report(error, place)
         self.report_called()
 
@@ -93,16 +94,3 @@ def _is_cancelled() -> bool:
 def _describe(error: BaseException) -> BaseException:
     cancelled = isinstance(error, asyncio.CancelledError)
     return asyncio.CancelledError("aiokafka cancelled the delivery") if cancelled else error
-
-
-class _Place:
-    """The partition and offset that aiokafka returned, with the methods of confluent-kafka's message."""
-
-    def __init__(self, metadata: Any) -> None:
-        self._metadata = metadata
-
-    def partition(self) -> int:
-        return int(self._metadata.partition)
-
-    def offset(self) -> int:
-        return int(self._metadata.offset)

@@ -11,11 +11,14 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from cloudevents_kafka.clients._protocols import Message
+from cloudevents_kafka.clients._schedule import places_of
 from cloudevents_kafka.clients.aio._source import FETCH_SECONDS, Source
 from cloudevents_kafka.record import Headers, to_headers
 
 if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
+
+    from cloudevents_kafka.clients.consumer import EventConsumer
 
 
 _log: Final = logging.getLogger("cloudevents_kafka.consumer")
@@ -28,114 +31,108 @@ class AiokafkaSource(Source):
     back at another offset. What was gathered from those is dropped, and so are their offsets.
     """
 
-    def __init__(self, client: Any, max_records: int, waiting: list[Message]) -> None:
-        super().__init__(max_records, waiting)
+    def __init__(self, events: EventConsumer[Any, Any], client: Any, max_records: int) -> None:
+        super().__init__(events, client, max_records)
+        events.consumer.source = self
         import aiokafka.errors
         import confluent_kafka  # noqa: F401  # now, as it takes 100 ms and the first commit needs it
 
-        self._client = client
-        self._client_error: type[Exception] = aiokafka.errors.KafkaError
+        self.client_error: type[Exception] = aiokafka.errors.KafkaError
         self._moved_error: type[Exception] = aiokafka.errors.CommitFailedError
-        self._fetched_now: list[Message] = []  # messages of the current or the last fetch
         self._assigned: Any = None  # the assignment when the client returned them
 
     def fetch(self, count: int, seconds: float) -> asyncio.Future[Sequence[Message]]:
         """Return the task that waits for records."""
         return asyncio.ensure_future(self._get_many(count, seconds))
 
-    async def get_many(self) -> Sequence[Message]:
-        """Return the messages that are there, or come in a short time."""
-        return await self._get_many(self.max_records, 0)
-
     async def _get_many(self, count: int, seconds: float) -> Sequence[Message]:
-        messages: list[Message] = []
-        self._fetched_now = messages
+        """Add the records that arrive to ``waiting``, and return an error if there is one."""
         deadline, wait = time.monotonic() + seconds, seconds or FETCH_SECONDS
-        while wait > 0 and len(messages) < count:
+        while wait > 0 and count > 0:
             try:
-                found = await self._client.getmany(
-                    timeout_ms=int(wait * 1000), max_records=count - len(messages)
-                )
-            except self._client_error as error:
+                found = await self.client.getmany(timeout_ms=int(wait * 1000), max_records=count)
+            except self.client_error as error:
                 await asyncio.sleep(FETCH_SECONDS)  # some errors come at once, until the user acts
-                messages.append(_Failure(error))
-                break
-            self._drop_moved(messages, {place: each[0].offset for place, each in found.items() if each})
-            self._assigned = self._client.assignment()
-            messages += [_Message(record) for records in found.values() for record in records]
+                return (_Failure(error),)
+            self._drop_moved({place: each[0].offset for place, each in found.items() if each})
+            self._assigned = self.client.assignment()
+            messages = [AiokafkaMessage(record) for records in found.values() for record in records]
+            self.waiting += messages
+            count -= len(messages)
             wait = deadline - time.monotonic()
-        return messages
+        return ()
 
     def drop_moved(self) -> None:
         """Drop the records of partitions that were revoked, or assigned again at another offset."""
-        self._drop_moved(self.waiting, {})
+        self._drop_moved({})
 
-    def _drop_moved(self, messages: list[Message], starts: Mapping[Any, int]) -> None:
+    def _drop_moved(self, starts: Mapping[Any, int]) -> None:
         """Drop messages whose partitions are not read on after them: ``starts`` says where, or the client."""
-        assigned = self._client.assignment()
+        messages = self.waiting
+        assigned = self.client.assignment()
         if not messages or not self._is_new(assigned):
             return
         self._assigned = assigned
-        records = [message for message in messages if message.error() is None]
-        ends = {partition_of(message): (message.offset() or 0) + 1 for message in records}
-        positions = {place: starts.get(place, self._position(place)) for place in ends}
-        # What the client commits by itself is committed already, and nobody would read it again.
-        commits = getattr(self._client, "_enable_auto_commit", False)
-        left = {place for place, at in positions.items() if (commits if at is None else at >= ends[place])}
-        messages[:] = [each for each in messages if each.error() is not None or partition_of(each) in left]
+        # The partitions of aiokafka are equal to these tuples.
+        last = {(each.topic(), each.partition()): each for each in messages if each.error() is None}
+        positions = {place: self._position(place) for place in assigned if place in last} | dict(starts)
+        for name, message in last.items():
+            at, offset = positions.get(name), message.offset() or 0
+            # What the client commits by itself is committed already, and nobody would read it again.
+            commits = getattr(self.client, "_enable_auto_commit", False)
+            if not (commits if at is None else at > offset):
+                self.gathered.discard(places_of([name]))
 
     def _is_new(self, assigned: Any) -> bool:
         """Return whether an assignment is newer than the records; aiokafka creates an object for each."""
         if assigned is self._assigned:
             return False
-        return bool(assigned != self._assigned) or assigned is self._client.assignment()
+        return bool(assigned != self._assigned) or assigned is self.client.assignment()
 
     def _position(self, place: Any) -> int | None:
-        """Return the position of a partition; None if it is not assigned, or has none yet."""
-        if place not in self._client.assignment():
-            return None
-        position = getattr(self._client, "position", None)
+        """Return the position of a partition, None if it has none yet."""
+        position = getattr(self.client, "position", None)
         if position is None:  # another client than aiokafka's
             return sys.maxsize
-        with suppress(self._client_error):
+        with suppress(self.client_error):
             return _result_now(position(place))
         return None
 
-    async def commit(self, offsets: list[TopicPartition]) -> Sequence[TopicPartition]:
-        """Commit by the client, for partitions that it has. Return no errors of single partitions."""
+    async def commit(self, offsets: list[TopicPartition]) -> None:
+        """Commit by the client, for partitions that it has."""
         await asyncio.shield(asyncio.ensure_future(self._commit(offsets)))
-        return ()
 
     async def _commit(self, places: list[TopicPartition]) -> None:
-        offsets = {to_partition(place): place.offset for place in places}
-        gone = offsets.keys() - self._client.assignment()  # without an await before the client's commit
-        if gone:
-            _log.info("not committed, as these partitions were revoked: %s", sorted(gone))
-        left = {place: offset for place, offset in offsets.items() if place not in gone}
         try:
-            if left:
-                await self._client.commit(left)
+            await self.commit_assigned(places)
         except self._moved_error as error:
             reason = type(error.__cause__ or error).__name__
             _log.warning("offsets were not committed, and their records are read again: %s", reason)
 
+    async def commit_assigned(self, places: list[TopicPartition]) -> None:
+        """Commit offsets, with their metadata, of the partitions that the client has."""
+        offsets = {
+            to_partition(place): (place.offset, place.metadata) if place.metadata else place.offset
+            for place in places
+        }
+        gone = offsets.keys() - self.client.assignment()  # without an await before the client's commit
+        if gone:
+            _log.info("not committed, as these partitions were revoked: %s", sorted(gone))
+        if left := {place: offset for place, offset in offsets.items() if place not in gone}:
+            await self.client.commit(left)
+
     async def seek(self, place: TopicPartition) -> None:
         """Seek at once: the client drops what it has fetched from elsewhere."""
-        self._client.seek(to_partition(place), place.offset)
-        self._fetched_now[:] = [
-            each
-            for each in self._fetched_now
-            if each.error() is not None or partition_of(each) != to_partition(place)
-        ]
+        self.client.seek(to_partition(place), place.offset)
 
-    async def close(self, unread: Sequence[TopicPartition]) -> None:
+    async def close(self) -> None:
         """Seek back, so that ``enable_auto_commit`` commits no unread record, and stop the client."""
         await self.idle()
-        assigned = self._client.assignment()
-        for place in unread:
+        assigned = self.client.assignment()
+        for place in self.gathered.starts():
             if to_partition(place) in assigned:
-                self._client.seek(to_partition(place), place.offset)
-        await self._client.stop()
+                self.client.seek(to_partition(place), place.offset)
+        await self.client.stop()
 
 
 def to_partition(place: TopicPartition) -> Any:
@@ -143,13 +140,6 @@ def to_partition(place: TopicPartition) -> Any:
     from aiokafka import TopicPartition as Partition  # installed, as the client is aiokafka's
 
     return Partition(place.topic, place.partition)
-
-
-def partition_of(message: Message) -> Any:
-    """Return the partition of a message, as aiokafka has it."""
-    from aiokafka import TopicPartition as Partition
-
-    return Partition(message.topic(), message.partition())
 
 
 def _result_now(coroutine: Coroutine[Any, Any, int]) -> int | None:
@@ -196,8 +186,11 @@ class _Failure:
         return repr(self._error)
 
 
-class _Message:
-    """A record of aiokafka, with the methods of a ``Message``, and what its deserializers have returned."""
+class AiokafkaMessage:
+    """A record of aiokafka with the methods of a ``Message``, or where a sent one is.
+
+    Its key and value are what the client's deserializers have returned.
+    """
 
     __slots__ = ("_record",)
 

@@ -1,19 +1,30 @@
-"""`Source`: gathers a consumer's messages in batches, for any number of tasks that wait for them."""
+"""`Source`: gathers a consumer's messages in batches, for any number of tasks that wait for them.
+
+`PolledSource` fetches by confluent-kafka's ``Consumer``, in a thread.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
-from cloudevents_kafka.clients._protocols import Message
+from cloudevents_kafka.clients._gathered import check_committed
+from cloudevents_kafka.clients._protocols import Consumer, Message
 
 if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
 
-FETCH_SECONDS = 0.2
+    from cloudevents_kafka.clients.consumer import EventConsumer
+
+FETCH_SECONDS: Final = 0.2
 """The longest wait for a message, which delays what waits for a fetch: `seek`, `stop` and `close`."""
+
+_PAUSE_SECONDS: Final = 0.005  # between calls of a client that does not wait, such as a fake
 
 
 class Source(ABC):
@@ -24,11 +35,14 @@ class Source(ABC):
     ahead of what was returned by one batch at most.
     """
 
-    def __init__(self, max_records: int, waiting: list[Message]) -> None:
+    def __init__(self, events: EventConsumer[Any, Any], client: Any, max_records: int) -> None:
         if max_records < 1:
             raise ValueError(f"max_records must be at least 1, got {max_records}")
         self.max_records = max_records
-        self.waiting = waiting
+        self.events = events
+        self.client = client
+        self.gathered = events._gathered
+        self.waiting = self.gathered.waiting
         self._fetching: asyncio.Future[Sequence[Message]] | None = None
         self._failure: BaseException | None = None
 
@@ -72,13 +86,60 @@ class Source(ABC):
         """Drop messages of ``waiting`` whose partitions have moved since they were fetched."""
 
     @abstractmethod
-    async def commit(self, offsets: list[TopicPartition]) -> Sequence[TopicPartition]:
-        """Commit offsets, also if the task is cancelled, and return them, each with its error."""
+    async def commit(self, offsets: list[TopicPartition]) -> None:
+        """Commit offsets, also if the task is cancelled; raise `ConsumeError` if one was not committed."""
 
     @abstractmethod
     async def seek(self, place: TopicPartition) -> None:
         """Continue at the offset of a partition, after the messages of a pending fetch."""
 
     @abstractmethod
-    async def close(self, unread: Sequence[TopicPartition]) -> None:
-        """Close the client so that the group continues at these offsets or earlier ones."""
+    async def close(self) -> None:
+        """Close the client so that the group continues at the messages of ``waiting``."""
+
+
+class PolledSource(Source):
+    """Fetches, seeks and closes in one thread, and commits in another, which need not wait for a fetch."""
+
+    def __init__(self, events: EventConsumer[Any, Any], client: Any, max_records: int) -> None:
+        super().__init__(events, client, max_records)
+        self._polling = ThreadPoolExecutor(1, "AsyncEventConsumer")
+        self._committing = ThreadPoolExecutor(1, "AsyncEventConsumer-commit")
+
+    def fetch(self, count: int, seconds: float) -> asyncio.Future[Sequence[Message]]:
+        """Return the future of the messages for which the thread waits."""
+        loop = asyncio.get_running_loop()
+        return loop.run_in_executor(self._polling, _fetch, self.client, count, seconds)
+
+    async def commit(self, offsets: list[TopicPartition]) -> None:
+        """Commit in the thread for commits."""
+        commit = partial(self.client.commit, offsets=offsets, asynchronous=False)
+        loop = asyncio.get_running_loop()
+        check_committed(await asyncio.shield(loop.run_in_executor(self._committing, commit)) or ())
+
+    async def seek(self, place: TopicPartition) -> None:
+        """Seek between two fetches."""
+        await asyncio.get_running_loop().run_in_executor(self._polling, self.client.seek, place)
+
+    async def close(self) -> None:
+        """Close the client after the pending calls of the threads."""
+        try:
+            await asyncio.get_running_loop().run_in_executor(self._polling, self._close)
+        finally:
+            self._polling.shutdown(wait=False)
+
+    def _close(self) -> None:
+        self._committing.shutdown()
+        self.events.close()
+
+
+def _fetch(client: Consumer, count: int, seconds: float) -> Sequence[Message]:
+    """Return the messages of one call: a second one could revoke their partitions."""
+    began = time.monotonic()
+    messages: Sequence[Message] = client.consume(count, seconds)  # waits until there are as many
+    if not messages and not seconds:
+        message = client.poll(FETCH_SECONDS)
+        messages = () if message is None else (message,)
+    if not messages and time.monotonic() - began < _PAUSE_SECONDS:
+        time.sleep(_PAUSE_SECONDS)
+    return messages

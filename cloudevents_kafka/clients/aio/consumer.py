@@ -8,40 +8,37 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Self, TypeVar, Unpack, overload
 
 from cloudevents_kafka.binding import Decoded, Undecodable
-from cloudevents_kafka.clients._errors import OnError
-from cloudevents_kafka.clients._gathered import Gathered, check_committed, ends_of, start_of
-from cloudevents_kafka.clients._policy import RunOptions, RunResult
-from cloudevents_kafka.clients._protocols import Consumer
-from cloudevents_kafka.clients._reading import ItemOptions, ItemT_co, ReadOptions, item_reader
-from cloudevents_kafka.clients._settings import make_consumer
+from cloudevents_kafka.clients._gathered import Gathered, ends_of, start_of
+from cloudevents_kafka.clients._policy import RunOptions, RunPolicy, RunResult
+from cloudevents_kafka.clients._protocols import (
+    AnyConsumerT,
+    Consumer,
+    check_callbacks,
+    check_handler,
+    is_awaited,
+)
+from cloudevents_kafka.clients._reading import ItemT_co, ReadOptions
+from cloudevents_kafka.clients.aio._aiokafka_client import AiokafkaClient
 from cloudevents_kafka.clients.aio._aiokafka_source import AiokafkaSource
-from cloudevents_kafka.clients.aio._clients import is_awaited, subscribe
-from cloudevents_kafka.clients.aio._polled_source import PolledSource
-from cloudevents_kafka.clients.aio._source import Source
-from cloudevents_kafka.clients.aio._turn import Turn
-from cloudevents_kafka.clients.consumer import EventConsumer
+from cloudevents_kafka.clients.aio._loop import Turn, run_in_thread
+from cloudevents_kafka.clients.aio._source import PolledSource, Source
+from cloudevents_kafka.clients.consumer import EventConsumer, OnRebalance
 from cloudevents_kafka.clients.typed_data import MYPY, DataHook, TypesByName, UntypedData
 from cloudevents_kafka.record import Record
 
 if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
 
-    from cloudevents_kafka.clients.aio._run import RunOfTasks
+    from cloudevents_kafka.clients.aio._tasks import Tasks
     from cloudevents_kafka.clients.aio.producer import AsyncEventProducer
 
 _BATCH_SECONDS: Final = 0.5
 
-if TYPE_CHECKING:
-    import confluent_kafka
-    from typing_extensions import TypeVar as TypeVarWithDefault
-
-    ConsumerT = TypeVarWithDefault("ConsumerT", default=confluent_kafka.Consumer)
-else:
-    ConsumerT = TypeVar("ConsumerT")
 T = TypeVar("T")
 
 
@@ -51,7 +48,7 @@ class AsyncReadOptions(ReadOptions, total=False):
     max_records: int
 
 
-class AsyncEventConsumer(Generic[ConsumerT, ItemT_co]):
+class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
     """A reader of CloudEvents through ``consumer``, which remains an attribute, as the client.
 
     ``consumer`` is a plain ``confluent_kafka.Consumer`` or the settings of one, whose calls that wait are
@@ -86,8 +83,8 @@ class AsyncEventConsumer(Generic[ConsumerT, ItemT_co]):
 
         @overload
         def __init__(
-            self: AsyncEventConsumer[ConsumerT, Decoded[T | Any]],
-            consumer: ConsumerT | Mapping[str, Any],
+            self: AsyncEventConsumer[AnyConsumerT, Decoded[T | Any]],
+            consumer: AnyConsumerT | Mapping[str, Any],
             *,
             strict: Literal[True],
             data_type: TypesByName[T],
@@ -96,8 +93,8 @@ class AsyncEventConsumer(Generic[ConsumerT, ItemT_co]):
 
         @overload
         def __init__(
-            self: AsyncEventConsumer[ConsumerT, Decoded[T | Any] | Undecodable],
-            consumer: ConsumerT | Mapping[str, Any],
+            self: AsyncEventConsumer[AnyConsumerT, Decoded[T | Any] | Undecodable],
+            consumer: AnyConsumerT | Mapping[str, Any],
             *,
             strict: bool = ...,
             data_type: TypesByName[T],
@@ -106,8 +103,8 @@ class AsyncEventConsumer(Generic[ConsumerT, ItemT_co]):
 
     @overload
     def __init__(
-        self: AsyncEventConsumer[ConsumerT, Decoded],
-        consumer: ConsumerT | Mapping[str, Any],
+        self: AsyncEventConsumer[AnyConsumerT, Decoded],
+        consumer: AnyConsumerT | Mapping[str, Any],
         *,
         strict: Literal[True],
         data_type: UntypedData = ...,
@@ -115,8 +112,8 @@ class AsyncEventConsumer(Generic[ConsumerT, ItemT_co]):
     ) -> None: ...
     @overload
     def __init__(
-        self: AsyncEventConsumer[ConsumerT, Decoded[T]],
-        consumer: ConsumerT | Mapping[str, Any],
+        self: AsyncEventConsumer[AnyConsumerT, Decoded[T]],
+        consumer: AnyConsumerT | Mapping[str, Any],
         *,
         strict: Literal[True],
         data_type: type[T] | DataHook[T],
@@ -124,8 +121,8 @@ class AsyncEventConsumer(Generic[ConsumerT, ItemT_co]):
     ) -> None: ...
     @overload
     def __init__(
-        self: AsyncEventConsumer[ConsumerT, Decoded | Undecodable],
-        consumer: ConsumerT | Mapping[str, Any],
+        self: AsyncEventConsumer[AnyConsumerT, Decoded | Undecodable],
+        consumer: AnyConsumerT | Mapping[str, Any],
         *,
         strict: bool = ...,
         data_type: UntypedData = ...,
@@ -133,8 +130,8 @@ class AsyncEventConsumer(Generic[ConsumerT, ItemT_co]):
     ) -> None: ...
     @overload
     def __init__(
-        self: AsyncEventConsumer[ConsumerT, Decoded[T] | Undecodable],
-        consumer: ConsumerT | Mapping[str, Any],
+        self: AsyncEventConsumer[AnyConsumerT, Decoded[T] | Undecodable],
+        consumer: AnyConsumerT | Mapping[str, Any],
         *,
         strict: bool = ...,
         data_type: type[T] | DataHook[T],
@@ -143,50 +140,56 @@ class AsyncEventConsumer(Generic[ConsumerT, ItemT_co]):
 
     def __init__(
         self,
-        consumer: ConsumerT | Mapping[str, Any],
+        consumer: AnyConsumerT | Mapping[str, Any],
         *,
-        strict: bool = False,
-        data_type: Any = None,
         max_records: int = 100,
-        on_error: OnError | None = None,
         topics: Sequence[str] | None = None,
-        **options: Unpack[ItemOptions],
+        **options: Any,
     ) -> None:
-        self._settings: Mapping[str, Any] | None = consumer if isinstance(consumer, Mapping) else None
-        client: Any = consumer if self._settings is None else make_consumer(self._settings)
-        self.is_aiokafka = is_awaited(client, Consumer, "getmany", "start", "stop")
-        read_item = item_reader(strict=strict, data_type=data_type, **options)
-        self.consumer: ConsumerT = client
-        self._gathered: Gathered[ItemT_co] = Gathered(read_item, on_error)
+        is_settings = isinstance(consumer, Mapping)
+        self.is_aiokafka = not is_settings and is_awaited(consumer, Consumer, "getmany", "start", "stop")
+        self._aiokafka = AiokafkaClient(consumer) if self.is_aiokafka else None
+        # What is done in a thread: a run, and all calls of confluent-kafka's client that wait.
+        self._events: EventConsumer[Any, ItemT_co] = EventConsumer(self._aiokafka or consumer, **options)
+        client: Any = consumer if self.is_aiokafka else self._events.consumer
+        self.consumer: AnyConsumerT = client
         source: Callable[..., Source] = AiokafkaSource if self.is_aiokafka else PolledSource
-        self._source = source(client, max_records, self._gathered.waiting)
-        self._stopped = False
+        self._source = source(self._events, client, max_records)
+        self._gathered: Gathered[ItemT_co] = self._source.gathered
         self._turn = Turn()
         self._closing: asyncio.Task[None] | None = None
-        self._run: RunOfTasks | None = None
-        self.is_subscribed = False
-        """Whether `subscribe` was called, so that `run` learns which partitions are revoked."""
+        self._tasks: Tasks | None = None  # of the current run
+        self._ended = asyncio.Event()  # after the last run
         if topics is not None:
             self.subscribe(topics)
 
-    def subscribe(self, topics: Sequence[str]) -> None:
+    def subscribe(
+        self,
+        topics: Sequence[str],
+        *,
+        on_assign: OnRebalance | None = None,
+        on_revoke: OnRebalance | None = None,
+        on_lost: OnRebalance | None = None,
+    ) -> None:
         """Subscribe the client to topics, or to patterns that begin with ``^``, as `EventConsumer.subscribe`.
 
-        aiokafka takes one pattern, and no topics next to it.
+        The functions are called in the thread that polls, with aiokafka on the event loop. aiokafka takes one
+        pattern, and no topics next to it, and says of partitions that are lost that they are revoked.
         """
-        subscribe(self.consumer, topics, self._revoke, awaited=self.is_aiokafka)
-        self.is_subscribed = True
+        aiokafka = self._aiokafka
+        if aiokafka is None:
+            self._events.subscribe(topics, on_assign=on_assign, on_revoke=on_revoke, on_lost=on_lost)
+            return
+        if on_lost is not None:
+            raise ValueError("on_lost must be None for aiokafka, which has no such call; pass on_revoke")
+        check_callbacks(on_assign=on_assign, on_revoke=on_revoke)
+        self._events.subscribe(topics)
+        aiokafka.on_assign, aiokafka.on_revoke = on_assign, on_revoke
 
-    def in_thread(self) -> EventConsumer[Any, ItemT_co]:
-        """Return a consumer of the same client and records for a thread; this one must not read meanwhile."""
-        consumer: Any = EventConsumer(self.consumer)
-        consumer.share(self._gathered)
-        reader: EventConsumer[Any, ItemT_co] = consumer
-        return reader
-
-    def _revoke(self, partitions: Any, *, lost: bool) -> Awaitable[None] | None:
-        """Hand over partitions that are revoked, in the thread that polls, or by an awaitable."""
-        return None if self._run is None else self._run.revoke(partitions, lost=lost)
+    @property
+    def is_subscribed(self) -> bool:
+        """Whether `subscribe` was called, so that `run` learns which partitions are revoked."""
+        return self._events.is_subscribed
 
     async def run(
         self: AsyncEventConsumer[Any, Decoded[T] | Undecodable],
@@ -215,20 +218,31 @@ class AsyncEventConsumer(Generic[ConsumerT, ItemT_co]):
             2
             RunResult(handled=2, skipped=0, dead=0, retried=0)
         """
-        from cloudevents_kafka.clients.aio._run import RunOfTasks  # not imported without a run
+        from cloudevents_kafka.clients.aio._tasks import Tasks  # not imported without a run
 
+        check_handler(handler, awaited=True)
+        events, aiokafka = self._events, self._aiokafka
+        policy = RunPolicy(read=events.read_item, settings=events._settings, **options)
         await self._source.idle()
-        self._run = RunOfTasks(self, self._source, self._gathered, handler, producer, self._settings, options)
+        if aiokafka is not None:
+            aiokafka.begin()
+        if producer is not None:
+            producer.count_sends()
+        self._tasks = tasks = Tasks(policy, handler, counts_sends=producer is not None)
+        self._ended.clear()
         try:
-            return await self._run.handle_all()
+            return await run_in_thread(partial(events._handle_all, tasks), self.stop)
         finally:
-            self._run.ended.set()
-            self._run = None
+            tasks.cancel_all()
+            if aiokafka is not None:
+                aiokafka.end()
+            self._tasks = None
+            self._ended.set()
 
     @property
     def stopped(self) -> bool:
         """Whether `stop` or `close` was called."""
-        return self._stopped
+        return self._events.stopped
 
     async def poll(self, timeout: float = 1.0) -> ItemT_co | None:
         """Return the next record, or None if none arrives within ``timeout`` seconds.
@@ -241,7 +255,7 @@ class AsyncEventConsumer(Generic[ConsumerT, ItemT_co]):
                 await self._turn.end()
             item = self._take()
             left = deadline - time.monotonic()
-            if item is not None or self._stopped or (waited and left <= 0):
+            if item is not None or self._events._stopped or (waited and left <= 0):
                 return item
             await self._source.wait(max(left, 0))
             waited = True
@@ -260,7 +274,7 @@ class AsyncEventConsumer(Generic[ConsumerT, ItemT_co]):
         Other tasks run at least once in a millisecond, if the body of the loop does not take longer.
         """
         idle_since = time.monotonic()
-        while not self._stopped:
+        while not self._events._stopped:
             if self._turn.is_over():
                 await self._turn.end()
             item = self._take()
@@ -294,7 +308,7 @@ class AsyncEventConsumer(Generic[ConsumerT, ItemT_co]):
             2
         """
         idle_since = time.monotonic()
-        while not self._stopped:
+        while not self._events._stopped:
             await self._turn.end()
             if not self._source.waiting:
                 await self._source.wait(None, max_records, timeout)
@@ -326,25 +340,26 @@ class AsyncEventConsumer(Generic[ConsumerT, ItemT_co]):
         nor any while the group is rebalanced, which is logged: the group reads their records again.
         """
         if offsets := ends_of(done):
-            check_committed(await self._source.commit(offsets))
+            await self._source.commit(offsets)
 
     def stop(self) -> None:
         """End all iteration, within 0.2 seconds or the timeout of `batches`; a signal handler may call it."""
-        self._stopped = True
+        self._events.stop()
 
     async def close(self) -> None:
         """Stop, and close the client, which leaves its group; if this is cancelled, that goes on."""
-        self._stopped = True
+        self._events.stop()
         if self._closing is None:
             self._closing = asyncio.ensure_future(self._close())
-        if self._run is None or not self._run.is_handling():  # a handler must not wait for its run
+        # A handler must not wait for its run.
+        if self._tasks is None or not self._tasks.has(asyncio.current_task()):
             await asyncio.shield(self._closing)
 
     async def _close(self) -> None:
-        if self._run is not None:
-            await self._run.ended.wait()
+        if self._tasks is not None:
+            await self._ended.wait()
         await self._source.idle()
-        await self._source.close(self._gathered.starts())
+        await self._source.close()
 
     async def __aenter__(self) -> Self:
         return self

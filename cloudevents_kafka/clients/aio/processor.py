@@ -6,20 +6,21 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from functools import partial
-from typing import Any, TypeVar, Unpack
+from typing import Any, TypeVar, Unpack, overload
 
 from cloudevents_kafka.binding import Decoded, Undecodable
-from cloudevents_kafka.clients._policy import Action, OnFailure
+from cloudevents_kafka.clients._policy import OnFailure
+from cloudevents_kafka.clients._protocols import check_handler
+from cloudevents_kafka.clients._schedule import Item
 from cloudevents_kafka.clients._sends import Sends, current_sends
-from cloudevents_kafka.clients.aio._run import check_coroutine, run_in_thread
+from cloudevents_kafka.clients.aio._loop import run_in_thread
 from cloudevents_kafka.clients.aio.consumer import AsyncEventConsumer
 from cloudevents_kafka.clients.aio.producer import AsyncEventProducer
-from cloudevents_kafka.clients.dead_letters import DeadLetters
 from cloudevents_kafka.clients.processor import EventProcessor, ProcessorOptions
 from cloudevents_kafka.clients.producer import EventProducer
 
-Item = Decoded | Undecodable
 ItemT = TypeVar("ItemT", bound=Item)
+T = TypeVar("T")
 
 
 class AsyncEventProcessor:
@@ -48,11 +49,32 @@ class AsyncEventProcessor:
         2
     """
 
+    @overload
+    def __init__(
+        self,
+        consumer: AsyncEventConsumer[Any, Decoded[T] | Undecodable],
+        producer: AsyncEventProducer[Any],
+        handler: Callable[[Decoded[T]], Awaitable[object]],
+        *,
+        on_failure: OnFailure,
+        **options: Unpack[ProcessorOptions],
+    ) -> None: ...
+    @overload
     def __init__(
         self,
         consumer: AsyncEventConsumer[Any, ItemT],
         producer: AsyncEventProducer[Any],
         handler: Callable[[ItemT], Awaitable[object]],
+        *,
+        on_failure: None = ...,
+        **options: Unpack[ProcessorOptions],
+    ) -> None: ...
+
+    def __init__(
+        self,
+        consumer: AsyncEventConsumer[Any, Any],
+        producer: AsyncEventProducer[Any],
+        handler: Callable[[Any], Awaitable[object]],
         *,
         on_failure: OnFailure | None = None,
         **options: Unpack[ProcessorOptions],
@@ -65,15 +87,14 @@ class AsyncEventProcessor:
                     f"{type(wrapper).__name__}; aiokafka cannot commit offsets in a transaction so that a "
                     "member which has lost its partitions is refused"
                 )
-        check_coroutine(handler)
+        check_handler(handler, awaited=True)
         self.consumer = consumer
         self.producer = producer
-        self._handler: Callable[[Any], Awaitable[object]] = handler
+        self._handler = handler
         self._calls: set[Future[Any]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
-        sender = _Producer(producer)
         self._processor = EventProcessor(
-            consumer.in_thread(), sender, self._call, on_failure=_in_thread(on_failure, sender), **options
+            consumer._events, _Producer(producer), self._call, on_failure=on_failure, **options
         )
 
     def stop(self) -> None:
@@ -124,17 +145,3 @@ class _Producer(EventProducer[Any]):
         """Raise the failures of either producer."""
         super().flush(timeout)
         self._asyncio.raise_failures()
-
-
-def _in_thread(on_failure: OnFailure | None, sender: _Producer) -> OnFailure | None:
-    """Return what becomes of failures, with letters that are sent by the thread."""
-    if isinstance(on_failure, DeadLetters):
-        return on_failure.by(sender) if on_failure.is_async else on_failure
-    if not callable(on_failure):
-        return on_failure
-
-    def choose(item: Item, error: Exception) -> Action:
-        action = on_failure(item, error)
-        return action.by(sender) if isinstance(action, DeadLetters) and action.is_async else action
-
-    return choose

@@ -10,37 +10,21 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar, Unpack, cast
+from typing import Any, Generic, Self, Unpack, cast
 
 from cloudevents_kafka.binding import ContentMode, KeyMapper
 from cloudevents_kafka.clients._deliveries import DeliveryError
-from cloudevents_kafka.clients._protocols import Producer
+from cloudevents_kafka.clients._protocols import AnyProducerT, Producer, is_awaited
 from cloudevents_kafka.clients._sends import count_send
 from cloudevents_kafka.clients._settings import make_client
 from cloudevents_kafka.clients.aio._aiokafka_sender import AiokafkaSender
-from cloudevents_kafka.clients.aio._clients import is_awaited
-from cloudevents_kafka.clients.aio._polled_sender import PolledSender
-from cloudevents_kafka.clients.aio._sender import AsyncDelivery, Sender
-from cloudevents_kafka.clients.aio._turn import Turn
+from cloudevents_kafka.clients.aio._loop import Turn
+from cloudevents_kafka.clients.aio._sender import AsyncDelivery, PolledSender, Sender
 from cloudevents_kafka.clients.producer import WriteOptions, Writer, with_options
 from cloudevents_kafka.event import Event, SdkEvent
 from cloudevents_kafka.record import Record, RecordInput
 
 __all__ = ["AsyncDelivery", "AsyncEventProducer"]
-
-if TYPE_CHECKING:
-    import confluent_kafka
-    from typing_extensions import TypeVar as TypeVarWithDefault
-
-    class _Client(Protocol):
-        """What settings are not, and both kinds of clients have."""
-
-        @property
-        def flush(self) -> Callable[..., Any]: ...
-
-    ProducerT = TypeVarWithDefault("ProducerT", bound=_Client, default=confluent_kafka.Producer)
-else:
-    ProducerT = TypeVar("ProducerT")
 
 
 class SendOptions(WriteOptions, total=False):
@@ -50,7 +34,7 @@ class SendOptions(WriteOptions, total=False):
     timestamp: int | None
 
 
-class AsyncEventProducer(Generic[ProducerT]):
+class AsyncEventProducer(Generic[AnyProducerT]):
     """A sender of CloudEvents through ``producer``: settings of librdkafka, or a client.
 
     The attribute ``producer`` is the client: a ``confluent_kafka.Producer`` that is made from settings and
@@ -75,7 +59,7 @@ class AsyncEventProducer(Generic[ProducerT]):
 
     def __init__(
         self,
-        producer: ProducerT | Mapping[str, Any],
+        producer: AnyProducerT | Mapping[str, Any],
         *,
         topic: str | None = None,
         mode: ContentMode = "binary",
@@ -87,11 +71,10 @@ class AsyncEventProducer(Generic[ProducerT]):
         self._writer = Writer(topic, mode, format, key_mapper, close_timeout)
         client: Any = make_client(producer, "Producer") if isinstance(producer, Mapping) else producer
         self.is_aiokafka = awaited = is_awaited(client, Producer, "send", "start", "stop")
-        self.producer = cast("ProducerT", client)
+        self.producer = cast("AnyProducerT", client)
         polled = partial(PolledSender, is_owned=client is not producer)
         sender: Callable[..., Sender] = AiokafkaSender if awaited else polled
         self._sender = sender(client, max_in_flight)
-        self._closed = False
         self._turn = Turn()
 
     async def send(
@@ -112,11 +95,7 @@ class AsyncEventProducer(Generic[ProducerT]):
             except asyncio.QueueFull:
                 await self._sender.wait_for_room()
             else:
-                break
-        waiter = delivery.waiter()
-        if waiter is not None:
-            await waiter
-        return delivery if delivery._client_error is None else delivery.result()
+                return await delivery
 
     def send_nowait(
         self,
@@ -132,8 +111,6 @@ class AsyncEventProducer(Generic[ProducerT]):
         Raises `asyncio.QueueFull` if there is no room: await `drain` before.
         """
         self._sender.check()
-        if self._closed:
-            raise DeliveryError("the EventProducer is closed; the event was not sent")
         outgoing = self._writer.encode(event, topic, **options)
         produce = with_options(self._sender.produce, partition, timestamp)
         return self._sender.deliveries.send(self._sender, produce, outgoing)
@@ -153,8 +130,6 @@ class AsyncEventProducer(Generic[ProducerT]):
         while True:
             try:
                 self._sender.check()
-                if self._closed:
-                    raise DeliveryError("the EventProducer is closed; the record was not sent")
                 outgoing = self._writer.copy(record, topic)
                 produce = with_options(self._sender.produce, partition, timestamp)
                 delivery = self._sender.deliveries.send(self._sender, produce, outgoing)
@@ -204,7 +179,7 @@ class AsyncEventProducer(Generic[ProducerT]):
 
         A client that was passed stays open, and may still deliver what was on its way at the timeout.
         """
-        self._closed = True
+        self._sender.deliveries.closed = True
         try:
             await self.flush(self._writer.close_timeout if timeout is None else timeout)
         finally:

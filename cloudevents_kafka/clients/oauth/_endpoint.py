@@ -8,6 +8,7 @@ import json
 import secrets
 import threading
 import time
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final, Self
 
@@ -42,7 +43,8 @@ class TokenEndpoint:
     def __init__(self, command: TokenCommand) -> None:
         self._secret: Final = secrets.token_urlsafe(32)
         login = base64.b64encode(f"{_CLIENT_ID}:{self._secret}".encode()).decode()
-        self._server: Final = _Server(command, f"Basic {login}")
+        handler = partial(_Handler, command, f"Basic {login}")
+        self._server: Final = ThreadingHTTPServer((_HOST, 0), handler)  # the command may take seconds
         self._thread: Final = threading.Thread(
             target=self._server.serve_forever, name="token endpoint", daemon=True
         )
@@ -75,20 +77,12 @@ class TokenEndpoint:
         self._server.server_close()
 
 
-class _Server(ThreadingHTTPServer):
-    """Answers each request in a thread: the command may take seconds."""
-
-    daemon_threads = True
-
-    def __init__(self, command: TokenCommand, login: str) -> None:
-        super().__init__((_HOST, 0), _Handler)
-        self.command: Final = command
-        self.login: Final = login
-
-
 class _Handler(BaseHTTPRequestHandler):
-    server: _Server
     timeout = 30.0  # seconds for a request: another program may connect and send nothing
+
+    def __init__(self, command: TokenCommand, login: str, *request: Any) -> None:
+        self._command, self._login = command, login
+        super().__init__(*request)  # which answers the request
 
     def do_POST(self) -> None:
         """Answer a request for a token (RFC 6749 4.4)."""
@@ -99,10 +93,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self) -> tuple[int, dict[str, Any]]:
         login = self.headers.get("Authorization", "")
-        if not hmac.compare_digest(login.encode("utf-8", "replace"), self.server.login.encode()):
+        if not hmac.compare_digest(login.encode("utf-8", "replace"), self._login.encode()):
             return 401, {"error": "invalid_client"}
         try:
-            token = self.server.command.token()
+            token = self._command.token()
         except TokenError as error:
             return 400, {"error": "invalid_grant", "error_description": str(error)}
         if not token.is_jwt:

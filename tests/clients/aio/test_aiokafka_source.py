@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Coroutine
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from aiokafka import TopicPartition
+from aiokafka import ConsumerRebalanceListener, TopicPartition
 from aiokafka.errors import CommitFailedError, IllegalStateError, RebalanceInProgressError
 from confluent_kafka import TopicPartition as Place
 from hypothesis import given
@@ -28,6 +29,8 @@ class Reader:
     def __init__(self, committed: dict[TopicPartition, int], *, auto_commit: bool = False) -> None:
         self.committed = committed
         self.refusal: Exception | None = None
+        self._coordinator = self
+        self._paused: set[TopicPartition] = set()
         self._enable_auto_commit = auto_commit
         self._assigned: frozenset[TopicPartition] = frozenset()
         self._positions: dict[TopicPartition, int | None] = {}
@@ -61,7 +64,7 @@ class Reader:
     async def getmany(self, *, timeout_ms: int, max_records: int) -> dict[TopicPartition, list[Any]]:
         await asyncio.sleep(0)
         found: dict[TopicPartition, list[Any]] = {}
-        for place in sorted(self._assigned):
+        for place in sorted(self._assigned - self._paused):
             at = await self.position(place)
             end = min(COUNT, at + max_records - sum(map(len, found.values())))
             found[place] = [record(place, offset) for offset in range(at, end)]
@@ -70,14 +73,32 @@ class Reader:
             await asyncio.sleep(min(timeout_ms / 1000, 0.002))
         return found
 
-    async def commit(self, offsets: dict[TopicPartition, int]) -> None:
+    async def commit(self, offsets: dict[TopicPartition, Any]) -> None:
         await asyncio.sleep(0)
         for place in offsets:
             if place not in self._assigned:
                 raise IllegalStateError(f"Partition {place} is not assigned")
         if self.refusal is not None:
             raise self.refusal
-        self.committed |= offsets
+        self.committed |= {place: at if isinstance(at, int) else at[0] for place, at in offsets.items()}
+
+    def pause(self, *places: TopicPartition) -> None:
+        self._paused |= {*places}
+
+    def resume(self, *places: TopicPartition) -> None:
+        self._paused -= {*places}
+
+    async def fetch_committed_offsets(self, places: list[TopicPartition]) -> dict[TopicPartition, Any]:
+        return {}
+
+    def subscribe(self, topics: list[str], listener: ConsumerRebalanceListener) -> None:
+        self.topics, self.listener = topics, listener
+
+    async def rebalance(self, partitions: list[TopicPartition]) -> None:
+        await self.listener.on_partitions_revoked(self._assigned)
+        self.assign(partitions)
+        await asyncio.sleep(0)
+        self.listener.on_partitions_assigned(self._assigned)
 
     def seek(self, place: TopicPartition, offset: int) -> None:
         if place not in self._assigned:
@@ -261,3 +282,94 @@ def test_a_group_loses_no_record_in_any_rebalances(steps: list[tuple[str, int]],
                 check(await read(events, 1))
 
     run(work())
+
+
+@pytest.mark.parametrize("running", [False, True])
+def test_functions_of_a_subscription_are_called_on_the_loop(*, running: bool) -> None:
+    """They get the client and its partitions; of a run, after what is done was committed."""
+
+    async def work() -> None:
+        client = Reader({})
+        loop, calls = asyncio.get_running_loop(), list[tuple[str, list[TopicPartition], int]]()
+
+        def note(name: str, of: Any, partitions: frozenset[TopicPartition]) -> None:
+            assert of is client
+            assert asyncio.get_running_loop() is loop
+            calls.append((name, sorted(partitions), sum(client.committed.values())))
+
+        async with AsyncEventConsumer(client) as events:
+            events.subscribe(["orders"], on_assign=partial(note, "assign"), on_revoke=partial(note, "revoke"))
+            handled: list[Item] = []
+            run = asyncio.create_task(events.run(append_to(handled), idle_timeout=None)) if running else None
+            while running and len(handled) < 3 * COUNT:  # noqa: ASYNC110  # a run has no event for that
+                await asyncio.sleep(0.01)
+            await client.rebalance(PARTITIONS[:1])
+            if run is not None:
+                events.stop()
+                await run
+        assert client.topics == ["orders"]
+        done = 3 * COUNT if running else 0
+        assert calls == [("revoke", PARTITIONS, done), ("assign", PARTITIONS[:1], done)]
+
+    run(work())
+
+
+def test_partitions_are_handed_over_while_nothing_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Records that were fetched, and wait until others are handled, do not hold the group."""
+    monkeypatch.setattr("cloudevents_kafka.clients._run._SERVE_SECONDS", 0.2)
+
+    async def work() -> None:
+        client, gate, begun = Reader({}), asyncio.Event(), list[Item]()
+
+        async def handle(item: Item) -> None:
+            begun.append(item)
+            await gate.wait()
+
+        async with AsyncEventConsumer(client, topics=["orders"]) as events:
+            options: Any = {"max_ahead": 1, "concurrency": 3, "revoke_timeout": 0.1, "stop_timeout": 0.1}
+            running = asyncio.create_task(events.run(handle, **options))
+            while len(begun) < 3:  # noqa: ASYNC110  # a run has no event for that
+                await asyncio.sleep(0.01)
+            await asyncio.sleep(0.3)  # until no record is read
+            async with asyncio.timeout(2):
+                await client.rebalance([])
+            events.stop()
+            gate.set()
+            await running
+
+    run(work())
+
+
+def test_the_next_run_reads_what_was_fetched_and_not_handled() -> None:
+    """Nothing is left out after a run that has failed."""
+
+    async def work() -> None:
+        client, handled = Reader({}), list[str]()
+
+        async def handle(item: Decoded) -> None:
+            if len(handled) == 5 and "" not in handled:
+                handled.append("")
+                raise ValueError
+            handled.append(item.event.id)
+
+        async with AsyncEventConsumer(client, topics=["orders"]) as events:
+            with pytest.raises(ValueError):
+                await events.run(handle, concurrency=3)
+            await events.run(handle, concurrency=3, idle_timeout=0.3)
+        assert {*handled} == {"", *(f"{number}-{offset}" for number in range(3) for offset in range(COUNT))}
+
+    run(work())
+
+
+def test_aiokafka_does_not_say_that_partitions_are_lost() -> None:
+    """A function that would never be called is refused."""
+    events = AsyncEventConsumer(Reader({}))
+    with pytest.raises(ValueError, match=r"on_lost must be None for aiokafka.*pass on_revoke"):
+        events.subscribe(["orders"], on_lost=print)
+
+
+def append_to(handled: list[Item]) -> Any:
+    async def handle(item: Item) -> None:
+        handled.append(item)
+
+    return handle

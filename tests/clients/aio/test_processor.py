@@ -57,6 +57,18 @@ class Kafka:
         return [int(each.key() or b"") for each in self.log if each.topic() == topic]
 
 
+def test_the_end_of_its_consumer_is_that_of_a_processor() -> None:
+    """`stop` of the consumer ends the run after the current record, which is committed."""
+    kafka = Kafka(10)
+
+    async def handle(item: Decoded | Undecodable) -> None:
+        await kafka.handle(item)
+        kafka.events.stop()
+
+    assert asyncio.run(kafka.processor(handle).run()) == 1
+    assert kafka.keys("out") == [0]
+
+
 @pytest.mark.parametrize("abort", [None, "_TIMED_OUT", "delivery", "rebalance"])
 def test_each_record_is_forwarded_once_whatever_aborts(abort: str | None) -> None:
     """Also if a transaction is aborted, its records are read again and handled by the loop."""

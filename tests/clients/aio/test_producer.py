@@ -325,6 +325,8 @@ def test_one_thread_polls_and_ends() -> None:
     """The thread begins with the first event, and ends with close, or when the producer is freed."""
 
     async def work() -> None:
+        gc.collect()  # producers of other tests
+        await until(lambda: not threads())
         producer = AsyncEventProducer(FakeProducer(), topic="orders")
         assert threads() == []
         await producer.send(order(1))

@@ -215,6 +215,35 @@ async def test_revoked_partitions_end_with_the_records_in_work() -> None:
     assert service.offsets == {("in", 0): 9}
 
 
+@pytest.mark.parametrize("lost", [False, True])
+@in_loop
+async def test_functions_of_a_subscription_are_called_after_the_hand_over(*, lost: bool) -> None:
+    """They get the client and its partitions; what was done is committed, but not of lost partitions."""
+    service = Service(*(message(n, key=f"k{n}") for n in range(1, 4)))
+    calls: list[tuple[str, Any, list[int], dict[Any, int]]] = []
+
+    def note(name: str) -> Callable[..., None]:
+        return lambda client, places: calls.append(
+            (name, client, [place.partition for place in places], dict(service.offsets))
+        )
+
+    service.events.subscribe(["in"], on_assign=note("assign"), on_revoke=note("revoke"), on_lost=note("lost"))
+    poll = service.client.poll
+
+    def poll_with_rebalance(timeout: float = -1) -> Any:
+        if len(service.done) == 3 and len(calls) == 1:
+            service.client.rebalance(lost=lost)
+        return poll(timeout)
+
+    service.client.poll = poll_with_rebalance  # type: ignore[method-assign]
+    await service.run(stop_timeout=0)
+    committed = {} if lost else {("in", 0): 3}
+    assert calls[:2] == [
+        ("assign", service.client, [0], {}),
+        ("lost" if lost else "revoke", service.client, [0], committed),
+    ]
+
+
 @pytest.mark.parametrize("fails", [False, True])
 @in_loop
 async def test_a_record_is_done_when_what_its_handler_sent_has_arrived(*, fails: bool) -> None:
@@ -284,5 +313,7 @@ async def test_wrong_arguments_are_refused() -> None:
         await service.run(concurrency=0)
     with pytest.raises(TypeError, match=r"topics must be a list of names, got 'in'"):
         service.events.subscribe("in")
+    with pytest.raises(TypeError, match="on_revoke must be a plain function, got a coroutine function"):
+        service.events.subscribe(["in"], on_revoke=service.handle)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"enable\.auto\.commit must be False in the settings"):
         AsyncEventConsumer({"bootstrap.servers": "127.0.0.1:1", "group.id": "g", "enable.auto.commit": True})

@@ -15,6 +15,7 @@ from typing import Any, Final
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
 
+from cloudevents_kafka.counting import OTHERS
 from cloudevents_kafka.primitives.bounded import MAX_KEY_LENGTH
 from cloudevents_kafka.spark._columns import PREFIX
 from cloudevents_kafka.spark.java.reader import is_new_sql
@@ -149,7 +150,7 @@ def label_counts(observed: Mapping[str, Any], kind: str) -> dict[str, dict[str, 
     bins = _bin_counts(observed, f"{kind}_counts")
     names = observed[f"{kind}_names"]
     if len(names) > _MAX_LABELS:
-        return {notes.OTHERS: {notes.OTHERS: sum(bins.values())}}
+        return {OTHERS: {OTHERS: sum(bins.values())}}
     counts: dict[str, dict[str, int]] = {}
     for name in names:
         inner = counts.setdefault(name["outer"], {})
@@ -173,9 +174,9 @@ def rule_counts(labels: Mapping[str, Mapping[str, int]], most: int) -> dict[str,
 def _pair(clauses: list[str], rules: list[str], most: int) -> Iterable[tuple[str, str]]:
     """Return pairs of clause and rule, without names and values, each once."""
     if len(rules) != len(clauses):  # the texts were cut, or a name has a newline
-        return dict.fromkeys((clause, notes.OTHERS) for clause in clauses)
+        return dict.fromkeys((clause, OTHERS) for clause in clauses)
     pairs = [(clause, _NAMES.sub(r"\1\2\3", rule)) for clause, rule in zip(clauses, rules, strict=True)]
-    return dict.fromkeys(pairs if len(pairs) <= most else [*pairs[:most], (notes.OTHERS, notes.OTHERS)])
+    return dict.fromkeys(pairs if len(pairs) <= most else [*pairs[:most], (OTHERS, OTHERS)])
 
 
 def _bin_counts(observed: Mapping[str, Any], name: str) -> Counter[int]:

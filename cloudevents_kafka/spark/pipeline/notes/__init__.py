@@ -7,7 +7,6 @@ from cloudevents_kafka.spark.pipeline.notes._checkpoint import (
     WrongCheckpoint,
 )
 from cloudevents_kafka.spark.pipeline.notes._counts import (
-    OTHERS,
     BatchCounts,
     CountMismatch,
     GapCounts,

@@ -10,12 +10,9 @@ from typing import Self, TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from cloudevents_kafka.counting import limit_labels, limit_nested
 from cloudevents_kafka.spark.pipeline._errors import PipelineError
 from cloudevents_kafka.spark.pipeline.notes._routes import EVENTS, QUARANTINE
-
-# The number of types and of reasons in the counts is untrusted input.
-MAX_LABELS = 1000
-OTHERS = "(others)"
 
 _Count = TypeVar("_Count")
 Labels = Mapping[str, Mapping[str, int]]
@@ -122,11 +119,11 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
             self,
             events=self.events + others.events,
             quarantined=self.quarantined + others.quarantined,
-            by_type=_limit(_merge(self.by_type, others.by_type, add)),
-            by_reason=_limit(_merge(self.by_reason, others.by_reason, add)),
+            by_type=limit_nested(_merge(self.by_type, others.by_type, add)),
+            by_reason=limit_nested(_merge(self.by_reason, others.by_reason, add)),
             tolerated=self.tolerated + others.tolerated,
-            by_tolerated=_limit(_merge(self.by_tolerated, others.by_tolerated, add)),
-            routed=_limit_inner(Counter(self.routed) + Counter(others.routed)),
+            by_tolerated=limit_nested(_merge(self.by_tolerated, others.by_tolerated, add)),
+            routed=limit_labels(Counter(self.routed) + Counter(others.routed)),
         )
 
     def check(self) -> Self:
@@ -196,24 +193,3 @@ def _merge(
         for inner, count in counts.items():
             into[inner] = combine(into[inner], count) if inner in into else count
     return merged
-
-
-def _limit(labels: dict[str, dict[str, int]]) -> dict[str, dict[str, int]]:
-    """Return at most `MAX_LABELS` names, and as many for each; `OTHERS` has the sum of the rarest."""
-    limited = {outer: _limit_inner(inner) for outer, inner in labels.items()}
-    if len(limited) <= MAX_LABELS:
-        return limited
-    others = Counter(limited.pop(OTHERS, {}))
-    ranked = sorted(limited.items(), key=lambda item: -sum(item[1].values()))
-    for _, inner in ranked[MAX_LABELS - 1 :]:
-        others.update(inner)
-    return {**dict(ranked[: MAX_LABELS - 1]), OTHERS: _limit_inner(others)}
-
-
-def _limit_inner(counts: Mapping[str, int]) -> dict[str, int]:
-    if len(counts) <= MAX_LABELS:
-        return dict(counts)
-    remaining = Counter(counts)
-    others = remaining.pop(OTHERS, 0)
-    common = dict(remaining.most_common(MAX_LABELS - 1))
-    return {**common, OTHERS: others + sum(remaining.values()) - sum(common.values())}

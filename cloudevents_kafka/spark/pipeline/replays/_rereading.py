@@ -11,8 +11,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
+from cloudevents_kafka.counting import OTHERS
 from cloudevents_kafka.spark.pipeline.batches import error_rule
-from cloudevents_kafka.spark.pipeline.notes import EVENTS, OTHERS
+from cloudevents_kafka.spark.pipeline.notes import EVENTS
 from cloudevents_kafka.spark.pipeline.replays._replay_notes import LANDED, ReplayNote
 from cloudevents_kafka.spark.pipeline.replays._replay_options import PLACE
 from cloudevents_kafka.spark.pipeline.tables import event_columns, record_date, table_of

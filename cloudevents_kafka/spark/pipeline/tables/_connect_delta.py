@@ -57,7 +57,7 @@ class ConnectDeltaTable(DeltaTable):
 
     def commit(self, staged: Sequence[Staged], before: Ledger, after: Ledger) -> None:
         """Make staged rows and a new ledger part of the table; see `Table.commit`."""
-        rows = self._frame().limit(0)
+        rows = self.read().limit(0)
         for part in staged:
             rows = rows.unionByName(part.files)
         commit = _Commit(after, uuid.uuid4().hex)

@@ -191,10 +191,10 @@ class IcebergTable(_sink.Table):
             f"PARTITIONED BY ({RECORD_DATE}) TBLPROPERTIES ({_TABLE_PROPERTIES})"
         )
 
-    def read(self) -> DataFrame:
-        """Return the rows of the newest version, which a session may not know yet."""
+    def newest(self) -> DataFrame:
+        """Return the rows of the newest version, which the session may not know."""
         self._spark.catalog.refreshTable(self._sql_name)
-        return super().read()
+        return self.read()
 
     def count_files(self) -> int:
         """Return the number of data files of the newest version."""

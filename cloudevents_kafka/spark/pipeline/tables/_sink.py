@@ -71,7 +71,7 @@ class Table(ABC):
         from pyspark.errors import AnalysisException
 
         try:
-            return self._frame().schema
+            return self.read().schema
         except AnalysisException as error:
             if not re.fullmatch(_MISSING, error.getCondition() or ""):
                 raise
@@ -120,14 +120,14 @@ class Table(ABC):
                 except spark_errors():
                     if not self.exists():  # another pipeline was faster
                         raise
-                existing = self._frame().schema
+                existing = self.read().schema
             if (existing, rows.schema) != self._checked:
                 self.check_schema(rows.schema)
             added = [field for field in rows.schema.fields if field.name not in existing.names]
             if added:
                 columns = ", ".join(f"{quote(field.name)} {field.dataType.simpleString()}" for field in added)
                 self._spark.sql(f"ALTER TABLE {self._sql_name} ADD COLUMNS ({columns})")
-                existing = self._frame().schema
+                existing = self.read().schema
             self._checked = existing, rows.schema
         missing = [field for field in existing.fields if field.name not in rows.columns]
         filled = [F.lit(None).cast(field.dataType).alias(field.name) for field in missing]
@@ -198,16 +198,17 @@ class Table(ABC):
         rows = self._spark.sql(f"DESCRIBE TABLE EXTENDED {self._sql_name}").collect()
         return next((str(row["data_type"]) for row in rows if row["col_name"] == name), "")
 
-    def _frame(self) -> DataFrame:
-        return self._spark.table(self._sql_name)
-
     def read(self) -> DataFrame:
         """Return the rows of the newest version."""
-        return self._frame()
+        return self._spark.table(self._sql_name)
+
+    def newest(self) -> DataFrame:
+        """Return the rows of the newest version, also if another session has written it."""
+        return self.read()
 
     def columns(self) -> Sequence[str]:
         """Return the names of the columns."""
-        return self._frame().columns
+        return self.read().columns
 
     @abstractmethod
     def optimize(self, sort_by: tuple[str, ...] = ()) -> None:

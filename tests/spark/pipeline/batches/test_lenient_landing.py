@@ -10,12 +10,12 @@ import pytest
 from confluent_kafka import Producer
 
 from cloudevents_kafka import Decoded, Record, decode
+from cloudevents_kafka.counting import OTHERS
 from cloudevents_kafka.spark.pipeline import BatchCounts, PipelineFailed
 from cloudevents_kafka.spark.pipeline.batches import BatchWriter
 from cloudevents_kafka.spark.pipeline.batches._observed import rule_counts
 from cloudevents_kafka.spark.pipeline.landing import TableLanding
 from cloudevents_kafka.spark.pipeline.landing._parquet_landing import ParquetFiles
-from cloudevents_kafka.spark.pipeline.notes import OTHERS
 from cloudevents_kafka.spark.pipeline.tables import table_in_folder
 from tests.spark.deviating import producers
 from tests.spark.pipeline.batches.test_batch import frame

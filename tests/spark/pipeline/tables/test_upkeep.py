@@ -1,7 +1,8 @@
 """Many commits with upkeep between them keep the metadata small, and do not make a commit slower.
 
 The variable COMMITS is the number of commits; upkeep is done after each 360, an hour of batches of 10 s, and
-keeps what a pipeline may need meanwhile: versions of a day, of which it keeps the newest 1,000.
+keeps what a pipeline may need meanwhile: versions of a day, of which it keeps the newest 1,000. A commit is
+measured in seconds of the processor, as others use the machine, too.
 """
 
 from __future__ import annotations
@@ -33,22 +34,30 @@ HOUR = 360
 METADATA = {"delta": "_delta_log", "iceberg": "metadata"}
 
 
+def processor_seconds(process: int) -> float:
+    """Return the processor's time of another process."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+
+
 @pytest.mark.parametrize("table_format", ["delta", "iceberg"])
 def test_many_commits(
     session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table_format: str
 ) -> None:
-    """The metadata stays below 1 GB, and the commits of the last hour take as long as the first."""
+    """The metadata stays below 1 GB, and the commits of the last hour take as long as those of the first."""
     monkeypatch.setattr(_sink, "SHORTEST_HOURS", 0)  # here an hour of commits takes minutes
     url = f"file://{tmp_path}/events"
+    java = int(session._jvm.java.lang.ProcessHandle.current().pid())
+    used = lambda: time.process_time() + processor_seconds(java)  # noqa: E731  # of both processes
     table, ledger = table_in_folder(session, table_format, url), Ledger()
     seconds, sizes = [], []
     for number in range(COMMITS):
-        began = time.monotonic()
+        began = used()
         staged = table.stage(rows(session, number, number + 1))
         before, ledger = ledger, ledger.add(PIPELINE, {}, ranges(number, number + 1))
         table.commit([staged], before, ledger)
         assert table.id()
-        seconds.append(time.monotonic() - began)
+        seconds.append(used() - began)
         if number % HOUR == HOUR - 1:
             upkeep = table_in_folder(session, table_format, url)
             upkeep.optimize()

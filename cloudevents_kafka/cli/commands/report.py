@@ -1,0 +1,172 @@
+"""``report``: one HTML file about a topic, tables, or a run of the pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
+from itertools import chain, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+import msgspec
+
+from cloudevents_kafka.binding import decode
+from cloudevents_kafka.cli.kafka.lag import Lag, committed, lags
+from cloudevents_kafka.cli.kafka.reader import (
+    Position,
+    RangeReader,
+    ReadRequest,
+    consumer_settings,
+    range_options,
+)
+from cloudevents_kafka.cli.kafka.session import BrokerSession
+from cloudevents_kafka.cli.kafka.settings import Settings, kafka_options, pop_settings
+from cloudevents_kafka.cli.needs import java, packages, require, table_format
+from cloudevents_kafka.cli.report.page import Report, to_html
+from cloudevents_kafka.cli.terminal.errors import BadUsage, BrokerFailure
+from cloudevents_kafka.cli.terminal.parameters import FILE
+from cloudevents_kafka.cli.terminal.signals import Interrupts
+from cloudevents_kafka.cli.terminal.streams import Progress
+from cloudevents_kafka.counting import RecordCounts
+from cloudevents_kafka.primitives.plural import pluralize
+
+if TYPE_CHECKING:
+    from confluent_kafka import Consumer
+
+    from cloudevents_kafka.spark.table_formats import TableFormat
+
+_OF_TABLES: Final = ("folder", "names", "master", "conf")
+
+
+@click.command()
+@kafka_options
+@click.option("-t", "--topic", metavar="TOPIC", help="Report on a topic.")
+@range_options
+@click.option("-n", "--count", type=click.IntRange(min=1), metavar="N", help="Stop after N records.")
+@click.option("--group", metavar="NAME", help="Show how far this group is behind.")
+@click.option("--lenient", is_flag=True, help="Accept known deviations of other producers, and count them.")
+@click.option(
+    "-o", "--out", "folder", metavar="DIR", help="Report on the folder of a pipeline, or of one table."
+)
+@click.option(
+    "--table", "names", metavar="NAME", multiple=True, help="Report on a table of a catalog. Repeatable."
+)
+@click.option("--master", help="The Spark master, for tables.  [default: local[*]]")
+@click.option(
+    "--summary-json", "run", type=FILE, metavar="FILE", help="Report on the run that wrote this summary."
+)
+@click.option(
+    "--html",
+    type=FILE,
+    default="report.html",
+    show_default=True,
+    metavar="FILE",
+    help="Where to write it; - is stdout.",
+)
+def command(timeout: float, html: str, *, show_config: bool, **options: Any) -> None:
+    """Write one HTML file about a topic, tables, or a run of the pipeline.
+
+    It has events over time by type, sizes, keys, other records by verdict and clause with a
+    few samples, and lag, in figures and tables. It needs no other file, no script and no
+    network, and has at most 1 MB. Values that may be secrets are masked; data is not.
+
+    A topic is read up to its current end; POSITION is that of consume. Tables are those that
+    a pipeline writes, of Parquet, Delta or Iceberg; Spark reads them, with -X spark.NAME=VALUE.
+    For tables and a run, lag is shown if -b is set.
+
+    \b
+    cloudevents-kafka report -b localhost:9092 -t orders --from -1000 --group billing
+    cloudevents-kafka report -b localhost:9092 --out lake/orders
+    cloudevents-kafka report --summary-json run.json --html run.html
+    """
+    settings = pop_settings(options)
+    options["conf"] = {name: value for name, value in settings.effective.items() if name.startswith("spark.")}
+    for name in options["conf"]:
+        settings = settings.without(name)
+    settings = consumer_settings(settings, "report", options["group"])
+    if show_config:
+        click.echo(settings.to_text(), nl=False)
+        return
+    require("report", packages("report"))
+    kinds = {"topic": _of_topic, "folder": _of_tables, "names": _of_tables, "run": _of_run}
+    chosen = {kind for name, kind in kinds.items() if options[name]}
+    if len(chosen) != 1:
+        raise click.UsageError("pass one of -t TOPIC, --out DIR or --table NAME, and --summary-json FILE")
+    report = chosen.pop()(settings, timeout, options)
+    page = to_html(report)
+    try:
+        with click.open_file(html, "w", encoding="utf-8") as file:
+            file.write(page)
+    except OSError as error:
+        raise BadUsage(f"--html: cannot write {html}: {error.strerror}") from None
+    click.echo(f"{html}: {len(page.encode()):,} bytes about {report.records}", err=True)
+
+
+@contextmanager
+def _connected(settings: Settings, timeout: float) -> Iterator[tuple[Consumer, BrokerSession]]:
+    from confluent_kafka import Consumer
+
+    with Interrupts() as interrupts:
+        session = BrokerSession(settings, timeout, interrupts)
+        with closing(session.create(Consumer)) as consumer:
+            yield consumer, session
+
+
+def _of_topic(settings: Settings, timeout: float, options: dict[str, Any]) -> Report:
+    counts, topic, group = RecordCounts(), options["topic"], options["group"]
+    asked = {name: options[name] for name in ("topic", "partitions", "begin", "end")}
+    if Position("stored") in asked.values() and not group:
+        raise click.UsageError("'stored' is the offset of a group: pass --group, too")
+    with _connected(settings, timeout) as (consumer, session), Progress("records") as progress:
+        reader = RangeReader(consumer, session, ReadRequest(**asked, follow=False, group=None))
+        reader.start()
+        for record in islice(chain.from_iterable(reader.batches()), options["count"]):
+            counts.add(decode(record, lenient=options["lenient"]))
+            progress.update(counts.events + counts.others)
+        behind = lags(consumer, session, committed(consumer, session, topic)) if group else []
+        return Report(
+            f"Topic {topic}", [("brokers", session.address), ("group", group or "none")], counts, behind
+        )
+
+
+def _of_tables(settings: Settings, timeout: float, options: dict[str, Any]) -> Report:
+    from cloudevents_kafka.spark import pipeline
+    from cloudevents_kafka.spark.pipeline.contents import read_contents
+    from cloudevents_kafka.spark.pipeline.maintenance import needed_formats
+
+    formats: tuple[TableFormat, ...] = ()
+    with suppress(pipeline.WrongTable):  # plain Parquet, or no table
+        formats = needed_formats(options["folder"], options["names"])
+    require("report", packages("spark"), java, *map(table_format, formats))
+    try:
+        found = read_contents(**{name: options[name] for name in _OF_TABLES}, formats=formats)
+    except (pipeline.WrongTable, ValueError) as error:
+        raise BadUsage(settings.redact(str(error))) from error
+    except (pipeline.PipelineFailed, pipeline.SparkFailed) as error:
+        raise BrokerFailure(settings.redact(str(error))) from error
+    facts = [("table", name) for name in found.tables]
+    return Report("Tables", facts, found.counts, _behind(settings, timeout, found.positions))
+
+
+def _of_run(settings: Settings, timeout: float, options: dict[str, Any]) -> Report:
+    from cloudevents_kafka.spark.pipeline import Summary
+    from cloudevents_kafka.spark.pipeline.contents import contents_of_run
+
+    try:
+        run = msgspec.json.decode(Path(options["run"]).read_bytes(), type=Summary)
+        found = contents_of_run(run)
+    except OSError as error:
+        raise BadUsage(f"--summary-json: cannot read {options['run']}: {error.strerror}") from None
+    except ValueError as error:
+        raise BadUsage(f"{options['run']} must be what pipeline --summary-json writes: {error}") from None
+    rate = f"{pluralize(run.batches, 'batch', 'batches')} in {run.seconds:,.1f} s, {run.rate:,.0f} records/s"
+    facts = [("run", rate), ("topics", ", ".join(run.topics)), *(("table", name) for name in found.tables)]
+    return Report("Run of a pipeline", facts, found.counts, _behind(settings, timeout, found.positions))
+
+
+def _behind(settings: Settings, timeout: float, positions: Mapping[tuple[str, int], int]) -> list[Lag]:
+    if not settings.effective.keys() & {"bootstrap.servers", "metadata.broker.list"}:
+        return []
+    with _connected(settings, timeout) as (consumer, session):
+        return lags(consumer, session, positions)

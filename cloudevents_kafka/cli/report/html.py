@@ -1,0 +1,49 @@
+"""HTML as a tree, in which text is never markup, and text of records for readers: masked, escaped, cut."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from hashlib import sha256
+from xml.etree import ElementTree as ET
+
+from cloudevents_kafka.cli.terminal.text import escape
+from cloudevents_kafka.counting import CUT
+from cloudevents_kafka.primitives.bounded import MAX_KEY_LENGTH
+from cloudevents_kafka.primitives.redaction import mask_text
+
+
+def h(tag: str, *children: ET.Element | str, **attributes: str) -> ET.Element:
+    """Return an element; in names of attributes ``_`` is a hyphen, or nothing at the end."""
+    element = ET.Element(tag, {name.rstrip("_").replace("_", "-"): text for name, text in attributes.items()})
+    for child in children:
+        if not isinstance(child, str):
+            element.append(child)
+        elif len(element):
+            element[-1].tail = child
+        else:
+            element.text = child
+    return element
+
+
+def shown(text: str, longest: int = 120) -> str:
+    """Return text of others without secrets, escaped as on a terminal, and cut, with how much was."""
+    was_cut = len(text) == MAX_KEY_LENGTH or text.endswith(CUT)
+    text = escape(mask_text(text.removesuffix(CUT) + CUT if was_cut else text))
+    more = "more" if was_cut else f"{len(text) - longest:,} more"
+    return text if len(text) <= longest else f"{text[:longest]}… and {more}"
+
+
+def document(title: str, style: str, *body: ET.Element) -> str:
+    """Return a page that loads and runs nothing: its policy allows this style alone."""
+    digest = b64encode(sha256(style.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    head = h(
+        "head",
+        h("meta", charset="utf-8"),
+        h("meta", http_equiv="Content-Security-Policy", content=policy),
+        h("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        h("title", title),
+        h("style", style),
+    )
+    page = h("html", head, h("body", h("main", *body)), lang="en")
+    return f"<!doctype html>\n{ET.tostring(page, encoding='unicode', method='html')}\n"

@@ -1,0 +1,88 @@
+"""Counts by label of which a bounded number is kept, since labels, such as types, are untrusted input.
+
+The law, for counts that keep ``most`` labels, in any order of adding, limiting and merging:
+
+1. The counts of the labels and that of the others come to what was added.
+2. A label has at most what was added to it, and at most ``others / (most + 1)`` less. So each label with a
+   larger share than 1 in ``most + 1`` is there.
+3. Of at most ``most`` different labels each is exact, and there are no others.
+
+It is that of Misra and Gries (1982), and of Agarwal et al., Mergeable summaries (2012): if there are too many
+labels, each loses the count of the highest that goes, so at least ``most + 1`` lose as much as any one does.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Mapping
+from heapq import nlargest
+from typing import Final, Generic, TypeVar
+
+MAX_LABELS: Final = 1000
+OTHERS: Final = "(others)"
+
+_Label = TypeVar("_Label", bound=Hashable)
+_Nested = Mapping[str, Mapping[str, int]]
+
+
+class Labels(Generic[_Label]):
+    """The numbers of what was counted by label; ``total`` is the number of all of it. See the law above."""
+
+    def __init__(self, most: int = MAX_LABELS) -> None:
+        self._most = most
+        self._counts: dict[_Label, int] = {}
+        self.total = 0
+
+    def add(self, label: _Label, number: int = 1) -> None:
+        """Count something of a label; `OTHERS` are others."""
+        self.total += number
+        if label != OTHERS:
+            self._counts[label] = self._counts.get(label, 0) + number
+        if len(self._counts) > 2 * self._most:  # rarely, as it takes time for each label
+            self._counts = _most_of(self._counts, self._most)
+
+    def merge(self, other: Labels[_Label]) -> None:
+        """Count what another has counted, too."""
+        self.total += other.total
+        self._counts = _most_of(Counter(self._counts) + Counter(other._counts), self._most)
+
+    def most_common(self, number: int) -> tuple[list[tuple[_Label, int]], int]:
+        """Return at most so many labels, the highest counts first, and the number of all others."""
+        kept = _most_of(self._counts, self._most)
+        found = sorted(kept.items(), key=lambda item: (-item[1], str(item[0])))[:number]
+        return found, self.total - sum(count for _, count in found)
+
+
+def _most_of(counts: Mapping[_Label, int], most: int) -> dict[_Label, int]:
+    """Return at most ``most`` of the counts, each less the highest that is left out."""
+    if len(counts) <= most:
+        return dict(counts)
+    cut = nlargest(most + 1, counts.values())[-1]
+    return {label: count - cut for label, count in counts.items() if count > cut}
+
+
+def limit_labels(counts: Mapping[str, int], most: int = MAX_LABELS) -> dict[str, int]:
+    """Return at most so many counts, by the law above; `OTHERS` is one of them if there are others."""
+    if len(counts) <= most:
+        return dict(counts)
+    kept = _most_of({label: count for label, count in counts.items() if label != OTHERS}, most - 1)
+    return {**kept, OTHERS: sum(counts.values()) - sum(kept.values())}
+
+
+def limit_nested(labels: _Nested, most: int = MAX_LABELS) -> dict[str, dict[str, int]]:
+    """Return at most so many labels, by their sums, and as many counts in each; sums stay exact."""
+    limited = {outer: limit_labels(inner, most) for outer, inner in labels.items()}
+    if len(limited) <= most:
+        return limited
+    sums = limit_labels({outer: sum(inner.values()) for outer, inner in limited.items()}, most)
+    others = Counter(limited.pop(OTHERS, {}))
+    found: dict[str, dict[str, int]] = {}
+    for outer, inner in limited.items():
+        left = sums.get(outer, 0)
+        for label, count in Counter(inner).most_common():
+            kept = min(count, left)
+            left -= kept
+            others[label] += count - kept
+            if kept:
+                found.setdefault(outer, {})[label] = kept
+    return {**found, OTHERS: limit_labels(+others, most)}

@@ -1,0 +1,124 @@
+"""`RecordCounts`: what the records of a topic or a table are, in numbers, and a few that are not events."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, TypeVar
+
+from msgspec.structs import replace
+
+from cloudevents_kafka.binding import Decoded, Undecodable, lenient_mode, sniff
+from cloudevents_kafka.counting._labels import Labels
+from cloudevents_kafka.counting._times import TimeHistogram
+from cloudevents_kafka.primitives.bounded import MAX_KEY_LENGTH
+from cloudevents_kafka.record import Record
+
+_Value = TypeVar("_Value", str, bytes, bytes | None)
+
+NOT_EVENTS: Final = "(not events)"
+"""The label of other records in `RecordCounts.times`."""
+
+SAMPLES: Final = 3
+"""How many records of each verdict and clause are kept."""
+MOST_SAMPLED: Final = 40
+"""Of how many verdicts and clauses records are kept."""
+MOST_HEADERS: Final = 10
+"""How many of their headers are kept."""
+SAMPLE_BYTES: Final = 1 << 12
+"""How much of each text and value of theirs is kept, in characters or bytes."""
+CUT: Final = " …"
+"""What a kept text ends with if it was cut; `mask_text` masks a login that is cut so."""
+
+
+class Sample(NamedTuple):
+    """A record that is not an event: the reason, the record with starts of what it has, its value's size."""
+
+    reason: str
+    record: Record
+    size: int
+
+
+@dataclass
+class RecordCounts:
+    """Numbers of events and of other records, by bounded labels that are cut to `MAX_KEY_LENGTH`.
+
+    ``errors`` has other records by verdict and first clause, such as ``broken-event R-02``, and ``samples``
+    a few of each; ``tolerated`` has clauses that events broke, if they were read leniently. ``sizes`` has
+    records by the number of bits of their size, which is that of the data of an event, or of the value of
+    another record; ``size`` is the sum. ``times`` has the timestamps of records, by type.
+    """
+
+    events: int = 0
+    others: int = 0
+    types: Labels[str] = field(default_factory=Labels)
+    sources: Labels[str] = field(default_factory=Labels)
+    modes: Labels[str] = field(default_factory=Labels)
+    formats: Labels[str] = field(default_factory=Labels)
+    keys: Labels[str] = field(default_factory=Labels)
+    errors: Labels[str] = field(default_factory=Labels)
+    tolerated: Labels[str] = field(default_factory=Labels)
+    sizes: Counter[int] = field(default_factory=Counter)
+    times: TimeHistogram = field(default_factory=TimeHistogram)
+    samples: dict[str, list[Sample]] = field(default_factory=dict)
+    without_key: int = 0
+    size: int = 0
+
+    def add(self, item: Decoded | Undecodable) -> None:
+        """Count a record."""
+        record = item.record
+        if isinstance(item, Decoded):
+            event, kind = item.event, sniff(record.headers)
+            type_, data = _label(event.type), event.payload
+            self.events += 1
+            self.types.add(type_)
+            self.sources.add(_label(event.source))
+            self.modes.add(lenient_mode(record.headers) if item.tolerated else kind.mode)
+            if kind.format:
+                self.formats.add(kind.format)
+            for problem in item.tolerated:
+                self.tolerated.add(problem.clause)
+        else:
+            type_, data = NOT_EVENTS, record.value
+            self.others += 1
+            error = " ".join((item.error.verdict, *item.error.clauses[:1]))
+            self.errors.add(error)
+            self.add_sample(error, item.error.reason, record, len(data or b""))
+        self._add_record(type_, len(data or b""), record.key, record.timestamp)
+
+    def _add_record(self, type_: str, size: int, key: bytes | None, timestamp: int | None) -> None:
+        self.size += size
+        self.sizes[size.bit_length()] += 1
+        if key is None:
+            self.without_key += 1
+        else:
+            self.keys.add(key_label(key))
+        if timestamp is not None:
+            self.times.add(timestamp, type_)
+
+    def add_sample(self, error: str, reason: str, record: Record, size: int) -> None:
+        """Keep a record if there are few of its error."""
+        if error in self.samples or len(self.samples) < MOST_SAMPLED:
+            samples = self.samples.setdefault(error, [])
+            if len(samples) < SAMPLES:
+                headers = [(_cut(name), _cut(value)) for name, value in record.headers[:MOST_HEADERS]]
+                kept = replace(record, key=_cut(record.key), value=_cut(record.value), headers=headers)
+                samples.append(Sample(_cut(reason), kept, size))
+
+
+def _cut(value: _Value) -> _Value:
+    if value is None or len(value) <= SAMPLE_BYTES:
+        return value
+    return value[:SAMPLE_BYTES] + (CUT if isinstance(value, str) else CUT.encode())
+
+
+def key_label(key: bytes) -> str:
+    """Return a key as text: UTF-8, else in hexadecimal digits."""
+    try:
+        return _label(key.decode())
+    except UnicodeDecodeError:
+        return _label(f"0x{key[:MAX_KEY_LENGTH].hex()}")
+
+
+def _label(text: str) -> str:
+    return text[:MAX_KEY_LENGTH]
