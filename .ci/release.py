@@ -32,7 +32,7 @@ FREE_THREADED = "3.14t"
 # Where pyenv and uv install Pythons that are not on PATH.
 INSTALLED = (".pyenv/versions/{}.*/bin/python{}", ".local/share/uv/python/cpython-{}.*/bin/python{}")
 # As in the Makefile: all packages but Spark, and the tests that need neither a broker nor Spark.
-EXTRAS = "cli,protobuf,protocol,testing,test"
+EXTRAS = "cli,protobuf,protocol,metrics,testing,test"
 # What each extra of users is for, in a line of Python; "" is the package without an extra.
 TRIES = {
     "": "from cloudevents_kafka import *;from_record(to_record(Event(id='1', source='/', type='t', data=1)))",

@@ -28,7 +28,8 @@
         ├── WrongTable                   a table is missing, or cannot take the rows
         ├── WrongCheckpoint              the checkpoint and the folder do not belong together
         ├── CountMismatch                the written records are not the read ones
-        └── TopicChanged                 a topic is missing, or was deleted and created again
+        ├── TopicChanged                 a topic is missing, or was deleted and created again
+        └── ThresholdCrossed             a threshold has ended the run of a pipeline
 
 `SigningError` and those after it are defined in `extensions`, `clients` and `spark.pipeline`, which raise
 them. `cli`, `jvm`, `oauth`, `spark` and `testing` define further ones; `binding` and

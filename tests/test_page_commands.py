@@ -30,7 +30,12 @@ PAGES = (
     "operations",
     "security",
 )
-SPARK_PAGES = ("how-to/connect_and_clusters", "how-to/delta_and_iceberg", "how-to/land_with_spark")
+SPARK_PAGES = (
+    "how-to/connect_and_clusters",
+    "how-to/delta_and_iceberg",
+    "how-to/land_with_spark",
+    "how-to/watch_a_pipeline",
+)
 _BLOCK = re.compile(r"^```(\w+)( spark)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _FILE = re.compile(r'^```python title="(.+)"\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 # What differs from run to run: times, in text and in milliseconds.

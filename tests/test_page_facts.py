@@ -13,6 +13,7 @@ from cloudevents_kafka.cli.commands import pipeline as command
 from cloudevents_kafka.cli.terminal import errors
 from cloudevents_kafka.formats import registry as formats
 from cloudevents_kafka.spark import connector, pipeline, table_formats
+from cloudevents_kafka.spark.pipeline.watching import FIGURES
 from tests.support import clauses_page
 
 ROOT = Path(__file__).parents[1]
@@ -48,6 +49,14 @@ def test_formats() -> None:
         assert ("written" in row[2]) is (name in formats.writable())
 
 
+def test_figures() -> None:
+    """The figures of a pipeline have a row each, in the order of their table in the code."""
+    assert rows("how-to/watch_a_pipeline", "## Figures") == [
+        [f"`{figure.name}`", ", ".join(f"`{label}`" for label in figure.labels), figure.text]
+        for figure in FIGURES
+    ]
+
+
 def test_peers() -> None:
     """The everyday events without a difference are those of the last exchange."""
     results = json.loads((ROOT / "spec-conformance" / "peers" / "results.json").read_text("utf-8"))["peers"]
@@ -79,9 +88,8 @@ def test_exit_codes_of_the_pipeline(row: list[str]) -> None:
         error = getattr(pipeline, name)
         wrong_use = issubclass(error, command._WRONG_USE)
         failed = issubclass(error, (pipeline.PipelineFailed, pipeline.SparkFailed))
-        assert int(row[1]) == (
-            errors.BAD_USAGE if wrong_use else errors.BROKER_FAILURE if failed else errors.BAD_DATA
-        )
+        code = errors.BAD_USAGE if wrong_use else errors.BROKER_FAILURE if failed else errors.BAD_DATA
+        assert int(row[1]) == (errors.THRESHOLD if error is pipeline.ThresholdCrossed else code)
 
 
 def test_names_in_the_design() -> None:

@@ -35,6 +35,7 @@ Check = Callable[[bool], Finding]
 
 # What each extra installs and cannot do without: import names, with the oldest versions that work.
 EXTRAS: Final[dict[str, dict[str, tuple[int, ...]]]] = {
+    "metrics": {"prometheus_client": (0, 20)},
     "protobuf": {"google.protobuf": (5, 0)},
     "protocol": {"cramjam": (2, 9)},
     "report": {"pygal": (3, 1)},

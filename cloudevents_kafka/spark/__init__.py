@@ -9,7 +9,7 @@ Read `schema`, `decode` (with `udf`, the functions of Python workers) and
 `encode` (with `_event_columns`, its input); both use the functions in `java`, and check
 their input with `_columns`. `sql` has the functions for SQL, `connector` the jars of Spark's Kafka
 source, `table_formats` those of Delta and Iceberg, `session` joins both, and `pipeline` is the job that
-writes tables.
+writes tables; `listener` has figures like its own for other queries.
 
 PySpark is imported with the first function that needs it: `configure_session` and the code of workers
 do not. If a package is missing, the import raises `ModuleNotFoundError` with the extra to install.
@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:  # the names are imported on first use; type checkers of users see them here
     from cloudevents_kafka.spark.decode import cloudevent, decode_events
     from cloudevents_kafka.spark.encode import encode_events
-    from cloudevents_kafka.spark.pipeline import EventBatch, EventPipeline, PipelineOptions
+    from cloudevents_kafka.spark.listener import MetricsListener
+    from cloudevents_kafka.spark.pipeline import EventBatch, EventPipeline, PipelineOptions, Threshold
     from cloudevents_kafka.spark.schema import event_schema
     from cloudevents_kafka.spark.session import configure_session
     from cloudevents_kafka.spark.sql import register
@@ -31,7 +32,9 @@ if TYPE_CHECKING:  # the names are imported on first use; type checkers of users
 _MODULES = {
     "EventBatch": "pipeline",
     "EventPipeline": "pipeline",
+    "MetricsListener": "listener",
     "PipelineOptions": "pipeline",
+    "Threshold": "pipeline",
     "cloudevent": "decode",
     "configure_session": "session",
     "decode_events": "decode",
@@ -42,12 +45,16 @@ _MODULES = {
 
 _EXTRA = "cloudevents-kafka[spark]"
 _EXTRA_PACKAGES = ("pyspark", "py4j", "pandas", "numpy", "pyarrow")
-_REQUIRED = dict.fromkeys(("decode", "encode", "pipeline", "sql"), ("pyspark", "pandas", "pyarrow"))
+_REQUIRED = dict.fromkeys(
+    ("decode", "encode", "listener", "pipeline", "sql"), ("pyspark", "pandas", "pyarrow")
+)
 
 __all__ = [
     "EventBatch",
     "EventPipeline",
+    "MetricsListener",
     "PipelineOptions",
+    "Threshold",
     "cloudevent",
     "configure_session",
     "decode_events",

@@ -132,7 +132,8 @@ def test_the_oldest_versions_are_those_of_the_extras():
     """The oldest versions that the checks accept are those that pip would install."""
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
     texts = [text for extra in needs.EXTRAS for text in project["optional-dependencies"][extra]]
-    found = {match[1]: match[2] for text in texts if (match := re.match(r"(\w+)>=([\d.]+)", text))}
+    matches = filter(None, (re.match(r"([\w-]+)>=([\d.]+)", text) for text in texts))
+    found = {match[1].replace("-", "_"): match[2] for match in matches}
     for extra in needs.EXTRAS.values():
         for name, oldest in extra.items():
             minimum = found.get(name.removeprefix("google."), "")

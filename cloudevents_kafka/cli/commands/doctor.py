@@ -26,7 +26,7 @@ from cloudevents_kafka.cli.terminal.errors import BAD_USAGE, BROKER_FAILURE, Bro
 from cloudevents_kafka.primitives.text_table import format_table
 
 PARTS: Final[dict[str, Check]] = {
-    **{f"extra {name}": packages(name) for name in ("protobuf", "protocol", "report", "spark")},
+    **{f"extra {name}": packages(name) for name in ("metrics", "protobuf", "protocol", "report", "spark")},
     "Java": java,
     "Kafka": kafka_jars,
     "connector": connector,
@@ -42,6 +42,7 @@ COMMAND_NEEDS: Final[dict[str, tuple[str, ...]]] = {
     "pipeline": _PIPELINE,
     "pipeline --to delta": (*_PIPELINE, "Delta"),
     "pipeline --to iceberg": (*_PIPELINE, "Iceberg"),
+    "pipeline --metrics-port": (*_PIPELINE, "extra metrics"),
     "report": ("extra report",),
     "report --out": ("extra report", "extra spark", "Java", "Delta", "Iceberg"),
     "table": ("extra spark", "Java", "Delta", "Iceberg"),

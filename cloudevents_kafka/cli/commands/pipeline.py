@@ -14,7 +14,7 @@ import click
 from cloudevents_kafka.cli.kafka.logins import TOKEN_COMMAND, token_command
 from cloudevents_kafka.cli.kafka.settings import Settings, config_option, pop_settings
 from cloudevents_kafka.cli.needs import connector, java, packages, require, table_format
-from cloudevents_kafka.cli.terminal.errors import BadData, BadUsage, BrokerFailure
+from cloudevents_kafka.cli.terminal.errors import BadData, BadUsage, BrokerFailure, ThresholdEnd
 from cloudevents_kafka.cli.terminal.parameters import FILE, SecondsType
 from cloudevents_kafka.cli.terminal.signals import Interrupts
 from cloudevents_kafka.cli.terminal.text import escape_json, escape_lines
@@ -120,6 +120,26 @@ _WRONG_USE: Final = (
     help="Read what no pipeline has landed of a range, and end. FROM and TO, which is not read, are "
     "earliest, latest, N (an offset), or @2026-11-21T12:00:00Z.",
 )
+@click.option(
+    "--metrics-file",
+    type=FILE,
+    metavar="FILE",
+    help="Write the figures of each batch: as JSON lines, or for Prometheus if it ends in .prom.",
+)
+@click.option(
+    "--metrics-port",
+    metavar="PORT",
+    help="Serve the figures to Prometheus: PORT, 0 for any, or HOST:PORT.  [default host: 127.0.0.1]",
+)
+@click.option("--group", metavar="NAME", help="Commit what has landed to this group, to show the lag.")
+@click.option(
+    "--threshold",
+    "thresholds",
+    multiple=True,
+    metavar="LIMIT[:ACTION]",
+    help="Warn, end, or stop a topic above a limit, such as 'quarantine>5%/10m:stop', 'lag>5m:end' or "
+    "'lag>100000:warn'. Repeatable.",
+)
 @click.option("--adopt", is_flag=True, help="Land next to the rows of a table that no pipeline has filled.")
 @click.option(
     "--date-of",
@@ -164,7 +184,9 @@ def command(summary_json: str | None, *, quiet: bool, **options: Any) -> None:
     (sasl.oauthbearer.token.command) must be JWTs, and need a Spark on this machine.
     """
     tables = [table_format(options["to"])] if options["to"] in ("delta", "iceberg") else []
-    require("pipeline", packages("spark"), java, connector, *tables)
+    for_prometheus = options["metrics_port"] is not None or str(options["metrics_file"]).endswith(".prom")
+    metrics = [packages("metrics")] if for_prometheus else []
+    require("pipeline", packages("spark"), java, connector, *tables, *metrics)
     with ExitStack() as stack:
         loaded = _with_tokens(pop_settings(options), options["master"], stack)
         pipeline_options = _pipeline_options(loaded, options)
@@ -209,11 +231,13 @@ def _pipeline_options(settings: Settings, options: dict[str, Any]) -> pipeline.P
     try:
         kafka = {**pipeline.to_java_settings(rest), **source}
         tables = _tables(options.pop("routes"))
+        thresholds = tuple(map(pipeline.Threshold.parse, options.pop("thresholds")))
         return pipeline.PipelineOptions(
             bootstrap_servers=settings.bootstrap_servers,
             kafka_options=kafka,
             conf=spark,
             tables=tables,
+            thresholds=thresholds,
             **options,
         )
     except ValueError as error:
@@ -246,6 +270,8 @@ class _Console:
 
     def run(self, options: pipeline.PipelineOptions) -> pipeline.Summary:
         self._running = pipeline.EventPipeline(options, report=self._report, warn=self._warn)
+        if options.metrics_port is not None:
+            click.echo(f"metrics: {self._running.start().metrics_url}", err=True)
         return self._running.run(stop=self._stop)
 
     def _print(self, text: str) -> None:
@@ -276,6 +302,8 @@ def _run(options: pipeline.PipelineOptions, settings: Settings, console: _Consol
         return console.run(options)
     except _WRONG_USE as error:
         raise BadUsage(str(error)) from error
+    except pipeline.ThresholdCrossed as error:
+        raise ThresholdEnd(str(error)) from error
     except pipeline.CountMismatch as error:
         raise BadData(str(error)) from error
     except (pipeline.PipelineFailed, pipeline.SparkFailed) as error:

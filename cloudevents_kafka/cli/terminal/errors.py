@@ -5,6 +5,7 @@
 * 2, bad usage: the command line, the settings or a topic name is wrong, what the command needs (a
   package, Java, jars, a port) is missing, or stdout cannot be written.
 * 3: the broker cannot be reached, refuses a request, or did not accept a record.
+* 4: a threshold of the pipeline has ended its run.
 * 130: Ctrl-C (143: SIGTERM). 141: the reader of stdout has closed the pipe, as ``head`` does.
 """
 
@@ -20,6 +21,7 @@ from cloudevents_kafka.cli.terminal.text import escape_lines
 BAD_DATA: Final = 1
 BAD_USAGE: Final = 2
 BROKER_FAILURE: Final = 3
+THRESHOLD: Final = 4
 BROKEN_PIPE: Final = 141
 _EXTRA_ARGUMENTS: Final = re.compile(r"(unexpected extra arguments?) \(.*\)", re.DOTALL)
 
@@ -58,6 +60,12 @@ class BrokerFailure(_RedactedError):
     """The broker cannot be reached, or refuses a request."""
 
     exit_code = BROKER_FAILURE
+
+
+class ThresholdEnd(CommandError):
+    """A threshold has ended the run."""
+
+    exit_code = THRESHOLD
 
 
 def redact_usage_error(error: click.UsageError) -> click.UsageError:

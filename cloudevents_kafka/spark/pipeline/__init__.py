@@ -12,11 +12,11 @@ files), and `_landing`, which explains the folder and the commit protocol. `_tab
 `_topic_landing` and `_function_landing` land elsewhere; `_targets` chooses one of them, and `_routes` has
 the tables by type.
 `_manifests`, `_offsets`, `_counts` and `_store` are their parts; `_checkpoint` reads Spark's checkpoint;
-`_topics` notices topics that were created again. A user reads `_reports` and `_errors`. `_connect_job` is
-the job on Spark Connect, where `_connect_function` lands batches on the server. `replays` lands records
-of the quarantine later. `_session` starts and stops
-a local Spark, and `_bootstrap` looks for a broker before; `_options` has the settings, and `_java_settings`
-translates those of librdkafka.
+`_topics` notices topics that were created again; `watching` has metrics and thresholds. A user reads
+`_reports` and `_errors`. `_connect_job` is the job on Spark Connect, where `_connect_function` lands
+batches on the server; `replays` lands records of the quarantine, `backfill` gaps. `_session` starts and
+stops a local Spark, and `_bootstrap` looks for a broker before;
+`_options` has the settings, and `_java_settings` translates those of librdkafka.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from cloudevents_kafka.spark.pipeline.replays import ReplayOptions, ReplaySummar
 from cloudevents_kafka.spark.pipeline.session import SparkFailed, local_session, to_java_settings
 from cloudevents_kafka.spark.pipeline.stores import FolderFailed, InUse
 from cloudevents_kafka.spark.pipeline.topics import TopicChanged
+from cloudevents_kafka.spark.pipeline.watching import Threshold, ThresholdCrossed
 
 __all__ = [
     "BatchCounts",
@@ -56,6 +57,8 @@ __all__ = [
     "ReplaySummary",
     "SparkFailed",
     "Summary",
+    "Threshold",
+    "ThresholdCrossed",
     "TopicChanged",
     "WrongCheckpoint",
     "WrongStore",

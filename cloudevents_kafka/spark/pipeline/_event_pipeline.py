@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, closing
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -15,6 +15,7 @@ from cloudevents_kafka.spark.pipeline._reports import Summary
 from cloudevents_kafka.spark.pipeline.landing import EachBatch, check_catalog, check_renames, open_landing
 from cloudevents_kafka.spark.pipeline.session import allow_token_endpoint, check_reachable, local_session
 from cloudevents_kafka.spark.pipeline.stores import folder_lock, is_connect
+from cloudevents_kafka.spark.pipeline.watching import Metrics
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -86,6 +87,8 @@ class EventPipeline:
         self._warn = warn
         self._job: Job | None = None
         self._resources = ExitStack()
+        self.metrics_url: str | None = None
+        """Where Prometheus reads the figures, after the start with ``metrics_port``."""
 
     def run(self, *, stop: Callable[[], bool] | None = None) -> Summary:
         """Run the pipeline to its end, close it, and return the summary.
@@ -111,8 +114,10 @@ class EventPipeline:
         check_renames(self.options, has_function=self._each_batch is not None)
         with ExitStack() as resources:
             options = self.options
+            metrics = Metrics(options.metrics_file, options.metrics_port, self._warn)
+            self.metrics_url = resources.enter_context(closing(metrics)).url
             if self._spark is not None and is_connect(self._spark):
-                job = self._connect_job(self._spark)
+                job = self._connect_job(self._spark, metrics)
             else:
                 # First, because Spark takes seconds to start. A backfill may run next to a pipeline.
                 if options.backfill is None or options.to == "parquet":
@@ -123,7 +128,8 @@ class EventPipeline:
                 if self._spark is None:
                     check_catalog(options, spark)
                 landing = open_landing(options, spark, self._each_batch)
-                job = self._job_class()(spark, options, landing, self._report, self._warn)
+                kind = self._job_class()
+                job = kind(spark, options, landing, self._report, self._warn, metrics=metrics)
             self._job = job
             if self._spark is not None:  # stopping its own Spark ends the query
                 resources.callback(job.close)
@@ -135,11 +141,12 @@ class EventPipeline:
 
         return Job if self.options.backfill is None else BackfillJob
 
-    def _connect_job(self, spark: SparkSession) -> Job:
+    def _connect_job(self, spark: SparkSession, metrics: Metrics) -> Job:
         from cloudevents_kafka.spark.pipeline.connect import ConnectJob, check_connect
 
         check_connect(self.options, has_function=self._each_batch is not None)
-        return ConnectJob(spark, self.options, open_landing(self.options, spark), self._report, self._warn)
+        landing = open_landing(self.options, spark)
+        return ConnectJob(spark, self.options, landing, self._report, self._warn, metrics=metrics)
 
     def _own_session(self) -> AbstractContextManager[SparkSession]:
         options = self.options
@@ -152,7 +159,7 @@ class EventPipeline:
         """Wait until the pipeline has ended or the time is up; return whether it has ended.
 
         Report batches meanwhile. Raises the error that ended the pipeline, unless `stop` was called:
-        `PipelineFailed`, `TopicChanged`, `WrongCheckpoint` or `CountMismatch`.
+        `PipelineFailed`, `TopicChanged`, `WrongCheckpoint`, `CountMismatch`, or `ThresholdCrossed`.
         """
         return self._running.wait(seconds)
 

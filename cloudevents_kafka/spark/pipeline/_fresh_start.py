@@ -34,10 +34,22 @@ def use_newest_start(
     landing.recover()
 
 
-def forget_topics(landing: Landing, checkpoint: Checkpoint, names: Collection[str]) -> None:
-    """Let another checkpoint go on with all topics but these, if Spark has planned some of their offsets."""
+def forget_topics(
+    landing: Landing,
+    checkpoint: Checkpoint,
+    names: Collection[str],
+    reads: Callable[[str], bool] = lambda _: False,
+) -> None:
+    """Let another checkpoint go on with all topics but these, if Spark has planned some of their offsets.
+
+    It also goes on, behind what has landed, with topics that ``reads`` accepts and that Spark's plan does not
+    have: Spark itself would read them from their first offset.
+    """
     query_id, planned = checkpoint.query_id(), checkpoint.last_planned()
-    if query_id is None or planned is None or not planned.ranges.keys() & set(names):
+    if query_id is None or planned is None:
+        return
+    again = {topic for topic, parts in landing.landed.items() if parts and reads(topic)}
+    if not planned.ranges.keys() & set(names) and again <= planned.ranges.keys():
         return
     begun = landing.begun()
     if begun is not None:

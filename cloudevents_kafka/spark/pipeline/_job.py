@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.spark._java import recent_reports
@@ -25,11 +27,19 @@ from cloudevents_kafka.spark.pipeline._reports import (
     find_lags,
     lag_text,
     recent_progress,
+    stopped_text,
 )
 from cloudevents_kafka.spark.pipeline.landing import BatchLander, Landing
 from cloudevents_kafka.spark.pipeline.notes import BatchCounts, BatchManifest, Checkpoint, WrongCheckpoint
 from cloudevents_kafka.spark.pipeline.stores import open_store
-from cloudevents_kafka.spark.pipeline.topics import KafkaAdmin, TopicAdmin, TopicChanged, TopicMonitor
+from cloudevents_kafka.spark.pipeline.topics import (
+    GroupOffsets,
+    KafkaAdmin,
+    TopicAdmin,
+    TopicChanged,
+    TopicMonitor,
+)
+from cloudevents_kafka.spark.pipeline.watching import Metrics, ThresholdCrossed, Thresholds
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -58,6 +68,8 @@ class Job:
         landing: Landing,
         report: Report | None,
         warn: Warn,
+        *,
+        metrics: Metrics,
     ) -> None:
         self._options, self._landing, self._warn = options, landing, warn
         self._report = report or (lambda _: None)
@@ -67,9 +79,11 @@ class Job:
         self._total_before = BatchCounts()
         self._error: BaseException | None = None
         self._stopping = False
+        self._is_leaving = False  # a topic out: no batch of this query lands any more
+        self._stopped: dict[str, str] = {}
         self._batch_lock = threading.Lock()
         self._warnings: list[str] = []
-        self._unreported: dict[int, BatchCounts] = {}
+        self._unreported: dict[int, BatchManifest] = {}
         self._batches = 0
         self._counts = BatchCounts()
         self._start_time = self._last_topic_check = time.monotonic()
@@ -77,10 +91,13 @@ class Job:
         self._silent_since: float | None = None  # when the brokers stopped to answer
         self._checkpoint = Checkpoint(open_store(options.checkpoint_url, spark))
         self._admin = self._open_admin(spark)
+        self._metrics, self._thresholds = metrics, Thresholds(options.thresholds)
+        self._group = GroupOffsets(options.group, options.source_options(), warn)
         try:
             self._lander = self._batch_lander(spark)
             with failures_in_words(options.redact):
                 self._prepare(spark)
+                metrics.lags.see(self._total_before)
                 with self._batch_lock:  # the first batch waits until `query` is set
                     self.query = self._start_query(spark)
         except BaseException:
@@ -110,7 +127,8 @@ class Job:
         """Check the start, and finish what an earlier run has begun."""
         self._recovered = self._landing.recover()
         use_newest_start(self._landing, self._checkpoint, self._options.start, self._warnings.append)
-        forget_topics(self._landing, self._checkpoint, self._options.forget_topics)
+        options = self._options
+        forget_topics(self._landing, self._checkpoint, options.forget_topics, options.reads)
         self._total_before = self._landing.total
         self._lander.check_start(self._checkpoint.query_id(), self._checkpoint.last_committed())
         begun = self._lander.finish_begun(spark)
@@ -132,7 +150,7 @@ class Job:
 
     def _process_batch(self, records: DataFrame, batch: int) -> None:
         with self._batch_lock:
-            if self._stopping:
+            if self._stopping or self._is_leaving:
                 raise _StopRequested
             try:
                 self._land(records, batch)
@@ -148,7 +166,7 @@ class Job:
 
     def _count(self, batch: int, manifest: BatchManifest) -> None:
         """Count a batch that has landed."""
-        self._unreported[batch] = manifest.counts
+        self._unreported[batch] = manifest
         self._batches += 1
         self._counts = self._counts.merge(manifest.counts)
 
@@ -163,6 +181,7 @@ class Job:
         while True:
             ended = self._has_ended()
             self._report_landed(last=ended)
+            self._look(ended=ended)
             left = deadline - time.monotonic()
             if ended or left <= 0:
                 return ended
@@ -189,6 +208,46 @@ class Job:
         self._restarted = True
         with failures_in_words(self._options.redact), self._batch_lock:
             self.query = self._start_query(self._spark)
+
+    def _look(self, *, ended: bool) -> None:
+        """Do what is due, and what the thresholds ask for that have been crossed."""
+        self._metrics.look()
+        self._group.commit()
+        found = self._thresholds.look(self._metrics.lags, time.time())
+        crossings = [crossing for crossing in found if crossing.topic not in self._stopped]
+        for crossing in crossings:
+            if crossing.threshold.action == "warn":
+                self._warn(str(crossing))
+        stopped = {found.topic: str(found) for found in crossings if found.threshold.action == "stop"}
+        left = self._options.without(stopped) if stopped else None
+        for crossing in crossings:
+            if crossing.threshold.action == "end" or (crossing.topic in stopped and left is None):
+                self.stop()
+                raise ThresholdCrossed(f"{crossing}; what was read has landed, and a start goes on behind it")
+        for topic, reason in stopped.items():
+            self._stopped[topic] = reason
+            self._warn(stopped_text(topic, reason))
+        self._metrics.stopped.update(stopped)
+        if left is not None and not (ended or self._stopping):
+            self._leave_out(left, stopped)
+
+    def _leave_out(self, options: PipelineOptions, topics: Collection[str]) -> None:
+        """End the query after its batch, and start another one without some topics."""
+        self._is_leaving = True
+        with self._batch_lock:
+            pass  # the current batch has landed; the next one raises _StopRequested
+        self.query.stop()
+        self._report_landed(last=True)
+        if self._error is not None:  # the next call of `wait` raises it
+            return
+        self._is_leaving = False
+        self._options = options
+        with failures_in_words(options.redact):
+            forget_topics(self._landing, self._checkpoint, topics)
+            self._lander = self._batch_lander(self._spark)
+            self._lander.check_start(self._checkpoint.query_id(), self._checkpoint.last_committed())
+            with self._batch_lock:
+                self.query = self._start_query(self._spark)
 
     def _check_topics_regularly(self) -> None:
         """Check the topics every few seconds: a topic created again without records causes no batch."""
@@ -220,14 +279,19 @@ class Job:
         """Report warnings, and batches that have landed as soon as Spark has reported them."""
         while self._warnings:
             self._warn(self._warnings.pop(0))
-        if numbers := sorted(self._unreported):
-            reports = recent_progress(self.query, numbers[0])
-            for number in numbers:
+        numbers = sorted(self._unreported)
+        reports = recent_progress(self.query, numbers[0]) if numbers else {}
+        for number in numbers:
+            if last or number in reports:
+                landed = self._unreported.pop(number)
+                batch = BatchProgress(number=number, counts=landed.counts)
                 if number in reports:
-                    self._report(batch_progress(reports[number], self._unreported.pop(number), time.time()))
-        while last and self._unreported:
-            number = min(self._unreported)
-            self._report(BatchProgress(number=number, counts=self._unreported.pop(number)))
+                    batch = batch_progress(reports[number], landed.counts, time.time())
+                batch = replace(batch, steps={**batch.steps, **landed.seconds}, rows=landed.rows)
+                self._metrics.add(batch)
+                self._thresholds.add(batch.counts, time.time())
+                self._group.add(landed.planned)
+                self._report(batch)
 
     def status(self) -> str:
         """Return what the pipeline does: that no broker answers, or the lag."""
@@ -265,7 +329,8 @@ class Job:
             checkpoint=self._checkpoint.url,
             batches=self._batches,
             recovered=self._recovered,
-            complete=self._options.once and not self._stopping,
+            complete=self._options.once and not self._stopping and not self._stopped,
+            stopped=self._stopped,
             seconds=round((self._end_time or time.monotonic()) - self._start_time, 3),
             counts=self._counts.check(),
             total=self._landing.total.check(),

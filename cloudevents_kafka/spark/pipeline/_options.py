@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final, Literal
 from urllib.parse import urlsplit
 
 import msgspec
+from msgspec.structs import replace
 
 from cloudevents_kafka.primitives.redaction import is_secret_name, mask_credentials, mask_settings, mask_urls
 from cloudevents_kafka.spark.pipeline._backfill_range import BackfillRange
@@ -20,6 +21,7 @@ from cloudevents_kafka.spark.pipeline.notes import (
     check_topic,
     topic_names,
 )
+from cloudevents_kafka.spark.pipeline.watching import Threshold, split_address
 
 TARGETS: Final = ("parquet", "delta", "iceberg", "kafka")
 # Settings that Spark needs when its Java process starts; all others can follow.
@@ -103,6 +105,13 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
     ``date_of`` is the source of the date in the folders of events: the record's "timestamp", or the
     event's "time" (the record's timestamp if it has none). Late events make many folders by time.
 
+    ``metrics_file`` gets the figures of each batch as a line of JSON, and after a minute without a batch the
+    lags; or, if its name ends in ``.prom``, all figures as Prometheus' text, in place of the text before.
+    ``metrics_port`` is a port at which Prometheus reads them, 0 for any that is free (see
+    `EventPipeline.metrics_url`), on 127.0.0.1 unless it is HOST:PORT. ``group`` is a consumer group to which
+    the landed offsets are committed, so that Kafka's tools show the lag; it decides nothing. ``thresholds``
+    warn, end the run, or stop a topic, see `Threshold`.
+
     ``kafka_options`` has options of Spark's Kafka source (``kafka.security.protocol``, …). Records of aborted
     transactions are not read unless ``kafka.isolation.level`` is ``read_uncommitted``. ``conf`` has
     settings of the Spark session (``spark.driver.memory``, …) that `run` creates. ``master`` is
@@ -136,6 +145,10 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
     adopt: bool = False
     backfill: str | None = None
     date_of: Literal["time", "timestamp"] = "timestamp"
+    metrics_file: str | None = None
+    metrics_port: int | str | None = None
+    group: str | None = None
+    thresholds: tuple[Threshold, ...] = ()
     kafka_options: Mapping[str, str] = {}
     to: Target = "parquet"
     table: str | None = None
@@ -164,6 +177,7 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
             )
         if both := sorted(set(self.forget_topics) & set(self.topic_names)):
             raise ValueError(f"topics must not have what forget_topics has, got {', '.join(both)} in both")
+        self._check_watching()
         self._check_places()
         self._check_tables()
         if reserved := sorted(_RESERVED & self.kafka_options.keys()):
@@ -175,6 +189,12 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
                 f"{', '.join(exposed)} must not have a URL with a user and a password: other users of this "
                 "machine can read Java's command line; use a file of Ivy's settings (spark.jars.ivySettings)"
             )
+
+    def _check_watching(self) -> None:
+        if self.metrics_port is not None:
+            split_address(self.metrics_port)
+        if self.group is not None and not self.group:
+            raise ValueError("group must be the name of a consumer group, or None, got ''")
 
     def _check_pattern(self, pattern: str) -> None:
         if self.topics:
@@ -221,14 +241,20 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
             from cloudevents_kafka.spark.pipeline.tables import name_parts
 
             name_parts(self.table)
-        asked = None if self.backfill is None else BackfillRange.of(self.backfill)
-        if asked is not None and self.to == "kafka":
-            raise ValueError("backfill must be None for kafka: a topic has no ledger that shows gaps")
+        if self.backfill is not None:
+            self._check_backfill(self.backfill)
         if self.to == "kafka":
             self._check_topics()
         elif self.mode != "binary":
             raise ValueError(f"mode must be binary for {self.to}: it is that of the events of to='kafka'")
         check_routes(self.tables, self.to, self.topic_names, self.table)
+
+    def _check_backfill(self, backfill: str) -> None:
+        BackfillRange.of(backfill)
+        if self.to == "kafka":
+            raise ValueError("backfill must be None for kafka: a topic has no ledger that shows gaps")
+        if self.group is not None or self.thresholds:
+            raise ValueError("group and thresholds must not be set with backfill: they are for the pipeline")
 
     def _check_topics(self) -> None:
         if self.table is None:
@@ -262,6 +288,20 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
         """The topics one by one: Spark splits each at commas."""
         names = (name.strip() for name in ",".join(self.topics).split(","))
         return tuple(dict.fromkeys(name for name in names if name))
+
+    def reads(self, topic: str) -> bool:
+        """Return whether a topic is one of those that are read."""
+        if self.topic_pattern is not None:
+            return re.fullmatch(self.topic_pattern, topic) is not None
+        return topic in self.topic_names
+
+    def without(self, topics: Collection[str]) -> PipelineOptions | None:
+        """Return the options without some topics, or None if no other one is named."""
+        if self.topic_pattern is not None:
+            names = "|".join(map(re.escape, topics))
+            return replace(self, topic_pattern=f"(?!(?:{names})$)(?:{self.topic_pattern})")
+        left = tuple(name for name in self.topic_names if name not in topics)
+        return replace(self, topics=left) if left else None
 
     @property
     def isolation_level(self) -> str:

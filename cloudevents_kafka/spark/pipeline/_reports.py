@@ -15,6 +15,13 @@ from cloudevents_kafka.spark.pipeline.notes import BatchCounts, GapCounts
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
+# Spark's names of the times of a batch, by our names of steps.
+_STEPS: Final = {
+    "plan": ("latestOffset", "getBatch", "queryPlanning", "walCommit"),
+    "write": ("addBatch",),
+    "checkpoint": ("commitOffsets",),
+}
+
 
 class BatchProgress(msgspec.Struct, frozen=True, kw_only=True):
     """A batch that has landed: its counts, its duration, and the distance to the topics' ends.
@@ -22,7 +29,9 @@ class BatchProgress(msgspec.Struct, frozen=True, kw_only=True):
     ``behind`` is a number of offsets, counted from the ends that Spark saw last, and ``lags`` has it by
     topic and partition, such as ``orders[0]``. They and ``seconds`` are None or empty if the pipeline was
     stopped before Spark reported the batch. ``age`` is the age of the newest record in seconds when the batch
-    was reported.
+    was reported. ``steps`` has the seconds by step: Spark's "plan", the "check" of the topics, "write" with
+    reading, the "commit" of the tables, Spark's "checkpoint". ``rows`` has the rows in the files that were
+    committed, by table, where they are known.
 
     Examples:
         >>> from cloudevents_kafka.spark import EventPipeline, PipelineOptions
@@ -39,6 +48,8 @@ class BatchProgress(msgspec.Struct, frozen=True, kw_only=True):
     behind: int | None = None
     lags: Mapping[str, int] = {}
     age: float | None = None
+    steps: Mapping[str, float] = {}
+    rows: Mapping[str, int] = {}
 
     def __str__(self) -> str:
         counts = self.counts
@@ -53,6 +64,14 @@ class BatchProgress(msgspec.Struct, frozen=True, kw_only=True):
         if self.age is not None:
             parts.append(f"newest {self.age:,.0f} s old")
         return ", ".join(parts)
+
+
+def stopped_text(topic: str, reason: str) -> str:
+    """Return what has become of a topic that a threshold has stopped."""
+    return (
+        f"topic {topic} is stopped, the others go on: {reason}. What was read of it has landed; to start it "
+        "again, start the pipeline again with it, which goes on behind that"
+    )
 
 
 def lag_text(lags: Mapping[str, int]) -> str:
@@ -76,14 +95,15 @@ def recent_progress(query: StreamingQuery, first: int) -> dict[int, Mapping[str,
 
 def batch_progress(progress: Mapping[str, Any], counts: BatchCounts, now: float) -> BatchProgress:
     """Return the progress of a batch, from its counts, Spark's report, and the time in seconds since 1970."""
-    lags = find_lags(progress)
+    lags, durations = find_lags(progress), progress["durationMs"]
     return BatchProgress(
         number=progress["batchId"],
         counts=counts,
-        seconds=progress["durationMs"].get("triggerExecution", 0) / 1000,
+        seconds=durations.get("triggerExecution", 0) / 1000,
         behind=sum(lags.values()),
         lags=lags,
         age=None if counts.newest is None else max(0.0, now - counts.newest / 1000),
+        steps={step: sum(durations.get(name, 0) for name in of) / 1000 for step, of in _STEPS.items()},
     )
 
 
@@ -118,8 +138,9 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     is false for a run that was stopped. ``skipped`` maps topic to partition to the offsets of this
     run without a record: expired, compacted, of aborted transactions, or transaction markers.
     ``isolation_level`` is ``read_uncommitted`` if aborted records were read. ``tables`` has the names of
-    all tables, by those in ``counts.by_table``, and of the quarantine. The JSON name of ``counts``
-    is ``tally``. ``backfill`` has `GapCounts` by topic and partition, of a run with the option ``backfill``.
+    all tables, by those in ``counts.by_table``, and of the quarantine. ``stopped`` has the topics that a
+    threshold has stopped, with the reason. ``backfill`` has `GapCounts` by topic and partition, of a run with
+    the option ``backfill``. The JSON name of ``counts`` is ``tally``.
 
     Examples:
         >>> from cloudevents_kafka.spark import EventPipeline, PipelineOptions
@@ -144,6 +165,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     tables: Mapping[str, str] = {}
     isolation_level: str = "read_committed"
     backfill: Mapping[str, Mapping[str, GapCounts]] = {}
+    stopped: Mapping[str, str] = {}
 
     @property
     def rate(self) -> float:
@@ -163,6 +185,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
         parts = [f"{pluralize(counts.read, 'record')} read = {sums}  ({pace})"]
         if self.recovered is not None:
             parts.append(f"batch {self.recovered} of an earlier run was finished first")
+        parts.extend(stopped_text(topic, reason) for topic, reason in self.stopped.items())
         if counts.events:
             parts.append(format_table(["event type", *counts.modes, "all"], _type_rows(counts)))
         if counts.tolerated:

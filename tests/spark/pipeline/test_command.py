@@ -87,6 +87,9 @@ def test_topic(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (["--route", "x"], "--route must be TYPES=TABLE, such as com.example.order.*=orders, got 'x'"),
         (["--route", "x=a", "--route", "x=b"], "--route must have each pattern once, got 'x' again"),
+        (["--threshold", "lag>many"], "a threshold must be quarantine>SHARE%/WINDOW or lag>LIMIT"),
+        (["--metrics-port", "all"], "metrics_port must be PORT or HOST:PORT"),
+        (["--group", ""], "group must be the name of a consumer group"),
         (["--route", "x=_batches"], "the name of a table must be"),
         (["--to", "kafka"], "table must be the name of the topic"),
         (["--to", "kafka", "--table", "t"], "table must be another topic than those that are read"),
@@ -98,6 +101,49 @@ def test_wrong_usage(monkeypatch: pytest.MonkeyPatch, options: list[str], words:
     done, made = run(monkeypatch, *options)
     assert (done.exit_code, made) == (2, [])
     assert words in done.output
+
+
+def test_watching(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures, a group and thresholds are the options of the pipeline."""
+    options = (
+        "--metrics-file",
+        "m.jsonl",
+        "--group",
+        "g",
+        "--threshold",
+        "lag>5m:end",
+        "--threshold",
+        "lag>9",
+    )
+    done, made = run(monkeypatch, *options)
+    assert done.exit_code == 0, done.output
+    assert (made[0].metrics_file, made[0].metrics_port, made[0].group) == ("m.jsonl", None, "g")
+    assert made[0].thresholds == tuple(map(pipeline.Threshold.parse, ("lag>5m:end", "lag>9")))
+
+
+def test_port_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The address that Prometheus reads is on stderr."""
+    made: list[PipelineOptions] = []
+
+    class Fake:
+        metrics_url = "http://127.0.0.1:1/metrics"
+
+        def __init__(self, options: PipelineOptions, **_: Any) -> None:
+            made.append(options)
+
+        def start(self) -> Fake:
+            return self
+
+        def run(self, **_: Any) -> pipeline.Summary:
+            raise pipeline.ThresholdCrossed("topic t is behind")
+
+    monkeypatch.setattr(pipeline, "EventPipeline", Fake)
+    arguments = ["pipeline", "-b", "b:1", "-t", "t", "-o", "o", "--metrics-port", "0"]
+    done = CliRunner().invoke(app, arguments)
+    assert made[0].metrics_port == "0"
+    assert "metrics: http://127.0.0.1:1/metrics\n" in done.stderr
+    assert done.stderr.endswith("cloudevents-kafka: topic t is behind\n")
+    assert done.exit_code == 4
 
 
 def test_wrong_table(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -109,7 +109,8 @@ class BackfillJob(Job):
     def _land_next(self) -> None:
         started = time.monotonic()
         offsets, left = next_batch(self._gaps, self._options.max_records)
-        counts = self._lander.land_gap(self._spark, offsets).counts
+        landed = self._lander.land_gap(self._spark, offsets)
+        counts = landed.counts
         self._gaps = left
         for topic, partitions in counts.offsets.items():
             for number, part in partitions.items():
@@ -119,11 +120,12 @@ class BackfillJob(Job):
         for gap in left:
             lags[f"{gap.topic}[{gap.partition}]"] += gap.offsets.end - gap.offsets.start
         seconds = time.monotonic() - started
-        self._report(
-            BatchProgress(
-                number=self._batches, counts=counts, seconds=seconds, behind=lags.total(), lags=lags
-            )
+        progress = BatchProgress(
+            number=self._batches, counts=counts, seconds=seconds, behind=lags.total(), lags=lags
         )
+        progress = replace(progress, steps=landed.seconds, rows=landed.rows)
+        self._metrics.add(progress)
+        self._report(progress)
         self._batches += 1
 
     def status(self) -> str:

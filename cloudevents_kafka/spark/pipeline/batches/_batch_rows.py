@@ -111,6 +111,7 @@ class Rows:
             labels["table"] = Labels(is_event, "''", table_of(type_, self.routes))
         if others:
             labels["error"] = Labels("error IS NOT NULL", "error.verdict", error_rule())
+            labels["topic"] = Labels("error IS NOT NULL", "''", "`topic`")
         return Counting(self.offsets, labels, by_java=by_java)
 
 
@@ -243,6 +244,8 @@ def _other_counts(found: Mapping[str, Any]) -> dict[str, Any]:
         by_label = label_counts(found, TOLERATED)
         rules = rule_counts(by_label, MOST_RULES)
         counts |= {"tolerated": _total(by_label), "by_tolerated": rules}
+    if "topic_names" in found:
+        counts["quarantined_by_topic"] = next(iter(label_counts(found, "topic").values()), {})
     if "table_names" in found:
         tables = next(iter(label_counts(found, "table").values()), {})
         counts["routed"] = {name: tables[name] for name in sorted(tables) if name != EVENTS}

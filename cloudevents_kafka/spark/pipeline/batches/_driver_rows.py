@@ -101,6 +101,7 @@ def _counts(events: Collection[_Row], others: Collection[_Row], rows: Rows) -> B
         by_reason=_count((error["verdict"], rule_of_error(error)) for error in errors),
         tolerated=len(tolerated),
         by_tolerated=rule_counts(_count(map(texts_of_tolerated, tolerated)), MOST_RULES),
+        quarantined_by_topic=Counter(row.place[0] for row in others),
         routed={name: tables[name] for name in sorted(tables) if name != EVENTS},
     )
 

@@ -24,6 +24,8 @@ from cloudevents_kafka.spark.pipeline._sql import literal
 
 _MAX_LABELS: Final = 10_000
 _PLACE: Final = PREFIX + "place"
+_TAIL: Final = PREFIX + "tail"
+_TAIL_LENGTH: Final = 4  # offsets; the last ones may be markers of transactions
 # The names and values in the rules of accepted deviations.
 _NAMES: Final = re.compile(
     r"^(was read as|was ignored:|is required with|must be a string if datacontenttype is) .*"
@@ -57,11 +59,12 @@ class Counting:
 
     def __init__(self, offsets: notes.OffsetRanges, labels: Mapping[str, Labels], *, by_java: bool) -> None:
         """``by_java`` is whether the session has the Java functions."""
-        columns = {_PLACE: _partition_number(offsets)}
+        columns = {_PLACE: _partition_number(offsets), _TAIL: _tail(offsets)}
         self._aggregates = [
             "count(1) AS records",
             "unix_millis(max(`timestamp`)) AS newest",
             f"{_bins(_PLACE, 1 + sum(1 for _ in notes.iter_partitions(offsets)))} AS places",
+            f"collect_set({_TAIL}) AS tails",
         ]
         for number, (kind, of) in enumerate(labels.items()):
             code = (
@@ -114,6 +117,18 @@ def _partition_number(offsets: notes.OffsetRanges) -> str:
     return found
 
 
+def _tail(offsets: notes.OffsetRanges) -> str:
+    """Return SQL for the place and the time of the last records of each partition, null for others."""
+    found = "NULL"
+    for topic, numbers in offsets.items():
+        ends = {int(number): range_.end for number, range_ in numbers.items()}
+        texts = ", ".join(f"{ends.get(number, 0)}L" for number in range(max(ends, default=0) + 1))
+        is_last = f"get(array({texts}), `partition`) - `offset` BETWEEN 1 AND {_TAIL_LENGTH}"
+        time = "struct(`topic`, `partition`, unix_millis(`timestamp`) AS millis)"
+        found = f"CASE WHEN `topic` = '{topic}' AND {is_last} THEN {time} ELSE {found} END"
+    return found
+
+
 def _numbers(offsets: notes.OffsetRanges) -> dict[str, dict[int, int]]:
     """Return a number for each partition, by topic and partition."""
     numbers: dict[str, dict[int, int]] = {}
@@ -127,6 +142,10 @@ def partition_counts(
 ) -> dict[str, dict[str, notes.PartitionCounts]]:
     """Return the counts by topic and partition; raise `CountMismatch` if other records were read."""
     bins = _bin_counts(observed, "places")
+    newest: dict[tuple[str, str], int] = {}
+    for tail in observed.get("tails", ()):
+        place = tail["topic"], str(tail["partition"])
+        newest[place] = max(newest.get(place, 0), tail.get("millis", 0))
     if bins[-1]:
         raise notes.CountMismatch(
             f"the batch was to land {notes.format_ranges(offsets)}, but {bins[-1]:,} other records "
@@ -141,7 +160,10 @@ def partition_counts(
                 f"{topic}[{partition}]@{range_.start} to {range_.end - 1} must have at most "
                 f"{range_.end - range_.start:,} records, got {records:,}: some were read twice. Start again"
             )
-        counts.setdefault(topic, {})[partition] = notes.PartitionCounts(range_.start, range_.end - 1, records)
+        found = notes.PartitionCounts(
+            range_.start, range_.end - 1, records, newest.get((topic, partition)) or None
+        )
+        counts.setdefault(topic, {})[partition] = found
     return counts
 
 

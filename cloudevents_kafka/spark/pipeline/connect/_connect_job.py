@@ -65,6 +65,11 @@ def check_connect(options: PipelineOptions, *, has_function: bool = False) -> No
             "backfill must be None on Spark Connect, where Spark plans all batches; use a Spark "
             "session of this process"
         )
+    if any(threshold.action == "stop" for threshold in options.thresholds):
+        raise NotOnConnect(
+            "thresholds must warn or end the run on Spark Connect, got one that stops a topic; use a Spark "
+            "session of this process to stop a topic"
+        )
     for name, location in (("out", options.out), ("checkpoint", options.checkpoint_url)):
         if local_path(location) is not None and not location.startswith(("/", "file:")):
             raise NotOnConnect(

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from cloudevents_kafka.spark.pipeline import notes
 from cloudevents_kafka.spark.pipeline._options import PipelineOptions
@@ -71,6 +75,7 @@ class BatchLander:
 
     def land(self, records: DataFrame, batch: int, query_id: str) -> notes.BatchManifest | None:
         """Land a batch of Spark; return its manifest, or None if all its records have landed before."""
+        began = time.monotonic()
         plan = self._checkpoint.plan(batch)
         topic_ids = self.check_topics(plan)
         if topic_ids.keys() - self.topic_ids.keys():  # of topics by a pattern, some may come later
@@ -78,7 +83,7 @@ class BatchLander:
             self.use_topic_ids()
         in_java, lenient = self._writer.starts_in_java(records), self._options.lenient
         begun = self._landing.begin(plan, query_id, topic_ids, in_java=in_java, lenient=lenient)
-        return None if begun is None else self._finish(begun, records)
+        return None if begun is None else self._finish(begun, records, time.monotonic() - began)
 
     def land_gap(self, spark: SparkSession, offsets: notes.OffsetRanges) -> notes.BatchManifest:
         """Land offsets that no pipeline has landed, apart from what Spark plans; return the manifest."""
@@ -107,12 +112,20 @@ class BatchLander:
         records = read_out_of_range(spark, batch.offsets, options, self._topics.warn)
         return self._landing.write(self._writer, records, batch)
 
-    def _finish(self, batch: notes.BegunBatch, records: DataFrame) -> notes.BatchManifest:
-        """Write and complete a batch that was begun."""
+    def _finish(
+        self, batch: notes.BegunBatch, records: DataFrame, checked: float = 0.0
+    ) -> notes.BatchManifest:
+        """Write and complete a batch that was begun; ``checked`` are the seconds of the checks before."""
         from cloudevents_kafka.spark.pipeline.tables import filter_offsets
 
         if batch.offsets != notes.Ledger().left({}, batch.planned):
             records = filter_offsets(records, batch.offsets)
+        times = [time.monotonic()]
         counts = self._write(batch, records)
+        times.append(time.monotonic())
         self.check_topics()  # Spark has read the records, and they have not landed yet
-        return self._landing.complete(batch, counts)
+        times.append(time.monotonic())
+        manifest = self._landing.complete(batch, counts)
+        write, check = (later - earlier for earlier, later in pairwise(times))
+        seconds = {"check": checked + check, "write": write, "commit": time.monotonic() - times[-1]}
+        return replace(manifest, seconds=seconds)

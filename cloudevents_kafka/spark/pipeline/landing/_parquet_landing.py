@@ -54,10 +54,11 @@ class ParquetFiles:
             rows.write.mode("append").partitionBy(*folders).parquet(path)
         return True
 
-    def check(self, counts: notes.BatchCounts) -> None:
-        """Raise `CountMismatch` if the files have another number of rows than were counted."""
+    def check(self, counts: notes.BatchCounts) -> dict[str, int]:
+        """Return the rows in the files; raise `CountMismatch` if they are others than were counted."""
         found = {**dict.fromkeys(counts.rows, 0), **self._count()}
         counts.check_rows(found, lambda table: f"{self._folder}/{table}")
+        return found
 
     def _count(self) -> Counter[str]:
         """Return the numbers of rows by table: from the ends of few local files, or by a job of Spark."""
@@ -97,6 +98,7 @@ class ParquetLanding(Landing):
         self._files = store
         self._folders_by = folders_by
         self._staging = ""
+        self._rows: dict[str, int] = {}
         self._checks_files = not adopt
 
     def table_name(self, table: str) -> str:
@@ -120,7 +122,7 @@ class ParquetLanding(Landing):
         """Write the records of a batch to its staging folder, and return the counts."""
         files = ParquetFiles(records.sparkSession, self.stage(batch))
         counts = writer.write(records, batch, files)
-        files.check(counts)
+        self._rows = files.check(counts)
         return counts
 
     def stage(self, batch: notes.BegunBatch) -> str:
@@ -135,7 +137,7 @@ class ParquetLanding(Landing):
             self._check_unused(files, batch.number)
             self._checks_files = False
         self._files.sync(f"{self._staging}/{file}" for file in files)
-        manifest = super().complete(batch, counts, staging=self._staging, files=files)
+        manifest = super().complete(batch, counts, staging=self._staging, files=files, rows=self._rows)
         self._rename(manifest)
         return manifest
 

@@ -126,14 +126,16 @@ class TableLanding(Landing):
 
         Raises `CountMismatch` if the rows are not as they were counted.
         """
-        counts.check().check_rows(dict(self._counted()), self.table_name)
+        rows = dict(self._counted())
+        counts.check().check_rows(rows, self.table_name)
         tables = [*(table for table in self._staged if table != notes.EVENTS), notes.EVENTS]
         for table in tables:
             self._commit(table)
         self.ledger = self._ledgers[notes.EVENTS]
         opened = {table: self._open(table) for table in tables}
         ids = {table: found.id() for table, found in opened.items() if self._staged or found.exists()}
-        return super().complete(batch, counts, tables={**(self.last.tables if self.last else {}), **ids})
+        tables_now = {**(self.last.tables if self.last else {}), **ids}
+        return super().complete(batch, counts, tables=tables_now, rows=rows)
 
     def _counted(self) -> Iterator[tuple[str, int]]:
         """Yield each table of which all rows were staged and counted, and their number."""

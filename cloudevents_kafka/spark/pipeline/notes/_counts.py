@@ -34,6 +34,8 @@ class CountMismatch(PipelineError):
 class PartitionCounts(msgspec.Struct, frozen=True):
     """The records read from one partition: the first and last offset, and their number.
 
+    ``newest`` is the latest timestamp of the last records, in milliseconds since 1970, or None.
+
     Examples:
         >>> from cloudevents_kafka.spark.pipeline import PartitionCounts
         >>> PartitionCounts(first=7, last=16, records=8).missing
@@ -43,6 +45,7 @@ class PartitionCounts(msgspec.Struct, frozen=True):
     first: int
     last: int
     records: int
+    newest: int | None = None
 
     @property
     def missing(self) -> int:
@@ -52,7 +55,10 @@ class PartitionCounts(msgspec.Struct, frozen=True):
     def merge(self, later: PartitionCounts) -> PartitionCounts:
         """Return the counts joined with those of later records."""
         return PartitionCounts(
-            min(self.first, later.first), max(self.last, later.last), self.records + later.records
+            min(self.first, later.first),
+            max(self.last, later.last),
+            self.records + later.records,
+            _latest(self.newest, later.newest),
         )
 
 
@@ -82,6 +88,7 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
     ``by_type`` maps type to mode to events, ``by_reason`` verdict to reason to records,
     ``by_tolerated`` clause to rule to events, each of which may deviate from several rules,
     ``offsets`` topic to partition (as text) to `PartitionCounts`.
+    ``quarantined_by_topic`` maps topic to the records of the quarantine.
     ``routed`` maps the tables of the option ``tables`` to their events; others are in the common table.
     ``newest`` is the latest timestamp of a record, in milliseconds since 1970, or None.
 
@@ -101,6 +108,7 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
     tolerated: int = 0
     by_tolerated: Labels = {}
     offsets: Mapping[str, Mapping[str, PartitionCounts]] = {}
+    quarantined_by_topic: Mapping[str, int] = {}
     routed: Mapping[str, int] = {}
     newest: int | None = None
 
@@ -110,7 +118,7 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
             self.add_left(later),
             read=self.read + later.read,
             offsets=_merge(self.offsets, later.offsets, PartitionCounts.merge),
-            newest=max(filter(None, (self.newest, later.newest)), default=None),
+            newest=_latest(self.newest, later.newest),
         )
 
     def add_left(self, others: BatchCounts) -> BatchCounts:
@@ -123,7 +131,8 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
             by_reason=limit_nested(_merge(self.by_reason, others.by_reason, add)),
             tolerated=self.tolerated + others.tolerated,
             by_tolerated=limit_nested(_merge(self.by_tolerated, others.by_tolerated, add)),
-            routed=limit_labels(Counter(self.routed) + Counter(others.routed)),
+            quarantined_by_topic=_sum(self.quarantined_by_topic, others.quarantined_by_topic),
+            routed=_sum(self.routed, others.routed),
         )
 
     def check(self) -> Self:
@@ -180,6 +189,14 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
     def modes(self) -> dict[str, int]:
         """The numbers of events by content mode."""
         return dict(sorted(sum(map(Counter, self.by_type.values()), Counter[str]()).items()))
+
+
+def _latest(*times: int | None) -> int | None:
+    return max(filter(None, times), default=None)
+
+
+def _sum(earlier: Mapping[str, int], later: Mapping[str, int]) -> dict[str, int]:
+    return limit_labels(Counter(earlier) + Counter(later))
 
 
 def _merge(

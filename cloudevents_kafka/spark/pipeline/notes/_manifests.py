@@ -62,7 +62,8 @@ class BatchManifest(BegunBatch, frozen=True, kw_only=True):
     """A batch that has landed: for Parquet, topics and functions when its manifest is created, in one step.
 
     ``files`` are relative to the ``staging`` folder. ``ledger`` has the offsets of all batches up to this
-    one, and ``total`` counts their records. ``tables`` are the ids of tables in Delta or Iceberg.
+    one, and ``total`` counts their records. ``tables`` are the ids of tables in Delta or Iceberg. ``rows``
+    has the rows in the files of the commits, where they are known, and ``seconds`` the times of our steps.
     """
 
     staging: str = ""
@@ -71,6 +72,8 @@ class BatchManifest(BegunBatch, frozen=True, kw_only=True):
     counts: BatchCounts = msgspec.field(name="tally")
     total: BatchCounts
     tables: Mapping[str, str] = {}
+    rows: Mapping[str, int] = {}
+    seconds: Mapping[str, float] = {}
 
 
 class Beginning(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,5 +1,6 @@
 """The topics that a pipeline reads: their ids, partitions and offsets, asked for by an admin client."""
 
+from cloudevents_kafka.spark.pipeline.topics._group import GroupOffsets
 from cloudevents_kafka.spark.pipeline.topics._librdkafka_admin import (
     LibrdkafkaAdmin,
     NoCounterpart,

@@ -126,6 +126,21 @@ class LibrdkafkaAdmin:
         except (KafkaException, TimeoutError):
             return None
 
+    def commit_offsets(self, group: str, ends: Mapping[tuple[str, int], int], timeout: float) -> str | None:
+        """Commit offsets by topic and partition to a group; return the reason if they are refused."""
+        if self._client is None:
+            return self._reason
+        from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
+
+        places = [TopicPartition(topic, number, end) for (topic, number), end in ends.items()]
+        request = [ConsumerGroupTopicPartitions(group, places)]
+        try:
+            (future,) = self._client.alter_consumer_group_offsets(request, request_timeout=timeout).values()
+            errors = [place.error for place in future.result(timeout + 1).topic_partitions if place.error]
+        except (KafkaException, TimeoutError) as error:
+            errors = [*error.args[:1]] or ["no broker answered in time"]
+        return str(errors[0]) if errors else None
+
     def close(self) -> None:
         """Drop the connections."""
         self._client = None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import random
 from collections import Counter
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -65,6 +66,7 @@ class Job(BackfillJob):
         self._world, self._spark = world, cast("Any", world)
         self._counts, self._batches, self._stopping = law.BatchCounts(), 0, False
         self._report = lambda _: None
+        self._metrics = cast("Any", SimpleNamespace(add=self._report))
         self._prepare(self._spark)
 
     def offsets_at(self, topic: str, numbers: Any, position: Any) -> dict[str, int]:

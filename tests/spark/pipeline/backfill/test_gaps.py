@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+from typing import Any
 
 import pytest
 
@@ -154,3 +155,10 @@ def test_a_begin_stays_next_to_what_has_landed() -> None:
     assert partly.gaps("orders", "t", "0", OffsetRange(0, 6)) == [OffsetRange(2, 6)]
     whole = partly.add("p", ids, {"orders": {"0": OffsetRange(2, 6)}})
     assert whole.landed(ids) == {"orders": {"0": OffsetRange(0, 6)}}
+
+
+@pytest.mark.parametrize("options", [{"group": "g"}, {"thresholds": ("lag>5m:end",)}])
+def test_what_is_for_the_pipeline_only(options: Any) -> None:
+    """A group and thresholds are about the pipeline's own progress."""
+    with pytest.raises(ValueError, match="group and thresholds must not be set with backfill"):
+        PipelineOptions(bootstrap_servers="b:1", topics=("t",), out="o", backfill="0..1", **options)

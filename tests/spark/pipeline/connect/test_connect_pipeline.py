@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import ConsumerGroupTopicPartitions
+from confluent_kafka.admin import AdminClient
 
 from cloudevents_kafka.spark.connector import connector_jars
 from cloudevents_kafka.spark.table_formats import table_jars, table_settings
@@ -176,6 +178,32 @@ def test_errors_of_the_server(place: Place) -> None:
     failed = place.client.ask("run", place.options)
     assert failed["error"] == "WrongTable"
     assert "the column id of the table file://" in failed["text"]
+
+
+@pytest.mark.release
+def test_watched(place: Place, tmp_path: Path) -> None:
+    """The client writes what the server has counted, shows the lag in a group, and ends by a threshold."""
+    place.send(60, 10)
+    lines, group = tmp_path / "lines.jsonl", f"lag-of-{place.topic}"
+    place.run(metrics_file=str(lines), group=group)
+    written = [json.loads(line) for line in lines.read_text().splitlines()]
+    assert [line["records"] for line in written] == [50, 20]
+    assert written[1]["events"] == {"t": 10}
+    assert written[1]["quarantined_records"] == {"not-an-event/": 10}
+    assert written[1]["step_seconds"].keys() == {"plan", "check", "write", "commit", "checkpoint"}
+    assert written[1]["lag_records"] == {f"{place.topic}/0": 0, f"{place.topic}/1": 0}
+    admin = AdminClient({"bootstrap.servers": place.broker.bootstrap_servers})
+    (future,) = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)]).values()
+    assert {found.partition: found.offset for found in future.result(20).topic_partitions} == {0: 70, 1: 0}
+    place.send(0, 10)
+    ending = {"figure": "quarantine", "above": 0.5, "records": 10, "action": "end"}
+    failed = place.client.ask("run", {**place.options, "thresholds": [ending]})
+    assert failed["error"] == "ThresholdCrossed"
+    assert "has 100.0% of the last 10 records in the quarantine" in failed["text"]
+    refused = place.client.ask("run", {**place.options, "thresholds": [{**ending, "action": "stop"}]})
+    assert refused["error"] == "NotOnConnect"
+    assert "thresholds must warn or end the run on Spark Connect" in refused["text"]
+    place.check(place.run(), 60, 20)
 
 
 def test_example(server: str, place: Place, tmp_path: Path) -> None:

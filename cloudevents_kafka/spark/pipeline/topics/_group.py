@@ -1,0 +1,48 @@
+"""`GroupOffsets`: landed offsets in a consumer group, so that Kafka's tools show the lag of a pipeline."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from cloudevents_kafka.spark.pipeline.notes import OffsetRanges, iter_partitions
+from cloudevents_kafka.spark.pipeline.topics._librdkafka_admin import LibrdkafkaAdmin
+
+_TIMEOUT_SECONDS: Final = 5.0
+_PAUSE_SECONDS: Final = 60.0  # after a commit that was refused
+
+
+class GroupOffsets:
+    """A group for show: nothing reads it, and a refused commit warns once for each reason."""
+
+    def __init__(
+        self, group: str | None, source_options: Mapping[str, str], warn: Callable[[str], object]
+    ) -> None:
+        """Connect with the options of Spark's Kafka source; do nothing if the group is None."""
+        self._group, self._warn = group or "", warn
+        self._admin = LibrdkafkaAdmin(source_options) if group else None
+        self._ends: dict[tuple[str, int], int] = {}
+        self._paused_until = 0.0
+        self._reasons: set[str] = set()
+
+    def add(self, landed: OffsetRanges) -> None:
+        """Take the offsets of a batch that has landed."""
+        if self._admin is not None:
+            self._ends |= {(topic, int(number)): of.end for topic, number, of in iter_partitions(landed)}
+
+    def commit(self) -> None:
+        """Commit offsets that are new; pause for a minute after a refusal, which may take seconds."""
+        if self._admin is None or not self._ends or time.monotonic() < self._paused_until:
+            return
+        reason = self._admin.commit_offsets(self._group, self._ends, _TIMEOUT_SECONDS)
+        if reason is None:
+            self._ends = {}
+            return
+        self._paused_until = time.monotonic() + _PAUSE_SECONDS
+        if reason not in self._reasons:
+            self._reasons.add(reason)
+            self._warn(
+                f"landed offsets were not committed to the group {self._group}: {reason}. The run goes on, "
+                "as the tables decide; the group must have no consumer, and this login the right READ on it"
+            )

@@ -1,0 +1,5 @@
+"""What looks at a pipeline while it runs: its figures, and thresholds for them."""
+
+from cloudevents_kafka.spark.pipeline.watching._figures import FIGURES, PREFIX, Lags
+from cloudevents_kafka.spark.pipeline.watching._metrics import Metrics, split_address
+from cloudevents_kafka.spark.pipeline.watching._thresholds import Threshold, ThresholdCrossed, Thresholds

@@ -1,0 +1,100 @@
+"""The names of all figures of a pipeline, and their values for one batch.
+
+`FIGURES` is the one table of names, for JSON lines, Prometheus and the page of docs. A counter has the sum
+since the run began in Prometheus, and the number of the batch in a JSON line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Final, NamedTuple
+
+from cloudevents_kafka.spark.pipeline._reports import BatchProgress
+from cloudevents_kafka.spark.pipeline.notes import BatchCounts
+
+PREFIX: Final = "cloudevents_kafka_pipeline_"
+_CLAUSE: Final = re.compile(r"\[([^\]]+)\]\Z")  # at the end of a reason in the counts
+
+Labels = tuple[str, ...]
+# The numbers of each figure, by the values of its labels.
+Values = dict[str, dict[Labels, float]]
+
+
+class Figure(NamedTuple):
+    """A figure: its name without `PREFIX`, the names of its labels, and what it is."""
+
+    name: str
+    labels: tuple[str, ...]
+    text: str
+
+    @property
+    def is_counter(self) -> bool:
+        """Whether it grows with each batch."""
+        return self.name.endswith("_total")
+
+
+FIGURES: Final = (
+    Figure("batches_total", (), "Batches that have landed."),
+    Figure("records_total", (), "Records that have landed, as events or in the quarantine."),
+    Figure("events_total", ("type",), "Events by type."),
+    Figure("quarantined_records_total", ("verdict", "clause"), "Records of the quarantine."),
+    Figure("counted_rows_total", ("table",), "Rows as they were counted while they were read."),
+    Figure("committed_rows_total", ("table",), "Rows in the files that were committed."),
+    Figure("batch_seconds_total", (), "Seconds of the batches, by Spark's clock."),
+    Figure("step_seconds_total", ("step",), "Seconds by step: plan, check, write, commit, checkpoint."),
+    Figure("records_per_second", (), "Records of the last batch by its seconds."),
+    Figure("lag_records", ("topic", "partition"), "Offsets before the end that Spark saw last."),
+    Figure("lag_seconds", ("topic", "partition"), "Age of the newest landed record; 0 at the end."),
+    Figure("topic_stopped", ("topic",), "1 for a topic that a threshold has stopped."),
+)
+
+
+class Lags:
+    """How far each partition is behind, by topic and partition: in offsets, and in seconds."""
+
+    def __init__(self) -> None:
+        self.records: dict[Labels, float] = {}
+        self._newest: dict[Labels, float] = {}
+
+    def see(self, counts: BatchCounts) -> None:
+        """Take the times of the newest records."""
+        for topic, parts in counts.offsets.items():
+            for number, part in parts.items():
+                newest = (part.newest or 0) / 1000
+                self._newest[topic, number] = max(newest, self._newest.get((topic, number), 0))
+
+    def add(self, batch: BatchProgress) -> None:
+        """Take the lags of a batch, if Spark has reported them."""
+        self.see(batch.counts)
+        if batch.behind is not None:
+            names = ((name[:-1].rpartition("["), lag) for name, lag in batch.lags.items())
+            self.records = {(topic, number): lag for (topic, _, number), lag in names}
+
+    def seconds(self, now: float) -> dict[Labels, float]:
+        """Return the lags in seconds, of partitions for which they are known."""
+        known = {place: lag for place, lag in self.records.items() if not lag or self._newest.get(place)}
+        return {place: max(0.0, now - self._newest[place]) if lag else 0.0 for place, lag in known.items()}
+
+
+def batch_values(batch: BatchProgress) -> Values:
+    """Return the values for one batch, but those of lags."""
+    counts = batch.counts
+    quarantined: Counter[Labels] = Counter()
+    for verdict, reasons in counts.by_reason.items():
+        for reason, number in reasons.items():
+            clause = _CLAUSE.search(reason)
+            quarantined[verdict, clause[1] if clause else ""] += number
+    values: Values = {
+        "batches_total": {(): 1},
+        "records_total": {(): counts.read},
+        "events_total": {(name,): sum(modes.values()) for name, modes in counts.by_type.items()},
+        "quarantined_records_total": dict(quarantined),
+        "counted_rows_total": {(table,): counts.rows.get(table, 0) for table in batch.rows},
+        "committed_rows_total": {(table,): rows for table, rows in batch.rows.items()},
+        "step_seconds_total": {(step,): seconds for step, seconds in batch.steps.items()},
+    }
+    if batch.seconds:
+        values["batch_seconds_total"] = {(): batch.seconds}
+        values["records_per_second"] = {(): counts.read / batch.seconds}
+    return values

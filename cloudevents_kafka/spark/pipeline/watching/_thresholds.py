@@ -1,0 +1,203 @@
+"""Thresholds of a pipeline: when the share of the quarantine or the lag of a topic is too high.
+
+The law, whose model and random histories are in ``tests/spark/pipeline/watching/test_thresholds.py``:
+
+1. Each topic is looked at by itself, and each threshold by itself.
+2. The share is that of the records in the window: of batches that were reported in the last ``seconds``, or
+   of the fewest newest batches that have at least ``records``; with fewer records the share is 0. Batches in
+   one hundredth of a window are one, so a window has few parts, and forgets in hundredths.
+3. A threshold fires when the value is above it and was not at the look before: once for each crossing.
+4. A new run begins with empty windows, and nothing is crossed: what is still above a threshold fires again.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, Literal, NamedTuple, Self
+
+import msgspec
+
+from cloudevents_kafka.spark.pipeline._errors import PipelineError
+from cloudevents_kafka.spark.pipeline.notes import BatchCounts
+from cloudevents_kafka.spark.pipeline.watching._figures import Lags
+
+_PARTS: Final = 100  # of a window
+_UNITS: Final[Mapping[str, float]] = {"s": 1, "m": 60, "h": 3600, "%": 0.01, "": 1}
+_FIGURES: Final = ("quarantine", "lag_records", "lag_seconds")
+_ACTIONS: Final = ("warn", "end", "stop")
+_TEXT: Final = re.compile(
+    r"(quarantine|lag)\s*>\s*(\d+(?:\.\d+)?)([smh%]?)(?:/(\d+)([smh]?))?(?::(warn|end|stop))?"
+)
+
+
+class ThresholdCrossed(PipelineError):
+    """A threshold has ended the run; all batches have landed, and a new start continues after them.
+
+    Examples:
+        >>> from cloudevents_kafka.spark import EventPipeline, PipelineOptions, Threshold
+        >>> from cloudevents_kafka.spark.pipeline import ThresholdCrossed
+        >>> options = PipelineOptions(
+        ...     bootstrap_servers="localhost:9092",
+        ...     topics=("orders",),
+        ...     out="lake/",
+        ...     once=True,
+        ...     thresholds=(Threshold.parse("quarantine>5%/1000:end"),),
+        ... )
+        >>> try:
+        ...     events = EventPipeline(options, spark=spark).run().counts.events
+        ... except ThresholdCrossed as error:
+        ...     print(error)
+    """
+
+
+class Threshold(msgspec.Struct, frozen=True, kw_only=True):
+    """A limit for each topic, and what happens above it; raises `ValueError` for a wrong one.
+
+    ``figure`` is "quarantine", the share of records that are not events, in a window: the last ``seconds``,
+    or the last ``records``; or "lag_records", the offsets that a topic is behind; or "lag_seconds", the age
+    of the newest landed record of a partition that has more to read. ``action`` is "warn"; "end", which ends
+    the run with `ThresholdCrossed`; or "stop", which goes on without the topic; once for each crossing.
+
+    Examples:
+        >>> from cloudevents_kafka.spark import Threshold
+        >>> Threshold.parse("quarantine>5%/10m:stop")
+        Threshold(figure='quarantine', above=0.05, seconds=600, records=None, action='stop')
+        >>> Threshold.parse("lag>100000") == Threshold(figure="lag_records", above=100_000)
+        True
+    """
+
+    figure: Literal["quarantine", "lag_records", "lag_seconds"]
+    above: float
+    seconds: float | None = None
+    records: int | None = None
+    action: Literal["warn", "end", "stop"] = "warn"
+
+    def __post_init__(self) -> None:
+        windows = [size for size in (self.seconds, self.records) if size is not None]
+        of_share = self.figure == "quarantine"
+        is_known = self.figure in _FIGURES and self.action in _ACTIONS
+        has_window = len(windows) == of_share and all(size > 0 for size in windows)
+        if not (is_known and has_window and 0 <= self.above < (1 if of_share else math.inf)):
+            raise ValueError(
+                "a threshold must be of quarantine, below 1 and with one window, or of lag_records or "
+                f"lag_seconds, without a window; and warn, end or stop, got {self}"
+            )
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Return the threshold of a text: ``quarantine>5%/10m:end``, ``lag>100000``, ``lag>5m:stop``.
+
+        Windows are of seconds, minutes, hours (``s``, ``m``, ``h``), or of records without a unit.
+        """
+        found = _TEXT.fullmatch(text)
+        name, limit, unit, size, span, action = found.groups() if found else ("",) * 6
+        if found is None or (name == "quarantine") is not (unit == "%"):
+            raise ValueError(
+                "a threshold must be quarantine>SHARE%/WINDOW or lag>LIMIT, then :warn, :end or :stop, such "
+                f"as quarantine>5%/10m:end or lag>100000, got {text!r}"
+            )
+        figure = {"%": "quarantine", "": "lag_records"}.get(unit, "lag_seconds")
+        fields: dict[str, Any] = {"figure": figure, "above": float(limit) * _UNITS[unit]}
+        if size:
+            fields |= {"seconds": int(size) * _UNITS[span]} if span else {"records": int(size)}
+        if action:
+            fields["action"] = action
+        return cls(**fields)
+
+
+class Crossing(NamedTuple):
+    """A topic whose value is above a threshold, for the first time since it was not."""
+
+    topic: str
+    value: float
+    threshold: Threshold
+
+    def __str__(self) -> str:
+        of, found = self.threshold, f"topic {self.topic} is {self.value:,.0f}"
+        if of.figure == "quarantine":
+            window = f"{of.records:,} records" if of.records else f"{of.seconds:,.0f} s"
+            share, most = f"{self.value:.1%} of the last {window}", f"{of.above * 100:g}%"
+            return f"topic {self.topic} has {share} in the quarantine, above {most}"
+        return f"{found} {'offsets' if of.figure == 'lag_records' else 's'} behind, above {of.above:,.0f}"
+
+
+class _Window:
+    """The newest records of a topic; parts have the time of their first batch, and numbers of records."""
+
+    def __init__(self, of: Threshold) -> None:
+        self._of = of
+        self._parts: list[tuple[float, int, int]] = []
+
+    def add(self, now: float, read: int, quarantined: int) -> None:
+        time = now
+        if self._parts and self._has_room(now):
+            time, known, others = self._parts.pop()
+            read, quarantined = read + known, quarantined + others
+        self._parts.append((time, read, quarantined))
+        self._forget(now)
+
+    def _has_room(self, now: float) -> bool:
+        time, read, _ = self._parts[-1]
+        if self._of.records:
+            return read < self._of.records / _PARTS
+        return now - time < (self._of.seconds or 0) / _PARTS
+
+    def _forget(self, now: float) -> None:
+        parts, of = self._parts, self._of
+        while parts and of.seconds and parts[0][0] <= now - of.seconds:
+            del parts[0]
+        while of.records and sum(part[1] for part in parts[1:]) >= of.records:
+            del parts[0]
+
+    def share(self, now: float) -> float:
+        self._forget(now)
+        read = sum(part[1] for part in self._parts)
+        is_full = read >= (self._of.records or 1)
+        return sum(part[2] for part in self._parts) / read if is_full else 0.0
+
+
+class Thresholds:
+    """The thresholds of a run, and which of them are crossed."""
+
+    def __init__(self, thresholds: Iterable[Threshold]) -> None:
+        self._thresholds = tuple(thresholds)
+        self._windows: dict[Threshold, dict[str, _Window]] = {
+            threshold: {} for threshold in self._thresholds if threshold.figure == "quarantine"
+        }
+        self._crossed: set[tuple[str, Threshold]] = set()
+
+    def add(self, counts: BatchCounts, now: float) -> None:
+        """Add the counts of a batch that was reported at a time in seconds."""
+        for topic, parts in counts.offsets.items():
+            read = sum(part.records for part in parts.values())
+            for threshold, windows in self._windows.items() if read else ():
+                window = windows.setdefault(topic, _Window(threshold))
+                window.add(now, read, counts.quarantined_by_topic.get(topic, 0))
+
+    def look(self, lags: Lags, now: float) -> list[Crossing]:
+        """Return what has been crossed since the last look, in the order of the thresholds."""
+        found = []
+        for threshold in self._thresholds:
+            for topic, value in self._values(threshold, lags, now).items():
+                key = (topic, threshold)
+                if value <= threshold.above:
+                    self._crossed.discard(key)
+                elif key not in self._crossed:
+                    self._crossed.add(key)
+                    found.append(Crossing(topic, value, threshold))
+        return found
+
+    def _values(self, of: Threshold, lags: Lags, now: float) -> dict[str, float]:
+        """Return the values by topic."""
+        if of.figure == "quarantine":
+            return {topic: window.share(now) for topic, window in self._windows[of].items()}
+        values: dict[str, float] = {}
+        if of.figure == "lag_records":
+            for (topic, _), lag in lags.records.items():
+                values[topic] = values.get(topic, 0) + lag
+        else:
+            for (topic, _), seconds in lags.seconds(now).items():
+                values[topic] = max(values.get(topic, 0.0), seconds)
+        return values
