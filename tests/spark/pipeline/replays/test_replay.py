@@ -273,7 +273,8 @@ def _store(lake: Lake) -> Any:
     return open_files(str(lake.out), lake.spark)
 
 
-@pytest.mark.parametrize("to", ["delta", pytest.param("iceberg", marks=pytest.mark.release)])
+@pytest.mark.release
+@pytest.mark.parametrize("to", ["delta", "iceberg"])
 def test_beside_a_running_pipeline(lake: Lake, to: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The pipeline goes on, and its commits between two steps of the replay do not matter."""
     send(lake)
