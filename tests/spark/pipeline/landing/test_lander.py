@@ -529,7 +529,9 @@ def test_counts_by_type_are_limited() -> None:
     """Counts by type are limited if events have many types, with the right sum and the frequent ones."""
     total = BatchCounts()
     for batch in range(4):
-        by_type = {f"type-{batch}-{number}": {"binary": 1} for number in range(597)} | {"often": {"binary": 3}}
+        by_type = {f"type-{batch}-{number}": {"binary": 1} for number in range(597)} | {
+            "often": {"binary": 3}
+        }
         first = batch * 600
         offsets = {"t": {"0": PartitionCounts(first, first + 599, 600)}}
         total = total.merge(BatchCounts(read=600, events=600, by_type=by_type, offsets=offsets)).check()
