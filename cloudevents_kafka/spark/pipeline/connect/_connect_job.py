@@ -60,6 +60,11 @@ def check_connect(options: PipelineOptions, *, has_function: bool = False) -> No
             "the server, for a commit that has both rows and offsets. Land in Delta, or use a Spark session "
             "of this process"
         )
+    if options.upsert:
+        raise NotOnConnect(
+            f"upsert must be empty on Spark Connect, got {', '.join(options.upsert)}: PySpark cannot join "
+            "the rows of a batch there. Use a Spark session of this process"
+        )
     for name, location in (("out", options.out), ("checkpoint", options.checkpoint_url)):
         if local_path(location) is not None and not location.startswith(("/", "file:")):
             raise NotOnConnect(
