@@ -2,8 +2,8 @@
 
 `decode_events` and `encode_events` convert between the columns of Spark's Kafka source and those of
 events; `cloudevent` and `register` do so for one column and for SQL. `event_schema` is the type of
-an event; `configure_session` adds the jars and settings of Kafka's source and of tables to the builder
-of a session.
+an event; `deduplicate` drops repeated events; `configure_session` adds the jars and settings of Kafka's
+source and of tables to the builder of a session.
 
 Read `schema`, `decode` (with `udf`, the functions of Python workers) and
 `encode` (with `_event_columns`, its input); both use the functions in `java`, and check
@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # the names are imported on first use; type checkers of users see them here
     from cloudevents_kafka.spark.decode import cloudevent, decode_events
+    from cloudevents_kafka.spark.distinct import deduplicate
     from cloudevents_kafka.spark.encode import encode_events
     from cloudevents_kafka.spark.listener import MetricsListener
     from cloudevents_kafka.spark.pipeline import EventBatch, EventPipeline, PipelineOptions, Threshold
@@ -38,6 +39,7 @@ _MODULES = {
     "cloudevent": "decode",
     "configure_session": "session",
     "decode_events": "decode",
+    "deduplicate": "distinct",
     "encode_events": "encode",
     "event_schema": "schema",
     "register": "sql",
@@ -46,7 +48,7 @@ _MODULES = {
 _EXTRA = "cloudevents-kafka[spark]"
 _EXTRA_PACKAGES = ("pyspark", "py4j", "pandas", "numpy", "pyarrow")
 _REQUIRED = dict.fromkeys(
-    ("decode", "encode", "listener", "pipeline", "sql"), ("pyspark", "pandas", "pyarrow")
+    ("decode", "distinct", "encode", "listener", "pipeline", "sql"), ("pyspark", "pandas", "pyarrow")
 )
 
 __all__ = [
@@ -58,6 +60,7 @@ __all__ = [
     "cloudevent",
     "configure_session",
     "decode_events",
+    "deduplicate",
     "encode_events",
     "event_schema",
     "register",

@@ -77,6 +77,22 @@ _WRONG_USE: Final = (
     help="The content mode of events, with --to kafka.",
 )
 @click.option(
+    "--deduplicate",
+    metavar="SPAN",
+    help="Do not land events whose source and id a row has, with a timestamp so near: 1h, 7d.",
+)
+@click.option(
+    "--upsert",
+    multiple=True,
+    metavar="KEY",
+    help="Have one row for each key: key (that of Kafka), subject, an extension …. Repeatable.",
+)
+@click.option(
+    "--deleted",
+    metavar="ATTRIBUTE=VALUE",
+    help="Events that delete, such as iodebeziumop=d, next to records without a value, with --upsert.",
+)
+@click.option(
     "--checkpoint", metavar="DIR", help="The folder of Spark's checkpoint.  [default: OUT/_checkpoint]"
 )
 @click.option("--once", is_flag=True, help="Stop at the current end of the topics, not at Ctrl-C.")

@@ -12,11 +12,13 @@ import msgspec
 from msgspec.structs import replace
 
 from cloudevents_kafka.primitives.redaction import is_secret_name, mask_credentials, mask_settings, mask_urls
+from cloudevents_kafka.primitives.spans import parse_span
 from cloudevents_kafka.spark.pipeline._backfill_range import BackfillRange
 from cloudevents_kafka.spark.pipeline.notes import (
     CHECKPOINT,
     OffsetRanges,
     Target,
+    Upsert,
     check_routes,
     check_topic,
     topic_names,
@@ -96,6 +98,15 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
     each ``earliest``, ``latest``, an offset or ``@`` with a time in RFC 3339, for all partitions; or offsets
     as ``{"orders": {"0": [17, 41]}}``. TO is not read. A pipeline may land in Delta or Iceberg meanwhile.
 
+    ``deduplicate`` is a span of time, such as "1h" or "7 days": an event does not land if an earlier record
+    of its batch has its source and id, or a row of the table whose timestamp is at most so far from its own.
+    The counts have them as ``duplicates``.
+
+    ``upsert`` names the keys of a table that has one row for each: "key", that of the record, or attributes
+    such as "subject". A row is the last record of its key, in the order of offsets; the column ``deleted``
+    says whether that was a deletion: a record without a value, or an event with an attribute of the value in
+    ``deleted``, such as "iodebeziumop=d". Both options are for ``delta`` and ``iceberg``, without ``tables``.
+
     ``adopt`` lets tables that have rows, but no commit of a pipeline, take batches: the rows stay, and are no
     proof that a record has landed. The default is to fail.
 
@@ -154,6 +165,9 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
     table: str | None = None
     tables: Mapping[str, str] = {}
     mode: Literal["binary", "structured"] = "binary"
+    deduplicate: str | None = None
+    upsert: tuple[str, ...] = ()
+    deleted: str | None = None
     conf: Mapping[str, str] = {}
     master: str | None = None
     ui: bool = False
@@ -248,6 +262,19 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
         elif self.mode != "binary":
             raise ValueError(f"mode must be binary for {self.to}: it is that of the events of to='kafka'")
         check_routes(self.tables, self.to, self.topic_names, self.table)
+        self._check_compared()
+
+    def _check_compared(self) -> None:
+        named = [name for name in ("deduplicate", "upsert") if getattr(self, name)]
+        is_alone = len(named) == 1 and not self.tables and not (self.upsert and self.adopt)
+        if named and not (is_alone and self.to in {"delta", "iceberg"}):
+            raise ValueError(
+                f"{' and '.join(named)} must be used alone, with to='delta' or to='iceberg', without tables, "
+                f"and upsert without adopt, got to={self.to!r}, tables={dict(self.tables)!r} and "
+                f"adopt={self.adopt}"
+            )
+        parse_span(self.deduplicate or "1h", "deduplicate")
+        Upsert.parse(self.upsert, self.deleted)
 
     def _check_backfill(self, backfill: str) -> None:
         BackfillRange.of(backfill)
@@ -255,6 +282,10 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError("backfill must be None for kafka: a topic has no ledger that shows gaps")
         if self.group is not None or self.thresholds:
             raise ValueError("group and thresholds must not be set with backfill: they are for the pipeline")
+        if self.deduplicate is not None or self.upsert:
+            raise ValueError(
+                "deduplicate and upsert must not be set with backfill: commits of the pipeline would end it"
+            )
 
     def _check_topics(self) -> None:
         if self.table is None:

@@ -53,10 +53,7 @@ class BatchProgress(msgspec.Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         counts = self.counts
-        sums = (
-            f"{counts.read:,} read = {pluralize(counts.events, 'event')} + {counts.quarantined:,} quarantined"
-        )
-        parts = [f"batch {self.number}: {sums}"]
+        parts = [f"batch {self.number}: {counts.read:,} read = {counts.sums}"]
         if self.seconds:
             parts.append(f"{counts.read / self.seconds:,.0f} records/s")
         if self.behind is not None:
@@ -179,10 +176,9 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     def to_text(self) -> str:
         """Return the summary as text with aligned tables."""
         counts = self.counts
-        sums = f"{pluralize(counts.events, 'event')} + {counts.quarantined:,} quarantined"
         batches = pluralize(self.batches, "batch", "batches")
         pace = f"{batches}, {self.seconds:.1f} s, {self.rate:,.0f} records/s, {self.isolation_level}"
-        parts = [f"{pluralize(counts.read, 'record')} read = {sums}  ({pace})"]
+        parts = [f"{pluralize(counts.read, 'record')} read = {counts.sums}  ({pace})"]
         if self.recovered is not None:
             parts.append(f"batch {self.recovered} of an earlier run was finished first")
         parts.extend(stopped_text(topic, reason) for topic, reason in self.stopped.items())
@@ -191,6 +187,9 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
         if counts.tolerated:
             header = ["read leniently", "clause", "events"]
             parts.append(format_table(header, [*_rule_rows(counts), ["", "", f"{counts.tolerated:,}"]]))
+        if counts.changes:
+            rows = [[name, f"{number:,}"] for name, number in counts.changes.items()]
+            parts.append(format_table(["rows", "records"], rows))
         if counts.routed:
             parts.append(format_table(["table", "events"], _table_rows(counts)))
         if counts.quarantined:
@@ -203,7 +202,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
             parts.append(format_table(header, _gap_rows(self.backfill)))
         if self.total.read != counts.read:
             total = self.total
-            sums = f"{pluralize(total.events, 'event')}, {total.quarantined:,} quarantined"
+            sums = total.sums.replace(" +", ",")
             parts.append(f"total in the tables: {sums}, of {pluralize(total.read, 'record')}")
         parts.append(self.folders_text())
         return "\n\n".join(parts)

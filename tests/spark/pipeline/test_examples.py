@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from contextlib import closing
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer
 
+from cloudevents_kafka import Event, Record, from_record, to_record
 from tests.spark.pipeline.lake import Lake, create
 from tests.spark.pipeline.pages import CONNECT_PAGE, spark_blocks
 
@@ -24,7 +26,10 @@ pytestmark = [
 ]
 ROOT = Path(__file__).parents[3]
 FOLDER = ROOT / "examples" / "spark"
-RUN = {"backfill", "fan_out", "land", "land_debezium", "read_delta_with_duckdb", "replay_quarantine"}
+RUN = {
+    *("backfill", "current_customers", "deduplicate", "enrich", "fan_out", "land", "land_debezium"),
+    *("read_delta_with_duckdb", "replay_quarantine"),
+}
 
 
 def load(name: str) -> ModuleType:
@@ -149,3 +154,60 @@ def test_land_debezium(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
         'c None -> {"pk":1}',
         'd {"pk":1} -> None',
     ]
+
+
+@pytest.mark.release  # its page runs in each gate
+def test_deduplicate(orders: Lake, capsys: pytest.CaptureFixture[str]) -> None:
+    """Three events that were sent twice are three rows, in the table and in the stream."""
+    argv = [sys.executable, str(ROOT / "examples" / "emit.py"), orders.broker.bootstrap_servers, orders.topic]
+    subprocess.run(argv, check=True, capture_output=True, timeout=60)
+    load("deduplicate").main(orders.spark, orders.broker.bootstrap_servers, orders.topic, str(orders.out))
+    assert capsys.readouterr().out.splitlines() == [
+        "landed: 3 events + 0 quarantined + 3 duplicates",
+        "streamed: 3, 3 dropped",
+    ]
+
+
+def send_changes(lake: Lake, changes: list[tuple[str, str, str | None]]) -> None:
+    """Send events about customers, by key, type and data; one without a type is a tombstone."""
+    producer = Producer({"bootstrap.servers": lake.broker.bootstrap_servers})
+    for number, (key, type_, data) in enumerate(changes):
+        if not type_:
+            producer.produce(lake.topic, None, key)
+            continue
+        event = Event(id=str(number), source="/shop", type=type_, subject=key, data=(data or "").encode())
+        record = to_record(event, mode="binary", key=key.encode())
+        producer.produce(lake.topic, record.value, record.key, headers=list(record.headers))
+    assert producer.flush(30) == 0
+
+
+@pytest.mark.release  # its page runs in each gate
+def test_current_customers(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
+    """A topic of changes is the table of customers that are there."""
+    put, delete = "customer.changed", "customer.deleted"
+    send_changes(lake, [("c-1", put, "Ada"), ("c-2", put, "Bob"), ("c-3", put, "Grace"), ("c-4", put, "x")])
+    main = load("current_customers").main
+    main(lake.spark, lake.broker.bootstrap_servers, lake.topic, str(lake.out))
+    send_changes(lake, [("c-1", put, "Ada L."), ("c-2", delete, "Bob"), ("c-4", "", None), ("c-5", put, "E")])
+    main(lake.spark, lake.broker.bootstrap_servers, lake.topic, str(lake.out))
+    assert capsys.readouterr().out.splitlines() == [
+        *("4 inserted", "c-1 Ada", "c-2 Bob", "c-3 Grace", "c-4 x"),
+        *("1 inserted, 1 updated, 2 deleted", "c-1 Ada L.", "c-3 Grace", "c-5 E"),
+    ]
+
+
+def test_enrich(lake: Lake) -> None:
+    """Events are in the other topic with the names of customers, as events of their own."""
+    send_changes(lake, [("c-1", "order.placed", "17"), ("c-9", "order.placed", "18")])
+    enriched = create(lake.broker, f"{lake.topic}-enriched")
+    load("enrich").main(lake.spark, lake.broker.bootstrap_servers, lake.topic, enriched)
+    settings = {"bootstrap.servers": lake.broker.bootstrap_servers, "group.id": lake.topic}
+    with closing(Consumer({**settings, "auto.offset.reset": "earliest"})) as consumer:
+        consumer.subscribe([enriched])
+        records = [Record.of(message) for message in consumer.consume(2, timeout=30)]
+    events = sorted(map(from_record, records), key=lambda event: event.id)
+    assert [(event.id, event.type, event["enrichedfrom"], event.data) for event in events] == [
+        ("enriched-0", "order.placed.enriched", "0", {"original": "17", "name": "Ada"}),
+        ("enriched-1", "order.placed.enriched", "1", {"original": "18"}),
+    ]
+    assert {record.key for record in records} == {b"c-1", b"c-9"}

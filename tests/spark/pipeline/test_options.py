@@ -32,6 +32,23 @@ GOOD: dict[str, Any] = {"bootstrap_servers": "b:1", "topics": ("t",), "out": "o"
             {"topics": (), "topic_pattern": "e9-.*", "to": "kafka", "table": "e9-out"},
             "topic_pattern must not match topics that are written",
         ),
+        ({"deduplicate": "1h"}, "deduplicate must be used alone, with to='delta' or .* got to='parquet'"),
+        ({"to": "delta", "deduplicate": "1 month"}, "deduplicate must be a whole number of .* '1 month'"),
+        ({"to": "kafka", "table": "x", "upsert": ("key",)}, "upsert must be used alone"),
+        ({"to": "iceberg", "upsert": ("key",), "tables": {"a": "b"}}, "without tables"),
+        ({"to": "delta", "upsert": ("key",), "adopt": True}, "upsert without adopt"),
+        (
+            {"to": "delta", "upsert": ("key",), "deduplicate": "1h"},
+            "deduplicate and upsert must be used alone",
+        ),
+        ({"to": "delta", "upsert": ("Key",)}, r"upsert must name key \(that of Kafka\), .* got Key"),
+        ({"to": "delta", "upsert": ("time",)}, "upsert must name .* got time"),
+        ({"to": "delta", "upsert": ("key", "key")}, "each once, got key, key"),
+        (
+            {"to": "delta", "upsert": ("key",), "deleted": "op"},
+            "deleted must be ATTRIBUTE=VALUE, .* got 'op'",
+        ),
+        ({"to": "delta", "deleted": "op=d"}, "next to upsert, got 'op=d'"),
         ({"topics": ("a,b",), "forget_topics": ("b",)}, "topics must not have what forget_topics has, got b"),
     ],
 )

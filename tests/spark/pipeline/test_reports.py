@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from msgspec.structs import replace
 
 from cloudevents_kafka.spark.pipeline._errors import failure_of
 from cloudevents_kafka.spark.pipeline._reports import Summary, batch_progress
-from cloudevents_kafka.spark.pipeline.notes import BatchCounts, PartitionCounts
+from cloudevents_kafka.spark.pipeline.notes import BatchCounts, CountMismatch, PartitionCounts
 
 COUNTS = BatchCounts(
     read=3,
@@ -108,3 +111,50 @@ def test_summary_as_text() -> None:
     assert [line.split() for line in text.splitlines() if "t[0]" in line] == [
         ["t[0]", "5", "9", "3", "1,002"]
     ]
+
+
+COMPARED = BatchCounts(
+    read=9,
+    events=4,
+    duplicates=2,
+    tombstones=1,
+    quarantined=2,
+    by_type={"t": {"binary": 4}},
+    by_reason={"refused": {"upsert: a key must not be null": 2}},
+    changes={"inserted": 3, "deleted": 1, "older": 1},
+    offsets={"t": {"0": PartitionCounts(0, 8, 9)}},
+)
+
+
+def test_counts_of_compared_batches() -> None:
+    """Duplicates and tombstones are counted among the records that were read, and changes are shown."""
+    total = COMPARED.check().merge(COMPARED).check()
+    assert total.sums == "8 events + 4 quarantined + 4 duplicates + 2 tombstones"
+    assert total.changes == {"inserted": 6, "deleted": 2, "older": 2}
+    summary = Summary(
+        topics=("t",),
+        events_table="e",
+        quarantine_table="q",
+        checkpoint="c",
+        batches=1,
+        recovered=None,
+        complete=True,
+        seconds=2.0,
+        counts=COMPARED,
+        total=total,
+    )
+    assert "9 records read = 4 events + 2 quarantined + 2 duplicates + 1 tombstone  (1" in summary.to_text()
+    assert ["inserted", "3"] in [line.split() for line in summary.to_text().splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"duplicates": 3}, "9 records were read, but events and quarantined records, with duplicates and"),
+        ({"changes": {"updated": 4}}, "5 records were to change rows, but .* come to 4"),
+    ],
+)
+def test_wrong_counts_of_compared_batches(changed: dict[str, Any], words: str) -> None:
+    """Counts that contradict each other are refused."""
+    with pytest.raises(CountMismatch, match=words):
+        replace(COMPARED, **changed).check()

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.storagelevel import StorageLevel
@@ -43,6 +43,20 @@ _MOST_ERRORS: Final = 5_000  # errors in a batch whose rows are not kept
 
 # Takes the events of a batch, its other records, and its counts.
 Deliver = Callable[[DataFrame, DataFrame, notes.BatchCounts], None]
+
+
+class KeptBatch(NamedTuple):
+    """A batch whose rows are kept; ``records`` are what it was read from, with all Kafka columns."""
+
+    events: DataFrame
+    quarantine: DataFrame
+    counts: notes.BatchCounts
+    rows: Rows
+    records: DataFrame
+
+
+# Compares a batch with the rows of a table, and yields what is to land of it.
+Compare = Callable[[KeptBatch], AbstractContextManager[KeptBatch]]
 
 
 class Tables(Protocol):
@@ -85,7 +99,13 @@ class BatchWriter:
                 _append(rest, tables)
         return counts
 
-    def write_kept(self, records: DataFrame, batch: notes.BegunBatch, deliver: Deliver) -> notes.BatchCounts:
+    def write_kept(
+        self,
+        records: DataFrame,
+        batch: notes.BegunBatch,
+        deliver: Deliver,
+        compare: Compare = nullcontext,
+    ) -> notes.BatchCounts:
         """Pass all rows of the tables to a function at once, kept until it returns, and return the counts."""
         rows = self._rows(batch)
         records = self._limit_tasks(records, batch.offsets)
@@ -95,14 +115,16 @@ class BatchWriter:
                 events, counts = rest.events, rest.counts
             else:
                 reading = Reading(records, rows)
-                events = kept.enter_context(_kept(reading.events))
+                events = kept.enter_context(kept_rows(reading.events))
                 counts = reading.counts()
                 left = self._left(counts)
                 rest = kept.enter_context(_rest(reading, left, rows))
                 counts = _add_left(counts, rest.counts, left)
                 if rest.counts.events:
                     events = events.unionByName(rest.events)
-            deliver(events, rest.quarantine, counts.check())
+            decoded = KeptBatch(events, rest.quarantine, counts.check(), rows, records)
+            events, quarantine, counts, *_ = kept.enter_context(compare(decoded))
+            deliver(events, quarantine, counts.check())
         return counts
 
     def _rows(self, batch: notes.BegunBatch) -> Rows:
@@ -170,7 +192,7 @@ def _rest(reading: Reading, left: int, rows: Rows) -> Iterator[DecodedRows]:
 
 
 @contextmanager
-def _kept(rows: DataFrame) -> Iterator[DataFrame]:
+def kept_rows(rows: DataFrame) -> Iterator[DataFrame]:
     """Yield rows that are computed once, and kept until the end of this block."""
     if not _loses_no_executor(rows.sparkSession):
         kept = rows.persist(StorageLevel.MEMORY_AND_DISK)
@@ -199,7 +221,7 @@ def _counted(decoded: DataFrame, rows: Rows) -> Iterator[DecodedRows]:
     observation = Observation()
     counting = rows.counting(others=True)
     observed = decoded.selectExpr("*", *counting.columns).observe(observation, counting.counts())
-    with _kept(observed.drop(*counting.names)) as kept:
+    with kept_rows(observed.drop(*counting.names)) as kept:
         yield _CountedRows(rows.events(kept), quarantine_of(kept), all_counts(found_by(observation), rows))
 
 

@@ -220,17 +220,28 @@ def found_by(observation: Observation) -> dict[str, Any]:
 
 
 def all_counts(found: Mapping[str, Any], rows: Rows) -> BatchCounts:
-    by_type, by_reason = label_counts(found, "event"), label_counts(found, "error")
+    by_reason = label_counts(found, "error")
     return BatchCounts(
         read=found["records"],
         newest=found.get("newest"),
-        events=_total(by_type),
         quarantined=_total(by_reason),
-        by_type=by_type,
         by_reason=by_reason,
-        **_other_counts(found),
+        **event_counts(found),
         offsets=partition_counts(found, rows.offsets),
     )
+
+
+def event_counts(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the counts of events."""
+    by_type = label_counts(found, "event")
+    return {"events": _total(by_type), "by_type": by_type, **_other_counts(found)}
+
+
+def count_now(rows: DataFrame, counting: Counting) -> dict[str, Any]:
+    """Return the counts of rows that are kept, by a job of their own."""
+    (row,) = rows.selectExpr("`timestamp`", *counting.columns).agg(counting.counts()).collect()
+    found: dict[str, Any] = msgspec.json.decode(row["counts"])
+    return found
 
 
 def quarantine_of(decoded: DataFrame) -> DataFrame:

@@ -70,6 +70,11 @@ def check_connect(options: PipelineOptions, *, has_function: bool = False) -> No
             "thresholds must warn or end the run on Spark Connect, got one that stops a topic; use a Spark "
             "session of this process to stop a topic"
         )
+    if options.upsert:
+        raise NotOnConnect(
+            f"upsert must be empty on Spark Connect, got {', '.join(options.upsert)}: PySpark cannot join "
+            "the rows of a batch there. Use a Spark session of this process"
+        )
     for name, location in (("out", options.out), ("checkpoint", options.checkpoint_url)):
         if local_path(location) is not None and not location.startswith(("/", "file:")):
             raise NotOnConnect(

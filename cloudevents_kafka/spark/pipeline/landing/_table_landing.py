@@ -109,9 +109,10 @@ class TableLanding(Landing):
         """Stage the rows of each table that has some, several tables at a time."""
         plain = events.drop(notes.TABLE)
         tables = [table for table, count in counts.by_table.items() if count]
-        rows = {table: events.where(events[notes.TABLE] == table).drop(notes.TABLE) for table in tables}
         if len(tables) == 1:
             rows = {tables[0]: plain}
+        else:
+            rows = {table: events.where(events[notes.TABLE] == table).drop(notes.TABLE) for table in tables}
         if counts.quarantined:
             rows[notes.QUARANTINE] = quarantine
         if not self._open(notes.EVENTS).exists():  # its ledger needs it
@@ -167,6 +168,7 @@ class TableLanding(Landing):
                         f"{notes.format_ranges(batch.offsets)} in {opened.name} meanwhile, and goes on; one "
                         "run of a pipeline is enough"
                     ) from None
+                self._check_compared(table, before)
             else:
                 self._ledgers[table] = after
                 return
@@ -174,6 +176,9 @@ class TableLanding(Landing):
             f"the table {opened.name} has had {_MOST_TRIES} commits of other pipelines while one was tried; "
             "start again when fewer write to it"
         )
+
+    def _check_compared(self, table: str, before: notes.Ledger) -> None:
+        """Raise `WrongTable` if the staged rows depend on rows that have changed since a ledger was read."""
 
     def _left(self, table: str) -> notes.OffsetRanges:
         """Return the offsets of the batch whose rows a table does not have; raise `WrongTable`."""

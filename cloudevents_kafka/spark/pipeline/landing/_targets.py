@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Final, cast
 from urllib.parse import urlsplit
 
 from cloudevents_kafka.primitives.redaction import mask_urls
+from cloudevents_kafka.primitives.spans import parse_span
 from cloudevents_kafka.spark._java import file_system
 from cloudevents_kafka.spark.pipeline import notes
 from cloudevents_kafka.spark.pipeline._errors import WrongTable
+from cloudevents_kafka.spark.pipeline.landing._compared_landing import ComparedLanding, UpsertLanding
 from cloudevents_kafka.spark.pipeline.landing._delivery import EachBatch, FunctionLanding, TopicLanding
 from cloudevents_kafka.spark.pipeline.landing._landing import Landing
 from cloudevents_kafka.spark.pipeline.landing._parquet_landing import ParquetLanding
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from cloudevents_kafka.spark.pipeline._options import PipelineOptions
+    from cloudevents_kafka.spark.pipeline.landing._compared_landing import Compare
     from cloudevents_kafka.spark.table_formats import TableFormat
 
 
@@ -93,10 +96,24 @@ def open_landing(
         return TopicLanding(store, options)
     if options.table is None:
         _check_folders(store, options.to, options.tables)
-    open_table = partial(open_sibling, spark, options.to, store, options.table)
+    upsert = notes.Upsert.parse(options.upsert, options.deleted)
+    open_table = partial(open_sibling, spark, options.to, store, options.table, upsert=upsert)
     for table in notes.TABLES:
         open_table(table)  # raises an error if the session does not have the format
-    return TableLanding(store, options.to, open_table, options.tables, adopt=options.adopt)
+    kind = UpsertLanding if upsert else ComparedLanding if options.deduplicate else TableLanding
+    landing = kind(store, options.to, open_table, options.tables, adopt=options.adopt)
+    if isinstance(landing, ComparedLanding):
+        landing.compare = _comparison(upsert, options.deduplicate)
+    return landing
+
+
+def _comparison(upsert: notes.Upsert | None, deduplicate: str | None) -> Compare:
+    """Return what compares batches with the rows of their table."""
+    from cloudevents_kafka.spark.pipeline.batches import row_changes, without_duplicates
+
+    if upsert is not None:
+        return partial(row_changes, upsert=upsert)
+    return partial(without_duplicates, within=parse_span(deduplicate or "", "deduplicate"))
 
 
 def check_catalog(options: PipelineOptions, spark: SparkSession) -> None:
@@ -116,17 +133,24 @@ def check_catalog(options: PipelineOptions, spark: SparkSession) -> None:
 
 
 def open_sibling(
-    spark: SparkSession, table_format: TableFormat, store: Store, common: str | None, table: str
+    spark: SparkSession,
+    table_format: TableFormat,
+    store: Store,
+    common: str | None,
+    table: str,
+    *,
+    upsert: notes.Upsert | None = None,
 ) -> Table:
     """Return a table in its folder, or next to the ``common`` one of events in a catalog."""
     from cloudevents_kafka.spark.pipeline.tables import sibling_name, table_by_name, table_in_folder
 
+    keys = upsert if table == notes.EVENTS else None
     if common is None:
-        return table_in_folder(spark, table_format, store.url(table))
+        return table_in_folder(spark, table_format, store.url(table), keys)
     if table != notes.EVENTS:
         own = table in {notes.QUARANTINE, notes.OUTCOMES}
         common = sibling_name(common, f"{{}}_{table}" if own else table)
-    return table_by_name(spark, table_format, common)
+    return table_by_name(spark, table_format, common, keys)
 
 
 def _check_folders(store: Store, table_format: TableFormat, routes: Mapping[str, str]) -> None:

@@ -42,3 +42,4 @@ from cloudevents_kafka.spark.pipeline.notes._routes import (
     table_for,
     topic_names,
 )
+from cloudevents_kafka.spark.pipeline.notes._upsert import DELETED, Upsert, attribute_sql

@@ -11,6 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from cloudevents_kafka.counting import limit_labels, limit_nested
+from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.spark.pipeline._errors import PipelineError
 from cloudevents_kafka.spark.pipeline.notes._routes import EVENTS, QUARANTINE
 
@@ -92,6 +93,11 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
     ``routed`` maps the tables of the option ``tables`` to their events; others are in the common table.
     ``newest`` is the latest timestamp of a record, in milliseconds since 1970, or None.
 
+    ``duplicates`` are events that did not land, as the table has them; see the option ``deduplicate``. With
+    the option ``upsert``, ``changes`` has the numbers of records that inserted, updated or deleted a row, and
+    that were older than it: ``inserted``, ``updated``, ``deleted`` and ``older``. ``tombstones`` are those of
+    them that have a key and nothing else, and so are not events.
+
     Examples:
         >>> from cloudevents_kafka.spark.pipeline import BatchCounts
         >>> first = BatchCounts(read=3, events=2, quarantined=1, by_type={"order.placed": {"binary": 2}})
@@ -111,6 +117,9 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
     quarantined_by_topic: Mapping[str, int] = {}
     routed: Mapping[str, int] = {}
     newest: int | None = None
+    duplicates: int = 0
+    tombstones: int = 0
+    changes: Mapping[str, int] = {}
 
     def merge(self, later: BatchCounts) -> BatchCounts:
         """Return the counts plus those of later records."""
@@ -119,6 +128,9 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
             read=self.read + later.read,
             offsets=_merge(self.offsets, later.offsets, PartitionCounts.merge),
             newest=_latest(self.newest, later.newest),
+            duplicates=self.duplicates + later.duplicates,
+            tombstones=self.tombstones + later.tombstones,
+            changes=dict(Counter(self.changes) + Counter(later.changes)),
         )
 
     def add_left(self, others: BatchCounts) -> BatchCounts:
@@ -139,14 +151,21 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
         """Return the counts; raise `CountMismatch` if they contradict each other."""
         records = (part.records for parts in self.offsets.values() for part in parts.values())
         labelled = (sum(inner.values()) for by in (self.by_type, self.by_reason) for inner in by.values())
+        others = self.duplicates + self.tombstones
+        and_others = ", with duplicates and tombstones," if others else ""
         sums = {
-            "events and quarantined records": self.events + self.quarantined,
-            "events by type and mode, and quarantined records by reason": sum(labelled),
+            f"events and quarantined records{and_others}": self.events + self.quarantined + others,
+            f"events by type and mode, and quarantined records by reason{and_others}": sum(labelled) + others,
             "records by partition": sum(records),
         }
         for what, total in sums.items():
             if total != self.read:
                 raise CountMismatch(f"{self.read:,} records were read, but {what} come to {total:,}")
+        if self.changes and sum(self.changes.values()) != self.events + self.tombstones:
+            raise CountMismatch(
+                f"{self.events + self.tombstones:,} records were to change rows, but those that inserted, "
+                f"updated, deleted or were older come to {sum(self.changes.values()):,}"
+            )
         if self.by_table[EVENTS] < 0:
             raise CountMismatch(
                 f"{self.events:,} events were read, but those of the tables by type come to "
@@ -184,6 +203,14 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
             }
             for topic, parts in self.offsets.items()
         }
+
+    @property
+    def sums(self) -> str:
+        """What became of the records, in words: ``2 events + 1 quarantined``."""
+        parts = [pluralize(self.events, "event"), f"{self.quarantined:,} quarantined"]
+        parts += [pluralize(self.duplicates, "duplicate")] if self.duplicates else []
+        parts += [pluralize(self.tombstones, "tombstone")] if self.tombstones else []
+        return " + ".join(parts)
 
     @property
     def modes(self) -> dict[str, int]:

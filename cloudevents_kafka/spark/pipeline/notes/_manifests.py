@@ -41,7 +41,8 @@ class BegunBatch(msgspec.Struct, frozen=True, kw_only=True):
     was set back. ``query`` is the id of the checkpoint, ``ids`` are those of the topics. ``planned`` are all
     offsets that Spark planned, and ``offsets`` those that have not landed. ``in_java`` and ``lenient`` are
     how the records are read, ``routes`` has the tables of events by patterns of types, in order, and ``to``
-    is the kind of the tables, see `Landing.kind`.
+    is the kind of the tables, see `Landing.kind`. ``counted`` has the counts of a batch that was compared
+    with the rows of its table, as its commit changes what they would be.
     """
 
     version: int = VERSION
@@ -56,6 +57,7 @@ class BegunBatch(msgspec.Struct, frozen=True, kw_only=True):
     lenient: bool = False
     routes: Mapping[str, str] = {}
     to: str | None = None
+    counted: BatchCounts | None = None
 
 
 class BatchManifest(BegunBatch, frozen=True, kw_only=True):

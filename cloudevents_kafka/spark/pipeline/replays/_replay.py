@@ -182,7 +182,7 @@ class _Folder:
         landing = TableLanding(store, str(last.to), open_table, self._routes)
         landing.recover()  # which compares the tables with the notes
         self._ledger = landing.ledger
-        self._target = TablesReplay(open_table, self._routes.values())
+        self._target = TablesReplay(open_table, self._routes.values(), spark)
         self.outcomes_table = open_table(notes.OUTCOMES).name
 
     def replay(self, mend: Mend | None) -> ReplaySummary:

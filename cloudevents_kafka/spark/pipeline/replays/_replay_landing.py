@@ -26,8 +26,10 @@ Rows = Callable[[str], "DataFrame"]
 class TablesReplay:
     """Tables of Delta or Iceberg, which ``open_table`` opens; ``by_type`` are those next to the events."""
 
-    def __init__(self, open_table: Callable[[str], Table], by_type: Iterable[str]) -> None:
-        self._open = open_table
+    def __init__(
+        self, open_table: Callable[[str], Table], by_type: Iterable[str], spark: SparkSession
+    ) -> None:
+        self._open, self._spark = open_table, spark
         self._tables = (notes.EVENTS, *dict.fromkeys(by_type))
 
     def next_number(self, last: int) -> int:
@@ -45,7 +47,7 @@ class TablesReplay:
     def read(self, table: str) -> DataFrame | None:
         """Return the rows of the newest version, or None."""
         opened = self._open(table)
-        return opened.newest() if opened.exists() else None
+        return opened.frame(self._spark) if opened.exists() else None
 
     def prepare(self, note: ReplayNote, rows: Rows) -> ReplayNote:  # noqa: ARG002  # Parquet needs them
         """Return the note."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -21,6 +21,10 @@ from cloudevents_kafka.spark.pipeline.tables._sink import Staged
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
+
+
+# Delta reads a file for each commit.
+_NEWEST: Final = "LIMIT 100"
 
 
 class _Commit(msgspec.Struct, frozen=True):
@@ -38,10 +42,14 @@ class ConnectDeltaTable(DeltaTable):
         return str(self._detail()["id"])
 
     def _read_ledger(self) -> tuple[Ledger | None, int]:
-        detail, history = self._detail(), self._history()
+        detail = self._detail()
         noted = list(_ledgers(detail["properties"]))
-        committed = [commit.ledger for commit in self._commits(history)]
-        found = max([*noted, *committed], key=lambda ledger: ledger.generation, default=None)
+        for newest in (_NEWEST, ""):  # a commit that is not noted yet is a recent one
+            history = self._history(newest)
+            committed = [commit.ledger for commit in self._commits(history)]
+            found = max([*noted, *committed], key=lambda ledger: ledger.generation, default=None)
+            if found in committed:
+                break
         if found in noted and not _is_complete(history, found.generation):
             raise WrongTable(
                 f"the history of the table {self.name} must go back to commit {found.generation} of "
@@ -57,23 +65,27 @@ class ConnectDeltaTable(DeltaTable):
 
     def commit(self, staged: Sequence[Staged], before: Ledger, after: Ledger) -> None:
         """Make staged rows and a new ledger part of the table; see `Table.commit`."""
-        rows = self.read().limit(0)
-        for part in staged:
-            rows = rows.unionByName(part.files)
         commit = _Commit(after, uuid.uuid4().hex)
         options = {
             "txnAppId": LEDGER,
             "txnVersion": str(after.generation),
             "userMetadata": msgspec.json.encode(commit).decode(),
         }
-        with self._committing(), write_settings(rows.sparkSession):
+        with self._committing(), write_settings(self._spark):
             self._note(before)
-            rows.writeTo(self._sql_name).options(**options).append()
+            self._write([part.files for part in staged], options)
         # Delta skips a version that another commit has reached, and reports nothing.
-        if all(found.token != commit.token for found in self._commits(self._history())):
+        if all(found.token != commit.token for found in self._commits(self._history(_NEWEST))):
             raise self._changed()
         for part in staged:
             part.files.unpersist()
+
+    def _write(self, frames: Sequence[DataFrame], options: Mapping[str, str]) -> None:
+        """Write rows in one commit, with these options of Delta's writer."""
+        rows = self.read().limit(0)
+        for frame in frames:
+            rows = rows.unionByName(frame)
+        rows.writeTo(self._sql_name).options(**options).append()
 
     def _note(self, ledger: Ledger) -> None:
         """Make a ledger a property of the table, in place of earlier ones."""
@@ -86,8 +98,8 @@ class ConnectDeltaTable(DeltaTable):
         if old:
             self._spark.sql(f"{alter} UNSET TBLPROPERTIES ({old})")
 
-    def _history(self) -> Sequence[Row]:
-        history = self._spark.sql(f"DESCRIBE HISTORY {self._sql_name}")
+    def _history(self, limit: str) -> Sequence[Row]:
+        history = self._spark.sql(f"DESCRIBE HISTORY {self._sql_name} {limit}")
         return history.select("version", "operation", "operationParameters", "userMetadata").collect()
 
     def _commits(self, history: Sequence[Row]) -> Iterator[_Commit]:

@@ -28,7 +28,6 @@ from cloudevents_kafka.spark.pipeline._sql import quote, settings, write_setting
 from cloudevents_kafka.spark.pipeline.notes import Entry, Ledger, OffsetRange
 from cloudevents_kafka.spark.pipeline.stores import is_connect
 from cloudevents_kafka.spark.pipeline.tables import _sink
-from cloudevents_kafka.spark.pipeline.tables._tables import RECORD_DATE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
@@ -135,9 +134,17 @@ class DeltaTable(_sink.Table):
     def _create(self, schema: StructType) -> None:
         empty = self._spark.createDataFrame([], schema)
         if self._url:
-            empty.write.format("delta").partitionBy(RECORD_DATE).save(self._url)
+            empty.write.format("delta").partitionBy(*self.partitions).save(self._url)
         else:
-            empty.writeTo(self._sql_name).using("delta").partitionedBy(RECORD_DATE).create()
+            writer = empty.writeTo(self._sql_name).using("delta")
+            (writer.partitionedBy(*self.partitions) if self.partitions else writer).create()
+
+    def _property(self, name: str) -> str | None:
+        found: str | None = self._detail()["properties"].get(name)
+        return found
+
+    def _widens(self) -> bool:
+        return self._property("delta.enableTypeWidening") == "true"
 
     def _detail(self) -> Row:
         detail: Row = self._spark.sql(f"DESCRIBE DETAIL {self._sql_name}").collect()[0]

@@ -24,7 +24,7 @@ from cloudevents_kafka.spark.pipeline._sql import quote, sql_text, write_setting
 from cloudevents_kafka.spark.pipeline.notes import Ledger
 from cloudevents_kafka.spark.pipeline.stores import is_connect
 from cloudevents_kafka.spark.pipeline.tables import _sink
-from cloudevents_kafka.spark.pipeline.tables._tables import RECORD_DATE
+from cloudevents_kafka.spark.pipeline.tables._evolution import type_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -131,7 +131,7 @@ class IcebergTable(_sink.Table):
         options = {**_WRITE_OPTIONS, f"snapshot-property.{_STAGED}": token}
         with write_settings(rows.sparkSession):
             rows.writeTo(self._sql_name).options(**options).append()
-        snapshot = self._staged(token)
+        snapshot = self._staged(_STAGED, token)
         return _sink.Staged(snapshot, _number(snapshot, "added-records"))
 
     def commit(self, staged: Sequence[_sink.Staged], before: Ledger, after: Ledger) -> None:
@@ -142,17 +142,25 @@ class IcebergTable(_sink.Table):
         with self._committing():
             names = (f"{_BRANCH}{ledger.generation}" for ledger in (before, after))
             transaction.manageSnapshots().renameBranch(*names).commit()
-            append = transaction.newAppend()
-            for snapshot in snapshots:
-                for file in snapshot.addedDataFiles(table.io()):
-                    append.appendFile(file)
-            append.commit()
+            self._add(transaction, table, snapshots)
             transaction.updateProperties().set(_LEDGER, msgspec.json.encode(after).decode()).commit()
             expire = transaction.expireSnapshots().cleanExpiredFiles(False)
             for snapshot in snapshots:
                 expire.expireSnapshotId(snapshot.snapshotId())
             expire.commit()
             transaction.commitTransaction()
+
+    def _add(self, transaction: Any, table: Any, snapshots: Sequence[Any]) -> None:
+        """Add the files of staged snapshots to a transaction."""
+        append = transaction.newAppend()
+        for snapshot in snapshots:
+            for file in snapshot.addedDataFiles(table.io()):
+                append.appendFile(file)
+        append.commit()
+
+    def _property(self, name: str) -> str | None:
+        found: str | None = self._java_table().properties().get(name)
+        return found
 
     def _prepare_ledger(self) -> None:
         """Let the table stage snapshots, and have the branch of its ledger."""
@@ -162,13 +170,13 @@ class IcebergTable(_sink.Table):
         if table.properties().get(_LEDGER) is None and not table.refs().containsKey(f"{_BRANCH}0"):
             table.manageSnapshots().createBranch(f"{_BRANCH}0").commit()
 
-    def _staged(self, token: str) -> Any:
-        """Return the snapshot that was staged with a token."""
+    def _staged(self, name: str, token: str) -> Any:
+        """Return the snapshot that was staged with a token as this property."""
         table = self._java_table()
         snapshots = table.operations().current().snapshots()
         for index in reversed(range(snapshots.size())):
             snapshot = snapshots.get(index)
-            if snapshot.summary().get(_STAGED) == token:
+            if snapshot.summary().get(name) == token:
                 current = table.currentSnapshot()
                 if current is not None and current.snapshotId() == snapshot.snapshotId():
                     raise WrongTable(f"the table {self.name} must stage snapshots, but has appended one")
@@ -185,16 +193,18 @@ class IcebergTable(_sink.Table):
     def _create(self, schema: StructType) -> None:
         if not self._url and len(self._parts) > 2:
             self._spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {quote(*self._parts[:-1])}")
-        columns = ", ".join(f"{quote(field.name)} {field.dataType.simpleString()}" for field in schema.fields)
+        columns = ", ".join(f"{quote(field.name)} {type_sql(field.dataType)}" for field in schema.fields)
+        by = f"PARTITIONED BY ({', '.join(self.partitions)}) " if self.partitions else ""
         self._spark.sql(
             f"CREATE TABLE IF NOT EXISTS {self._sql_name} ({columns}) USING iceberg "
-            f"PARTITIONED BY ({RECORD_DATE}) TBLPROPERTIES ({_TABLE_PROPERTIES})"
+            f"{by}TBLPROPERTIES ({_TABLE_PROPERTIES})"
         )
 
-    def newest(self) -> DataFrame:
-        """Return the rows of the newest version, which the session may not know."""
-        self._spark.catalog.refreshTable(self._sql_name)
-        return self.read()
+    def frame(self, spark: SparkSession) -> DataFrame:
+        """Return the rows of the newest version; see `Table.frame`."""
+        self._configure(spark)
+        spark.catalog.refreshTable(self._sql_name)
+        return super().frame(spark)
 
     def count_files(self) -> int:
         """Return the number of data files of the newest version."""

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from cloudevents_kafka.spark.pipeline._errors import WrongTable, spark_errors
 from cloudevents_kafka.spark.pipeline._sql import quote, write_settings
-from cloudevents_kafka.spark.pipeline.notes import Ledger
+from cloudevents_kafka.spark.pipeline.notes import DELETED, Ledger, Upsert
 from cloudevents_kafka.spark.pipeline.stores import commit_lock, open_store
-from cloudevents_kafka.spark.pipeline.tables._tables import TOLERATED
+from cloudevents_kafka.spark.pipeline.tables._evolution import differences
+from cloudevents_kafka.spark.pipeline.tables._tables import RECORD_DATE, TOLERATED
 from cloudevents_kafka.spark.table_formats import TableFormat
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 ADDED_COLUMNS: Final = (TOLERATED,)
 """Columns of events that are added to a table without them."""
 
+# The property of a table that has one row for each key.
+KEYS: Final = "cloudevents-kafka.upsert"
 # Conditions of Spark's errors for a table that does not exist.
 _MISSING: Final = r"DELTA_MISSING_DELTA_TABLE|\w*(PATH|TABLE|VIEW|SCHEMA)_(NOT_FOUND|DOES_NOT_EXIST)"
 # `Table.vacuum` keeps so many versions, and recent ones: a commit reads what there is of all.
@@ -53,8 +56,15 @@ class Table(ABC):
     conflicts: str
     """A regular expression of what errors contain if another commit was faster."""
 
+    partitions: tuple[str, ...] = (RECORD_DATE,)
+    """The columns whose values have files of their own, in a table that is created."""
+
+    upsert: Upsert | None = None
+    """The keys of the table's rows, if commits merge into them rather than append."""
+
     def __init__(self, spark: SparkSession, sql_name: str, url: str) -> None:
         self._spark, self._sql_name, self._url = spark, sql_name, url
+        self._has_commits = False  # of pipelines, as far as it is known
         self._checked: tuple[StructType | None, StructType] | None = None  # the last schemas that match
 
     @property
@@ -87,14 +97,36 @@ class Table(ABC):
         A table that does not exist has landed nothing, and so has one to which only others have written
         rows; but that raises `WrongTable` unless ``adopt`` is set.
         """
-        found, rows = self._read_ledger() if self.exists() else (None, 0)
+        found, rows = self._read_ledger() if self._has_right_keys() else (None, 0)
         if found is None and rows and not adopt:
             raise WrongTable(
                 f"the table {self.name} has rows, but no commit of a pipeline: it is unknown of which "
                 "offsets they are. Land into a fresh table; or adopt the table (--adopt): all records land "
                 "in it, next to its rows"
             )
+        self._has_commits = found is not None
         return found or Ledger()
+
+    def _has_right_keys(self) -> bool:
+        """Return whether the table exists; raise `WrongTable` if its rows have other keys than these."""
+        if not self.exists():
+            return False
+        found = self._property(KEYS) or ""
+        expected = str(self.upsert or "")
+        if found != expected and (found or not self._is_new()):
+            raise WrongTable(
+                f"the table {self.name} must have {_keys_text(expected)}, got one with {_keys_text(found)}. "
+                "Land with the same keys (--upsert) as before, or into a fresh table"
+            )
+        return True
+
+    @abstractmethod
+    def _property(self, name: str) -> str | None:
+        """Return a property of the table, or None; SHOW TBLPROPERTIES hides some values."""
+
+    def _is_new(self) -> bool:
+        """Return whether a run was killed between creating the table and setting its keys."""
+        return DELETED in self.columns() and self.read().isEmpty()
 
     @abstractmethod
     def _read_ledger(self) -> tuple[Ledger | None, int]:
@@ -105,7 +137,8 @@ class Table(ABC):
         """Return rows whose files are written; no reader sees them before `commit`.
 
         Create the table if it is missing, partitioned by `RECORD_DATE`. Columns of the table that the
-        rows do not have become null; `ADDED_COLUMNS` that the table does not have are added to it.
+        rows do not have become null. Those that the table does not have are added to it if it has a commit of
+        a pipeline, or if they are `ADDED_COLUMNS`; types may differ as in `_evolution`.
         """
 
     def _prepare(self, rows: DataFrame) -> DataFrame:
@@ -120,15 +153,18 @@ class Table(ABC):
                 except spark_errors():
                     if not self.exists():  # another pipeline was faster
                         raise
-                existing = self.read().schema
+                existing, self._has_commits = self.read().schema, True
             if (existing, rows.schema) != self._checked:
                 self.check_schema(rows.schema)
-            added = [field for field in rows.schema.fields if field.name not in existing.names]
-            if added:
-                columns = ", ".join(f"{quote(field.name)} {field.dataType.simpleString()}" for field in added)
-                self._spark.sql(f"ALTER TABLE {self._sql_name} ADD COLUMNS ({columns})")
-                existing = self.read().schema
+                for change in differences(existing, rows.schema):
+                    self._spark.sql(change.sql(self._sql_name))
+                    existing = self.read().schema
             self._checked = existing, rows.schema
+        types = {field.name: field.dataType.simpleString() for field in existing.fields}
+        if any(types[field.name] != field.dataType.simpleString() for field in rows.schema.fields):
+            # Spark widens numbers, and finds fields by their names at any depth.
+            none = rows.sparkSession.createDataFrame([], existing)
+            return none.unionByName(rows, allowMissingColumns=True)
         missing = [field for field in existing.fields if field.name not in rows.columns]
         filled = [F.lit(None).cast(field.dataType).alias(field.name) for field in missing]
         return rows.select("*", *filled).select(*(quote(name) for name in existing.names))
@@ -162,7 +198,7 @@ class Table(ABC):
     def check_schema(self, schema: StructType) -> None:
         """Raise `WrongTable` if the table exists and cannot take rows of a schema.
 
-        It may be without `ADDED_COLUMNS`, and have other columns that may be null.
+        It may have other columns that may be null, and differ as `stage` says.
         """
         existing = self._schema()
         if existing is None:
@@ -174,18 +210,18 @@ class Table(ABC):
                 "name another table, or the format of this one"
             )
         # Without nullability, which tables do not keep in full.
-        columns = {field.name: field.dataType.simpleString() for field in existing.fields}
-        for field in schema.fields:
-            found, type_ = columns.get(field.name), field.dataType.simpleString()
-            if found is None and field.name not in ADDED_COLUMNS:
+        for change in differences(existing, schema):
+            name, type_ = ".".join(change.path), change.type.simpleString()
+            is_column = len(change.path) == 1 and name not in ADDED_COLUMNS
+            if change.kind == "new" and is_column and not self._has_commits:
                 raise WrongTable(
-                    f"the table {self.name} must have the column {field.name} of type {type_}. Add it: "
-                    f"ALTER TABLE … ADD COLUMN {field.name} {type_}; or land into a fresh table"
+                    f"the table {self.name} must have the column {name} of type {type_}. Add it: "
+                    f"ALTER TABLE … ADD COLUMN {name} {type_}; or land into a fresh table"
                 )
-            if found not in {None, type_}:
+            if change.kind == "misfit" or (change.kind == "wider" and not self._widens()):
                 raise WrongTable(
-                    f"the column {field.name} of the table {self.name} must have the type {type_}, got "
-                    f"{found}. Land into a fresh table, and copy the rows of this one"
+                    f"the column {name} of the table {self.name} must have the type {type_}, got "
+                    f"{change.found}. Land into a fresh table, and copy the rows of this one"
                 )
         for field in existing.fields:
             if field.name not in schema.names and not field.nullable:
@@ -193,6 +229,10 @@ class Table(ABC):
                     f"the column {field.name} of the table {self.name} must allow null, because events have "
                     f"no such column. Do: ALTER TABLE … ALTER COLUMN {field.name} DROP NOT NULL"
                 )
+
+    def _widens(self) -> bool:
+        """Return whether the format can widen the numbers of a column."""
+        return True
 
     def _described(self, name: str) -> str:
         rows = self._spark.sql(f"DESCRIBE TABLE EXTENDED {self._sql_name}").collect()
@@ -202,9 +242,9 @@ class Table(ABC):
         """Return the rows of the newest version."""
         return self._spark.table(self._sql_name)
 
-    def newest(self) -> DataFrame:
-        """Return the rows of the newest version, also if another session has written it."""
-        return self.read()
+    def frame(self, spark: SparkSession) -> DataFrame:
+        """Return the rows of the newest version, in a session that may be a copy of the table's."""
+        return spark.table(self._sql_name)
 
     def columns(self) -> Sequence[str]:
         """Return the names of the columns."""
@@ -241,3 +281,7 @@ class Table(ABC):
     def _folder(self) -> str:
         """The location of the table, whose name stays the same; asking for it is a job of Spark."""
         return self._url or self._location()
+
+
+def _keys_text(keys: str) -> str:
+    return f"rows by {keys}" if keys else "a row for each record"

@@ -157,8 +157,12 @@ def test_a_begin_stays_next_to_what_has_landed() -> None:
     assert whole.landed(ids) == {"orders": {"0": OffsetRange(0, 6)}}
 
 
-@pytest.mark.parametrize("options", [{"group": "g"}, {"thresholds": ("lag>5m:end",)}])
+@pytest.mark.parametrize(
+    "options", [{"group": "g"}, {"thresholds": ("lag>5m:end",)}, {"to": "delta", "upsert": ("key",)}]
+)
 def test_what_is_for_the_pipeline_only(options: Any) -> None:
-    """A group and thresholds are about the pipeline's own progress."""
-    with pytest.raises(ValueError, match="group and thresholds must not be set with backfill"):
+    """A group and thresholds are about its own progress; what compares rows would be ended by its commits."""
+    with pytest.raises(
+        ValueError, match=r"(group and thresholds|deduplicate and upsert) must not be set with"
+    ):
         PipelineOptions(bootstrap_servers="b:1", topics=("t",), out="o", backfill="0..1", **options)

@@ -274,6 +274,19 @@ def test_docstrings(server: str) -> None:
 
 
 @pytest.mark.release
+def test_deduplicate(place: Place) -> None:
+    """Duplicates do not land on the server, too; changes of rows by key are refused."""
+    place.send(20, 1)
+    assert place.run(deduplicate="1h")["summary"]["tally"]["duplicates"] == 0
+    place.send(20, 1)
+    done = place.run(deduplicate="1h")["summary"]
+    assert (done["tally"]["duplicates"], done["total"]["events"], done["total"]["quarantined"]) == (20, 20, 2)
+    refused = place.client.ask("run", {**place.options, "upsert": ["id"]})
+    assert refused["error"] == "NotOnConnect"
+    assert "upsert must be empty on Spark Connect, got id" in refused["text"]
+
+
+@pytest.mark.release
 def test_iceberg_is_refused(place: Place) -> None:
     """Iceberg needs a session with Java, and the error says so."""
     failed = place.client.ask("run", {**place.options, "to": "iceberg"})

@@ -153,7 +153,7 @@ class Folder(_replay._Folder):
         self._options = ReplayOptions(out="lake", apply=True)
         self._notes = ReplayNotes(self._store)
         self._routes = {"payment": "payments"}
-        self._target = TablesReplay(cast("Any", world.table), ["payments"])
+        self._target = TablesReplay(cast("Any", world.table), ["payments"], self._spark)
         self.outcomes_table = ""
 
     def _chosen(self) -> Any:

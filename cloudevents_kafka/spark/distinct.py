@@ -1,0 +1,53 @@
+"""`deduplicate`: events without those that Spark has read before, of a batch or a stream."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
+
+from cloudevents_kafka.primitives.spans import parse_span
+from cloudevents_kafka.spark._columns import PREFIX
+
+_EVENT: Final = ("source", "id")
+_BROKEN: Final = f"{PREFIX}broken"
+_READ: Final = f"{PREFIX}read"
+
+
+def deduplicate(events: DataFrame, *, within: str = "1h") -> DataFrame:
+    """Return events without duplicates: of rows with the same ``source`` and ``id`` one stays.
+
+    ``events`` is a batch or a stream with these columns, such as that of `decode_events`. Rows in which one
+    of them is null, such as those that are not events, all stay, and are not changed.
+
+    In a stream, a row is a duplicate if another was read at most ``within`` before it, such as "90m", "1h"
+    or "7 days"; Spark's state has the keys of so long. The time is that of the batch in which Spark
+    reads a row, not one that a producer has written: no timestamp, however wrong, can move the watermark, so
+    no row is late. Of a batch all rows are compared, and ``within`` has no effect.
+
+    Spark counts what it has dropped: ``numDroppedDuplicateRows`` in ``customMetrics`` of the
+    ``stateOperators`` in ``query.lastProgress``. The pipeline has the option ``deduplicate``, which compares
+    events with the rows of their table instead, and needs no state.
+
+    Raises `ValueError` for a span that is not a number with a unit, and for columns that are missing.
+
+    Examples:
+        >>> from cloudevents_kafka.spark import deduplicate
+        >>> columns = "source string, id string, offset long"
+        >>> rows = [("/orders", "1", 0), ("/orders", "1", 1), (None, None, 2), (None, None, 3)]
+        >>> deduplicate(spark.createDataFrame(rows, columns)).count()
+        3
+    """
+    seconds = parse_span(within, "within")
+    if missing := [name for name in _EVENT if name not in events.columns]:
+        raise ValueError(
+            f"deduplicate: events must have the columns source and id, got no {' and no '.join(missing)}"
+        )
+    # Each row that is not an event has a key of its own: all of them would be one otherwise.
+    broken = F.when(F.col("source").isNull() | F.col("id").isNull(), F.expr("uuid()"))
+    keyed, keys = events.withColumn(_BROKEN, broken), [*_EVENT, _BROKEN]
+    if not events.isStreaming:
+        return keyed.dropDuplicates(keys).drop(_BROKEN)
+    timed = keyed.withColumn(_READ, F.current_timestamp()).withWatermark(_READ, f"{seconds} seconds")
+    return timed.dropDuplicatesWithinWatermark(keys).drop(_BROKEN, _READ)

@@ -1,0 +1,48 @@
+"""`Upsert`: which row a record changes, and which records delete it, checked and as SQL."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple, Self
+
+DELETED: Final = "deleted"
+"""The column of a table that says whether its row was deleted."""
+
+# "key" is that of Kafka's record; any other name is that of an extension.
+_COLUMNS: Final = frozenset({"key", "id", "source", "type", "subject", "dataschema", "datacontenttype"})
+_KEY: Final = "(?!(?:time|specversion)$)[a-z0-9]+"
+_RULE: Final = re.compile(f"((?!key=){_KEY.replace('$', '=')})=(.*)", re.DOTALL)
+
+
+class Upsert(NamedTuple):
+    """The keys of rows, and the attribute and value of events that delete, if there are such."""
+
+    keys: tuple[str, ...]
+    rule: tuple[str, str] | None
+
+    @classmethod
+    def parse(cls, keys: tuple[str, ...], rule: str | None) -> Self | None:
+        """Return the upsert of the options ``upsert`` and ``deleted``, or None; raise `ValueError`."""
+        if not all(re.fullmatch(_KEY, key) for key in keys) or len(set(keys)) < len(keys):
+            raise ValueError(
+                "upsert must name key (that of Kafka), id, source, type, subject, or extensions such as "
+                f"partitionkey, each once, got {', '.join(keys)}"
+            )
+        match = _RULE.fullmatch(rule) if rule is not None else None
+        if rule is not None and (match is None or not keys):
+            raise ValueError(
+                f"deleted must be ATTRIBUTE=VALUE, such as iodebeziumop=d, next to upsert, got {rule!r}"
+            )
+        return cls(keys, (match[1], match[2]) if match else None) if keys else None
+
+    def __str__(self) -> str:
+        return ",".join(self.keys)
+
+    def key_sql(self, row: str = "") -> list[str]:
+        """Return SQL for each key of a row, whose columns have the prefix ``row``."""
+        return [attribute_sql(name, row) for name in self.keys]
+
+
+def attribute_sql(name: str, row: str = "") -> str:
+    """Return SQL for an attribute, or for the key of Kafka."""
+    return f"{row}`{name}`" if name in _COLUMNS else f"{row}`extensions`['{name}']"

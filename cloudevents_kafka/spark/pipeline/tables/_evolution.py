@@ -1,0 +1,87 @@
+"""How a table and rows with other types get the same columns, at any depth, without a change of a value.
+
+A field that the table does not have is added to it. One that the rows do not have becomes null. A
+number of the rows that is narrower is widened in the rows; one that is wider is widened in the table, where
+the format can. Any other difference is a misfit: a value would have to change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+from cloudevents_kafka.spark.pipeline._sql import quote
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import DataType
+
+# Numbers, each of which holds all that those before it in its list hold.
+_WIDER: Final = (["tinyint", "smallint", "int", "bigint"], ["float", "double"])
+
+
+class Difference(NamedTuple):
+    """A column or field that the table must get, whose number must be wider, or which does not fit."""
+
+    kind: Literal["new", "wider", "misfit"]
+    path: tuple[str, ...]
+    type: DataType
+    found: str = ""
+
+    def sql(self, table: str) -> str:
+        """Return the statement that changes the table."""
+        name, type_ = quote(*self.path), type_sql(self.type)
+        change = (
+            f"ADD COLUMNS ({name} {type_})" if self.kind == "new" else f"ALTER COLUMN {name} TYPE {type_}"
+        )
+        return f"ALTER TABLE {table} {change}"
+
+
+def differences(table: DataType, rows: DataType, path: tuple[str, ...] = ()) -> Iterator[Difference]:
+    """Yield what must change in a table for rows of a type, and what cannot."""
+    found, wanted = _children(table), _children(rows)
+    if type(table) is type(rows) and wanted:
+        for name, type_ in wanted.items():
+            if name in found:
+                yield from differences(found[name], type_, (*path, name))
+            else:
+                yield Difference("new", (*path, name), type_)
+    elif _is_wider(rows, table):
+        yield Difference("wider", path, rows, table.simpleString())
+    elif not _is_wider(table, rows) and table.simpleString() != rows.simpleString():
+        yield Difference("misfit", path, rows, table.simpleString())
+
+
+def type_sql(type_: DataType) -> str:
+    """Return SQL for a type; the names of its fields may be any."""
+    from pyspark.sql.types import ArrayType, MapType, StructType
+
+    if isinstance(type_, StructType):
+        return f"struct<{', '.join(f'{quote(f.name)}: {type_sql(f.dataType)}' for f in type_.fields)}>"
+    if isinstance(type_, ArrayType):
+        return f"array<{type_sql(type_.elementType)}>"
+    if isinstance(type_, MapType):
+        return f"map<{type_sql(type_.keyType)}, {type_sql(type_.valueType)}>"
+    return type_.simpleString()
+
+
+def _children(type_: DataType) -> Mapping[str, DataType]:
+    """Return the types within a type, by the names that SQL has for them."""
+    from pyspark.sql.types import ArrayType, MapType, StructType
+
+    if isinstance(type_, StructType):
+        return {field.name: field.dataType for field in type_.fields}
+    if isinstance(type_, ArrayType):
+        return {"element": type_.elementType}
+    if isinstance(type_, MapType):
+        return {"key": type_.keyType, "value": type_.valueType}
+    return {}
+
+
+def _is_wider(wide: DataType, narrow: DataType) -> bool:
+    """Return whether a type of numbers holds all that another holds, and more."""
+    from pyspark.sql.types import DecimalType
+
+    if isinstance(wide, DecimalType) and isinstance(narrow, DecimalType):
+        return wide.scale == narrow.scale and wide.precision > narrow.precision
+    one, other = wide.simpleString(), narrow.simpleString()
+    return any(one in order and other in order and order.index(one) > order.index(other) for order in _WIDER)

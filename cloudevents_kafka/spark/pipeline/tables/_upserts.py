@@ -1,0 +1,142 @@
+"""Tables that have one row for each key: a commit runs MERGE, and has the ledger in the same atomic step.
+
+Delta's MERGE commits the transaction identifier and the metadata that settings of the session have, as its
+writer does with options, so the ledger is where `_connect_delta` has it. Iceberg stages the MERGE as a
+snapshot that no reader sees; then the transaction of `_iceberg` takes its files in place of those that
+it replaces, and fails if rows have changed since. A MERGE changes a row only if the record's place is
+after that of the row, so one that is repeated changes nothing.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from cloudevents_kafka.spark.pipeline._errors import WrongTable
+from cloudevents_kafka.spark.pipeline._sql import quote, settings, sql_text, write_settings
+from cloudevents_kafka.spark.pipeline.notes import Ledger, Upsert
+from cloudevents_kafka.spark.pipeline.tables import _sink
+from cloudevents_kafka.spark.pipeline.tables._connect_delta import ConnectDeltaTable
+from cloudevents_kafka.spark.pipeline.tables._iceberg import IcebergTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_WAP_ID: Final = "wap.id"  # the property of a snapshot with the id that it was staged with
+_DELTA: Final = "spark.databricks.delta"
+
+
+class _UpsertTable(_sink.Table):
+    """A table whose staged rows are merged into it."""
+
+    partitions = ()
+
+    def stage(self, rows: DataFrame) -> _sink.Staged:
+        """Return computed rows, which Spark keeps until `commit`; see `Table.stage`."""
+        kept = self._prepare(rows).select(*(quote(name) for name in rows.columns)).persist()
+        kept.write.format("noop").mode("overwrite").save()
+        return _sink.Staged(kept, None)
+
+    def _prepare(self, rows: DataFrame) -> DataFrame:
+        is_first = self._checked is None
+        rows = super()._prepare(rows)
+        keys = f"{sql_text(_sink.KEYS)} = {sql_text(str(self.upsert))}"
+        if is_first and self._is_new():
+            self._spark.sql(f"ALTER TABLE {self._sql_name} SET TBLPROPERTIES ({keys})")
+        return rows
+
+    def _merge(self, rows: DataFrame) -> None:
+        """Run MERGE for the changes of rows."""
+        assert self.upsert is not None  # for type checkers
+        with _view(rows) as view:
+            rows.sparkSession.sql(_merge_sql(self._sql_name, view, rows.columns, self.upsert)).collect()
+
+
+class UpsertDeltaTable(_UpsertTable, ConnectDeltaTable):
+    """A Delta table that has one row for each key."""
+
+    def _write(self, frames: Sequence[DataFrame], options: Mapping[str, str]) -> None:
+        if not frames:
+            super()._write(frames, options)
+        for rows in frames:
+            conf = {
+                f"{_DELTA}.write.txnAppId": options["txnAppId"],
+                f"{_DELTA}.write.txnVersion": options["txnVersion"],
+                f"{_DELTA}.commitInfo.userMetadata": options["userMetadata"],
+            }
+            with settings(rows.sparkSession, conf), write_settings(rows.sparkSession):
+                self._merge(rows)
+
+
+class UpsertIcebergTable(_UpsertTable, IcebergTable):
+    """An Iceberg table that has one row for each key."""
+
+    conflicts = f"{IcebergTable.conflicts}|ValidationException"
+
+    def stage(self, rows: DataFrame) -> _sink.Staged:
+        """Return computed rows; see `Table.stage`."""
+        self._configure(rows.sparkSession)
+        staged = super().stage(rows)
+        self._prepare_ledger()
+        return staged
+
+    def commit(self, staged: Sequence[_sink.Staged], before: Ledger, after: Ledger) -> None:
+        """Merge staged rows and a new ledger into the table; see `Table.commit`."""
+        with self._committing():
+            merged = [self._stage_merge(part.files) for part in staged]
+            super().commit([_sink.Staged(snapshot, None) for snapshot in merged], before, after)
+        for part in staged:
+            part.files.unpersist()
+
+    def _stage_merge(self, rows: DataFrame) -> Any:
+        """Return the snapshot of a MERGE, which no reader sees."""
+        token = uuid.uuid4().hex
+        with write_settings(rows.sparkSession), settings(rows.sparkSession, {"spark.wap.id": token}):
+            self._merge(rows)
+        return self._staged(_WAP_ID, token)
+
+    def _add(self, transaction: Any, table: Any, snapshots: Sequence[Any]) -> None:
+        if not snapshots:
+            super()._add(transaction, table, snapshots)
+        for snapshot in snapshots:
+            if list(snapshot.addedDeleteFiles(table.io())):
+                raise WrongTable(
+                    f"the table {self.name} must not have the property write.merge.mode=merge-on-read. Do: "
+                    "ALTER TABLE … UNSET TBLPROPERTIES ('write.merge.mode')"
+                )
+            overwrite = transaction.newOverwrite()
+            for file in snapshot.addedDataFiles(table.io()):
+                overwrite.addFile(file)
+            for file in snapshot.removedDataFiles(table.io()):
+                overwrite.deleteFile(file)
+            if (parent := snapshot.parentId()) is not None:
+                overwrite.validateFromSnapshot(parent)
+            overwrite.validateNoConflictingData().validateNoConflictingDeletes().commit()
+
+
+@contextmanager
+def _view(rows: DataFrame) -> Iterator[str]:
+    """Yield the name of a view of rows."""
+    name = f"cloudevents_kafka_{uuid.uuid4().hex}"
+    rows.createOrReplaceTempView(name)
+    try:
+        yield name
+    finally:
+        rows.sparkSession.catalog.dropTempView(name)
+
+
+def _merge_sql(table: str, view: str, columns: Sequence[str], upsert: Upsert) -> str:
+    """Return a MERGE of the rows of a view, of which each has another key."""
+    keys = zip(upsert.key_sql("target."), upsert.key_sql("source."), strict=True)
+    names = [quote(name) for name in columns]
+    return (
+        f"MERGE INTO {table} AS target USING {view} AS source "  # noqa: S608  # all names are quoted
+        f"ON {' AND '.join(f'{target} = {source}' for target, source in keys)} "
+        "WHEN MATCHED AND target.`topic` = source.`topic` AND target.`partition` = source.`partition` "
+        "AND target.`offset` < source.`offset` "
+        f"THEN UPDATE SET {', '.join(f'{name} = source.{name}' for name in names)} "
+        f"WHEN NOT MATCHED THEN INSERT ({', '.join(names)}) "
+        f"VALUES ({', '.join(f'source.{name}' for name in names)})"
+    )
