@@ -31,7 +31,7 @@ COMMANDS: Final = {
     "demo": "Run the library on a local Kafka and Spark.",
     "pipeline": "Write topics of events to tables or topics with Spark.",
     "report": "Write an HTML file about a topic, tables or a run.",
-    "table": "Maintain Delta and Iceberg tables: optimize, vacuum.",
+    "table": "Maintain tables: optimize, vacuum, replay their quarantine.",
     "spark-jar": "Write the jar of Spark's Java function.",
     "spark-zip": "Write this package to a zip, for Spark's workers.",
     "protocol": "Inspect the Kafka protocol: frames, grammar, brokers.",

@@ -8,6 +8,7 @@ would cost the sum of its fields for every row. This module imports neither PySp
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
@@ -25,11 +26,12 @@ from cloudevents_kafka.event import Event, raw_parts, unchecked_event
 from cloudevents_kafka.formats.protobuf_decoder import is_any
 from cloudevents_kafka.primitives.epoch import EPOCH, MICROSECOND
 from cloudevents_kafka.primitives.preview import preview
-from cloudevents_kafka.record import Record
+from cloudevents_kafka.record import Record, with_bytes_headers
 
 _REQUIRED: Final = ("id", "source", "type")
 _NOT_EXTENSIONS: Final = frozenset((*CORE, "data"))
 _KINDS: Final = {kind.value: kind for kind in DataKind}
+_LONGEST_REASON: Final = 500  # characters of an error of a user's function
 _TYPES: Final = {kind.value: kind for kind in AttributeType}
 
 
@@ -104,6 +106,66 @@ def _extension_types(event: Event) -> dict[str, str]:
     attributes, _ = raw_parts(event)
     typed = {name: native_type(value) for name, value in attributes.items() if type(value) is not str}
     return {name: kind.value for name, kind in typed.items() if type_of(name) is not kind}
+
+
+# --- read quarantined records again ---
+
+
+class _QuarantinedRecord(PackedRecord):
+    key: bytes | None = None
+    topic: str | None = None
+    partition: int | None = None
+    offset: int | None = None
+    timestamp: int | None = None
+
+
+Mend = Callable[[Record], Record | None]
+"""A function that repairs a record, or returns None for one that it cannot repair."""
+
+
+def reread_batch(mend: Mend | None, *, lenient: bool) -> Callable[[pd.Series], pd.Series]:
+    """Return a function from JSON of quarantined records to JSON of what they are now."""
+
+    def reread(records: pd.Series) -> pd.Series:
+        return records.map(functools.partial(reread_packed, mend=mend, lenient=lenient), na_action="ignore")
+
+    return reread
+
+
+def reread_packed(packed: str, mend: Mend | None, *, lenient: bool) -> str:
+    """Return JSON of a record that was mended and read again: its outcome, and its event or error.
+
+    An event has the ``key`` and the ``headers`` of its record. The outcome is ``landed`` for an event,
+    ``refused`` if the record is none, ``unmended`` if the function returned None, and ``failed`` if it raised
+    an error, which is the reason then.
+    """
+    row = msgspec.json.decode(packed, type=_QuarantinedRecord)
+    headers = [(pair.key, pair.value) for pair in row.headers or () if pair and pair.key is not None]
+    names = ("key", "value", "topic", "partition", "offset", "timestamp")
+    record = Record(headers=headers, **{name: getattr(row, name) for name in names})
+    if mend is None:
+        return _reread(record, lenient=lenient)
+    try:
+        mended = mend(record)
+        if mended is None:
+            return '{"outcome":"unmended"}'
+        if not isinstance(mended, Record):
+            raise TypeError(f"the function must return a Record or None, got {type(mended).__name__}")  # noqa: TRY301  # one place makes the outcome
+        return _reread(with_bytes_headers(mended), lenient=lenient)
+    except Exception as error:  # noqa: BLE001  # of the user's function, for this record only
+        text = f"{type(error).__name__}: {error}"[:_LONGEST_REASON].encode(errors="replace").decode()
+        return msgspec.json.encode(
+            {"outcome": "failed", "event": {"error": _error_fields("mend", text)}}
+        ).decode()
+
+
+def _reread(record: Record, *, lenient: bool) -> str:
+    headers = [Header(name, value) for name, value in record.headers]
+    fields = result_fields(PackedRecord(record.value, list(headers)), lenient=lenient)
+    found: dict[str, Any] = {"outcome": "refused" if "error" in fields else "landed", "event": fields}
+    if "error" not in fields:
+        found |= {"key": record.key, "headers": headers}
+    return msgspec.json.encode(found).decode()
 
 
 # --- encode ---

@@ -131,6 +131,12 @@ _WRONG_USE: Final = (
     help="Go on without a topic of earlier runs, such as one that was deleted. Repeatable.",
 )
 @click.option(
+    "--backfill",
+    metavar="FROM..TO",
+    help="Read what no pipeline has landed of a range, and end. FROM and TO, which is not read, are "
+    "earliest, latest, N (an offset), or @2026-11-21T12:00:00Z.",
+)
+@click.option(
     "--metrics-file",
     type=FILE,
     metavar="FILE",
@@ -180,6 +186,9 @@ def command(summary_json: str | None, *, quiet: bool, **options: Any) -> None:
     run ended. If a topic was deleted and created again, or the checkpoint belongs to another
     OUT, the run ends with exit code 2: use a new OUT then.
 
+    --backfill fills gaps, such as what was before --from latest, up to where the pipeline of
+    OUT goes on. The pipeline may run meanwhile with --to delta or iceberg.
+
     With --to kafka the events go to the topic NAME, and the other records to NAME_quarantine:
     each at least once, since a batch may be written again after a kill. The headers
     pipeline-topic, pipeline-partition and pipeline-offset of a record show a repeated one.
@@ -203,7 +212,7 @@ def command(summary_json: str | None, *, quiet: bool, **options: Any) -> None:
         summary = _run(pipeline_options, loaded, console)
     _print_summary(summary, summary_json)
     # Ctrl-C is the normal end of a run without --once; with --once, the run is incomplete.
-    if pipeline_options.once and not summary.complete:
+    if (pipeline_options.once or pipeline_options.backfill) and not summary.complete:
         interrupts.check()
     interrupts.check(signal.SIGTERM)
 

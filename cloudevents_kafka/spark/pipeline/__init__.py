@@ -14,8 +14,9 @@ the tables by type.
 `_manifests`, `_offsets`, `_counts` and `_store` are their parts; `_checkpoint` reads Spark's checkpoint;
 `_topics` notices topics that were created again; `watching` has metrics and thresholds. A user reads
 `_reports` and `_errors`. `_connect_job` is the job on Spark Connect, where `_connect_function` lands
-batches on the server. `_session` starts and stops a local Spark, and `_bootstrap` looks for a broker
-before; `_options` has the settings, and `_java_settings` translates those of librdkafka.
+batches on the server; `replays` lands records of the quarantine, `backfill` gaps. `_session` starts and
+stops a local Spark, and `_bootstrap` looks for a broker before;
+`_options` has the settings, and `_java_settings` translates those of librdkafka.
 """
 
 from __future__ import annotations
@@ -28,9 +29,11 @@ from cloudevents_kafka.spark.pipeline.landing import EventBatch, WrongStore
 from cloudevents_kafka.spark.pipeline.notes import (
     BatchCounts,
     CountMismatch,
+    GapCounts,
     PartitionCounts,
     WrongCheckpoint,
 )
+from cloudevents_kafka.spark.pipeline.replays import ReplayOptions, ReplaySummary, replay_quarantine
 from cloudevents_kafka.spark.pipeline.session import SparkFailed, local_session, to_java_settings
 from cloudevents_kafka.spark.pipeline.stores import FolderFailed, InUse
 from cloudevents_kafka.spark.pipeline.topics import TopicChanged
@@ -43,12 +46,15 @@ __all__ = [
     "EventBatch",
     "EventPipeline",
     "FolderFailed",
+    "GapCounts",
     "InUse",
     "NotOnConnect",
     "PartitionCounts",
     "PipelineError",
     "PipelineFailed",
     "PipelineOptions",
+    "ReplayOptions",
+    "ReplaySummary",
     "SparkFailed",
     "Summary",
     "Threshold",
@@ -58,5 +64,6 @@ __all__ = [
     "WrongStore",
     "WrongTable",
     "local_session",
+    "replay_quarantine",
     "to_java_settings",
 ]

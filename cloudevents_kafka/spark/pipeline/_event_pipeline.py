@@ -73,10 +73,12 @@ class EventPipeline:
         report: Report | None = None,
         warn: Warn = warnings.warn,
     ) -> None:
-        if each_batch is not None and (options.to, options.table, options.tables) != ("parquet", None, {}):
+        set_ = (options.to, options.table, options.tables, options.backfill)
+        if each_batch is not None and set_ != ("parquet", None, {}, None):
             raise ValueError(
-                f"to, table and tables must not be set with each_batch, which takes the place of tables, "
-                f"got to={options.to!r}, table={options.table!r}, tables={dict(options.tables)!r}"
+                "to, table, tables and backfill must not be set with each_batch, which takes the place of "
+                f"tables, got to={options.to!r}, table={options.table!r}, tables={dict(options.tables)!r}, "
+                f"backfill={options.backfill!r}"
             )
         self.options = options
         self._spark = spark
@@ -117,20 +119,27 @@ class EventPipeline:
             if self._spark is not None and is_connect(self._spark):
                 job = self._connect_job(self._spark, metrics)
             else:
-                # First, because Spark takes seconds to start.
-                resources.enter_context(folder_lock(options.out))
+                # First, because Spark takes seconds to start. A backfill may run next to a pipeline.
+                if options.backfill is None or options.to == "parquet":
+                    resources.enter_context(folder_lock(options.out))
                 if self._spark is None:
                     check_reachable(options.bootstrap_servers)
                 spark = self._spark or resources.enter_context(self._own_session())
                 if self._spark is None:
                     check_catalog(options, spark)
                 landing = open_landing(options, spark, self._each_batch)
-                job = Job(spark, options, landing, self._report, self._warn, metrics=metrics)
+                kind = self._job_class()
+                job = kind(spark, options, landing, self._report, self._warn, metrics=metrics)
             self._job = job
             if self._spark is not None:  # stopping its own Spark ends the query
                 resources.callback(job.close)
             self._resources = resources.pop_all()
         return self
+
+    def _job_class(self) -> type[Job]:
+        from cloudevents_kafka.spark.pipeline.backfill import BackfillJob
+
+        return Job if self.options.backfill is None else BackfillJob
 
     def _connect_job(self, spark: SparkSession, metrics: Metrics) -> Job:
         from cloudevents_kafka.spark.pipeline.connect import ConnectJob, check_connect

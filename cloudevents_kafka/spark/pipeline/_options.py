@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from cloudevents_kafka.primitives.redaction import is_secret_name, mask_credentials, mask_settings, mask_urls
 from cloudevents_kafka.primitives.spans import parse_span
+from cloudevents_kafka.spark.pipeline._backfill_range import BackfillRange
 from cloudevents_kafka.spark.pipeline.notes import (
     CHECKPOINT,
     OffsetRanges,
@@ -92,6 +93,11 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
     ``topic_pattern`` is a regular expression, in place of ``topics``: all topics whose whole name matches are
     read, also those that are created later.
 
+    ``backfill`` is a range of offsets or times, such as ``0..1000``: the run reads what of it no pipeline has
+    landed, before the offset at which the pipeline of ``out`` goes on, and ends. The range is ``FROM..TO``,
+    each ``earliest``, ``latest``, an offset or ``@`` with a time in RFC 3339, for all partitions; or offsets
+    as ``{"orders": {"0": [17, 41]}}``. TO is not read. A pipeline may land in Delta or Iceberg meanwhile.
+
     ``deduplicate`` is a span of time, such as "1h" or "7 days": an event does not land if an earlier record
     of its batch has its source and id, or a row of the table whose timestamp is at most so far from its own.
     The counts have them as ``duplicates``.
@@ -148,6 +154,7 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
     allow_data_loss: bool = False
     forget_topics: tuple[str, ...] = ()
     adopt: bool = False
+    backfill: str | None = None
     date_of: Literal["time", "timestamp"] = "timestamp"
     metrics_file: str | None = None
     metrics_port: int | str | None = None
@@ -248,6 +255,8 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
             from cloudevents_kafka.spark.pipeline.tables import name_parts
 
             name_parts(self.table)
+        if self.backfill is not None:
+            self._check_backfill(self.backfill)
         if self.to == "kafka":
             self._check_topics()
         elif self.mode != "binary":
@@ -266,6 +275,17 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
             )
         parse_span(self.deduplicate or "1h", "deduplicate")
         Upsert.parse(self.upsert, self.deleted)
+
+    def _check_backfill(self, backfill: str) -> None:
+        BackfillRange.of(backfill)
+        if self.to == "kafka":
+            raise ValueError("backfill must be None for kafka: a topic has no ledger that shows gaps")
+        if self.group is not None or self.thresholds:
+            raise ValueError("group and thresholds must not be set with backfill: they are for the pipeline")
+        if self.deduplicate is not None or self.upsert:
+            raise ValueError(
+                "deduplicate and upsert must not be set with backfill: commits of the pipeline would end it"
+            )
 
     def _check_topics(self) -> None:
         if self.table is None:

@@ -10,7 +10,7 @@ import msgspec
 from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.primitives.text_table import format_table
 from cloudevents_kafka.spark._java import recent_reports
-from cloudevents_kafka.spark.pipeline.notes import BatchCounts
+from cloudevents_kafka.spark.pipeline.notes import BatchCounts, GapCounts
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -136,7 +136,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     run without a record: expired, compacted, of aborted transactions, or transaction markers.
     ``isolation_level`` is ``read_uncommitted`` if aborted records were read. ``tables`` has the names of
     all tables, by those in ``counts.by_table``, and of the quarantine. ``stopped`` has the topics that a
-    threshold has stopped, with the reason. The JSON name of ``counts`` is ``tally``.
+    threshold has stopped, with the reason. ``backfill`` has `GapCounts` by topic and partition, of a run with
+    the option ``backfill``. The JSON name of ``counts`` is ``tally``.
 
     Examples:
         >>> from cloudevents_kafka.spark import EventPipeline, PipelineOptions
@@ -160,6 +161,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     skipped: Mapping[str, Mapping[str, int]] = {}
     tables: Mapping[str, str] = {}
     isolation_level: str = "read_committed"
+    backfill: Mapping[str, Mapping[str, GapCounts]] = {}
     stopped: Mapping[str, str] = {}
 
     @property
@@ -195,6 +197,9 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
         if counts.read or any(sum(parts.values()) for parts in self.skipped.values()):
             header = ["partition", "first", "last", "records", "offsets without a record"]
             parts.append(format_table(header, _offset_rows(counts, self.skipped)))
+        if self.backfill:
+            header = ["backfill of", "gaps", "had landed", "had expired", "left to the pipeline"]
+            parts.append(format_table(header, _gap_rows(self.backfill)))
         if self.total.read != counts.read:
             total = self.total
             sums = total.sums.replace(" +", ",")
@@ -249,6 +254,14 @@ def _rule_rows(counts: BatchCounts) -> list[list[str]]:
 def _table_rows(counts: BatchCounts) -> list[list[str]]:
     rows = [[table, f"{number:,}"] for table, number in counts.by_table.items() if number]
     return [*rows, ["", f"{counts.events:,}"]]
+
+
+def _gap_rows(backfill: Mapping[str, Mapping[str, GapCounts]]) -> list[list[str]]:
+    return [
+        [f"{topic}[{partition}]", *(f"{n:,}" for n in (part.gaps, part.landed, part.expired, part.ahead))]
+        for topic, parts in sorted(backfill.items())
+        for partition, part in sorted(parts.items(), key=lambda item: int(item[0]))
+    ]
 
 
 def _offset_rows(counts: BatchCounts, skipped: Mapping[str, Mapping[str, int]]) -> list[list[str]]:

@@ -14,6 +14,7 @@ from cloudevents_kafka.record import Record
 from cloudevents_kafka.spark.pipeline._errors import WrongTable, failures_in_words
 from cloudevents_kafka.spark.pipeline._reports import Summary
 from cloudevents_kafka.spark.pipeline._sql import literal, quote
+from cloudevents_kafka.spark.pipeline.notes import OUTCOMES
 from cloudevents_kafka.spark.pipeline.session import local_session
 from cloudevents_kafka.spark.pipeline.stores import open_store, without_patterns
 from cloudevents_kafka.spark.pipeline.tables import find_tables, name_parts, table_in_folder
@@ -122,11 +123,13 @@ def _tables(spark: SparkSession, folder: str | None, names: Sequence[str]) -> It
     if folder is not None:
         store = open_store(folder, spark)
         found = find_tables(store)
+        found.pop(OUTCOMES, None)  # of replays, whose records are in the other tables
         for name, format_ in found.items():
             url = store.url(name).rstrip("/")
             yield url, table_in_folder(spark, format_, url).read()
         for name in () if found else ("", *store.list_names("")):
-            if not name.startswith(("_", ".")) and any("_date=" in part for part in store.list_names(name)):
+            hidden = name == OUTCOMES or name.startswith(("_", "."))
+            if not hidden and any("_date=" in part for part in store.list_names(name)):
                 url = store.url(name).rstrip("/")
                 yield url, spark.read.parquet(without_patterns(url))
     for name in names:

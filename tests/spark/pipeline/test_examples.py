@@ -27,8 +27,8 @@ pytestmark = [
 ROOT = Path(__file__).parents[3]
 FOLDER = ROOT / "examples" / "spark"
 RUN = {
-    *("current_customers", "deduplicate", "enrich", "fan_out", "land", "land_debezium"),
-    "read_delta_with_duckdb",
+    *("backfill", "current_customers", "deduplicate", "enrich", "fan_out", "land", "land_debezium"),
+    *("read_delta_with_duckdb", "replay_quarantine"),
 }
 
 
@@ -103,6 +103,37 @@ def test_fan_out(orders: Lake, capsys: pytest.CaptureFixture[str]) -> None:
     payments = output.partition("payments: ")[2]
     assert "com.example.order.paid" in payments
     assert "com.example.order.placed" not in payments
+
+
+def test_replay_quarantine(orders: Lake, capsys: pytest.CaptureFixture[str]) -> None:
+    """A record without an id lands after it was mended, once."""
+    producer = Producer({"bootstrap.servers": orders.broker.bootstrap_servers})
+    headers = [("ce_specversion", b"1.0"), ("ce_source", b"/shop"), ("ce_type", b"order.placed")]
+    producer.produce(orders.topic, b"{}", headers=headers, partition=0)
+    producer.produce(orders.topic, b"no event", partition=0)
+    assert producer.flush(30) == 0
+    load("replay_quarantine").main(
+        orders.spark, orders.broker.bootstrap_servers, orders.topic, str(orders.out)
+    )
+    output = capsys.readouterr().out
+    assert "1 record chosen: 1 would land; nothing was changed" in output
+    applied, again, *rows = output.splitlines()[-6:]
+    assert (applied, again) == ("{'landed': 1}", "{}")
+    assert [row.split() for row in rows] == [
+        *[[str(number), f"order-17-{number}"] for number in range(3)],
+        ["3", f"{orders.topic}[0]@3"],
+    ]
+
+
+def test_backfill(orders: Lake, capsys: pytest.CaptureFixture[str]) -> None:
+    """What was before the pipeline's start lands in batches while it runs."""
+    load("backfill").main(orders.spark, orders.broker.bootstrap_servers, orders.topic, str(orders.out))
+    assert capsys.readouterr().out.splitlines() == [
+        "batch 0 of the backfill: 2 records, 1 are left",
+        "batch 1 of the backfill: 1 records, 0 are left",
+        f"{orders.topic}[0]: 3 gaps, 0 had landed",
+        "3 events",
+    ]
 
 
 def test_land_debezium(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,6 +1,6 @@
 """``table``: the upkeep of the tables that ``pipeline`` writes, one module for each command.
 
-`optimize` and `vacuum` have the options of `_options`.
+`optimize` and `vacuum` have the options of `_options`; `replay` has its own.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from cloudevents_kafka.cli.app import LazyGroup
 COMMANDS: Final = {
     "optimize": "Join small files into larger ones.",
     "vacuum": "Delete files that no recent version needs.",
+    "replay": "Read the quarantine again, and land what is an event now.",
 }
 
 
 @click.group(cls=LazyGroup, package=__name__, summaries=COMMANDS)
 def command() -> None:
-    """Maintain the Delta and Iceberg tables that the pipeline writes.
+    """Maintain the tables that the pipeline writes.
 
-    Each batch adds files, and each commit a version. Run both commands regularly, for
-    example once a day.
+    Each batch adds files to tables of Delta and Iceberg, and each commit a version. Run
+    "optimize" and "vacuum" regularly, for example once a day.
     """

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from cloudevents_kafka.cli.kafka.settings import load_settings
 from cloudevents_kafka.cli.needs import Check, java, packages, require, table_format
-from cloudevents_kafka.cli.terminal.errors import BadUsage, BrokerFailure
+from cloudevents_kafka.cli.terminal.errors import BadData, BadUsage, BrokerFailure
 from cloudevents_kafka.cli.terminal.parameters import option_group
 
 if TYPE_CHECKING:
@@ -45,20 +45,35 @@ table_options = option_group(
 def maintain(action: Callable[..., Iterator[Maintenance]], options: dict[str, Any]) -> None:
     """Run an action on the tables of the options, and print a line for each."""
     require("table", packages("spark"), java, *_formats(options))
+    if options["folder"] is None and not options["names"]:
+        raise BadUsage("a table is missing: pass --out DIR or --table CATALOG.SCHEMA.NAME")
+    with in_words(options.pop("options")) as conf:
+        for done in action(conf=conf, **options):
+            click.echo(str(done))
+
+
+@contextmanager
+def in_words(options: tuple[str, ...]) -> Iterator[Mapping[str, str]]:
+    """Yield the settings of Spark in ``-X``; end the command with an exit code for an error of the action."""
     from cloudevents_kafka.spark import pipeline
     from cloudevents_kafka.spark.table_formats import NoTableFormat
 
-    if options["folder"] is None and not options["names"]:
-        raise BadUsage("a table is missing: pass --out DIR or --table CATALOG.SCHEMA.NAME")
-    settings = load_settings(None, {}, options.pop("options"), None)
+    settings = load_settings(None, {}, options, None)
     conf = settings.effective
     if other := sorted(name for name in conf if not name.startswith("spark.")):
         raise BadUsage(f"-X must be a setting of Spark, spark.NAME=VALUE, got {other[0]}")
     try:
-        for done in action(conf=conf, **options):
-            click.echo(str(done))
-    except (pipeline.WrongTable, NoTableFormat, pipeline.InUse, ValueError) as error:
+        yield conf
+    except (
+        pipeline.WrongTable,
+        pipeline.WrongCheckpoint,
+        pipeline.InUse,
+        NoTableFormat,
+        ValueError,
+    ) as error:
         raise BadUsage(settings.redact(str(error))) from error
+    except (pipeline.CountMismatch, pipeline.FolderFailed) as error:
+        raise BadData(settings.redact(str(error))) from error
     except (pipeline.PipelineFailed, pipeline.SparkFailed) as error:
         raise BrokerFailure(settings.redact(str(error))) from error
 

@@ -60,6 +60,11 @@ def check_connect(options: PipelineOptions, *, has_function: bool = False) -> No
             "the server, for a commit that has both rows and offsets. Land in Delta, or use a Spark session "
             "of this process"
         )
+    if options.backfill is not None:
+        raise NotOnConnect(
+            "backfill must be None on Spark Connect, where Spark plans all batches; use a Spark "
+            "session of this process"
+        )
     if any(threshold.action == "stop" for threshold in options.thresholds):
         raise NotOnConnect(
             "thresholds must warn or end the run on Spark Connect, got one that stops a topic; use a Spark "

@@ -33,11 +33,20 @@ class BatchLander:
 
     def check_start(self, query_id: str | None, committed: notes.BatchPlan | None) -> None:
         """Raise an error if folder, checkpoint and topics do not match; see `Landing.check`."""
+        self.find_topics()
+        self._landing.check(query_id, committed)
+        self._landing.record_beginning(self.topic_ids, self._options.start if query_id is None else None)
+
+    def find_topics(self) -> None:
+        """Look up the ids of the topics; raise `TopicChanged` if a topic is another than has landed."""
         self.topic_ids = self._topics.check(self._landing.topic_ids, {})
         self.use_topic_ids()
         self._topics.check(self._landing.topic_ids, self._landing.landed)
-        self._landing.check(query_id, committed)
-        self._landing.record_beginning(self.topic_ids, self._options.start if query_id is None else None)
+
+    @property
+    def partitions(self) -> dict[str, int]:
+        """The numbers of partitions of the topics."""
+        return self._topics.partitions
 
     def use_topic_ids(self) -> None:
         """Let the landing be about the topics with the known ids."""
@@ -62,9 +71,7 @@ class BatchLander:
         batch = self._landing.begun()
         if batch is None:
             return None
-        options = self._options.batch_options(batch.offsets)
-        self._finish(batch, spark.read.format("kafka").options(**options).load())
-        return batch.number
+        return self.finish(spark, batch).number
 
     def land(self, records: DataFrame, batch: int, query_id: str) -> notes.BatchManifest | None:
         """Land a batch of Spark; return its manifest, or None if all its records have landed before."""
@@ -77,6 +84,20 @@ class BatchLander:
         in_java, lenient = self._writer.starts_in_java(records), self._options.lenient
         begun = self._landing.begin(plan, query_id, topic_ids, in_java=in_java, lenient=lenient)
         return None if begun is None else self._finish(begun, records, time.monotonic() - began)
+
+    def land_gap(self, spark: SparkSession, offsets: notes.OffsetRanges) -> notes.BatchManifest:
+        """Land offsets that no pipeline has landed, apart from what Spark plans; return the manifest."""
+        records, lenient = self._read(spark, offsets), self._options.lenient
+        in_java = self._writer.starts_in_java(records)
+        batch = self._landing.begin_gap(offsets, self.topic_ids, in_java=in_java, lenient=lenient)
+        return self._finish(batch, records)
+
+    def finish(self, spark: SparkSession, batch: notes.BegunBatch) -> notes.BatchManifest:
+        """Land a batch that was begun; return its manifest."""
+        return self._finish(batch, self._read(spark, batch.offsets))
+
+    def _read(self, spark: SparkSession, offsets: notes.OffsetRanges) -> DataFrame:
+        return spark.read.format("kafka").options(**self._options.batch_options(offsets)).load()
 
     def _write(self, batch: notes.BegunBatch, records: DataFrame) -> notes.BatchCounts:
         """Return the counts of a batch that is written, also of records that Spark's source cannot read."""

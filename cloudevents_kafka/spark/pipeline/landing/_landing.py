@@ -163,22 +163,42 @@ class Landing(ABC):
         left = self.ledger.left(ids, plan.ranges, None if self.in_notes else self.pipeline)
         if self.last is not None and not left:
             return None
-        batch = notes.BegunBatch(
-            number=0 if self.last is None else self.last.number + 1,
+        return self._begin(
             batch=plan.batch,
             query=query_id,
-            pipeline=self.pipeline,
             ids=ids,
             offsets=left,
             planned=plan.ranges,
             in_java=in_java,
             lenient=lenient,
-            routes=self._routes,
-            to=self.kind,
         )
+
+    def begin_gap(
+        self, offsets: notes.OffsetRanges, topic_ids: notes.TopicIds, *, in_java: bool, lenient: bool
+    ) -> notes.BegunBatch:
+        """Return a batch of offsets that no pipeline has landed, next to those that Spark plans."""
+        assert self.last is not None
+        return self._begin(
+            batch=self.last.batch,
+            query=self.last.query,
+            ids={**self.topic_ids, **topic_ids},
+            offsets=offsets,
+            planned=offsets,
+            in_java=in_java,
+            lenient=lenient,
+        )
+
+    def _begin(self, **fields: Any) -> notes.BegunBatch:
+        number = 0 if self.last is None else self.last.number + 1
+        fields |= {"pipeline": self.pipeline, "routes": self._routes, "to": self.kind}
+        batch = notes.BegunBatch(number=number, **fields)
         if self.notes_begun:
             self.manifests.write(batch)
         return batch
+
+    def ledgers(self) -> list[notes.Ledger]:
+        """Return the ledgers of all tables that have one, that of events first."""
+        return [self.ledger]
 
     def complete(self, batch: notes.BegunBatch, counts: notes.BatchCounts, **own: Any) -> notes.BatchManifest:
         """Create the manifest of a batch that is written, and return it; raise `CountMismatch`."""

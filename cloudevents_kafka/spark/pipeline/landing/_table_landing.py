@@ -83,6 +83,11 @@ class TableLanding(Landing):
             )
         return ledger
 
+    def ledgers(self) -> list[notes.Ledger]:
+        """Return the ledgers of all tables that have one, that of events first."""
+        others = (self._open(table) for table in self.tables if table != notes.EVENTS)
+        return [self.ledger, *(table.ledger(adopt=self._adopt) for table in others)]
+
     def write(self, writer: BatchWriter, records: DataFrame, batch: notes.BegunBatch) -> notes.BatchCounts:
         """Stage the records of a batch, and return the counts."""
         self._batch, self._staged, self._ledgers = batch, {}, {notes.EVENTS: self.ledger}

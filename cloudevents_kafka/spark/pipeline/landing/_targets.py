@@ -97,7 +97,7 @@ def open_landing(
     if options.table is None:
         _check_folders(store, options.to, options.tables)
     upsert = notes.Upsert.parse(options.upsert, options.deleted)
-    open_table = partial(_open_table, spark, options.to, store, options.table, upsert=upsert)
+    open_table = partial(open_sibling, spark, options.to, store, options.table, upsert=upsert)
     for table in notes.TABLES:
         open_table(table)  # raises an error if the session does not have the format
     kind = UpsertLanding if upsert else ComparedLanding if options.deduplicate else TableLanding
@@ -132,14 +132,14 @@ def check_catalog(options: PipelineOptions, spark: SparkSession) -> None:
         )
 
 
-def _open_table(
+def open_sibling(
     spark: SparkSession,
     table_format: TableFormat,
     store: Store,
     common: str | None,
     table: str,
     *,
-    upsert: notes.Upsert | None,
+    upsert: notes.Upsert | None = None,
 ) -> Table:
     """Return a table in its folder, or next to the ``common`` one of events in a catalog."""
     from cloudevents_kafka.spark.pipeline.tables import sibling_name, table_by_name, table_in_folder
@@ -148,7 +148,8 @@ def _open_table(
     if common is None:
         return table_in_folder(spark, table_format, store.url(table), keys)
     if table != notes.EVENTS:
-        common = sibling_name(common, "{}_quarantine" if table == notes.QUARANTINE else table)
+        own = table in {notes.QUARANTINE, notes.OUTCOMES}
+        common = sibling_name(common, f"{{}}_{table}" if own else table)
     return table_by_name(spark, table_format, common, keys)
 
 

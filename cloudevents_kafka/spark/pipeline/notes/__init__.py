@@ -6,8 +6,14 @@ from cloudevents_kafka.spark.pipeline.notes._checkpoint import (
     Checkpoint,
     WrongCheckpoint,
 )
-from cloudevents_kafka.spark.pipeline.notes._counts import BatchCounts, CountMismatch, PartitionCounts
+from cloudevents_kafka.spark.pipeline.notes._counts import (
+    BatchCounts,
+    CountMismatch,
+    GapCounts,
+    PartitionCounts,
+)
 from cloudevents_kafka.spark.pipeline.notes._ledger import (
+    REPLAYS,
     Entry,
     Ledger,
     OffsetRange,
@@ -25,6 +31,7 @@ from cloudevents_kafka.spark.pipeline.notes._manifests import (
 )
 from cloudevents_kafka.spark.pipeline.notes._routes import (
     EVENTS,
+    OUTCOMES,
     QUARANTINE,
     TABLE,
     TABLES,

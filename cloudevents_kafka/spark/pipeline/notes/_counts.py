@@ -63,6 +63,24 @@ class PartitionCounts(msgspec.Struct, frozen=True):
         )
 
 
+class GapCounts(msgspec.Struct, frozen=True):
+    """Numbers of offsets of a partition that a backfill was asked to read.
+
+    ``gaps`` no pipeline had landed, and they could be read; ``landed`` were there already, ``expired`` were
+    not, but their records had expired; ``ahead`` are left to the pipeline, which goes on before them.
+
+    Examples:
+        >>> from cloudevents_kafka.spark.pipeline import GapCounts
+        >>> GapCounts(gaps=100, landed=800, expired=100, ahead=24).gaps
+        100
+    """
+
+    gaps: int = 0
+    landed: int = 0
+    expired: int = 0
+    ahead: int = 0
+
+
 class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
     """Numbers of records read, landed as events, and quarantined.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -21,6 +21,9 @@ class OffsetRange(msgspec.Struct, frozen=True, array_like=True):
     start: int
     end: int
 
+
+REPLAYS: Final = "(replays)"
+"""What stands for a topic in a ledger that counts replays of the quarantine; no topic can have this name."""
 
 # Topic, then partition as text.
 OffsetRanges = Mapping[str, Mapping[str, OffsetRange]]
@@ -79,6 +82,25 @@ class Ledger(msgspec.Struct, frozen=True):
                     left.setdefault(topic, {})[partition] = new
         return left
 
+    def gaps(self, topic: str, topic_id: str, partition: str, offsets: OffsetRange) -> list[OffsetRange]:
+        """Return the parts of a range that no pipeline has landed, in order."""
+        start, found = offsets.start, []
+        for entry in self._by_partition(topic, topic_id).get(partition, []):
+            end = min(entry.offsets.start, offsets.end)
+            found.append(OffsetRange(start, end))
+            start = max(start, entry.offsets.end)
+        found.append(OffsetRange(start, offsets.end))
+        return [gap for gap in found if gap.start < gap.end]
+
+    @property
+    def replays(self) -> int:
+        """The number of the last replay of the quarantine that has landed, 0 if none has."""
+        return max((entry.offsets.end for entry in self.entries() if entry.topic == REPLAYS), default=0)
+
+    def add_replay(self, number: int) -> Ledger:
+        """Return the ledger after replay ``number``: one range for all replays, which are counted from 1."""
+        return self.add("replay", {}, {REPLAYS: {"0": OffsetRange(0, number)}})
+
     def _by_partition(self, topic: str, topic_id: str) -> dict[str, list[Entry]]:
         """Return the ranges of a topic by partition, in order; an unknown id may be any."""
         found: dict[str, list[Entry]] = {}
@@ -117,11 +139,10 @@ class Ledger(msgspec.Struct, frozen=True):
 def _joined(ranges: list[OffsetRange]) -> tuple[OffsetRange, ...]:
     """Return ranges in order, those that touch or overlap as one.
 
-    One that is empty stays if it is the only one: the pipeline begins there.
+    One that is empty stays if it touches no other: the pipeline begins there.
     """
     joined: list[OffsetRange] = []
-    found = [range_ for range_ in ranges if range_.start < range_.end] or ranges[:1]
-    for range_ in sorted(found, key=lambda range_: range_.start):
+    for range_ in sorted(ranges, key=lambda range_: range_.start):
         if joined and range_.start <= joined[-1].end:
             joined[-1] = OffsetRange(joined[-1].start, max(joined[-1].end, range_.end))
         else:

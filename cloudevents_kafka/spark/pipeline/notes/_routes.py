@@ -17,6 +17,9 @@ QUARANTINE: Final = "quarantine"
 TABLES: Final = (EVENTS, QUARANTINE)
 """The tables that each pipeline has: the common one of events, and that of other records."""
 
+OUTCOMES: Final = "quarantine_replays"
+"""The table next to the quarantine with what became of replayed records."""
+
 TABLE: Final = "__ce_table"
 """The column with the name of an event's table, until the event is written."""
 
@@ -49,7 +52,8 @@ def check_routes(routes: Mapping[str, str], to: str, topics: Collection[str], ta
                 f"letter or a digit, got {name!r}"
             )
     last = re.split(r"[.`]", (table or "").rstrip("`"))[-1]  # of the name in a catalog
-    taken = [*topics, *topic_names(table or "")] if to == "kafka" else [*TABLES, *topic_names(last)]
+    own = (*TABLES, OUTCOMES, *topic_names(last), f"{last}_{OUTCOMES}")
+    taken = (*topics, *topic_names(table or "")) if to == "kafka" else own
     fold = str if to == "kafka" else str.casefold  # catalogs and some file systems ignore case
     seen = {fold(name): name for name in taken}
     for name in names:

@@ -8,6 +8,7 @@ from cloudevents_kafka.spark.pipeline.stores._store import (
     InUse,
     LocalStore,
     Store,
+    commit_lock,
     folder_lock,
     local_path,
     without_patterns,

@@ -132,6 +132,27 @@ def folder_lock(location: str) -> Iterator[None]:
         store.close()
 
 
+@contextmanager
+def commit_lock(location: str) -> Iterator[None]:
+    """Yield while no other process of this machine commits to the table in a local folder.
+
+    Delta and Iceberg look whether a version exists, then rename a file; on a local disk these are two steps.
+    """
+    import fcntl
+
+    local = local_path(location)
+    if local is None or not local.is_dir():
+        yield
+        return
+    folder = os.open(local, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
+
+
 _THIS_MACHINE: Final = ("", "localhost")  # the hosts of a file URL that Java and this process can open
 
 

@@ -10,12 +10,13 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from cloudevents_kafka.spark.pipeline._errors import WrongTable, spark_errors
 from cloudevents_kafka.spark.pipeline._sql import quote, write_settings
 from cloudevents_kafka.spark.pipeline.notes import DELETED, Ledger, Upsert
-from cloudevents_kafka.spark.pipeline.stores import open_store
+from cloudevents_kafka.spark.pipeline.stores import commit_lock, open_store
 from cloudevents_kafka.spark.pipeline.tables._evolution import differences
 from cloudevents_kafka.spark.pipeline.tables._tables import RECORD_DATE, TOLERATED
 from cloudevents_kafka.spark.table_formats import TableFormat
@@ -184,7 +185,8 @@ class Table(ABC):
     def _committing(self) -> Iterator[None]:
         """Yield; raise `LedgerChanged` instead of an error that says that another commit was faster."""
         try:
-            yield
+            with commit_lock(self._folder):
+                yield
         except spark_errors() as error:
             if re.search(self.conflicts, str(error)):
                 raise self._changed() from error
@@ -274,6 +276,11 @@ class Table(ABC):
 
     def _location(self) -> str:
         return self._described("Location")
+
+    @cached_property
+    def _folder(self) -> str:
+        """The location of the table, whose name stays the same; asking for it is a job of Spark."""
+        return self._url or self._location()
 
 
 def _keys_text(keys: str) -> str:

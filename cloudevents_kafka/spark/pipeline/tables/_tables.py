@@ -34,11 +34,15 @@ def utc_date(time: str) -> str:
     return f"date_from_unix_date(CAST(floor(unix_seconds({time}) / 86400) AS INT))"
 
 
-def _record_date() -> str:
-    """Return SQL for the UTC date of a record, from 1970 to 9999: readers do not accept other years.
+def record_date() -> str:
+    """Return SQL for the column of a record's UTC date, from 1970 to 9999: readers accept no other years.
 
     A record may have no timestamp, or one in other units than milliseconds, which Kafka does not check.
     """
+    return f"{_record_date()} AS `{RECORD_DATE}`"
+
+
+def _record_date() -> str:
     return f"least(greatest({utc_date('`timestamp`')}, DATE'1970-01-01'), DATE'9999-12-31')"
 
 
@@ -62,11 +66,14 @@ def filter_offsets(records: DataFrame, offsets: OffsetRanges) -> DataFrame:
 
 def table_of(type_: str, routes: Mapping[str, str]) -> str:
     """Return SQL for the name of the table for events of a type: of the first pattern that matches."""
-    cases = (f"WHEN {_matches(type_, pattern)} THEN {literal(table)}" for pattern, table in routes.items())
+    cases = (
+        f"WHEN {matches_type(type_, pattern)} THEN {literal(table)}" for pattern, table in routes.items()
+    )
     return f"CASE {' '.join(cases)} ELSE {literal(EVENTS)} END"
 
 
-def _matches(type_: str, pattern: str) -> str:
+def matches_type(type_: str, pattern: str) -> str:
+    """Return SQL for whether a type matches a pattern, in which ``*`` is any text."""
     if "*" not in pattern:
         return f"{type_} = {literal(pattern)}"
     if pattern.index("*") == len(pattern) - 1:
@@ -115,4 +122,4 @@ def _foreign(headers: str) -> str:
 def select_quarantine(records: DataFrame) -> DataFrame:
     """Return the columns of records that are not events: unchanged, with their errors."""
     columns = ("error", *RECORD_COLUMNS, "value", "headers")
-    return records.selectExpr(*(f"`{name}`" for name in columns), f"{_record_date()} AS `{RECORD_DATE}`")
+    return records.selectExpr(*(f"`{name}`" for name in columns), record_date())

@@ -296,6 +296,31 @@ class KafkaAdmin:
             return {}
         return None
 
+    def offsets_at(self, topic: str, partitions: Iterable[str], position: str | int) -> dict[str, int]:
+        """Return the ``earliest`` or ``latest`` offsets, or the first from a time on, in milliseconds.
+
+        If all records are older that is the end, which is that of records that are committed.
+        """
+        if self._admin is None:
+            raise PipelineFailed("a backfill needs Kafka's AdminClient, which this Spark does not have")
+        specs = self._clients.OffsetSpec
+        spec = specs.forTimestamp(position) if isinstance(position, int) else getattr(specs, position)()
+        wanted = {number: self._partition(topic, int(number)) for number in partitions}
+        request = self._jvm.java.util.HashMap()
+        for partition in wanted.values():
+            request.put(partition, spec)
+        level = self._jvm.org.apache.kafka.common.IsolationLevel.READ_COMMITTED
+        options = self._clients.ListOffsetsOptions(level).timeoutMs(60_000)
+        try:
+            found = self._wait(self._admin.listOffsets(request, options).all(), 60.0)
+        except TopicNotDescribed as error:
+            raise PipelineFailed(f"the offsets of {topic} cannot be read: {error}") from error
+        if found is None:
+            raise TopicChanged(f"topic {topic} has lost a partition, or was deleted")
+        offsets = {number: int(found.get(partition).offset()) for number, partition in wanted.items()}
+        absent = [number for number, offset in offsets.items() if offset < 0]
+        return {**offsets, **(self.offsets_at(topic, absent, "latest") if absent else {})}
+
     def _request(self, name: str, partitions: tuple[str, ...]) -> tuple[Any, dict[str, Any]]:
         """Return the request of end offsets, and its partitions."""
         if (name, partitions) not in self._requests:

@@ -1,0 +1,93 @@
+"""``table replay``: read records of the quarantine again, and land those that are events now."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from cloudevents_kafka.cli.commands.table._options import in_words
+from cloudevents_kafka.cli.needs import java, packages, require, table_format
+from cloudevents_kafka.cli.terminal.errors import BadUsage
+from cloudevents_kafka.cli.terminal.parameters import option_group
+from cloudevents_kafka.cli.terminal.text import escape_json, escape_lines
+
+if TYPE_CHECKING:
+    from cloudevents_kafka.spark.udf import Mend
+
+_LISTS: Final = (
+    ("verdict", "VERDICT", "with this verdict"),
+    ("clause", "ID", "that break this clause"),
+    ("reason", "TEXT", "with this text in the reason"),
+    ("type", "TYPES", "of these types, such as 'com.example.*'"),
+)
+_choice = option_group(
+    *(
+        click.option(
+            f"--{name}", f"{name}s", multiple=True, metavar=value, help=f"Only records {which}. Repeatable."
+        )
+        for name, value, which in _LISTS
+    ),
+    click.option("--since", metavar="TIME", help="Only records from this time on, by their timestamps."),
+    click.option("--until", metavar="TIME", help="Only records before this time."),
+    click.option("--where", metavar="SQL", help="Only rows of the quarantine for which this is true."),
+)
+
+
+@click.command()
+@click.option("-o", "--out", required=True, metavar="DIR", help="The folder of the pipeline.")
+@click.option(
+    "--table", metavar="CATALOG.SCHEMA.NAME", help="The table of the events, if it is in a catalog."
+)
+@_choice
+@click.option("--lenient", is_flag=True, help="Accept deviations of known producers.")
+@click.option(
+    "--mend", metavar="MODULE:FUNCTION", help="A Python function from Record to Record, or to None."
+)
+@click.option("--apply", is_flag=True, help="Land them. Without it, only count what would land.")
+@click.option("--json", "as_json", is_flag=True, help="Print the counts as JSON.")
+@click.option("--master", help="The Spark master.  [default: local[*]]")
+@click.option("-X", "settings", metavar="NAME=VALUE", multiple=True, help="A setting of Spark. Repeatable.")
+def command(out: str, mend: str | None, settings: tuple[str, ...], *, as_json: bool, **options: Any) -> None:
+    """Read records of the quarantine again, and land those that are events now.
+
+    Records are chosen by all of the options from --verdict to --where. They are read by
+    this version of the library, after the function of --mend, which returns None for a
+    record that stays; it is looked for in the working directory, too.
+
+    Without --apply the command prints what would become of each, by verdict and reason.
+    With it events land in their table, each record once, with topic, partition, offset and
+    timestamp of their record, and OUT/quarantine_replays has the outcome of each record.
+    Records that have landed are left out the next time, others are tried again. If the
+    command was killed, run it again: it finishes first what was begun.
+
+    A pipeline may write to tables of Delta and Iceberg meanwhile, but not to Parquet.
+    """
+    require("table", packages("spark"), java)
+    from cloudevents_kafka.spark.pipeline import ReplayOptions, replay_quarantine
+    from cloudevents_kafka.spark.pipeline.replays import replayed_kind
+
+    with in_words(settings) as conf:
+        kind = replayed_kind(out)
+        require("table", *([table_format(kind)] if kind in ("delta", "iceberg") else []))
+        function = None if mend is None else _load(mend)
+        summary = replay_quarantine(ReplayOptions(out=out, conf=conf, **options), mend=function)
+    print(escape_json(summary.to_json()) if as_json else escape_lines(summary.to_text()))
+
+
+def _load(name: str) -> Mend:
+    """Return the function of ``MODULE:FUNCTION``."""
+    module, colon, function = name.partition(":")
+    if not (module and colon and function):
+        raise BadUsage(f"--mend must be MODULE:FUNCTION, such as fixes:mend, got {name!r}")
+    sys.path.insert(0, "")
+    try:
+        found = getattr(importlib.import_module(module), function)
+    except (ImportError, AttributeError) as error:
+        raise BadUsage(f"--mend must name a function that can be imported, got {name!r}: {error}") from error
+    if not callable(found):
+        raise BadUsage(f"--mend must name a function, got {name!r}, which is not callable")
+    loaded: Mend = found
+    return loaded

@@ -1,0 +1,75 @@
+"""`BackfillRange`: what a backfill is asked to read, by offsets or by times, of each partition or of some."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from typing import Final
+
+import msgspec
+
+from cloudevents_kafka.attributes.timestamps import is_timestamp, to_datetime
+from cloudevents_kafka.primitives.epoch import EPOCH, MILLISECOND
+from cloudevents_kafka.spark.pipeline._errors import PipelineFailed
+from cloudevents_kafka.spark.pipeline.notes import OffsetRange
+
+_NUMBER: Final = re.compile(r"[0-9]{1,18}")
+_GRAMMAR: Final = (
+    "backfill must be FROM..TO, each earliest, latest, N (an offset) or @2026-11-21T12:00:00Z, or offsets by "
+    'topic and partition as {"orders": {"0": [17, 41]}}; TO is the first that is not read. Got '
+)
+OffsetsAt = Callable[[str | int], Mapping[str, int]]
+"""Returns the offsets by partition of ``earliest``, ``latest``, or a time in milliseconds since 1970."""
+
+
+class BackfillRange(msgspec.Struct, frozen=True):
+    """A range of each partition, by two positions, or the ranges of ``named`` partitions."""
+
+    positions: tuple[str, str] = ("", "")
+    named: Mapping[str, Mapping[str, tuple[int, int]]] | None = None
+
+    @classmethod
+    def of(cls, text: str) -> BackfillRange:
+        """Return the range of a text; raise `ValueError` with the grammar."""
+        if text.startswith("{"):
+            try:
+                named = msgspec.json.decode(text, type=dict[str, dict[str, tuple[int, int]]])
+            except msgspec.MsgspecError as error:
+                raise ValueError(f"{_GRAMMAR}{text}: {error}") from None
+            if all(0 <= start <= end for parts in named.values() for start, end in parts.values()):
+                return cls(named=named)
+        begin, _, end = text.partition("..")
+        for part in (begin, end):
+            is_time = part.startswith("@") and is_timestamp(part[1:])
+            if not (is_time or part in {"earliest", "latest"} or _NUMBER.fullmatch(part)):
+                raise ValueError(f"{_GRAMMAR}{text!r}")
+        return cls((begin, end))
+
+    def check(self, partitions: Mapping[str, int]) -> None:
+        """Raise `PipelineFailed` for named partitions that the topics do not have."""
+        for topic, numbers in (self.named or {}).items():
+            count = partitions.get(topic, 0)
+            wrong = [number for number in numbers if not (_NUMBER.fullmatch(number) and int(number) < count)]
+            if wrong or not count:
+                raise PipelineFailed(
+                    f"backfill must have topics that are read, and partitions below their number, "
+                    f"got {topic}[{', '.join(wrong)}] of {count}; correct it, and start again",
+                    final=True,
+                )
+
+    def find(
+        self, topic: str, partitions: Collection[str], offsets_at: OffsetsAt
+    ) -> Mapping[str, OffsetRange]:
+        """Return the range of each partition of a topic."""
+        if self.named is not None:
+            return {number: OffsetRange(*range_) for number, range_ in self.named.get(topic, {}).items()}
+        begins, ends = (_offsets(position, partitions, offsets_at) for position in self.positions)
+        return {number: OffsetRange(begins[number], ends[number]) for number in partitions}
+
+
+def _offsets(position: str, partitions: Collection[str], offsets_at: OffsetsAt) -> Mapping[str, int]:
+    if _NUMBER.fullmatch(position):
+        return dict.fromkeys(partitions, int(position))
+    if position.startswith("@"):  # rounded up: the first millisecond that is not before the time
+        return offsets_at(-((EPOCH - to_datetime(position[1:])) // MILLISECOND))
+    return offsets_at(position)

@@ -1,0 +1,75 @@
+"""`Gaps`: what a backfill has to read of each partition, and how it is cut into batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from cloudevents_kafka.spark.pipeline.notes import GapCounts, Ledger, OffsetRange, OffsetRanges
+
+
+class Gap(NamedTuple):
+    """Offsets of a partition that have not landed."""
+
+    topic: str
+    partition: str
+    offsets: OffsetRange
+
+
+class Asked(NamedTuple):
+    """A range that a backfill was asked to read; records before ``first`` have expired.
+
+    ``end`` is where the pipeline goes on, or else the end of the partition.
+    """
+
+    topic: str
+    partition: str
+    offsets: OffsetRange
+    first: int
+    end: int
+
+    def find(self, ids: Mapping[str, str], ledgers: Iterable[Ledger]) -> tuple[list[Gap], GapCounts]:
+        """Return the gaps, and the counts; the first ledger decides, and all of them cut gaps.
+
+        A table next to the events may have a range whose events have not landed: a batch begins with it.
+        """
+        events, *others = ledgers
+        topic, partition, topic_id = self.topic, self.partition, ids.get(self.topic, "")
+        start, end = self.offsets.start, max(self.offsets.start, min(self.offsets.end, self.end))
+        first = min(max(start, self.first), end)
+        cuts = {
+            entry.offsets.start
+            for ledger in others
+            for entry in ledger.entries()
+            if (entry.topic, entry.partition) == (topic, partition)
+        }
+        gaps = events.gaps(topic, topic_id, partition, OffsetRange(first, end))
+        lost = _size(events.gaps(topic, topic_id, partition, OffsetRange(start, first)))
+        counts = GapCounts(_size(gaps), end - start - _size(gaps) - lost, lost, self.offsets.end - end)
+        return [Gap(topic, partition, part) for gap in gaps for part in _cut(gap, cuts)], counts
+
+
+def _size(ranges: Iterable[OffsetRange]) -> int:
+    return sum(range_.end - range_.start for range_ in ranges)
+
+
+def _cut(offsets: OffsetRange, cuts: Iterable[int]) -> list[OffsetRange]:
+    inner = sorted(cut for cut in cuts if offsets.start < cut < offsets.end)
+    starts, ends = [offsets.start, *inner], [*inner, offsets.end]
+    return [OffsetRange(start, end) for start, end in zip(starts, ends, strict=True)]
+
+
+def next_batch(gaps: list[Gap], most: int | None) -> tuple[OffsetRanges, list[Gap]]:
+    """Return the offsets of the next batch, at most so many, and what is left; a partition has one range."""
+    batch: dict[str, dict[str, OffsetRange]] = {}
+    left: list[Gap] = []
+    room = most if most is not None else _size(gap.offsets for gap in gaps)
+    for gap in gaps:
+        start, end = gap.offsets.start, gap.offsets.end
+        taken = 0 if gap.partition in batch.get(gap.topic, {}) else min(room, end - start)
+        if taken:
+            batch.setdefault(gap.topic, {})[gap.partition] = OffsetRange(start, start + taken)
+            room -= taken
+        if start + taken < end:
+            left.append(Gap(gap.topic, gap.partition, OffsetRange(start + taken, end)))
+    return batch, left

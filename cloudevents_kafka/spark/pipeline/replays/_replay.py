@@ -1,0 +1,272 @@
+"""`replay_quarantine`: replays of one folder, in a Spark of its own or in a session of yours."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from contextlib import ExitStack
+from functools import cache, partial
+from typing import TYPE_CHECKING, Final, cast
+
+import msgspec
+from msgspec.structs import asdict, replace
+
+from cloudevents_kafka.primitives.plural import pluralize
+from cloudevents_kafka.primitives.redaction import mask_settings
+from cloudevents_kafka.primitives.text_table import format_table
+from cloudevents_kafka.spark.pipeline import notes
+from cloudevents_kafka.spark.pipeline._errors import NotOnConnect, WrongTable, failures_in_words
+from cloudevents_kafka.spark.pipeline._sql import write_settings
+from cloudevents_kafka.spark.pipeline.landing import TableLanding, open_sibling
+from cloudevents_kafka.spark.pipeline.replays._replay_landing import ParquetReplay, Rows, TablesReplay
+from cloudevents_kafka.spark.pipeline.replays._replay_notes import (
+    LANDED,
+    REPLAYS_FOLDER,
+    ReplayCounts,
+    ReplayNote,
+    ReplayNotes,
+)
+from cloudevents_kafka.spark.pipeline.replays._replay_options import ReplayOptions, has_landed, without
+from cloudevents_kafka.spark.pipeline.session import local_session
+from cloudevents_kafka.spark.pipeline.stores import (
+    FileStore,
+    InUse,
+    LocalStore,
+    folder_lock,
+    is_connect,
+    local_path,
+    open_files,
+    without_patterns,
+)
+from cloudevents_kafka.spark.table_formats import TableFormat
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from cloudevents_kafka.spark.udf import Mend
+
+
+_FORMATS: Final[tuple[TableFormat, ...]] = ("delta", "iceberg")
+
+
+class ReplaySummary(ReplayCounts, frozen=True, kw_only=True):
+    """The result of `replay_quarantine`.
+
+    ``number`` is that of the replay, or None if none was applied. ``finished`` is the number of an earlier
+    replay that was finished first, or that is unfinished if nothing was applied; None if there is none.
+    ``outcomes`` has the numbers of records that ``landed``, were ``refused`` again, for which the function
+    returned None (``unmended``) or raised an error (``failed``); ``counts`` has them by the verdict and the
+    reason in the quarantine, ``tables`` the events by table. ``outcomes_table`` is where each record's is.
+
+    Examples:
+        >>> from cloudevents_kafka.spark.pipeline import ReplaySummary
+        >>> counts = {"broken-event": {"id: is required": {"landed": 2, "refused": 1}}}
+        >>> outcomes = {"landed": 2, "refused": 1}
+        >>> print(ReplaySummary(outcomes=outcomes, counts=counts).to_text())
+        3 records chosen: 2 would land, 1 would be refused; nothing was changed (--apply lands them)
+        ...
+    """
+
+    number: int | None = None
+    finished: int | None = None
+    outcomes_table: str = ""
+
+    def to_json(self) -> str:
+        """Return the summary as one JSON object, indented."""
+        return msgspec.json.format(msgspec.json.encode(self), indent=2).decode()
+
+    def to_text(self) -> str:
+        """Return the summary as text with an aligned table."""
+        dry = self.number is None
+        texts = ("would land", "would be refused") if dry else (LANDED, "refused again")
+        words = dict(zip((LANDED, "refused"), texts, strict=True))
+        sums = [f"{number:,} {words.get(name, name)}" for name, number in sorted(self.outcomes.items())]
+        chosen = pluralize(sum(self.outcomes.values()), "record")
+        lines = [f"{chosen} chosen{': ' if sums else ''}{', '.join(sums)}"]
+        if dry:
+            lines[0] += "; nothing was changed (--apply lands them)" if sums else ""
+        else:
+            lines[0] += f" (replay {self.number}; outcomes in {self.outcomes_table})"
+        if self.finished is not None:
+            done = "is unfinished: --apply finishes it first" if dry else "of an earlier run was finished"
+            lines.append(f"replay {self.finished} {done}")
+        rows = [
+            [verdict, reason, outcome, f"{number:,}"]
+            for verdict, reasons in sorted(self.counts.items())
+            for reason, by_outcome in sorted(reasons.items())
+            for outcome, number in sorted(by_outcome.items())
+        ]
+        header = ["quarantined as", "reason", "outcome", "records"]
+        return "\n\n".join([*lines, *([format_table(header, rows)] if rows else [])])
+
+
+def replay_quarantine(
+    options: ReplayOptions, *, spark: SparkSession | None = None, mend: Mend | None = None
+) -> ReplaySummary:
+    """Read records of a pipeline's quarantine again, and land those that are events now, each once.
+
+    ``mend`` is called with each `Record` and returns one, or None to keep it in the quarantine. Then the
+    record is read by this version of the library, with the extensions and formats that are registered. An
+    event has the topic, partition, offset and timestamp of its record, also if ``mend`` returns others. The
+    outcome of each record is in a table next to the quarantine, ``quarantine_replays``. Records that have
+    landed by an earlier replay are left out; those that were refused are tried again.
+
+    The pipeline may land in Delta or Iceberg meanwhile. ``spark`` is a session of yours, in place of one that
+    is started. Raises `ValueError` for a wrong condition, `InUse` if a pipeline uses a folder of Parquet or
+    another replay is under way, `WrongTable`, `WrongCheckpoint`, `CountMismatch`, `PipelineFailed`,
+    `NotOnConnect`, and the errors of `local_session`.
+
+    Examples:
+        >>> from cloudevents_kafka.spark import EventPipeline, PipelineOptions
+        >>> from cloudevents_kafka.spark.pipeline import ReplayOptions, replay_quarantine
+        >>> brokers = "localhost:9092"
+        >>> options = PipelineOptions(bootstrap_servers=brokers, topics=("orders",), out="lake/", once=True)
+        >>> summary = EventPipeline(options, spark=spark).run()
+        >>> replay_quarantine(ReplayOptions(out="lake/", lenient=True, apply=True), spark=spark).outcomes
+        {}
+    """
+    kind = replayed_kind(options.out)
+    formats = [name for name in _FORMATS if kind in {name, None}]
+    with ExitStack() as stack:
+        session = local_session(master=options.master, conf=options.conf, formats=formats, kafka=False)
+        spark = spark or stack.enter_context(session)
+        if is_connect(spark):
+            raise NotOnConnect("a replay needs a Spark session of this process, got one of Spark Connect")
+        store = open_files(options.out, spark)
+        if options.apply:
+            locked = "" if _last_batch(store).to == "parquet" else REPLAYS_FOLDER
+            stack.enter_context(folder_lock(store.url(locked)))
+        stack.enter_context(failures_in_words(lambda text: mask_settings(text, options.conf)))
+        return _Folder(store, spark, options).replay(mend)
+
+
+def replayed_kind(out: str) -> str | None:
+    """Return the kind of the tables of a local folder, or None if it is elsewhere; raise `WrongTable`."""
+    local = local_path(out)
+    if local is None:
+        return None
+    if not local.is_dir():
+        raise WrongTable(f"{out} is missing: it must be the folder of a pipeline that has landed records")
+    return _last_batch(LocalStore(local)).to
+
+
+def _last_batch(store: FileStore) -> notes.BatchManifest:
+    """Return the manifest of the last batch; raise `WrongTable` if there is no table of a quarantine."""
+    last = notes.Manifests(store).last()
+    url = store.url("")
+    if last is None:
+        raise WrongTable(f"{url} has no batch: it must be the folder of a pipeline that has landed records")
+    if last.to not in {"parquet", "delta", "iceberg"}:
+        where = "in topics" if last.to == "kafka" else "by a function"
+        raise WrongTable(
+            f"the batches of {url} landed {where}, which have no table of a quarantine: a replay needs "
+            "tables of Parquet, Delta or Iceberg. Read the records with a consumer, and send them again"
+        )
+    return last
+
+
+class _Folder:
+    """The folder of a pipeline, its tables, and their replays."""
+
+    def __init__(self, store: FileStore, spark: SparkSession, options: ReplayOptions) -> None:
+        self._store, self._spark, self._options = store, spark, options
+        self._notes = ReplayNotes(store)
+        last = _last_batch(store)
+        self._routes = dict(last.routes)
+        self._ledger = last.ledger
+        if last.to == "parquet":
+            self._target: ParquetReplay | TablesReplay = ParquetReplay(store, spark)
+            self.outcomes_table = store.url(notes.OUTCOMES)
+            return
+        open_table = cache(partial(open_sibling, spark, cast("TableFormat", last.to), store, options.table))
+        landing = TableLanding(store, str(last.to), open_table, self._routes)
+        landing.recover()  # which compares the tables with the notes
+        self._ledger = landing.ledger
+        self._target = TablesReplay(open_table, self._routes.values(), spark)
+        self.outcomes_table = open_table(notes.OUTCOMES).name
+
+    def replay(self, mend: Mend | None) -> ReplaySummary:
+        """Finish the last replay, and do another one."""
+        from cloudevents_kafka.spark.pipeline.replays._rereading import count_outcomes, read_again
+
+        last, apply = self._notes.last(), self._options.apply
+        unfinished = None if last is None or self._notes.is_complete(last) else last
+        if apply and unfinished is not None:
+            self._land(unfinished)
+        # Before the outcomes are read, which have all replays before this number then.
+        number = self._target.next_number(0 if last is None else last.number) if apply else 0
+        finished = None if unfinished is None else unfinished.number
+        summary = ReplaySummary(finished=finished, outcomes_table=self.outcomes_table)
+        rows = self._chosen()
+        if rows is None:
+            return summary
+        again = read_again(rows, mend, lenient=self._options.lenient)
+        if apply:
+            note = self._apply(again, number)
+            counts = {name: asdict(note)[name] for name in ReplayCounts.__struct_fields__}
+            return replace(summary, number=note.number if note.outcomes else None, **counts)
+        kept = again.select("was", "outcome", "type").persist()  # read twice
+        try:
+            return replace(summary, **count_outcomes(kept, self._routes))
+        finally:
+            kept.unpersist()
+
+    def _chosen(self) -> DataFrame | None:
+        """Return the chosen rows of the quarantine that have not landed, or None without a quarantine."""
+        quarantine, outcomes = self._target.read(notes.QUARANTINE), self._target.read(notes.OUTCOMES)
+        if quarantine is None:
+            return None
+        rows = self._options.choose(quarantine.where(has_landed(self._ledger)))
+        return rows if outcomes is None else without(rows, outcomes.where(f"outcome = '{LANDED}'"))
+
+    def _apply(self, again: DataFrame, number: int) -> ReplayNote:
+        """Stage what became of the records, decide the replay unless there are none, and land it."""
+        from cloudevents_kafka.spark.pipeline.replays._rereading import count_outcomes
+
+        by_time = any(name.startswith("event_date=") for name in self._store.list_names(notes.EVENTS))
+        note = ReplayNote(
+            number=number,
+            run=uuid.uuid4().hex[:12],
+            micros=time.time_ns() // 1000,
+            routes=self._routes,
+            date_of="time" if by_time else "timestamp",
+            lenient=self._options.lenient,
+        )
+        with write_settings(self._spark):
+            again.write.parquet(self._store.url(f"{note.staging}/rows"))
+        note = replace(note, **count_outcomes(self._staged(note), self._routes))
+        if note.outcomes:
+            note = self._target.prepare(note, self._rows(note))
+            try:
+                self._notes.decide(note)
+            except InUse:
+                self._store.remove(note.staging)
+                raise
+            self._land(note)
+        else:
+            self._store.remove(note.staging)
+        return note
+
+    def _land(self, note: ReplayNote) -> None:
+        """Land a replay that was decided."""
+        self._target.land(note, self._rows(note))
+        self._notes.complete(note)
+
+    def _rows(self, note: ReplayNote) -> Rows:
+        """Return a function from a table to its staged rows, which must be there when it is called."""
+        from cloudevents_kafka.spark.pipeline.replays._rereading import event_rows, outcome_rows
+
+        def rows(table: str) -> DataFrame:
+            staged = self._staged(note)
+            return outcome_rows(staged, note) if table == notes.OUTCOMES else event_rows(staged, note, table)
+
+        return rows
+
+    def _staged(self, note: ReplayNote) -> DataFrame:
+        path = f"{note.staging}/rows"
+        if not self._store.list_files(path, ".parquet"):
+            raise notes.WrongCheckpoint(
+                f"{self._store.url(path)} must have the staged rows of replay {note.number}, but they were "
+                "removed. Restore them"
+            )
+        return self._spark.read.parquet(without_patterns(self._store.url(path)))

@@ -1,0 +1,130 @@
+"""How the staged rows of a replay land: by commits that count replays in ledgers, or by renames of files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
+
+from cloudevents_kafka.spark.pipeline import notes
+from cloudevents_kafka.spark.pipeline._errors import WrongTable
+from cloudevents_kafka.spark.pipeline.landing import ParquetFiles
+from cloudevents_kafka.spark.pipeline.replays._replay_notes import ReplayNote
+from cloudevents_kafka.spark.pipeline.stores import FileStore, without_patterns
+from cloudevents_kafka.spark.pipeline.tables import LedgerChanged, Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_MOST_TRIES: Final = 100  # commits that others precede
+Rows = Callable[[str], "DataFrame"]
+"""Returns the staged rows of a table."""
+
+
+class TablesReplay:
+    """Tables of Delta or Iceberg, which ``open_table`` opens; ``by_type`` are those next to the events."""
+
+    def __init__(
+        self, open_table: Callable[[str], Table], by_type: Iterable[str], spark: SparkSession
+    ) -> None:
+        self._open, self._spark = open_table, spark
+        self._tables = (notes.EVENTS, *dict.fromkeys(by_type))
+
+    def next_number(self, last: int) -> int:
+        """Return the number of the next replay; raise `WrongTable` if notes of replays were removed."""
+        outcomes = self._open(notes.OUTCOMES).ledger().replays
+        for table in map(self._open, self._tables):
+            if (found := table.ledger().replays) > outcomes:
+                raise WrongTable(
+                    f"the table {table.name} has replay {found}, but the outcomes in "
+                    f"{self._open(notes.OUTCOMES).name} end with replay {outcomes}: the notes of replays, or "
+                    "these rows, were removed. Restore them, as records would land twice"
+                )
+        return max(last, outcomes) + 1
+
+    def read(self, table: str) -> DataFrame | None:
+        """Return the rows of the newest version, or None."""
+        opened = self._open(table)
+        return opened.frame(self._spark) if opened.exists() else None
+
+    def prepare(self, note: ReplayNote, rows: Rows) -> ReplayNote:  # noqa: ARG002  # Parquet needs them
+        """Return the note."""
+        return note
+
+    def land(self, note: ReplayNote, rows: Rows) -> None:
+        """Commit the rows of each table that does not have the replay, those of events and outcomes last."""
+        by_type = [table for table, number in note.tables.items() if number and table != notes.EVENTS]
+        for table in (*by_type, notes.EVENTS, notes.OUTCOMES):
+            self._commit(table, note, rows)
+
+    def _commit(self, table: str, note: ReplayNote, rows: Rows) -> None:
+        opened, number = self._open(table), note.number
+        found = opened.ledger().replays
+        if found >= number:
+            return
+        if table == notes.EVENTS and found < number - 1:
+            raise WrongTable(
+                f"the table {opened.name} must have replay {number - 1}, got {found}: it was set back to an "
+                "earlier version. Restore the newest one"
+            )
+        staged = opened.stage(rows(table))
+        counted = sum(note.outcomes.values()) if table == notes.OUTCOMES else note.tables.get(table, 0)
+        if staged.rows not in {None, counted}:
+            raise notes.CountMismatch(
+                f"replay {number} must add {counted:,} rows to {opened.name}, got {staged.rows:,}. "
+                "Start again"
+            )
+        for _ in range(_MOST_TRIES):
+            before = opened.ledger()
+            if before.replays >= number:
+                return
+            with suppress(LedgerChanged):  # the pipeline, or another run that finishes this replay
+                opened.commit([staged], before, before.add_replay(number))
+                return
+        raise WrongTable(
+            f"the table {opened.name} has had {_MOST_TRIES} other commits while one was tried; start again "
+            "when fewer write to it"
+        )
+
+
+class ParquetReplay:
+    """Folders of Parquet files; no pipeline may use them meanwhile."""
+
+    def __init__(self, store: FileStore, spark: SparkSession) -> None:
+        self._store, self._spark = store, spark
+
+    def next_number(self, last: int) -> int:
+        """Return the number of the next replay."""
+        return last + 1
+
+    def read(self, table: str) -> DataFrame | None:
+        """Return the rows of the files of a folder, or None."""
+        if not self._store.list_files(table, ".parquet"):
+            return None
+        return self._spark.read.parquet(without_patterns(self._store.url(table)))
+
+    def prepare(self, note: ReplayNote, rows: Rows) -> ReplayNote:
+        """Write the files of all tables to the staging folder, and return the note with their names."""
+        folder = f"{note.staging}/files"
+        files = ParquetFiles(self._spark, self._store.url(folder))
+        for table in (*note.tables, notes.OUTCOMES):
+            files.append(table, rows(table))
+        names = tuple(self._store.list_files(folder, ".parquet"))
+        self._store.sync(f"{folder}/{name}" for name in names)
+        return replace(note, files=names)
+
+    def land(self, note: ReplayNote, rows: Rows) -> None:  # noqa: ARG002  # tables need them
+        """Move the files of a replay into the tables; raise `WrongCheckpoint` if one is gone."""
+        staged = set(self._store.list_files(f"{note.staging}/files", ".parquet"))
+        for file in note.files:
+            folder, _, name = file.rpartition("/")
+            final = f"{folder}/replay-{note.number:08d}-{name}"
+            if file in staged:
+                self._store.rename(f"{note.staging}/files/{file}", final)
+            elif not self._store.exists(final):
+                raise notes.WrongCheckpoint(
+                    f"{self._store.url(final)} must exist, because replay {note.number} was decided, but it "
+                    f"was removed, or staged in {note.staging}, which was removed. Restore it"
+                )

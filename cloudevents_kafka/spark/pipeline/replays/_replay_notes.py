@@ -1,0 +1,92 @@
+"""The notes in ``_replays``: which replays of the quarantine were decided, and which are complete."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final, Literal
+
+import msgspec
+
+from cloudevents_kafka.spark.pipeline import notes
+from cloudevents_kafka.spark.pipeline.stores import FileStore, InUse
+
+REPLAYS_FOLDER: Final = "_replays"
+LANDED: Final = "landed"  # the outcome of a record that is an event now
+
+
+class ReplayCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """Numbers of records by outcome, the same by verdict and reason, and of events by table."""
+
+    outcomes: Mapping[str, int] = {}
+    counts: Mapping[str, Mapping[str, Mapping[str, int]]] = {}
+    tables: Mapping[str, int] = {}
+
+
+class ReplayNote(ReplayCounts, frozen=True, kw_only=True):
+    """A replay that was decided.
+
+    ``run`` is the id of the run, and the folder of its staged rows; ``micros`` is when it was decided, since
+    1970. ``files`` are the staged files of Parquet.
+    """
+
+    number: int
+    run: str
+    micros: int
+    routes: Mapping[str, str]
+    date_of: Literal["time", "timestamp"]
+    lenient: bool
+    files: tuple[str, ...] = ()
+
+    @property
+    def staging(self) -> str:
+        """The folder of its staged rows."""
+        return f"{REPLAYS_FOLDER}/{self.number:08d}-{self.run}"
+
+
+class ReplayNotes:
+    """The notes of a folder."""
+
+    def __init__(self, store: FileStore) -> None:
+        self._store = store
+
+    def last(self) -> ReplayNote | None:
+        """Return the last replay that was decided; raise `WrongCheckpoint` if its note is damaged."""
+        names = self._store.list_names(REPLAYS_FOLDER)
+        numbers = [int(name[:-5]) for name in names if re.fullmatch(r"\d+\.json", name)]
+        if not numbers:
+            return None
+        path = _path(max(numbers))
+        try:
+            return msgspec.json.decode(self._store.read(path), type=ReplayNote)
+        except msgspec.MsgspecError as error:
+            raise notes.WrongCheckpoint(
+                f"{self._store.url(path)} must be the note of a replay, got: {error}. Restore the file"
+            ) from error
+
+    def decide(self, note: ReplayNote) -> None:
+        """Create the note of a replay; raise `InUse` if another run was faster."""
+        content = msgspec.json.format(msgspec.json.encode(note), indent=1)
+        try:
+            self._store.create(_path(note.number), content)
+        except FileExistsError:
+            raise InUse(
+                f"replay {note.number} of {self._store.url('')} was decided by another run meanwhile; "
+                "nothing of this one has landed. Start again when the other one has ended"
+            ) from None
+
+    def is_complete(self, note: ReplayNote) -> bool:
+        """Return whether a replay has landed in all tables."""
+        return self._store.exists(_path(note.number, "done"))
+
+    def complete(self, note: ReplayNote) -> None:
+        """Note that a replay has landed in all tables, and remove what was staged for it and before it."""
+        self._store.replace(_path(note.number, "done"), b"")
+        for name in self._store.list_names(REPLAYS_FOLDER):
+            staged = f"{REPLAYS_FOLDER}/{name}"  # another run may stage the same number
+            if staged == note.staging or (re.fullmatch(r"\d+-\w+", name) and int(name[:8]) < note.number):
+                self._store.remove(staged)
+
+
+def _path(number: int, ending: str = "json") -> str:
+    return f"{REPLAYS_FOLDER}/{number:08d}.{ending}"

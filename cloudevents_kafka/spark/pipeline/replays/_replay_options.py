@@ -1,0 +1,117 @@
+"""`ReplayOptions`: which records of the quarantine a replay reads, and how."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from operator import attrgetter
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from cloudevents_kafka.attributes.timestamps import is_timestamp, to_datetime
+from cloudevents_kafka.primitives.epoch import EPOCH, MICROSECOND
+from cloudevents_kafka.spark.pipeline import notes
+from cloudevents_kafka.spark.pipeline._errors import failure_of
+from cloudevents_kafka.spark.pipeline._sql import literal
+from cloudevents_kafka.spark.pipeline.tables import matches_type
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+PLACE: Final = ("topic", "partition", "offset", "timestamp")
+"""The columns by which a quarantined record is known; a topic that was made again has other timestamps."""
+
+# Of the header in binary mode, of the value in structured mode.
+_TYPE: Final = (
+    "coalesce(CAST(get(filter(headers, header -> lower(header.key) = 'ce_type'), 0).value AS STRING), "
+    "get_json_object(CAST(`value` AS STRING), '$.type'))"
+)
+
+
+class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of `replay_quarantine`; raises `ValueError` for invalid ones.
+
+    ``out`` is the folder of the pipeline, ``table`` its table of events if that is in a catalog. Records are
+    chosen by ``verdicts``, ``clauses``, parts of ``reasons``, ``types`` with ``*`` for any text, the
+    timestamp of the record (from ``since`` to before ``until``, RFC 3339), and ``where``, a condition of SQL
+    on the columns of the quarantine: one of each list must match, and all of the rest.
+
+    They are read ``lenient`` or strictly. With ``apply`` those that are events land; without it they are
+    counted, and nothing changes. ``master`` and ``conf`` are for a Spark that the replay starts.
+
+    Examples:
+        >>> from cloudevents_kafka.spark.pipeline import ReplayOptions
+        >>> ReplayOptions(out="lake/orders", verdicts=("broken-event",), since="2026-11-21T12:00:00Z").apply
+        False
+    """
+
+    out: str
+    table: str | None = None
+    verdicts: Collection[str] = ()
+    clauses: Collection[str] = ()
+    reasons: Collection[str] = ()
+    types: Collection[str] = ()
+    since: str | None = None
+    until: str | None = None
+    where: str | None = None
+    lenient: bool = False
+    apply: bool = False
+    master: str | None = None
+    conf: Mapping[str, str] = {}
+
+    def __post_init__(self) -> None:
+        for name, time in (("since", self.since), ("until", self.until)):
+            if time is not None and not is_timestamp(time):
+                raise ValueError(f"{name} must be a time such as 2026-11-21T12:00:00Z, got {time!r}")
+
+    def _conditions(self) -> Iterator[str]:
+        yield _any(f"error.verdict = {literal(verdict)}" for verdict in self.verdicts)
+        # The column has the first clause; the reason has all.
+        patterns = {clause: literal(rf"\({re.escape(clause)}[,)]") for clause in self.clauses}
+        yield _any(f"error.clause = {literal(c)} OR error.reason RLIKE {p}" for c, p in patterns.items())
+        yield _any(f"contains(error.reason, {literal(reason)})" for reason in self.reasons)
+        yield _any(matches_type(_TYPE, pattern) for pattern in self.types)
+        for operator, time in ((">=", self.since), ("<", self.until)):
+            if time is not None:
+                micros = (to_datetime(time) - EPOCH) // MICROSECOND
+                yield f"`timestamp` {operator} timestamp_micros({micros})"
+
+    def choose(self, quarantine: DataFrame) -> DataFrame:
+        """Return the chosen rows; raise `ValueError` if the condition is not SQL on their columns."""
+        from pyspark.errors import AnalysisException
+
+        for condition in filter(None, self._conditions()):
+            quarantine = quarantine.where(condition)
+        try:
+            return quarantine if self.where is None else quarantine.where(f"({self.where}\n)")
+        except AnalysisException as error:
+            names = ", ".join(quarantine.columns)
+            raise ValueError(
+                f"where must be a condition of SQL on the columns {names}, got {self.where!r}: "
+                f"{failure_of(str(error))}"
+            ) from error
+
+
+def _any(conditions: Iterator[str]) -> str:
+    return " OR ".join(f"({condition})" for condition in conditions)
+
+
+def has_landed(ledger: notes.Ledger) -> str:
+    """Return the condition that a row's batch has landed, by a ledger; rows of others have no batch."""
+    ranges = (
+        f"(`topic` = {literal(entry.topic)} AND `partition` = {entry.partition} "
+        f"AND `offset` >= {entry.offsets.start} AND `offset` < {entry.offsets.end})"
+        for entry in sorted(ledger.entries(), key=attrgetter("topic"))
+        if entry.topic != notes.REPLAYS
+    )
+    return " OR ".join(ranges) or "false"
+
+
+def without(rows: DataFrame, others: DataFrame) -> DataFrame:
+    """Return the rows whose place no other row has; a timestamp may be null."""
+    from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
+
+    places = others.select(*(F.col(name).alias(f"other_{name}") for name in PLACE))
+    same = [F.col(name).eqNullSafe(F.col(f"other_{name}")) for name in PLACE]
+    return rows.join(places, same, "left_anti")

@@ -1,0 +1,132 @@
+"""How records of the quarantine are read again, and how what became of them is counted.
+
+`read_again` is the one place where a record becomes an event or stays refused: what another check of events
+refuses, such as one of their data by a schema, belongs behind `_again`, with ``outcome`` and ``error`` set.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from cloudevents_kafka.counting import OTHERS
+from cloudevents_kafka.spark.pipeline.batches import error_rule
+from cloudevents_kafka.spark.pipeline.notes import EVENTS
+from cloudevents_kafka.spark.pipeline.replays._replay_notes import LANDED, ReplayNote
+from cloudevents_kafka.spark.pipeline.replays._replay_options import PLACE
+from cloudevents_kafka.spark.pipeline.tables import event_columns, record_date, table_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from cloudevents_kafka.spark.udf import Mend
+
+_MOST_COUNTS: Final = 1000  # reasons have untrusted texts
+_PACKED: Final = (
+    "to_json(struct(key, `value`, headers, topic, `partition`, `offset`, "
+    "unix_millis(`timestamp`) AS `timestamp`))"
+)
+
+
+def read_again(quarantined: DataFrame, mend: Mend | None, *, lenient: bool) -> DataFrame:
+    """Return quarantined rows with their outcome and the columns of their event or error; ``was`` is the old.
+
+    They are decoded in Python, all of them: most were left by the Java function before.
+    """
+    from cloudevents_kafka.spark.schema import event_schema
+
+    again = _again(mend, lenient=lenient)
+    rows = quarantined.select("error", *PLACE, again(_PACKED).alias("again"))
+    fields = {name: f"again.event.`{name}`" for name in event_schema(lenient=lenient).names}
+    fields |= {"time": "timestamp_micros(again.event.`time`)", **{name: f"`{name}`" for name in PLACE}}
+    fields |= {"was": "`error`", **{name: f"again.{name}" for name in ("outcome", "key", "headers")}}
+    return rows.selectExpr(*(f"{value} AS `{name}`" for name, value in fields.items()))
+
+
+def _again(mend: Mend | None, *, lenient: bool) -> Any:
+    """Return a function from SQL for packed records to a column of what `reread_packed` says of each."""
+    from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
+    from pyspark.sql.pandas.functions import pandas_udf
+    from pyspark.sql.types import BinaryType, StringType, StructType
+
+    from cloudevents_kafka.spark._workers import with_registry
+    from cloudevents_kafka.spark.schema import FROM_JSON, HEADERS, wire_schema
+    from cloudevents_kafka.spark.udf import reread_batch
+
+    schema = StructType().add("outcome", StringType()).add("event", wire_schema(lenient=lenient))
+    schema = schema.add("key", BinaryType()).add("headers", HEADERS)
+    with _by_value(mend):
+        reread = with_registry(reread_batch(mend, lenient=lenient))
+    udf: Any = pandas_udf(reread, StringType())  # type: ignore[call-overload]  # pandas has no types
+    return lambda packed: F.from_json(udf(F.expr(packed)), schema, FROM_JSON)
+
+
+@contextmanager
+def _by_value(mend: Mend | None) -> Iterator[None]:
+    """Let the workers of Spark need no module of the user's."""
+    from pyspark import cloudpickle as cloudpickle_module
+
+    cloudpickle: Any = cloudpickle_module  # it has no types
+    module = sys.modules.get(getattr(mend, "__module__", None) or "")
+    if module is None or module.__name__ == "__main__":
+        yield
+        return
+    cloudpickle.register_pickle_by_value(module)
+    try:
+        yield
+    finally:
+        cloudpickle.unregister_pickle_by_value(module)
+
+
+def count_outcomes(rows: DataFrame, routes: Mapping[str, str]) -> dict[str, Any]:
+    """Return the numbers of `ReplayCounts`.
+
+    The rarest reasons are `OTHERS` if there are too many.
+    """
+    table = table_of("`type`", routes) if routes else f"'{EVENTS}'"
+    kinds = rows.selectExpr("outcome", f"{table} AS landed_in").groupBy("outcome", "landed_in").count()
+    outcomes: dict[str, int] = {}
+    tables: dict[str, int] = {}
+    for row in kinds.collect():
+        outcomes[row["outcome"]] = outcomes.get(row["outcome"], 0) + row["count"]
+        if row["outcome"] == LANDED:
+            tables[row["landed_in"]] = row["count"]
+    reasons = rows.selectExpr("was AS error", "outcome")
+    reasons = reasons.selectExpr("error.verdict", f"{error_rule()} AS reason", "outcome")
+    groups = reasons.groupBy("verdict", "reason", "outcome").count().orderBy("count", ascending=False)
+    counts: dict[str, dict[str, dict[str, int]]] = {}
+    rest = dict(outcomes)
+    for row in groups.limit(_MOST_COUNTS).collect():
+        by_outcome = counts.setdefault(row["verdict"] or "", {}).setdefault(row["reason"], {})
+        by_outcome[row["outcome"]] = row["count"]
+        rest[row["outcome"]] -= row["count"]
+    if others := {outcome: number for outcome, number in rest.items() if number}:
+        counts[OTHERS] = {OTHERS: others}
+    return {"counts": counts, "outcomes": outcomes, "tables": tables}
+
+
+def event_rows(staged: DataFrame, note: ReplayNote, table: str) -> DataFrame:
+    """Return the rows of a table of events."""
+    landed = staged.where(f"outcome = '{LANDED}'")
+    if note.routes:
+        landed = landed.where(f"{table_of('`type`', note.routes)} = '{table}'")
+    return landed.selectExpr(*event_columns("", note.date_of, lenient=note.lenient))
+
+
+def outcome_rows(staged: DataFrame, note: ReplayNote) -> DataFrame:
+    """Return what became of each record, by its place; the last column is the date of the folders."""
+    table = table_of("`type`", note.routes) if note.routes else f"'{EVENTS}'"
+    return staged.selectExpr(
+        *(f"`{name}`" for name in PLACE),
+        "outcome",
+        f"CASE WHEN outcome = '{LANDED}' THEN {table} END AS landed_in",
+        "`type`",
+        "error",
+        "was",
+        f"CAST({note.number} AS BIGINT) AS replay",
+        f"'{note.run}' AS run",
+        f"timestamp_micros({note.micros}) AS replayed_at",
+        record_date(),
+    )

@@ -1,0 +1,248 @@
+"""Gaps of topics are filled, each record once, in each kind of table and next to a running pipeline."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from cloudevents_kafka.spark.pipeline import (
+    EventPipeline,
+    GapCounts,
+    InUse,
+    PipelineError,
+    PipelineFailed,
+    PipelineOptions,
+    WrongCheckpoint,
+    WrongTable,
+)
+from cloudevents_kafka.spark.pipeline.landing._table_landing import TableLanding
+from cloudevents_kafka.spark.pipeline.tables import table_in_folder
+from tests.spark.pipeline.lake import Lake, create, produce, produce_broken, until
+
+pytestmark = [
+    pytest.mark.broker,
+    pytest.mark.spark,
+    pytest.mark.slow,
+    pytest.mark.timeout(300),
+    pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
+]
+KINDS = ("parquet", *(pytest.param(to, marks=pytest.mark.release) for to in ("delta", "iceberg")))
+
+
+def offsets(lake: Lake, to: Any, *tables: str) -> list[int]:
+    """Return the offsets in tables, of events by default."""
+    found = []
+    for table in tables or ("events",):
+        if to == "parquet":
+            folder = lake.out / table
+            frame = lake.spark.read.parquet(f"file://{folder}") if folder.exists() else None
+        else:
+            opened = table_in_folder(lake.spark, to, f"file://{lake.out / table}")
+            frame = opened.frame(lake.spark) if opened.exists() else None
+        found += [] if frame is None else [row["offset"] for row in frame.select("offset").collect()]
+    return sorted(found)
+
+
+ALL = ("events", "quarantine")
+
+
+@pytest.mark.parametrize("to", KINDS)
+def test_gaps_are_filled(lake: Lake, to: str) -> None:
+    """What was before the start of the pipeline lands in batches, once; then there is nothing to read."""
+    produce(lake.broker, lake.topic, 5)
+    produce_broken(lake.broker, lake.topic, 2)
+    lake.run(to=to, start="latest")
+    produce(lake.broker, lake.topic, 3)
+    lake.run(to=to, start="latest")
+    produce(lake.broker, lake.topic, 1)
+    summary = lake.run(to=to, backfill="2..latest", max_records=3)
+    assert (summary.batches, summary.counts.read, summary.complete) == (2, 5, True)
+    assert (summary.counts.events, summary.counts.quarantined) == (3, 2)
+    assert summary.backfill == {lake.topic: {"0": GapCounts(gaps=5, landed=3, ahead=1)}}
+    assert offsets(lake, to, *ALL) == list(range(2, 10))
+    text = summary.to_text()
+    assert f"{lake.topic}[0]  " in text
+    assert "had landed" in text
+    summary = lake.run(to=to, backfill="earliest..latest")
+    assert (summary.batches, summary.counts.read) == (1, 2)
+    assert summary.backfill == {lake.topic: {"0": GapCounts(gaps=2, landed=8, ahead=1)}}
+    assert lake.run(to=to, backfill="earliest..latest").batches == 0
+    assert lake.run(to=to, start="latest").counts.read == 1
+    assert offsets(lake, to, *ALL) == list(range(11))
+
+
+def test_by_time_of_partitions(lake: Lake) -> None:
+    """A range of times has the first record that is not before a time, in each partition."""
+    topic = create(lake.broker, f"{lake.topic}-two", partitions=2)
+    producer = Producer({"bootstrap.servers": lake.broker.bootstrap_servers})
+    headers = [
+        (f"ce_{name}", value)
+        for name, value in zip(
+            ("specversion", "id", "source", "type"), (b"1.0", b"1", b"/", b"t"), strict=True
+        )
+    ]
+    now = int(time.time()) * 1000
+    for number in range(10):
+        producer.produce(
+            topic, b"", headers=headers, partition=number % 2, timestamp=now - 60_000 + number * 1000
+        )
+    assert producer.flush(30) == 0
+    lake.run(topics=(topic,), start="latest")
+    begin, end = (
+        time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime((now - 60_000 + at) / 1000)) for at in (3000, 8000)
+    )
+    summary = lake.run(topics=(topic,), backfill=f"@{begin}..@{end}")
+    parts = {"0": GapCounts(gaps=2), "1": GapCounts(gaps=3)}
+    assert summary.backfill == {topic: parts}
+    summary = lake.run(topics=(topic,), backfill=f'{{"{topic}": {{"1": [0, 3]}}}}')
+    assert summary.backfill == {topic: {"1": GapCounts(gaps=1, landed=2)}}
+    with pytest.raises(PipelineFailed, match="backfill must have topics that are read"):
+        lake.run(topics=(topic,), backfill=f'{{"{topic}": {{"2": [0, 3]}}}}')
+
+
+def test_expired_records_are_counted(lake: Lake) -> None:
+    """Records that have expired do not end the run; the summary has their number."""
+    produce(lake.broker, lake.topic, 6)
+    lake.run(start="latest")
+    admin = AdminClient({"bootstrap.servers": lake.broker.bootstrap_servers})
+    for future in admin.delete_records([TopicPartition(lake.topic, 0, 4)]).values():
+        future.result()
+    summary = lake.run(backfill="0..6")
+    assert summary.backfill == {lake.topic: {"0": GapCounts(gaps=2, expired=4)}}
+    assert offsets(lake, "parquet") == [4, 5]
+
+
+@pytest.mark.release
+def test_a_topic_that_the_folder_does_not_know(lake: Lake) -> None:
+    """All of it is a gap, to its end."""
+    produce(lake.broker, lake.topic, 2)
+    lake.run(to="delta")
+    old = create(lake.broker, f"{lake.topic}-old")
+    produce(lake.broker, old, 3)
+    assert lake.run(to="delta", topics=(old,), backfill="0..9").counts.read == 3
+    assert offsets(lake, "delta") == [0, 0, 1, 1, 2]
+    assert lake.run(to="delta").batches == 0
+
+
+class Killed(Exception):
+    """Raised where the process is killed."""
+
+
+@pytest.mark.parametrize(
+    ("to", "step"),
+    [
+        pytest.param(to, step, marks=[] if (to, step) == ("delta", "quarantine") else pytest.mark.release)
+        for to in ("delta", "iceberg")
+        for step in ("staged", "quarantine", "events")
+    ],
+)
+def test_killed_between_commits(lake: Lake, to: str, step: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The batch that was begun is finished as it was begun, though the range and the options are others."""
+    produce(lake.broker, lake.topic, 4)
+    produce_broken(lake.broker, lake.topic, 4)
+    produce(lake.broker, lake.topic, 4)
+    lake.run(to=to, start="latest")
+    commit = TableLanding._commit
+    with monkeypatch.context() as patch:
+
+        def die(self: TableLanding, table: str) -> None:
+            if step != "staged":
+                commit(self, table)
+            if step in {"staged", table}:
+                raise Killed
+
+        patch.setattr(TableLanding, "_commit", die)
+        with pytest.raises(Killed):
+            lake.run(to=to, backfill="2..9")
+    summary = lake.run(to=to, backfill="earliest..latest", max_records=3, lenient=True)
+    assert summary.counts.read == 5
+    assert offsets(lake, to, *ALL) == list(range(12))
+    assert offsets(lake, to, "quarantine") == [4, 5, 6, 7]
+    assert lake.run(to=to, start="latest").batches == 0
+
+
+@pytest.mark.release
+@pytest.mark.parametrize("to", ["delta", "iceberg"])
+def test_beside_a_running_pipeline(lake: Lake, to: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both land, though each commit of the backfill is preceded by one of the pipeline."""
+    produce(lake.broker, lake.topic, 6)
+    lake.run(to=to, start="latest")
+    pipeline = lake.start(to=to, once=False, interval=0, start="latest")
+    try:
+        produce(lake.broker, lake.topic, 1)
+        until(pipeline, lambda: pipeline.summary().total.read == 1)
+        commit = TableLanding._commit
+
+        def after_a_batch(self: TableLanding, table: str) -> None:
+            if self is backfilled:
+                before = pipeline.summary().total.read
+                produce(lake.broker, lake.topic, 1)
+                until(pipeline, lambda: pipeline.summary().total.read == before + 1)
+            commit(self, table)
+
+        monkeypatch.setattr(TableLanding, "_commit", after_a_batch)
+        with lake.start(to=to, backfill="earliest..latest", max_records=3) as backfill:
+            backfilled = backfill._running._landing
+            assert "6 offsets are left" in backfill.status()
+            assert backfill.wait(100)
+            assert backfill.summary().counts.read == 6
+        until(pipeline, lambda: pipeline.summary().total.read == 3)
+        assert pipeline.query.isActive
+    finally:
+        pipeline.close()
+    assert lake.run(to=to, start="latest").batches == 0
+    assert offsets(lake, to) == list(range(9))
+
+
+@pytest.mark.release
+def test_two_backfills_at_once(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One lands a batch, and the other ends with a sentence."""
+    produce(lake.broker, lake.topic, 6)
+    lake.run(to="delta", start="latest")
+    commit = TableLanding._commit
+
+    def meanwhile(self: TableLanding, table: str) -> None:
+        monkeypatch.setattr(TableLanding, "_commit", commit)
+        other = lake.run(to="delta", backfill="earliest..latest")
+        assert other.recovered is not None  # it finishes the batch that has begun
+        assert other.counts.read == 2
+        commit(self, table)
+
+    monkeypatch.setattr(TableLanding, "_commit", meanwhile)
+    with pytest.raises(
+        WrongTable, match=r"another run of pipeline \w{12} has landed .*@0 to 3 in .* meanwhile"
+    ):
+        lake.run(to="delta", backfill="earliest..latest", max_records=4)
+    assert offsets(lake, "delta") == list(range(6))
+
+
+def test_what_has_no_pipeline(lake: Lake) -> None:
+    """A folder without a batch is refused, and so is one of Parquet that a pipeline uses."""
+    produce(lake.broker, lake.topic, 2)
+    with pytest.raises(WrongCheckpoint, match="has no batch: a backfill fills the gaps of a pipeline"):
+        lake.run(backfill="0..2")
+    lake.run()
+    with lake.start(once=False), pytest.raises(InUse):
+        lake.run(backfill="0..2")
+    options = PipelineOptions(bootstrap_servers="b:1", topics=("t",), out=str(lake.out), backfill="0..1")
+    with pytest.raises(ValueError, match="backfill must not be set with each_batch"):
+        EventPipeline(options, each_batch=print)
+    assert issubclass(WrongCheckpoint, PipelineError)
+
+
+@pytest.mark.release
+def test_a_stopped_backfill(lake: Lake) -> None:
+    """It ends after a batch, and is incomplete; the next one goes on."""
+    produce(lake.broker, lake.topic, 6)
+    lake.run(to="delta", start="latest")
+    options = {"to": "delta", "backfill": "earliest..latest", "max_records": 2}
+    with lake.start(**options) as backfill:
+        assert not backfill.wait(0)
+        backfill.stop()
+        assert backfill.wait()
+        assert (backfill.summary().complete, backfill.summary().counts.read) == (False, 2)
+    assert lake.run(**options).counts.read == 4

@@ -1,0 +1,173 @@
+"""The law of landing holds in random histories of pipelines and backfills, killed anywhere.
+
+The model is that of `test_landing_law`: tables, folders and a topic in memory. A pipeline may begin at the
+end of the topic, and a backfill reads a part of what was before. At the end all of it has landed, once.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections import Counter
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from cloudevents_kafka.spark.pipeline import PipelineError, PipelineOptions
+from cloudevents_kafka.spark.pipeline.backfill import BackfillJob, _backfill_job
+from cloudevents_kafka.spark.pipeline.landing import BatchLander, _table_landing
+from cloudevents_kafka.spark.pipeline.landing._table_landing import TableLanding
+from cloudevents_kafka.spark.pipeline.notes import EVENTS
+from tests.spark.pipeline.landing import test_landing_law as law
+
+HISTORIES = int(os.environ.get("HISTORIES", "500"))
+STEPS = 12
+
+
+class Topics(law.Topics):
+    """Topics with two partitions."""
+
+    @property
+    def partitions(self) -> dict[str, int]:
+        return {"orders": 2}
+
+
+class Lander(BatchLander):
+    """Reads records of the model."""
+
+    world: law.World
+
+    def _read(self, spark: Any, offsets: Any) -> Any:
+        return law.read(self.world, offsets)
+
+
+class Job(BackfillJob):
+    """A backfill of a folder in memory; see `BackfillJob`."""
+
+    def __init__(
+        self, world: law.World, pipeline: str, asked: str, rng: random.Random, meanwhile: Any
+    ) -> None:
+        most = rng.choice([1, 3, 99])
+        self._options = PipelineOptions(
+            bootstrap_servers="b:1",
+            topics=("orders",),
+            out=f"{pipeline}-own",
+            to="delta",
+            backfill=asked,
+            max_records=most,
+        )
+        store = cast("Any", law.MemoryStore(world, pipeline))
+        self._landing = TableLanding(store, "delta", cast("Any", world.table))
+        parts = (self._options, self._landing, None, Topics(world), law.Writer(meanwhile))
+        self._lander = Lander(*cast("Any", parts))
+        cast("Lander", self._lander).world = world
+        self._admin = cast("Any", self)
+        self._world, self._spark = world, cast("Any", world)
+        self._counts, self._batches, self._stopping = law.BatchCounts(), 0, False
+        self._report = lambda _: None
+        self._metrics = cast("Any", SimpleNamespace(add=self._report))
+        self._prepare(self._spark)
+
+    def offsets_at(self, topic: str, numbers: Any, position: Any) -> dict[str, int]:
+        return dict(self._world.begins if position == "earliest" else self._world.ends)
+
+
+@pytest.fixture(autouse=True)
+def in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_table_landing, "filter_offsets", law.only)
+    monkeypatch.setattr("cloudevents_kafka.spark.pipeline.tables.filter_offsets", law.only)
+    monkeypatch.setattr(_backfill_job, "open_store", lambda out, world: law.MemoryStore(world, out))
+
+
+def backfill(world: law.World, pipeline: str, asked: str, rng: random.Random, meanwhile: Any = None) -> None:
+    job = Job(world, pipeline, asked, rng, meanwhile)
+    while job._gaps:
+        job._land_next()
+
+
+class History:
+    """A random history, and the law after each of its steps."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = random.Random(seed)
+        self.world = law.World()
+        self.kinds: Counter[str] = Counter()
+
+    def go(self) -> None:
+        steps = [*[self.produce] * 3, *[self.run] * 3, *[self.run_killed] * 3, *[self.backfill] * 3]
+        steps += [*[self.backfill_killed] * 4, *[self.both] * 2]
+        for _ in range(STEPS):
+            self.rng.choice(steps)()
+            law.check(self.world)
+        self.world.steps_to_live = -1
+        self._run()
+        if not self.world.table(EVENTS).exists():
+            return
+        backfill(self.world, "a", "earliest..latest", self.rng)
+        law.check(self.world)
+        law.check_complete(self.world)
+
+    def produce(self) -> None:
+        self.world.ends[self.rng.choice("01")] += self.rng.randrange(12)
+
+    def _run(self) -> None:
+        """Run the pipeline; a new one begins at the earliest offsets or at the latest."""
+        begins = self.world.begins
+        if "a" not in self.world.checkpoints and self.rng.random() < 0.8:
+            self.world.begins = dict(self.world.ends)
+        try:
+            law.run(self.world, "a", self.rng)
+        finally:
+            self.world.begins = begins
+
+    def run(self) -> None:
+        self.world.steps_to_live = -1
+        self._run()
+        self.kinds["run"] += 1
+
+    def run_killed(self) -> None:
+        self.world.steps_to_live = self.rng.randrange(1, 20)
+        self._attempt(self._run)
+
+    def backfill(self, meanwhile: Any = None) -> None:
+        self.world.steps_to_live = -1
+        self._attempt(lambda: self._backfill(meanwhile))
+
+    def backfill_killed(self) -> None:
+        self.world.steps_to_live = self.rng.randrange(1, 20)
+        self._attempt(self._backfill)
+
+    def both(self) -> None:
+        """Backfill while the pipeline, or another backfill, lands a batch."""
+        other = self.rng.choice([self._run, self._backfill])
+        self.backfill(lambda: self._attempt(other) if self.rng.random() < 0.5 else None)
+
+    def _backfill(self, meanwhile: Any = None) -> None:
+        start, size = self.rng.randrange(20), self.rng.randrange(20)
+        asked = self.rng.choice(["earliest..latest", f"{start}..{start + size}", f"{start}..latest"])
+        backfill(self.world, "a", asked, self.rng, meanwhile)
+        self.kinds["backfill"] += 1
+
+    def _attempt(self, step: Any) -> None:
+        try:
+            step()
+        except PipelineError as error:
+            self.kinds[type(error).__name__] += 1
+        except law.Killed:
+            self.kinds["killed"] += 1
+
+
+def test_random_histories() -> None:
+    """After each step each table has the rows of its ledger once, and no run of the pipeline is stopped."""
+    seen: Counter[str] = Counter()
+    for seed in range(HISTORIES):
+        history = History(seed)
+        try:
+            history.go()
+        except BaseException as error:
+            error.add_note(f"seed {seed}")
+            raise
+        seen += history.kinds
+    assert min(seen[kind] for kind in ("run", "backfill", "killed")) > HISTORIES / 20, seen
+    assert seen["WrongTable"] or HISTORIES < 500, seen  # of two at once
