@@ -43,7 +43,7 @@ class ComparedLanding(TableLanding):
 
     def _compared(self, batch: KeptBatch) -> AbstractContextManager[KeptBatch]:
         table = self._open(notes.EVENTS)
-        return self.compare(batch, table.frame(batch.events.sparkSession) if table.exists() else None)
+        return self.compare(batch, table.read(batch.events.sparkSession) if table.exists() else None)
 
     def complete(self, batch: notes.BegunBatch, counts: notes.BatchCounts, **own: Any) -> notes.BatchManifest:
         """Note the counts of a batch, commit it, and return its manifest; see `TableLanding.complete`."""

@@ -47,7 +47,7 @@ class TablesReplay:
     def read(self, table: str) -> DataFrame | None:
         """Return the rows of the newest version, or None."""
         opened = self._open(table)
-        return opened.frame(self._spark) if opened.exists() else None
+        return opened.read(self._spark) if opened.exists() else None
 
     def prepare(self, note: ReplayNote, rows: Rows) -> ReplayNote:  # noqa: ARG002  # Parquet needs them
         """Return the note."""

@@ -200,11 +200,12 @@ class IcebergTable(_sink.Table):
             f"{by}TBLPROPERTIES ({_TABLE_PROPERTIES})"
         )
 
-    def frame(self, spark: SparkSession) -> DataFrame:
-        """Return the rows of the newest version; see `Table.frame`."""
-        self._configure(spark)
-        spark.catalog.refreshTable(self._sql_name)
-        return super().frame(spark)
+    def read(self, spark: SparkSession | None = None) -> DataFrame:
+        """Return the rows of the newest version, which the session may not know yet."""
+        session = spark or self._spark
+        self._configure(session)
+        session.catalog.refreshTable(self._sql_name)
+        return super().read(session)
 
     def count_files(self) -> int:
         """Return the number of data files of the newest version."""

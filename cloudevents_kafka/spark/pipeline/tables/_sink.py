@@ -238,13 +238,9 @@ class Table(ABC):
         rows = self._spark.sql(f"DESCRIBE TABLE EXTENDED {self._sql_name}").collect()
         return next((str(row["data_type"]) for row in rows if row["col_name"] == name), "")
 
-    def read(self) -> DataFrame:
-        """Return the rows of the newest version."""
-        return self._spark.table(self._sql_name)
-
-    def frame(self, spark: SparkSession) -> DataFrame:
-        """Return the rows of the newest version, in a session that may be a copy of the table's."""
-        return spark.table(self._sql_name)
+    def read(self, spark: SparkSession | None = None) -> DataFrame:
+        """Return the rows of the newest version, in a copy of the table's session if one is passed."""
+        return (spark or self._spark).table(self._sql_name)
 
     def columns(self) -> Sequence[str]:
         """Return the names of the columns."""

@@ -42,7 +42,7 @@ def offsets(lake: Lake, to: Any, *tables: str) -> list[int]:
             frame = lake.spark.read.parquet(f"file://{folder}") if folder.exists() else None
         else:
             opened = table_in_folder(lake.spark, to, f"file://{lake.out / table}")
-            frame = opened.frame(lake.spark) if opened.exists() else None
+            frame = opened.read(lake.spark) if opened.exists() else None
         found += [] if frame is None else [row["offset"] for row in frame.select("offset").collect()]
     return sorted(found)
 

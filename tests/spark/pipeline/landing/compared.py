@@ -145,7 +145,7 @@ class History:
         opened = self.open_table(table)
         if not opened.exists():
             return []
-        found = opened.frame(self.spark).collect()
+        found = opened.read(self.spark).collect()
         return sorted(found, key=lambda row: (row["partition"], row["offset"]))
 
     def quarantined(self) -> list[Place]:

@@ -182,7 +182,7 @@ def test_older_records_change_nothing(session: SparkSession, tmp_path: Path, tab
     subject = history(session, table_format, tmp_path, upsert)
     subject.log[0] += [put("a", "1"), put("b", "1"), put("c", "1")]
     subject.land([3, 0])
-    old = session.createDataFrame(subject.rows(), subject.open_table(EVENTS).frame(session).schema)
+    old = session.createDataFrame(subject.rows(), subject.open_table(EVENTS).read(session).schema)
     subject.log[0] += [put("a", "2"), Sent(b"b", None, [])]
     subject.land([5, 0])
     rows, table = subject.rows(), subject.open_table(EVENTS)

@@ -81,7 +81,7 @@ def read(lake: Lake, to: Any, table: str) -> list[dict[str, Any]]:
         )
     else:
         found = table_in_folder(lake.spark, to, f"file://{lake.out / table}")
-        frame = found.frame(lake.spark) if found.exists() else None
+        frame = found.read(lake.spark) if found.exists() else None
     rows = [] if frame is None else [row.asDict(recursive=True) for row in frame.collect()]
     return sorted(rows, key=lambda row: (row["partition"], row["offset"]))
 
@@ -360,7 +360,7 @@ def test_a_table_of_a_catalog(lake: Lake) -> None:
             replay(lake)
         summary = replay(lake, table=name, lenient=True)
         assert summary.outcomes_table == f"{name}_quarantine_replays"
-        assert table_by_name(lake.spark, "delta", summary.outcomes_table).frame(lake.spark).count() == 5
+        assert table_by_name(lake.spark, "delta", summary.outcomes_table).read(lake.spark).count() == 5
         assert lake.spark.table(name).count() == 4
     finally:
         for suffix in ("", "_quarantine", "_quarantine_replays"):

@@ -63,11 +63,11 @@ class Changed:
 
     def values(self, sql: str) -> list[Any]:
         """Return the values of an expression, by offset."""
-        frame = self.open().frame(self.spark).selectExpr("offset", f"{sql} AS value").sort("offset")
+        frame = self.open().read(self.spark).selectExpr("offset", f"{sql} AS value").sort("offset")
         return [row["value"] for row in frame.collect()]
 
     def type(self, sql: str) -> str:
-        return self.open().frame(self.spark).selectExpr(sql).schema.fields[0].dataType.simpleString()
+        return self.open().read(self.spark).selectExpr(sql).schema.fields[0].dataType.simpleString()
 
 
 def new_column(table: Changed) -> str:
