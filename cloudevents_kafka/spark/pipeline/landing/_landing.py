@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from cloudevents_kafka.spark.pipeline.batches import BatchWriter
+    from cloudevents_kafka.spark.typed.schemas import DataSchema
 
 
 class Landing(ABC):
@@ -46,6 +47,8 @@ class Landing(ABC):
         self.ledger = notes.Ledger()
         self.pipeline = uuid.uuid4().hex[:12]
         self._routes = dict(routes or {})
+        self.schemas: Mapping[str, DataSchema] = {}
+        self.rescue = False
         self._ids: notes.TopicIds = {}
         self.beginning = notes.Beginning()
         self._is_noted = True  # whether it is known where the checkpoint begins
@@ -174,6 +177,8 @@ class Landing(ABC):
             in_java=in_java,
             lenient=lenient,
             routes=self._routes,
+            schemas=self.schemas,
+            rescue=self.rescue,
             to=self.kind,
         )
         if self.notes_begun:

@@ -18,12 +18,13 @@ from cloudevents_kafka.spark.pipeline.notes import Ledger
 from cloudevents_kafka.spark.pipeline.stores import open_store
 from cloudevents_kafka.spark.pipeline.tables._tables import TOLERATED
 from cloudevents_kafka.spark.table_formats import TableFormat
+from cloudevents_kafka.spark.typed.shape import VALUE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-ADDED_COLUMNS: Final = (TOLERATED,)
+ADDED_COLUMNS: Final = (TOLERATED, VALUE)
 """Columns of events that are added to a table without them."""
 
 # Conditions of Spark's errors for a table that does not exist.
