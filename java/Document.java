@@ -335,7 +335,7 @@ final class Document {
     }
 
     /** Return the value of a string in UTF-8, or null if it has a lone surrogate. */
-    private byte[] unescaped(int from, int to) {
+    byte[] unescaped(int from, int to) {
         byte[] text = new byte[to - from]; // each escape is longer than its character
         int length = 0;
         for (int n = from; n < to; n++) {

@@ -188,9 +188,13 @@ final class JsonShape {
 
     private boolean text(Document d) {
         int from = d.at + 1;
+        boolean before = d.surrogates;
+        d.surrogates = false;
         if (!d.text()) return false;
-        if (kind == 's') return true;
         int to = d.at - 1;
+        if (d.surrogates && d.unescaped(from, to) == null) return false;
+        d.surrogates = before;
+        if (kind == 's') return true;
         if (d.escaped) return false;
         switch (kind) {
             case 't': return isTime(d.b, from, to);

@@ -130,7 +130,10 @@ def test_misfits_have_reasons(spark: SparkSession) -> None:
     good += [
         b'{"t":"2024-01-01T00:00:00.123456+01:00","y":"2024-02-29","x":"QQ==","a":0,"m":{"\xc3\xa4":""}}'
     ]
+    good += [b'{"a":1,"s":"\\ud83d\\ude00 \\ud7ff"}']
     assert suspects(spark, good, schema) == [False] * len(good)
+    bad = [b'{"a":1,"more":"\\ud83d","s":""}', b'{"a":1,"s":"\\ude00\\ud83d"}']
+    assert suspects(spark, bad, schema) == [True] * len(bad)
 
 
 def test_python_alone_reads_the_same(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
