@@ -22,7 +22,7 @@ JARS = ROOT / "cloudevents_kafka" / "spark" / "java" / "jars"
 # In order of compilation: each class uses only those before it.
 CLASSES = (
     *("Text", "Uri", "Time", "MediaType", "Extension", "Extensions", "Rules", "Deviations", "HeaderName"),
-    *("Attributes", "Document", "Reader", "Writer", "Functions"),
+    *("Attributes", "Document", "Reader", "Writer", "JsonShape", "AvroShape", "Shapes", "Functions"),
 )
 ZIP_EPOCH = (1980, 1, 1, 0, 0, 0)
 SHUTDOWN_SECONDS = 20

@@ -109,12 +109,12 @@ class Jobs:
                 self._spark.sql(f"DROP TABLE {table} PURGE")
         return took
 
-    def pipeline(self, topic: str, kind: str) -> Took:
-        """Land the topic by `EventPipeline`."""
+    def pipeline(self, topic: str, kind: str, **more: Any) -> Took:
+        """Land the topic by `EventPipeline`, with more options."""
         with self._fresh() as folder:
-            return self.landed(topic, kind, folder)
+            return self.landed(topic, kind, folder, **more)
 
-    def landed(self, topic: str, kind: str, folder: Path) -> Took:
+    def landed(self, topic: str, kind: str, folder: Path, **more: Any) -> Took:
         """Land the topic by `EventPipeline` in a folder, which stays."""
         options = PipelineOptions(
             bootstrap_servers=self._servers,
@@ -123,6 +123,7 @@ class Jobs:
             to=kind,  # type: ignore[arg-type]  # one of FORMATS
             once=True,
             max_records=self._batch,
+            **more,
         )
         watch = Watch()
         with closing(EventPipeline(options, spark=self._spark).start()) as pipeline:
@@ -197,5 +198,5 @@ def session(folder: Path, cores: int, memory: str = "4g") -> Iterator[SparkSessi
         f"{catalog}.type": "hadoop",
         f"{catalog}.warehouse": f"file://{folder}/warehouse",
     }
-    with local_session(master=f"local[{cores}]", conf=conf, formats=("delta", "iceberg")) as spark:
+    with local_session(master=f"local[{cores}]", conf=conf, formats=("delta", "iceberg", "avro")) as spark:
         yield spark

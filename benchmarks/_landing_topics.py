@@ -13,7 +13,7 @@ from typing import Final, Literal
 from _peer_samples import peer_samples
 from confluent_kafka import Producer
 
-from cloudevents_kafka import Event, Record, to_record
+from cloudevents_kafka import Event, Record, codecs, to_record
 from cloudevents_kafka.testing import LocalBroker
 
 PARTITIONS: Final = 4
@@ -72,6 +72,55 @@ def _events(count: int) -> Iterator[Event]:
             data=json.dumps(data).encode(),
             partitionkey=sensor,
         )
+
+
+TYPED_SCHEMA: Final = {
+    "type": "record",
+    "name": "Order",
+    "fields": [
+        {"name": "order", "type": "long"},
+        {"name": "customer", "type": "string"},
+        {"name": "total", "type": "double"},
+        {"name": "currency", "type": "string"},
+        {"name": "paid", "type": "boolean"},
+        {"name": "items", "type": "int"},
+        {"name": "street", "type": "string"},
+        {"name": "city", "type": "string"},
+        {"name": "note", "type": "string"},
+        {"name": "tags", "type": {"type": "array", "items": "string"}},
+    ],
+}
+TYPED_DDL: Final = (
+    "`order` BIGINT NOT NULL, customer STRING NOT NULL, total DOUBLE NOT NULL, currency STRING NOT NULL, "
+    "paid BOOLEAN NOT NULL, items INT NOT NULL, street STRING NOT NULL, city STRING NOT NULL, "
+    "note STRING NOT NULL, tags ARRAY<STRING> NOT NULL"
+)
+
+
+def typed(*, avro: bool) -> list[Record]:
+    """Return events with data of ten fields, 500 bytes of JSON, or the same in Avro."""
+    codec = codecs.avro(TYPED_SCHEMA) if avro else None
+    media = "application/avro" if avro else "application/json"
+    records = []
+    for number, event in enumerate(_events(_DISTINCT)):
+        data = {
+            "order": 1_000_000 + number,
+            "customer": f"customer {number % 5_000}",
+            "total": round(number * 1.37 % 900, 2),
+            "currency": "EUR",
+            "paid": number % 3 > 0,
+            "items": number % 9,
+            "street": f"{number % 300} Long Street of the Old Town",
+            "city": f"City {number % 70}",
+            "tags": ["web", f"campaign-{number % 40}"],
+        }
+        data["note"] = f"call {number} before the delivery ".ljust(490 - len(json.dumps(data)), "x")
+        encode = (
+            codec.encode if codec is not None and codec.encode else lambda value: json.dumps(value).encode()
+        )
+        changed = event.replace(datacontenttype=media, data=encode(data))
+        records.append(to_record(changed, mode="binary"))
+    return records
 
 
 def many_types() -> list[Record]:

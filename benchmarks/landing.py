@@ -6,10 +6,12 @@ turns, on a broker that is filled once. The rate is that of the batches, as Spar
 
 The parts: "rates" of each topic; "cost" is the time of a batch of one record, less the plain job's;
 "layout" counts the files of events of 5,000 types over three years, and compares the time with the plain
-job's; "memory" has the peaks of Java and Python for more and more records, each in processes of their own.
+job's; "typed" lands data by a schema of ten fields, and compares it with landing the same data as bytes;
+"memory" has the peaks of Java and Python for more and more records, each in processes of their own.
 
 python benchmarks landing [-- --records 400000 --batch 200000 --rounds 2 --cores 2
-    --parts rates cost layout memory --topics binary … --to parquet delta iceberg --most-records 1000000]
+    --parts rates cost layout memory typed --topics binary … --to parquet delta iceberg
+    --most-records 1000000]
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ import time
 from pathlib import Path
 
 from _landing_jobs import FORMATS, Jobs, Took, children, descendants, session
-from _landing_topics import fill, many_types, topics
+from _landing_topics import TYPED_DDL, TYPED_SCHEMA, fill, many_types, topics, typed
 
 from cloudevents_kafka.testing import LocalBroker
 
@@ -34,7 +36,9 @@ DECODE_TARGET = 0.92
 COST_TARGET = 1.0
 LAYOUT_TARGET = 2.0  # times the seconds of the plain job
 BATCHES = 20  # of one record
-PARTS = ("rates", "cost", "layout", "memory")
+TYPED_TARGET = 0.7
+TYPED_ROUNDS = 5
+PARTS = ("rates", "cost", "layout", "memory", "typed")
 
 
 def main() -> None:
@@ -45,7 +49,7 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory(prefix="landing-") as name, LocalBroker() as broker:
         folder = Path(name)
-        if {"rates", "cost", "layout"} & set(options.parts):
+        if {"rates", "cost", "layout", "typed"} & set(options.parts):
             with session(folder, options.cores) as spark:
                 jobs = Jobs(spark, broker.bootstrap_servers, folder, options.batch)
                 if "rates" in options.parts:
@@ -55,6 +59,8 @@ def main() -> None:
                     _report_cost(broker, single, options)
                 if "layout" in options.parts:
                     _report_layout(broker, jobs, folder, options)
+                if "typed" in options.parts:
+                    _report_typed(broker, jobs, options)
         if "memory" in options.parts:
             _report_memory(broker, folder, options)
 
@@ -156,6 +162,29 @@ def _report_layout(broker: LocalBroker, jobs: Jobs, folder: Path, options: argpa
         verdict = "met" if is_met else "MISSED"
         print(f"{kind:<8} {files} files of events, at most {most}; {seconds}  {verdict}", flush=True)
         shutil.rmtree(out)
+
+
+# --- typed data ---
+
+
+def _report_typed(broker: LocalBroker, jobs: Jobs, options: argparse.Namespace) -> None:
+    records = options.batch
+    print(
+        f"\n{records:,} events with data of ten fields, in Delta, records/s; target {TYPED_TARGET}",
+        flush=True,
+    )
+    for name, schema in (("json", TYPED_DDL), ("avro", TYPED_SCHEMA)):
+        topic = fill(broker, f"typed-{name}", typed(avro=name == "avro"), records)
+        rates: dict[str, list[float]] = {"bytes": [], "typed": []}
+        for turn in range(-1, TYPED_ROUNDS):
+            for way, more in (("bytes", {}), ("typed", {"schemas": {"*": schema}})):
+                took = jobs.pipeline(topic, "delta", **more)
+                if turn >= 0:
+                    rates[way].append(took.rate)
+        plain, ours = (statistics.median(each) for each in rates.values())
+        verdict = "met" if ours >= TYPED_TARGET * plain else "MISSED"
+        print(f"{name:<8} bytes {plain:8,.0f}  typed {ours:8,.0f}  {ours / plain:.2f}  {verdict}", flush=True)
+        broker.delete_topic(topic)
 
 
 # --- memory ---

@@ -24,14 +24,15 @@ final class Document {
     private static final UTF8String JSON_VALUE = UTF8String.fromString("json");
     private static final UTF8String TEXT_VALUE = UTF8String.fromString("text");
 
-    private final byte[] b;
+    final byte[] b;
     private final ByteBuffer words;
-    private int at = 0;
+    int at = 0;
+    int nameEnd = 0; // of the last name that JsonShape has read
     private int data = -1, afterData = -1; // the bounds of the member data
     private boolean encoded = false; // whether the member data_base64 occurred; it may be null
-    private boolean surrogates = false; // whether an escape is, or may be, half of a character
-    private boolean escaped = false, plain = false; // whether the last string has an escape; or only plain characters
-    private byte[] closers = new byte[16]; // of the open brackets in data
+    boolean surrogates = false; // whether an escape is, or may be, half of a character
+    boolean escaped = false, plain = false; // whether the last string has an escape; or only plain characters
+    byte[] closers = new byte[16]; // of the open brackets in data
     byte[] payload = null; // the data of the event, or null
     UTF8String kind = null; // the kind of the payload: json or text, null for bytes
 
@@ -207,7 +208,7 @@ final class Document {
 
     // --- JSON values: each method moves behind a value or returns false --------------------------------------------------------------------
 
-    private boolean value() {
+    boolean value() {
         at = afterValue(at);
         return at != NONE;
     }
@@ -299,7 +300,7 @@ final class Document {
         }
     }
 
-    private boolean text() {
+    boolean text() {
         escaped = false;
         plain = true;
         if (!skip('"')) return false;
@@ -334,7 +335,7 @@ final class Document {
     }
 
     /** Return the value of a string in UTF-8, or null if it has a lone surrogate. */
-    private byte[] unescaped(int from, int to) {
+    byte[] unescaped(int from, int to) {
         byte[] text = new byte[to - from]; // each escape is longer than its character
         int length = 0;
         for (int n = from; n < to; n++) {
@@ -364,7 +365,7 @@ final class Document {
         return value;
     }
 
-    private boolean number() {
+    boolean number() {
         skip('-');
         if (!skip('0') && !digits()) return false;
         if (skip('.') && !digits()) return false;
@@ -375,25 +376,25 @@ final class Document {
         return true;
     }
 
-    private boolean digits() {
+    boolean digits() {
         int begin = at;
         while (at < b.length && Text.isDigit(b[at])) at++;
         return at > begin;
     }
 
-    private boolean skipWord(byte[] word) {
+    boolean skipWord(byte[] word) {
         if (!Text.startsWith(word, b, at, b.length)) return false;
         at += word.length;
         return true;
     }
 
-    private boolean skip(char c) {
+    boolean skip(char c) {
         if (at == b.length || b[at] != c) return false;
         at++;
         return true;
     }
 
-    private void skipSpace() {
+    void skipSpace() {
         at = afterSpace(at);
     }
 

@@ -21,7 +21,7 @@ import org.apache.spark.unsafe.types.UTF8String;
 
 /**
  * A catalog of Spark with the functions {@code read}, {@code coalesce}, each also for lenient reading,
- * {@code write}, {@code few}, {@code is_new} and {@code foreign}.
+ * {@code write}, {@code few}, {@code is_new}, {@code foreign} and {@code fits}.
  *
  * Spark compiles calls of their static methods {@code invoke} into its own code. The types of
  * their columns are options of the catalog, in JSON, which, unlike DDL, does not depend on the
@@ -49,6 +49,7 @@ public final class Functions implements FunctionCatalog {
             Identifier.of(namespace, "coalesce"), Identifier.of(namespace, "coalesce_lenient"),
             Identifier.of(namespace, "few"), Identifier.of(namespace, "is_new"),
             Identifier.of(namespace, "foreign"), Identifier.of(namespace, "write"),
+            Identifier.of(namespace, "fits"),
         };
     }
 
@@ -60,6 +61,7 @@ public final class Functions implements FunctionCatalog {
             if ("few".equals(identifier.name())) return new Few();
             if ("is_new".equals(identifier.name())) return new IsNew();
             if ("foreign".equals(identifier.name())) return new Foreign();
+            if ("fits".equals(identifier.name())) return new Fits();
             if ("coalesce".equals(identifier.name())) {
                 return new Coalesce("coalesce", DataType.fromJson(row), DataType.fromJson(wire));
             }
@@ -314,6 +316,25 @@ public final class Functions implements FunctionCatalog {
 
         public DataType[] inputTypes() {
             return new DataType[] {headersType()};
+        }
+    }
+
+    /** {@code fits(payload, shape)}: whether Spark reads a payload whole, see {@link Shapes}; false without a payload. */
+    public static final class Fits extends Function {
+        Fits() {
+            super("fits", DataTypes.BooleanType);
+        }
+
+        public static boolean invoke(byte[] payload, UTF8String shape) {
+            return payload != null && Shapes.fits(payload, shape);
+        }
+
+        public String description() {
+            return "fits(payload, shape): whether Spark reads a payload whole";
+        }
+
+        public DataType[] inputTypes() {
+            return new DataType[] {DataTypes.BinaryType, DataTypes.StringType};
         }
     }
 }

@@ -14,6 +14,7 @@ from cloudevents_kafka.cli.terminal import errors
 from cloudevents_kafka.formats import registry as formats
 from cloudevents_kafka.spark import connector, pipeline, table_formats
 from cloudevents_kafka.spark.pipeline.watching import FIGURES
+from cloudevents_kafka.spark.typed.shape import TYPES
 from tests.support import clauses_page
 
 ROOT = Path(__file__).parents[1]
@@ -77,6 +78,17 @@ def test_versions_of_spark() -> None:
         found = [table.get(minor) for table in (table_formats.DELTA_RELEASES, table_formats.ICEBERG_RELEASES)]
         expected.append([version, version, *(f.split(":")[2] if f else "none is known" for f in found)])
     assert rows("how-to/delta_and_iceberg", "## Land in one") == expected
+
+
+def test_types_of_data() -> None:
+    """The table of types is that of the code."""
+    expected = []
+    for row in TYPES:
+        form = " with ".join(f"`{word}`" for word in row.json or () if word)
+        words = ("`" + text.replace(", ", "`, `") + "`" if text else "" for text in (row.avro, row.python))
+        plain = (re.sub(r"`(\w+) (with|of) ([^`]+)`", r"`\1` \2 \3", text) for text in words)
+        expected.append([f"`{row.spark}`", form, *plain])
+    assert rows("how-to/typed_tables", "## Types") == expected
 
 
 @pytest.mark.parametrize(

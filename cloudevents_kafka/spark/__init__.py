@@ -2,14 +2,16 @@
 
 `decode_events` and `encode_events` convert between the columns of Spark's Kafka source and those of
 events; `cloudevent` and `register` do so for one column and for SQL. `event_schema` is the type of
-an event; `deduplicate` drops repeated events; `configure_session` adds the jars and settings of Kafka's
-source and of tables to the builder of a session.
+an event; `data_as` and `data_by_type` read the data of events by a schema; `deduplicate` drops repeated
+events; `configure_session` adds the jars and settings of Kafka's source and of tables to the builder of a
+session.
 
 Read `schema`, `decode` (with `udf`, the functions of Python workers) and
 `encode` (with `_event_columns`, its input); both use the functions in `java`, and check
 their input with `_columns`. `sql` has the functions for SQL, `connector` the jars of Spark's Kafka
 source, `table_formats` those of Delta and Iceberg, `session` joins both, and `pipeline` is the job that
-writes tables; `listener` has figures like its own for other queries.
+writes tables; `listener` has figures like its own for other queries. `typed` has what reads
+data.
 
 PySpark is imported with the first function that needs it: `configure_session` and the code of workers
 do not. If a package is missing, the import raises `ModuleNotFoundError` with the extra to install.
@@ -29,6 +31,7 @@ if TYPE_CHECKING:  # the names are imported on first use; type checkers of users
     from cloudevents_kafka.spark.schema import event_schema
     from cloudevents_kafka.spark.session import configure_session
     from cloudevents_kafka.spark.sql import register
+    from cloudevents_kafka.spark.typed.frames import data_as, data_by_type
 
 _MODULES = {
     "EventBatch": "pipeline",
@@ -38,6 +41,8 @@ _MODULES = {
     "Threshold": "pipeline",
     "cloudevent": "decode",
     "configure_session": "session",
+    "data_as": "typed.frames",
+    "data_by_type": "typed.frames",
     "decode_events": "decode",
     "deduplicate": "distinct",
     "encode_events": "encode",
@@ -48,7 +53,8 @@ _MODULES = {
 _EXTRA = "cloudevents-kafka[spark]"
 _EXTRA_PACKAGES = ("pyspark", "py4j", "pandas", "numpy", "pyarrow")
 _REQUIRED = dict.fromkeys(
-    ("decode", "distinct", "encode", "listener", "pipeline", "sql"), ("pyspark", "pandas", "pyarrow")
+    ("decode", "distinct", "encode", "listener", "pipeline", "sql", "typed.frames"),
+    ("pyspark", "pandas", "pyarrow"),
 )
 
 __all__ = [
@@ -59,6 +65,8 @@ __all__ = [
     "Threshold",
     "cloudevent",
     "configure_session",
+    "data_as",
+    "data_by_type",
     "decode_events",
     "deduplicate",
     "encode_events",

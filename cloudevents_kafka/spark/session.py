@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cloudevents_kafka.spark.connector import connector_jars
-from cloudevents_kafka.spark.table_formats import TableFormat, table_jars, table_settings
+from cloudevents_kafka.spark.table_formats import SessionFormat, table_jars, table_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -17,12 +17,12 @@ _JARS = "spark.jars"
 
 def configure_session(
     builder: SparkSession.Builder,
-    formats: Collection[TableFormat] = (),
+    formats: Collection[SessionFormat] = (),
     *,
     jars: Iterable[str | Path] = (),
     conf: Mapping[str, str] | None = None,
 ) -> SparkSession.Builder:
-    """Return the builder with Spark's Kafka connector, and with what these table formats need.
+    """Return the builder with Spark's Kafka connector, and with what these formats need.
 
     Sets ``spark.jars`` to the connector's jars, those of ``formats`` and ``jars``; jars that the builder
     had before are replaced. Sets the extensions and the catalog of ``formats``, and exact times in
@@ -42,7 +42,7 @@ def configure_session(
 
 
 def session_settings(
-    formats: Collection[TableFormat] = (),
+    formats: Collection[SessionFormat] = (),
     *,
     kafka: bool = True,
     jars: Iterable[str | Path] = (),

@@ -1,7 +1,7 @@
-"""Delta and Iceberg: their Maven coordinates for the installed PySpark, their jars and a session's settings.
+"""Delta, Iceberg and Avro: their Maven coordinates for the installed PySpark, jars and a session's settings.
 
 `session.configure_session` passes both to a session's builder. ``python -m
-cloudevents_kafka.spark.table_formats`` downloads the jars of both and prints their paths.
+cloudevents_kafka.spark.table_formats`` downloads the jars of all and prints their paths.
 """
 
 from __future__ import annotations
@@ -14,8 +14,11 @@ from typing import Final, Literal
 
 from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.jvm import NoJars, print_jars, resolve
+from cloudevents_kafka.spark.connector import IN_PYSPARK, KNOWN_GOOD
 
 TableFormat = Literal["delta", "iceberg"]
+SessionFormat = Literal["delta", "iceberg", "avro"]
+"""What a session may read: tables of Delta and Iceberg, and data of Avro."""
 
 # By the minor version of PySpark: its interfaces for tables differ from one to the next.
 DELTA_RELEASES: Final[Mapping[str, str]] = {
@@ -26,7 +29,10 @@ ICEBERG_RELEASES: Final[Mapping[str, str]] = {
     "4.0": "org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.10.0",
     "4.1": "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0",
 }
-_RELEASES: Final = {"delta": DELTA_RELEASES, "iceberg": ICEBERG_RELEASES}
+AVRO_RELEASES: Final[Mapping[str, str]] = {
+    version.rpartition(".")[0]: f"org.apache.spark:spark-avro_2.13:{version}" for version in KNOWN_GOOD
+}
+_RELEASES: Final = {"delta": DELTA_RELEASES, "iceberg": ICEBERG_RELEASES, "avro": AVRO_RELEASES}
 
 # Dependencies of Delta that PySpark contains. Iceberg's jar has no dependencies.
 DELTA_IN_PYSPARK: Final = (
@@ -39,6 +45,9 @@ DELTA_IN_PYSPARK: Final = (
     "org.slf4j:slf4j-api",
 )
 
+# Dependencies of Spark's Avro that PySpark contains.
+AVRO_IN_PYSPARK: Final = (*IN_PYSPARK, "org.tukaani:xz")
+
 EXTENSIONS: Final = "spark.sql.extensions"
 _SETTINGS: Final[Mapping[str, Mapping[str, str]]] = {
     "delta": {
@@ -48,6 +57,7 @@ _SETTINGS: Final[Mapping[str, Mapping[str, str]]] = {
         "spark.databricks.delta.snapshotPartitions": "2",
     },
     "iceberg": {EXTENSIONS: "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"},
+    "avro": {},
 }
 # Spark's default, INT96, has no time zone, and other readers decode it as nanoseconds.
 _TIMES: Final = {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS"}
@@ -58,13 +68,13 @@ class NoTableFormat(CloudEventsKafkaError):
 
 
 def table_package(table_format: str) -> str:
-    """Return the Maven coordinate of ``delta`` or ``iceberg`` for the installed PySpark.
+    """Return the Maven coordinate of ``delta``, ``iceberg`` or ``avro`` for the installed PySpark.
 
     Raises `NoTableFormat` if none is known for it, or if PySpark is not installed.
     """
     releases = _RELEASES.get(table_format)
     if releases is None:
-        raise ValueError(f"a table format must be one of {', '.join(_RELEASES)}, got {table_format!r}")
+        raise ValueError(f"a format must be one of {', '.join(_RELEASES)}, got {table_format!r}")
     if importlib.util.find_spec("pyspark") is None:
         raise NoTableFormat("PySpark is not installed; do: pip install 'cloudevents-kafka[spark]'")
     installed = version("pyspark")
@@ -78,8 +88,8 @@ def table_package(table_format: str) -> str:
 
 
 def excluded_from(table_format: str) -> tuple[str, ...]:
-    """Return the dependencies of ``delta`` or ``iceberg`` that PySpark contains."""
-    return DELTA_IN_PYSPARK if table_format == "delta" else ()
+    """Return the dependencies of a format that PySpark contains."""
+    return {"delta": DELTA_IN_PYSPARK, "avro": AVRO_IN_PYSPARK}.get(table_format, ())
 
 
 def table_jars(formats: Iterable[str]) -> list[Path]:
@@ -98,7 +108,7 @@ def table_jars(formats: Iterable[str]) -> list[Path]:
 
 
 def table_settings(formats: Iterable[str], conf: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the settings of a session that writes these formats: extensions, catalog, exact times.
+    """Return the settings of a session that has these formats: extensions, catalog, exact times.
 
     Settings in ``conf`` override them; its extensions are added to those of the formats. They do not
     include the jars, see `table_jars`.
@@ -108,9 +118,9 @@ def table_settings(formats: Iterable[str], conf: Mapping[str, str] | None = None
     extensions: list[str] = []
     for name in formats:
         if name not in _SETTINGS:
-            raise ValueError(f"a table format must be one of {', '.join(_SETTINGS)}, got {name!r}")
+            raise ValueError(f"a format must be one of {', '.join(_SETTINGS)}, got {name!r}")
         settings |= _SETTINGS[name]
-        extensions.append(_SETTINGS[name][EXTENSIONS])
+        extensions += filter(None, [_SETTINGS[name].get(EXTENSIONS)])
     extensions += filter(None, map(str.strip, conf.get(EXTENSIONS, "").split(",")))
     if extensions:
         conf[EXTENSIONS] = ",".join(dict.fromkeys(extensions))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cloudevents_kafka.jvm import find_java
+from cloudevents_kafka.spark.table_formats import table_jars
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -58,6 +59,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.jars": ",".join(map(str, table_jars(["avro"]))),
         "spark.local.dir": str(folder),
     }
     with pytest.MonkeyPatch.context() as patch:

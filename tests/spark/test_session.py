@@ -37,5 +37,5 @@ def test_settings_of_the_caller_override_those_of_formats() -> None:
 
 def test_a_wrong_format_is_refused() -> None:
     """A format that is not a table format is a ValueError."""
-    with pytest.raises(ValueError, match="must be one of delta, iceberg, got 'csv'"):
+    with pytest.raises(ValueError, match="must be one of delta, iceberg, avro, got 'csv'"):
         configure_session(SparkSession.Builder(), ["csv"])  # type: ignore[list-item]  # it is wrong

@@ -60,7 +60,7 @@ def test_no_download(monkeypatch, tmp_path):
 @pytest.mark.parametrize("function", [table_jars, table_settings])
 def test_unknown(function):
     """Another format is refused."""
-    with pytest.raises(ValueError, match="must be one of delta, iceberg, got 'hudi'"):
+    with pytest.raises(ValueError, match="must be one of delta, iceberg, avro, got 'hudi'"):
         function(["hudi"])
 
 

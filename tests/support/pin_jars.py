@@ -18,7 +18,13 @@ from cloudevents_kafka.jvm._jars import download
 from cloudevents_kafka.jvm._repository import find_repository
 from cloudevents_kafka.jvm._web import Repository
 from cloudevents_kafka.spark.connector import IN_PYSPARK
-from cloudevents_kafka.spark.table_formats import DELTA_IN_PYSPARK, DELTA_RELEASES, ICEBERG_RELEASES
+from cloudevents_kafka.spark.table_formats import (
+    AVRO_IN_PYSPARK,
+    AVRO_RELEASES,
+    DELTA_IN_PYSPARK,
+    DELTA_RELEASES,
+    ICEBERG_RELEASES,
+)
 from cloudevents_kafka.testing.local import kafka_coordinates
 from tests.support.old_brokers import RELEASES
 
@@ -48,6 +54,7 @@ REQUESTS = {
     },
     **{_name(one): JarRequest.create([one], DELTA_IN_PYSPARK) for one in DELTA},
     **{_name(one): JarRequest.create([one]) for one in ICEBERG},
+    **{_name(one): JarRequest.create([one], AVRO_IN_PYSPARK) for one in AVRO_RELEASES.values()},
 }
 HEAD = "# The named sets of jars: the answer to each request, with SHA-256. By tests/support/pin_jars.py.\n"
 

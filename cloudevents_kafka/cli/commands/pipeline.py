@@ -70,6 +70,17 @@ _WRONG_USE: Final = (
     "The first that matches decides. Repeatable.",
 )
 @click.option(
+    "--schema",
+    "schemas",
+    multiple=True,
+    metavar="TYPES=FILE",
+    help="The schema of the data of the types that match: JSON Schema, Avro or DDL, such as "
+    "'com.example.order.*=order.json'. Repeatable.",
+)
+@click.option(
+    "--rescue", is_flag=True, help="Land data that does not fit its schema; value._rescued has what is left."
+)
+@click.option(
     "--mode",
     type=click.Choice(["binary", "structured"]),
     default="binary",
@@ -246,13 +257,15 @@ def _pipeline_options(settings: Settings, options: dict[str, Any]) -> pipeline.P
     rest = {name: value for name, value in effective.items() if name not in spark and name not in source}
     try:
         kafka = {**pipeline.to_java_settings(rest), **source}
-        tables = _tables(options.pop("routes"))
+        tables = _by_pattern("--route", "TABLE", "orders", options.pop("routes"))
+        schemas = _by_pattern("--schema", "FILE", "order.json", options.pop("schemas"))
         thresholds = tuple(map(pipeline.Threshold.parse, options.pop("thresholds")))
         return pipeline.PipelineOptions(
             bootstrap_servers=settings.bootstrap_servers,
             kafka_options=kafka,
             conf=spark,
             tables=tables,
+            schemas={pattern: Path(file) for pattern, file in schemas.items()},
             thresholds=thresholds,
             **options,
         )
@@ -260,19 +273,19 @@ def _pipeline_options(settings: Settings, options: dict[str, Any]) -> pipeline.P
         raise BadUsage(settings.redact(str(error))) from None
 
 
-def _tables(routes: tuple[str, ...]) -> dict[str, str]:
-    """Return the tables by patterns of types; the name of a table has no equals sign."""
-    tables: dict[str, str] = {}
-    for route in routes:
-        pattern, equals, table = route.rpartition("=")
+def _by_pattern(option: str, what: str, example: str, values: tuple[str, ...]) -> dict[str, str]:
+    """Return tables or files by patterns of types; they have no equals sign in their names."""
+    found: dict[str, str] = {}
+    for value in values:
+        pattern, equals, name = value.rpartition("=")
         if not equals:
             raise ValueError(
-                f"--route must be TYPES=TABLE, such as com.example.order.*=orders, got {route!r}"
+                f"{option} must be TYPES={what}, such as com.example.order.*={example}, got {value!r}"
             )
-        if pattern in tables:
-            raise ValueError(f"--route must have each pattern once, got {pattern!r} again")
-        tables[pattern] = table
-    return tables
+        if pattern in found:
+            raise ValueError(f"{option} must have each pattern once, got {pattern!r} again")
+        found[pattern] = name
+    return found
 
 
 class _Console:

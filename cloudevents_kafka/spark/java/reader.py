@@ -105,6 +105,11 @@ def foreign_sql(headers: str) -> str:
     return f"{_CATALOG}.`foreign`({headers})"  # a reserved word of ANSI SQL
 
 
+def fits_sql(df: DataFrame, payload: str, shape: str) -> str:
+    """Return SQL for whether Spark reads a payload whole, by a shape in SQL; false without Java."""
+    return f"{_CATALOG}.fits({payload}, {shape})" if _has_function(df.sparkSession) else "false"
+
+
 def catalog_settings() -> dict[str, str]:
     """Return the three settings of the Java function; the class is last, as it must be set last."""
     return {
@@ -129,6 +134,7 @@ def _has_function(spark: SparkSession) -> bool:
         coalesce = coalesce_sql("NULL", "NULL", lenient=True)
         _ = spark.sql(
             f"SELECT {coalesce}, {few_sql('NULL', 0)}, {foreign_sql('NULL')}, {is_new_sql(0, '0', 0)}, "
+            f"{_CATALOG}.fits(NULL, ''), "
             f"{_CATALOG}.write({'NULL, ' * 11}false, '', '')"
         ).schema
     except _errors() as error:

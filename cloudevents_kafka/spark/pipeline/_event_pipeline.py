@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
+    from cloudevents_kafka.spark.table_formats import SessionFormat
+
 _POLL_SECONDS = 0.2
 
 
@@ -151,7 +153,11 @@ class EventPipeline:
     def _own_session(self) -> AbstractContextManager[SparkSession]:
         options = self.options
         log = None if options.log is None else Path(options.log)
-        formats = (options.to,) if options.to == "delta" or options.to == "iceberg" else ()  # noqa: PLR1714
+        formats: list[SessionFormat] = []
+        if options.to == "delta" or options.to == "iceberg":  # noqa: PLR1714  # for mypy
+            formats.append(options.to)
+        if options.has_avro:
+            formats.append("avro")
         conf = allow_token_endpoint(options.conf, options.kafka_options)
         return local_session(master=options.master, ui=options.ui, conf=conf, log=log, formats=formats)
 

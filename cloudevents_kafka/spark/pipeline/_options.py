@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Mapping
-from typing import Final, Literal
+from typing import Any, Final, Literal
 from urllib.parse import urlsplit
 
 import msgspec
@@ -24,6 +24,7 @@ from cloudevents_kafka.spark.pipeline.notes import (
     topic_names,
 )
 from cloudevents_kafka.spark.pipeline.watching import Threshold, split_address
+from cloudevents_kafka.spark.typed.schemas import DataSchema, read_schemas
 
 TARGETS: Final = ("parquet", "delta", "iceberg", "kafka")
 # Settings that Spark needs when its Java process starts; all others can follow.
@@ -83,6 +84,12 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
     common table. A table is a folder next to ``out/events``, a table next to ``table`` in its catalog,
     or a topic. It is created with its first event. There are at most 50 patterns. They may be changed
     between runs, for the batches after that.
+
+    ``schemas`` maps types, with the same patterns, to schemas of their data, as `data_as` takes them. Such
+    events have their data in the column ``value``, a struct, and not in ``data``. An event whose data does
+    not fit is in the quarantine, with the verdict ``broken-data`` and the place; members that the schema
+    does not have are dropped. With ``rescue`` these, and members whose value does not fit, are in
+    ``value._rescued`` instead. A table has one schema: events of several schemas need ``tables``.
 
     ``lenient`` reads as `decode_events` does with ``lenient=True``: JSON of Debezium or Dapr without a
     content-type is an event then. Events have a column more, ``tolerated``, with the attribute, the rule
@@ -164,6 +171,8 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
     to: Target = "parquet"
     table: str | None = None
     tables: Mapping[str, str] = {}
+    schemas: Mapping[str, Any] = {}
+    rescue: bool = False
     mode: Literal["binary", "structured"] = "binary"
     deduplicate: str | None = None
     upsert: tuple[str, ...] = ()
@@ -263,6 +272,15 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError(f"mode must be binary for {self.to}: it is that of the events of to='kafka'")
         check_routes(self.tables, self.to, self.topic_names, self.table)
         self._check_compared()
+        self._check_schemas()
+
+    def _check_schemas(self) -> None:
+        if self.schemas and self.to == "kafka":
+            raise ValueError("schemas must be empty for kafka, whose events keep their data as it is")
+        if self.rescue and not self.schemas:
+            raise ValueError("rescue must be False without schemas: data that has no schema is kept as it is")
+        # Files are read here: with Spark Connect they are those of this machine.
+        msgspec.structs.force_setattr(self, "schemas", read_schemas(self.schemas))
 
     def _check_compared(self) -> None:
         named = [name for name in ("deduplicate", "upsert") if getattr(self, name)]
@@ -297,6 +315,11 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
                     f"table must be another topic than those that are read, got {self.table!r}: the pipeline "
                     f"would read what it writes to {name}"
                 )
+
+    @property
+    def has_avro(self) -> bool:
+        """Whether a schema is of Avro, which a session reads with ``spark-avro``."""
+        return any(isinstance(schema, DataSchema) and bool(schema.avro) for schema in self.schemas.values())
 
     @property
     def checkpoint_url(self) -> str:

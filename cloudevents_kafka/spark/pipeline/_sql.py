@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Final
 
+from cloudevents_kafka.spark._patterns import literal
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_PLAIN: Final = re.compile(r"[A-Za-z0-9_. -]*")
+__all__ = ["literal", "quote", "settings", "sql_text", "write_settings"]
+
 # Spark's default, INT96, has no time zone, and other readers decode it as nanoseconds, which range
 # from 1677 to 2262; its dates before 1582 may be in the Julian calendar.
 _WRITE_SETTINGS: Final = {
@@ -53,10 +55,3 @@ def sql_text(text: str) -> str:
 def write_settings(spark: SparkSession) -> AbstractContextManager[None]:
     """Return settings to write Parquet that all readers interpret the same, and to stage rows."""
     return settings(spark, _WRITE_SETTINGS)
-
-
-def literal(text: str) -> str:
-    """Return SQL for a text, independent of how the session reads backslashes in literals."""
-    if _PLAIN.fullmatch(text):
-        return f"'{text}'"
-    return f"CAST(X'{text.encode().hex()}' AS STRING)"

@@ -138,10 +138,10 @@ def no_other_spark() -> Iterator[None]:
 
 @pytest.fixture(scope="package")
 def session(no_other_spark: None) -> Iterator[SparkSession]:
-    """Start Spark with the connector, Delta, Iceberg and SQLite in this process."""
+    """Start Spark with the connector, Delta, Iceberg, Avro and SQLite in this process."""
     (sqlite,) = resolve(["org.xerial:sqlite-jdbc:3.50.3.0"])  # for a catalog of Iceberg
     conf = {"spark.driver.extraJavaOptions": _QUICK, "spark.jars": str(sqlite)}
-    with local_session(master="local[2]", conf=conf, formats=("delta", "iceberg")) as spark:
+    with local_session(master="local[2]", conf=conf, formats=("delta", "iceberg", "avro")) as spark:
         yield spark
 
 

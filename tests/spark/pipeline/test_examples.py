@@ -9,6 +9,7 @@ from contextlib import closing
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Producer
@@ -28,7 +29,7 @@ ROOT = Path(__file__).parents[3]
 FOLDER = ROOT / "examples" / "spark"
 RUN = {
     *("backfill", "current_customers", "deduplicate", "enrich", "fan_out", "land", "land_debezium"),
-    *("read_delta_with_duckdb", "replay_quarantine"),
+    *("read_delta_with_duckdb", "replay_quarantine", "typed_orders"),
 }
 
 
@@ -38,6 +39,7 @@ def load(name: str) -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look for the names of their types there
     spec.loader.exec_module(module)
     return module
 
@@ -133,6 +135,27 @@ def test_backfill(orders: Lake, capsys: pytest.CaptureFixture[str]) -> None:
         "batch 1 of the backfill: 1 records, 0 are left",
         f"{orders.topic}[0]: 3 gaps, 0 had landed",
         "3 events",
+    ]
+
+
+def test_typed_orders(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
+    """Totals by minutes of event time come from the columns; an order that does not fit is set aside."""
+    items = [{"sku": "a", "price": 9.5}, {"sku": "b", "price": 1.25, "number": 2}]
+    data: list[Any] = [{"order": n, "items": items} for n in range(3)] + [
+        {"order": 3, "items": [{"sku": "a"}]}
+    ]
+    producer = Producer({"bootstrap.servers": lake.broker.bootstrap_servers})
+    for number, order in enumerate(data):
+        time = f"2024-01-01T10:0{number // 2}:00Z"
+        event = Event(id=str(number), source="/s", type="com.example.order.placed", time=time, data=order)
+        record = to_record(event)
+        producer.produce(lake.topic, value=record.value, headers=list(record.headers))
+    assert producer.flush(30) == 0
+    load("typed_orders").main(lake.spark, lake.broker.bootstrap_servers, lake.topic, str(lake.out))
+    assert capsys.readouterr().out.splitlines() == [
+        "10:00 2 orders, 24.00",
+        "10:01 1 orders, 12.00",
+        "1 set aside: data: /items/*/price must be there",
     ]
 
 

@@ -128,7 +128,9 @@ class BatchWriter:
         return counts
 
     def _rows(self, batch: notes.BegunBatch) -> Rows:
-        return Rows(batch.offsets, self._date_of, batch.lenient, batch.routes)
+        return Rows(
+            batch.offsets, self._date_of, batch.lenient, batch.routes, batch.schemas, rescue=batch.rescue
+        )
 
     def _limit_tasks(self, records: DataFrame, offsets: notes.OffsetRanges) -> DataFrame:
         if sum(1 for _ in notes.iter_partitions(offsets)) > self._tasks:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, Protocol
 
@@ -38,6 +38,7 @@ from cloudevents_kafka.spark.pipeline.tables import (
     table_of,
 )
 from cloudevents_kafka.spark.schema import FROM_JSON, HEADERS, error_schema
+from cloudevents_kafka.spark.typed.frames import Schemas, refuse_misfits, suspicion_sql, typed_columns
 
 _READ: Final = PREFIX + "read"
 _LEFT: Final = PREFIX + "left"
@@ -89,16 +90,22 @@ class Rows:
     date_of: DateOf
     lenient: bool
     routes: Routes
+    schemas: Schemas = field(default_factory=dict)
+    rescue: bool = False
 
     def decode(self, records: DataFrame) -> DataFrame:
-        return decode_events(records, keep=KAFKA_COLUMNS, lenient=self.lenient)
+        decoded = decode_events(records, keep=KAFKA_COLUMNS, lenient=self.lenient)
+        return refuse_misfits(decoded, self.schemas, rescue=self.rescue)
 
     def events(self, decoded: DataFrame) -> DataFrame:
         return decoded.where("error IS NULL").selectExpr(*self.columns())
 
     def columns(self, event: str = "", *, by_java: bool = False) -> list[str]:
         """Return SQL for the columns of the table of events; see `event_columns`."""
-        return event_columns(event, self.date_of, lenient=self.lenient, routes=self.routes, by_java=by_java)
+        typed = typed_columns(self.schemas, event, rescue=self.rescue)
+        return event_columns(
+            event, self.date_of, lenient=self.lenient, routes=self.routes, by_java=by_java, typed=typed
+        )
 
     def counting(self, event: str = "", *, by_java: bool = False, others: bool = False) -> Counting:
         """Return how rows are counted; ``others`` is whether records that are not events have an error."""
@@ -128,7 +135,11 @@ class Reading:
         self.spark = records.sparkSession
         self._rows = rows
         self._records = records
-        self._read = records.selectExpr(f"{sql} AS {_READ}", *_KAFKA)
+        read = records.selectExpr(f"{sql} AS {_READ}", *_KAFKA)
+        if rows.schemas:  # data that may not fit is left to Python, too
+            suspect = suspicion_sql(records, rows.schemas, f"{_READ}.", rescue=rows.rescue)
+            read = read.selectExpr(f"CASE WHEN {suspect} THEN NULL ELSE {_READ} END AS {_READ}", *_KAFKA)
+        self._read = read
         self._observation = Observation()
         left = few_sql(f"CASE WHEN {_READ} IS NULL THEN to_json(struct({_RECORD})) END", _MOST_BYTES)
         counting = rows.counting(f"{_READ}.", by_java=True)

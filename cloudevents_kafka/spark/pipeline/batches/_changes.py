@@ -31,6 +31,7 @@ from cloudevents_kafka.spark.pipeline.batches._batch_rows import Rows, count_now
 from cloudevents_kafka.spark.pipeline.batches._observed import Counting, Labels, error_rule, label_counts
 from cloudevents_kafka.spark.pipeline.notes import DELETED, BatchCounts, Upsert, attribute_sql
 from cloudevents_kafka.spark.pipeline.tables import select_quarantine
+from cloudevents_kafka.spark.typed.shape import VALUE
 
 _PLACE: Final = ("topic", "partition", "offset")
 _TOMBSTONE: Final = "`value` IS NULL AND `key` IS NOT NULL AND error.verdict = 'not-an-event'"
@@ -66,14 +67,16 @@ def row_changes(batch: KeptBatch, table: DataFrame | None, upsert: Upsert) -> It
         applied_numbers = {name: numbers[name] for name in _CHANGES if numbers[name]}
         counts = replace(counts, tombstones=tombstones, changes=applied_numbers)
         rows = found.where(f"{PREFIX}last AND {_OUTCOME} IN ('inserted', 'updated', 'deleted')")
-        data = f"CASE WHEN NOT `{DELETED}` THEN data END AS data"
-        merged = rows.selectExpr(*(data if name == "data" else f"`{name}`" for name in names))
+        data = {name: f"CASE WHEN NOT `{DELETED}` THEN `{name}` END AS `{name}`" for name in ("data", VALUE)}
+        merged = rows.selectExpr(*(data.get(name, f"`{name}`") for name in names))
         yield batch._replace(events=merged, quarantine=quarantine, counts=counts)
 
 
 def _changes(batch: KeptBatch, upsert: Upsert) -> DataFrame:
     """Return the events and tombstones of a batch, and whether they delete."""
-    deletes = "(data IS NULL AND mode = 'binary')"
+    # Data that is read by a schema is in a column of its own.
+    data = [name for name in ("data", VALUE) if name in batch.events.columns]
+    deletes = f"({' AND '.join(f'`{name}` IS NULL' for name in data)} AND mode = 'binary')"
     if upsert.rule is not None:
         name, value = upsert.rule
         deletes += f" OR coalesce({attribute_sql(name)} = {literal(value)}, false)"

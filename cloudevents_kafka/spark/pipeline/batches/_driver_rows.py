@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
 
 from cloudevents_kafka.primitives.bounded import MAX_KEY_LENGTH
+from cloudevents_kafka.spark._patterns import matches
 from cloudevents_kafka.spark.pipeline.batches._batch_rows import PACKED, Rows, frame_of
 from cloudevents_kafka.spark.pipeline.batches._observed import (
     MOST_RULES,
@@ -51,7 +52,7 @@ class DriverRows:
 
     def __init__(self, spark: SparkSession, packed: Iterable[str], rows: Rows) -> None:
         self._spark, self._rows = spark, rows
-        decoded = [_decode(text, lenient=rows.lenient) for text in packed]
+        decoded = [_decode(text, rows) for text in packed]
         self._events = [row for row in decoded if "error" not in row.fields]
         self._others = [row for row in decoded if "error" in row.fields]
         self.counts = _counts(self._events, self._others, rows)
@@ -84,9 +85,24 @@ class DriverRows:
         return frame.selectExpr(*(f"{value} AS `{name}`" for name, value in fields.items()))
 
 
-def _decode(text: str, *, lenient: bool) -> _Row:
+def _decode(text: str, rows: Rows) -> _Row:
     record = msgspec.json.decode(text, type=_PackedRow)
-    return _Row(text, record.place, result_fields(record, lenient=lenient))
+    fields = result_fields(record, lenient=rows.lenient)
+    return _Row(text, record.place, _checked(fields, rows))
+
+
+def _checked(fields: _Fields, rows: Rows) -> _Fields:
+    """Return the fields of an event with data that Spark reads whole, or those of an error."""
+    type_ = fields.get("type")
+    schema = next((each for name, each in rows.schemas.items() if type_ and matches(type_, name)), None)
+    if schema is None:
+        return fields
+    checked = schema.check(fields.get("data"), rescue=rows.rescue)
+    if checked.reason is not None:
+        return {
+            "error": {"verdict": "broken-data", "attribute": "data", "reason": checked.reason, "clause": None}
+        }
+    return {**fields, "data": checked.payload}
 
 
 def _counts(events: Collection[_Row], others: Collection[_Row], rows: Rows) -> BatchCounts:

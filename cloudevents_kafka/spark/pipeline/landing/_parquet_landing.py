@@ -18,6 +18,7 @@ import uuid
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -121,9 +122,29 @@ class ParquetLanding(Landing):
     def write(self, writer: BatchWriter, records: DataFrame, batch: notes.BegunBatch) -> notes.BatchCounts:
         """Write the records of a batch to its staging folder, and return the counts."""
         files = ParquetFiles(records.sparkSession, self.stage(batch))
-        counts = writer.write(records, batch, files)
+        if batch.routes and batch.schemas:  # tables with columns of their own
+            counts = writer.write_kept(records, batch, partial(self._append_all, files, batch))
+        else:
+            counts = writer.write(records, batch, files)
         self._rows = files.check(counts)
         return counts
+
+    def _append_all(
+        self,
+        files: ParquetFiles,
+        batch: notes.BegunBatch,
+        events: DataFrame,
+        quarantine: DataFrame,
+        counts: notes.BatchCounts,
+    ) -> None:
+        """Write the rows of each table that has some."""
+        from cloudevents_kafka.spark.typed.frames import rows_of_table
+
+        for table in (table for table, count in counts.by_table.items() if count):
+            rows = events.where(events[notes.TABLE] == table).drop(notes.TABLE)
+            files.append(table, rows_of_table(rows, table, batch.schemas, batch.routes))
+        if counts.quarantined:
+            files.append(notes.QUARANTINE, quarantine)
 
     def stage(self, batch: notes.BegunBatch) -> str:
         """Return the URL of a new staging folder for a batch."""

@@ -107,20 +107,23 @@ class TableLanding(Landing):
 
     def _append_all(self, events: DataFrame, quarantine: DataFrame, counts: notes.BatchCounts) -> None:
         """Stage the rows of each table that has some, several tables at a time."""
-        plain = events.drop(notes.TABLE)
         tables = [table for table, count in counts.by_table.items() if count]
-        if len(tables) == 1:
-            rows = {tables[0]: plain}
-        else:
-            rows = {table: events.where(events[notes.TABLE] == table).drop(notes.TABLE) for table in tables}
+        rows = {table: self._rows_of(events, table, alone=len(tables) == 1) for table in tables}
         if counts.quarantined:
             rows[notes.QUARANTINE] = quarantine
         if not self._open(notes.EVENTS).exists():  # its ledger needs it
-            rows.setdefault(notes.EVENTS, plain.limit(0))
+            rows.setdefault(notes.EVENTS, self._rows_of(events, notes.EVENTS, alone=True).limit(0))
         # The settings are those of the session: they must stay until the last table is written.
         with write_settings(events.sparkSession), ThreadPoolExecutor(_MOST_AT_ONCE) as threads:
             for staged in [threads.submit(self.append, table, rows[table]) for table in rows]:
                 staged.result()
+
+    def _rows_of(self, events: DataFrame, table: str, *, alone: bool) -> DataFrame:
+        """Return the rows of a table, which may have all of them."""
+        from cloudevents_kafka.spark.typed.frames import rows_of_table
+
+        rows = events if alone else events.where(events[notes.TABLE] == table)
+        return rows_of_table(rows.drop(notes.TABLE), table, self._batch.schemas, self._batch.routes)
 
     def complete(self, batch: notes.BegunBatch, counts: notes.BatchCounts, **_: Any) -> notes.BatchManifest:
         """Commit the staged rows, those of events last, and return the manifest of the batch.

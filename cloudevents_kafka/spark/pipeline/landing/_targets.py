@@ -24,6 +24,7 @@ from cloudevents_kafka.spark.pipeline.landing._parquet_landing import ParquetLan
 from cloudevents_kafka.spark.pipeline.landing._table_landing import TableLanding
 from cloudevents_kafka.spark.pipeline.stores import FileStore, FolderFailed, Store, open_store
 from cloudevents_kafka.spark.pipeline.tables import Table
+from cloudevents_kafka.spark.typed.schemas import open_schemas
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -83,6 +84,16 @@ def open_landing(
     options: PipelineOptions, spark: SparkSession, each_batch: EachBatch | None = None
 ) -> Landing:
     """Return what lands the batches in the tables of the options, or by a function."""
+    landing = _open_landing(options, spark, each_batch)
+    try:
+        landing.schemas = open_schemas(spark, options.schemas, options.tables)
+    except ValueError as error:  # of DDL, which a session reads, or of tables with several schemas
+        raise WrongTable(f"schemas: {error}") from error
+    landing.rescue = options.rescue
+    return landing
+
+
+def _open_landing(options: PipelineOptions, spark: SparkSession, each_batch: EachBatch | None) -> Landing:
     from cloudevents_kafka.spark.pipeline.tables import date_column
 
     store = open_store(options.out, spark)

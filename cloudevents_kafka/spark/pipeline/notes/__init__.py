@@ -38,7 +38,6 @@ from cloudevents_kafka.spark.pipeline.notes._routes import (
     Target,
     check_routes,
     check_topic,
-    route_regex,
     table_for,
     topic_names,
 )

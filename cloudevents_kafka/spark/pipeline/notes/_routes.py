@@ -10,6 +10,8 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Final, Literal
 
+from cloudevents_kafka.spark._patterns import matches
+
 Target = Literal["parquet", "delta", "iceberg", "kafka"]
 
 EVENTS: Final = "events"
@@ -80,25 +82,4 @@ def topic_names(topic: str) -> tuple[str, str]:
 
 def table_for(type_: str, routes: Mapping[str, str]) -> str:
     """Return the name of the table for events of a type: of the first pattern that matches."""
-    return next((table for pattern, table in routes.items() if _matches(type_, pattern)), EVENTS)
-
-
-def _matches(type_: str, pattern: str) -> bool:
-    if "*" not in pattern:
-        return type_ == pattern
-    return re.fullmatch(_regex(pattern), type_, re.DOTALL) is not None
-
-
-def route_regex(pattern: str) -> str:
-    """Return a regular expression of Java that matches the types of a pattern with at least one ``*``."""
-    return rf"(?s)\A{_regex(pattern)}\z"
-
-
-def _regex(pattern: str) -> str:
-    """Return a regular expression of Java and Python, whose time is linear in the length of a type.
-
-    What a group has matched stays matched.
-    """
-    first, *middle, last = pattern.split("*")
-    groups = "".join(f"(?>.*?{re.escape(part)})" for part in middle if part)
-    return f"{re.escape(first)}{groups}.*{re.escape(last)}"
+    return next((table for pattern, table in routes.items() if matches(type_, pattern)), EVENTS)

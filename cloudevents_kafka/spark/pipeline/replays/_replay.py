@@ -173,6 +173,7 @@ class _Folder:
         self._notes = ReplayNotes(store)
         last = _last_batch(store)
         self._routes = dict(last.routes)
+        self._schemas, self._rescue = last.schemas, last.rescue
         self._ledger = last.ledger
         if last.to == "parquet":
             self._target: ParquetReplay | TablesReplay = ParquetReplay(store, spark)
@@ -200,7 +201,8 @@ class _Folder:
         rows = self._chosen()
         if rows is None:
             return summary
-        again = read_again(rows, mend, lenient=self._options.lenient)
+        lenient = self._options.lenient
+        again = read_again(rows, mend, self._schemas, lenient=lenient, rescue=self._rescue)
         if apply:
             note = self._apply(again, number)
             counts = {name: asdict(note)[name] for name in ReplayCounts.__struct_fields__}
@@ -231,6 +233,8 @@ class _Folder:
             routes=self._routes,
             date_of="time" if by_time else "timestamp",
             lenient=self._options.lenient,
+            schemas=self._schemas,
+            rescue=self._rescue,
         )
         with write_settings(self._spark):
             again.write.parquet(self._store.url(f"{note.staging}/rows"))

@@ -10,9 +10,11 @@ import msgspec
 
 from cloudevents_kafka.spark.pipeline import notes
 from cloudevents_kafka.spark.pipeline.stores import FileStore, InUse
+from cloudevents_kafka.spark.typed.schemas import DataSchema
 
 REPLAYS_FOLDER: Final = "_replays"
 LANDED: Final = "landed"  # the outcome of a record that is an event now
+REFUSED: Final = "refused"  # that of any other
 
 
 class ReplayCounts(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,6 +38,8 @@ class ReplayNote(ReplayCounts, frozen=True, kw_only=True):
     routes: Mapping[str, str]
     date_of: Literal["time", "timestamp"]
     lenient: bool
+    schemas: Mapping[str, DataSchema] = {}
+    rescue: bool = False
     files: tuple[str, ...] = ()
 
     @property

@@ -11,10 +11,9 @@ import msgspec
 
 from cloudevents_kafka.attributes.timestamps import is_timestamp, to_datetime
 from cloudevents_kafka.primitives.epoch import EPOCH, MICROSECOND
+from cloudevents_kafka.spark._patterns import literal, matches_sql
 from cloudevents_kafka.spark.pipeline import notes
 from cloudevents_kafka.spark.pipeline._errors import failure_of
-from cloudevents_kafka.spark.pipeline._sql import literal
-from cloudevents_kafka.spark.pipeline.tables import matches_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -71,7 +70,7 @@ class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
         patterns = {clause: literal(rf"\({re.escape(clause)}[,)]") for clause in self.clauses}
         yield _any(f"error.clause = {literal(c)} OR error.reason RLIKE {p}" for c, p in patterns.items())
         yield _any(f"contains(error.reason, {literal(reason)})" for reason in self.reasons)
-        yield _any(matches_type(_TYPE, pattern) for pattern in self.types)
+        yield _any(matches_sql(_TYPE, pattern) for pattern in self.types)
         for operator, time in ((">=", self.since), ("<", self.until)):
             if time is not None:
                 micros = (to_datetime(time) - EPOCH) // MICROSECOND

@@ -1,7 +1,7 @@
 """How records of the quarantine are read again, and how what became of them is counted.
 
-`read_again` is the one place where a record becomes an event or stays refused: what another check of events
-refuses, such as one of their data by a schema, belongs behind `_again`, with ``outcome`` and ``error`` set.
+`read_again` is the one place where a record becomes an event or stays refused. Data is read by the schemas of
+the pipeline's last batch.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any, Final
 from cloudevents_kafka.counting import OTHERS
 from cloudevents_kafka.spark.pipeline.batches import error_rule
 from cloudevents_kafka.spark.pipeline.notes import EVENTS
-from cloudevents_kafka.spark.pipeline.replays._replay_notes import LANDED, ReplayNote
+from cloudevents_kafka.spark.pipeline.replays._replay_notes import LANDED, REFUSED, ReplayNote
 from cloudevents_kafka.spark.pipeline.replays._replay_options import PLACE
 from cloudevents_kafka.spark.pipeline.tables import event_columns, record_date, table_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from cloudevents_kafka.spark.typed.frames import Schemas
     from cloudevents_kafka.spark.udf import Mend
 
 _MOST_COUNTS: Final = 1000  # reasons have untrusted texts
@@ -30,19 +31,30 @@ _PACKED: Final = (
 )
 
 
-def read_again(quarantined: DataFrame, mend: Mend | None, *, lenient: bool) -> DataFrame:
+def read_again(
+    quarantined: DataFrame, mend: Mend | None, schemas: Schemas, *, lenient: bool, rescue: bool
+) -> DataFrame:
     """Return quarantined rows with their outcome and the columns of their event or error; ``was`` is the old.
 
-    They are decoded in Python, all of them: most were left by the Java function before.
+    They are decoded in Python, all of them: most were left by the Java function before. An event whose data
+    does not fit its schema is refused.
     """
+    from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
+
     from cloudevents_kafka.spark.schema import event_schema
+    from cloudevents_kafka.spark.typed.frames import refuse_misfits
 
     again = _again(mend, lenient=lenient)
     rows = quarantined.select("error", *PLACE, again(_PACKED).alias("again"))
     fields = {name: f"again.event.`{name}`" for name in event_schema(lenient=lenient).names}
     fields |= {"time": "timestamp_micros(again.event.`time`)", **{name: f"`{name}`" for name in PLACE}}
     fields |= {"was": "`error`", **{name: f"again.{name}" for name in ("outcome", "key", "headers")}}
-    return rows.selectExpr(*(f"{value} AS `{name}`" for name, value in fields.items()))
+    decoded = rows.selectExpr(*(f"{value} AS `{name}`" for name, value in fields.items()))
+    if not schemas:
+        return decoded
+    outcome = f"CASE WHEN outcome = '{LANDED}' AND error IS NOT NULL THEN '{REFUSED}' ELSE outcome END"
+    checked = refuse_misfits(decoded, schemas, rescue=rescue)
+    return checked.withColumn("outcome", F.expr(outcome))
 
 
 def _again(mend: Mend | None, *, lenient: bool) -> Any:
@@ -109,10 +121,14 @@ def count_outcomes(rows: DataFrame, routes: Mapping[str, str]) -> dict[str, Any]
 
 def event_rows(staged: DataFrame, note: ReplayNote, table: str) -> DataFrame:
     """Return the rows of a table of events."""
+    from cloudevents_kafka.spark.typed.frames import rows_of_table, typed_columns
+
     landed = staged.where(f"outcome = '{LANDED}'")
     if note.routes:
         landed = landed.where(f"{table_of('`type`', note.routes)} = '{table}'")
-    return landed.selectExpr(*event_columns("", note.date_of, lenient=note.lenient))
+    typed = typed_columns(note.schemas, "", rescue=note.rescue)
+    rows = landed.selectExpr(*event_columns("", note.date_of, lenient=note.lenient, typed=typed))
+    return rows_of_table(rows, table, note.schemas, note.routes)
 
 
 def outcome_rows(staged: DataFrame, note: ReplayNote) -> DataFrame:

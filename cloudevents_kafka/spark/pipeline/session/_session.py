@@ -26,7 +26,7 @@ from cloudevents_kafka.spark.pipeline._errors import PipelineError, PipelineFail
 from cloudevents_kafka.spark.pipeline._options import is_launch_setting
 from cloudevents_kafka.spark.pipeline.session._scratch import scratch_folder
 from cloudevents_kafka.spark.session import session_settings
-from cloudevents_kafka.spark.table_formats import TableFormat
+from cloudevents_kafka.spark.table_formats import SessionFormat
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -76,7 +76,7 @@ def spark_settings(
     ui: bool,
     conf: Mapping[str, str],
     log4j: Path | None,
-    formats: Collection[TableFormat] = (),
+    formats: Collection[SessionFormat] = (),
     kafka: bool = True,
 ) -> dict[str, str]:
     """Return the settings of the session; those in ``conf`` override the defaults, or add jars to ours."""
@@ -129,7 +129,7 @@ def local_session(
     ui: bool = False,
     conf: Mapping[str, str] | None = None,
     log: Path | None = None,
-    formats: Collection[TableFormat] = (),
+    formats: Collection[SessionFormat] = (),
     kafka: bool = True,
 ) -> Iterator[SparkSession]:
     """Start Spark with its Java process, yield the session, and stop both; Java logs to ``log``.

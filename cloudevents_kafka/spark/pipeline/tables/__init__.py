@@ -21,7 +21,6 @@ from cloudevents_kafka.spark.pipeline.tables._tables import (
     date_column,
     event_columns,
     filter_offsets,
-    matches_type,
     record_date,
     select_quarantine,
     table_of,

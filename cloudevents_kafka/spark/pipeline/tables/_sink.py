@@ -20,12 +20,13 @@ from cloudevents_kafka.spark.pipeline.stores import commit_lock, open_store
 from cloudevents_kafka.spark.pipeline.tables._evolution import differences
 from cloudevents_kafka.spark.pipeline.tables._tables import RECORD_DATE, TOLERATED
 from cloudevents_kafka.spark.table_formats import TableFormat
+from cloudevents_kafka.spark.typed.shape import VALUE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-ADDED_COLUMNS: Final = (TOLERATED,)
+ADDED_COLUMNS: Final = (TOLERATED, VALUE)
 """Columns of events that are added to a table without them."""
 
 # The property of a table that has one row for each key.

@@ -10,8 +10,8 @@ from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, Final, Literal
 
-from cloudevents_kafka.spark.pipeline._sql import literal
-from cloudevents_kafka.spark.pipeline.notes import EVENTS, TABLE, OffsetRanges, iter_partitions, route_regex
+from cloudevents_kafka.spark._patterns import literal, matches_sql
+from cloudevents_kafka.spark.pipeline.notes import EVENTS, TABLE, OffsetRanges, iter_partitions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -66,19 +66,8 @@ def filter_offsets(records: DataFrame, offsets: OffsetRanges) -> DataFrame:
 
 def table_of(type_: str, routes: Mapping[str, str]) -> str:
     """Return SQL for the name of the table for events of a type: of the first pattern that matches."""
-    cases = (
-        f"WHEN {matches_type(type_, pattern)} THEN {literal(table)}" for pattern, table in routes.items()
-    )
+    cases = (f"WHEN {matches_sql(type_, pattern)} THEN {literal(table)}" for pattern, table in routes.items())
     return f"CASE {' '.join(cases)} ELSE {literal(EVENTS)} END"
-
-
-def matches_type(type_: str, pattern: str) -> str:
-    """Return SQL for whether a type matches a pattern, in which ``*`` is any text."""
-    if "*" not in pattern:
-        return f"{type_} = {literal(pattern)}"
-    if pattern.index("*") == len(pattern) - 1:
-        return f"startswith({type_}, {literal(pattern[:-1])})"
-    return f"{type_} RLIKE {literal(route_regex(pattern))}"
 
 
 def event_columns(
@@ -88,13 +77,14 @@ def event_columns(
     lenient: bool = False,
     routes: Mapping[str, str] | None = None,
     by_java: bool = False,
+    typed: Mapping[str, str] | None = None,
 ) -> list[str]:
     """Return SQL for the columns of events; the last is that of their folders.
 
     They are selected from rows with all Kafka columns and those of events, whose names have the prefix
     ``event``, such as ``read.``. An event keeps its foreign headers only. If they were read leniently, what
     was tolerated is the last column but one. With ``routes`` the first is `TABLE`. ``by_java`` is whether the
-    session has the Java functions.
+    session has the Java functions. ``typed`` has SQL of columns that replace others, or come after them.
     """
     from cloudevents_kafka.spark.java.reader import foreign_sql
 
@@ -108,6 +98,7 @@ def event_columns(
     columns |= {name: f"`{name}`" for name in RECORD_COLUMNS}
     columns["headers"] = (foreign_sql if by_java else _foreign)("`headers`")
     columns |= {name: of_event[name] for name in names[len(EVENT_COLUMNS) :]}
+    columns |= typed or {}
     columns[date_column(date_of)] = date
     return [f"{value} AS `{name}`" for name, value in columns.items()]
 

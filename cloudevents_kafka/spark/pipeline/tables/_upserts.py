@@ -86,7 +86,7 @@ class UpsertIcebergTable(_UpsertTable, IcebergTable):
         """Merge staged rows and a new ledger into the table; see `Table.commit`."""
         with self._committing():
             merged = [self._stage_merge(part.files) for part in staged]
-            super().commit([_sink.Staged(snapshot, None) for snapshot in merged], before, after)
+        super().commit([_sink.Staged(snapshot, None) for snapshot in merged], before, after)
         for part in staged:
             part.files.unpersist()
 

@@ -1,0 +1,71 @@
+"""Patterns of types, in which ``*`` stands for any text, also an empty one: in Python and in SQL."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_. -]*")
+
+
+def literal(text: str) -> str:
+    """Return SQL for a text, independent of how the session reads backslashes in literals."""
+    if _PLAIN.fullmatch(text):
+        return f"'{text}'"
+    return f"CAST(X'{text.encode().hex()}' AS STRING)"
+
+
+def matches_sql(type_: str, pattern: str) -> str:
+    """Return SQL for whether a pattern matches a type."""
+    if "*" not in pattern:
+        return f"{type_} = {literal(pattern)}"
+    if pattern.index("*") == len(pattern) - 1:
+        return f"startswith({type_}, {literal(pattern[:-1])})"
+    return f"{type_} RLIKE {literal(_pattern_regex(pattern))}"
+
+
+def matches(type_: str, pattern: str) -> bool:
+    """Return whether a pattern matches a type."""
+    if "*" not in pattern:
+        return type_ == pattern
+    return re.fullmatch(_regex(pattern), type_, re.DOTALL) is not None
+
+
+def patterns_in(table: str, routes: Mapping[str, str], patterns: Iterable[str]) -> list[str]:
+    """Return those of the patterns, of which the first that matches decides, that a table may need."""
+    if table not in routes.values():  # the common table
+        found = [pattern for pattern in patterns if not any(matches(pattern, route) for route in routes)]
+        return found[: found.index("*") + 1] if "*" in found else found
+    found = []
+    for route in (route for route, name in routes.items() if name == table):
+        for pattern in patterns:
+            if _may_meet(pattern, route):
+                found.append(pattern)
+            if matches(route, pattern):  # it matches all types of the route
+                break
+    return list(dict.fromkeys(found))
+
+
+def _may_meet(one: str, other: str) -> bool:
+    """Return whether two patterns may match one type; it may be wrong where both have a ``*``."""
+    if "*" not in one or "*" not in other:
+        return matches(one, other) or matches(other, one)
+    (begin, end), (first, last) = ((each.split("*")[0], each.rsplit("*")[-1]) for each in (one, other))
+    starts = begin.startswith(first) or first.startswith(begin)
+    return starts and (end.endswith(last) or last.endswith(end))
+
+
+def _pattern_regex(pattern: str) -> str:
+    """Return a regular expression of Java that matches the types of a pattern with at least one ``*``."""
+    return rf"(?s)\A{_regex(pattern)}\z"
+
+
+def _regex(pattern: str) -> str:
+    """Return a regular expression of Java and Python, whose time is linear in the length of a type.
+
+    What a group has matched stays matched.
+    """
+    first, *middle, last = pattern.split("*")
+    groups = "".join(f"(?>.*?{re.escape(part)})" for part in middle if part)
+    return f"{re.escape(first)}{groups}.*{re.escape(last)}"

@@ -1,0 +1,14 @@
+"""Payloads of events by a schema: `data_as` and `data_by_type`, and what the pipeline needs of them.
+
+The law: no payload becomes null, or a part of itself, in silence. A payload is read whole, or it is a
+misfit with a reason: it has another type, no required member, a member twice, something behind its
+value, or a number that does not fit.
+
+Spark's own ``from_json`` and ``from_avro`` read the values, but do not find all of this. So a function in
+Java (``java/Shapes.java``) looks at each payload first. What fits by it, Spark reads whole; all others are
+suspects, which Python decides and, where they fit after all, writes again in a form that Spark reads.
+
+Read `shape`, what a value must be, with the table of types; `json_schema`, which makes shapes; `checks` and
+`avro_checks`, by which Python decides; `schemas`, all kinds of schemas; and `frames`, the functions of
+DataFrames.
+"""

@@ -1,0 +1,221 @@
+"""`DataSchema`: the schema of a payload, of any kind that `data_as` and a pipeline take.
+
+It has the shape for the Java function, SQL for Spark, and the check of Python, and is written into the
+notes of a pipeline as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import msgspec
+
+from cloudevents_kafka.primitives.preview import preview
+from cloudevents_kafka.spark._patterns import literal, patterns_in
+from cloudevents_kafka.spark.table_formats import table_package
+from cloudevents_kafka.spark.typed.avro_checks import check_avro
+from cloudevents_kafka.spark.typed.checks import Checked, check_json
+from cloudevents_kafka.spark.typed.json_schema import shape_of
+from cloudevents_kafka.spark.typed.shape import BY_NAME, Member, Shape, pointer, struct
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.types import DataType, StructType
+
+_AVRO_TYPES: Final = ("record", "error")
+_SUFFIXES: Final = (".avsc", ".json", ".ddl", ".sql")
+_PROTOBUF: Final = (".desc", ".pb", ".proto", ".protoset")
+# Otherwise dates before 1582 are null.
+_AVRO_OPTIONS: Final = "map('mode', 'PERMISSIVE', 'datetimeRebaseMode', 'CORRECTED')"
+# A payload that fits is read whole; if that were wrong, the job must fail rather than have nulls.
+_JSON_OPTIONS: Final = (
+    "map('mode', 'FAILFAST', 'maxStringLen', '2147483647', 'columnNameOfCorruptRecord', '__ce_corrupt')"
+)
+
+
+class DataSchema(msgspec.Struct, frozen=True, dict=True):
+    """A schema: a `Shape` of JSON, or the text of a schema of Avro. Make it with `data_schema`."""
+
+    kind: Literal["json", "avro"]
+    shape: Shape | None = None
+    avro: str = ""
+
+    def words(self, *, rescue: bool = False) -> str:
+        """Return the text for the Java function; with ``rescue`` nothing fits that has other members."""
+        if self.shape is None:
+            return f"avro\n{self.avro}"
+        return "\n".join(["json", *self.shape.words(closed=rescue)])
+
+    def value_sql(self, payload: str, *, rescue: bool = False) -> str:
+        """Return SQL for the value of a payload that fits."""
+        if self.shape is None:
+            return f"from_avro({payload}, {literal(self.avro)}, {_AVRO_OPTIONS})"
+        ddl = literal(self.shape.ddl(rescue=rescue))
+        return f"from_json(CAST({payload} AS STRING), {ddl}, {_JSON_OPTIONS})"
+
+    def check(self, payload: bytes | None, *, rescue: bool = False) -> Checked:
+        """Return a payload that Spark reads whole, or the reason why it does not fit."""
+        if self.shape is None:
+            return check_avro(payload, self._parsed)
+        return check_json(payload, self.shape, rescue=rescue)
+
+    @cached_property
+    def _parsed(self) -> Any:
+        import fastavro
+
+        return fastavro.parse_schema(msgspec.json.decode(self.avro))
+
+
+def data_schema(source: Any) -> DataSchema:
+    """Return the schema of a source; raise `ValueError` with the place of what has no type of Spark.
+
+    A source is a text of DDL, JSON Schema or Avro, the path of a file of one of them, a dict of JSON Schema
+    or Avro, a `StructType`, a dataclass, a msgspec Struct or a pydantic model. DDL needs a session.
+    """
+    if isinstance(source, DataSchema):
+        return source
+    if (text := _text_of(source)) is not None:
+        return _of_text(text)
+    if isinstance(source, Mapping):
+        return _of_object(dict(source))
+    if hasattr(source, "fields") and hasattr(source, "simpleString"):
+        return DataSchema("json", _struct_of(source, ""))
+    return DataSchema("json", shape_of(_described(source)))
+
+
+def read_schemas(sources: Mapping[str, Any]) -> dict[str, Any]:
+    """Return schemas by patterns of types; DDL, which needs a session, stays a text. Raises `ValueError`."""
+    read = {}
+    if "" in sources:
+        raise ValueError("schemas must have types such as com.example.order.*, got ''")
+    for pattern, source in sources.items():
+        try:
+            text = _text_of(source)
+            read[pattern] = text if text is not None and _is_ddl(text) else data_schema(source)
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"schemas: {pattern}: {error}") from error
+    return read
+
+
+def open_schemas(
+    spark: SparkSession, sources: Mapping[str, Any], routes: Mapping[str, str]
+) -> dict[str, DataSchema]:
+    """Return the schemas of a pipeline; raise `ValueError` if one table would have several of them."""
+    schemas = {pattern: data_schema(source) for pattern, source in sources.items()}
+    for schema in schemas.values():
+        check_readable(spark, schema)
+    for table in dict.fromkeys(("events", *routes.values())):
+        found = patterns_in(table, routes, schemas)
+        if len({schemas[pattern] for pattern in found}) > 1:
+            raise ValueError(
+                f"a table must have one schema, got those of {' and '.join(found)} for {table}; land each "
+                "type in a table of its own (tables, --route)"
+            )
+    return schemas
+
+
+def check_readable(spark: SparkSession, schema: DataSchema) -> None:
+    """Raise `ValueError` if a session does not read Avro, or has no type for a part of the schema."""
+    try:
+        _ = schema.avro and spark.range(0).selectExpr(schema.value_sql("CAST(NULL AS BINARY)")).schema
+    except Exception as error:  # of Spark, of its Avro, or of py4j
+        raise ValueError(
+            f"this session of Spark must read the schema of Avro, got {preview(str(error))}; if it has no "
+            f"{table_package('avro')}, start it by configure_session(…, formats=['avro'])"
+        ) from error
+
+
+def _text_of(source: Any) -> str | None:
+    """Return the text of a source that is a text or the path of a file; None for other sources."""
+    if isinstance(source, Path) or (isinstance(source, str) and source.endswith((*_SUFFIXES, *_PROTOBUF))):
+        return _read(Path(source))
+    return source if isinstance(source, str) else None
+
+
+def _is_ddl(text: str) -> bool:
+    return not text.lstrip().startswith(("{", "[", '"'))
+
+
+def _read(path: Path) -> str:
+    if path.suffix in _PROTOBUF:
+        raise ValueError(
+            f"the schema must be DDL, JSON Schema or Avro, got {path.name}: Protobuf needs "
+            "org.apache.spark:spark-protobuf_2.13, which is not published for PySpark 4.0 to 4.3"
+        )
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"the schema {path} must be a file of text: {error}") from None
+
+
+def _of_text(text: str) -> DataSchema:
+    if _is_ddl(text):
+        from pyspark.errors import PySparkException
+        from pyspark.sql.types import StructType
+
+        try:
+            type_: Any = StructType.fromDDL(text)
+            return DataSchema("json", _struct_of(type_, ""))
+        except PySparkException as error:
+            raise ValueError(f"the schema must be DDL, JSON Schema or Avro, got {preview(text)}") from error
+    try:
+        return _of_object(msgspec.json.decode(text))
+    except msgspec.DecodeError as error:
+        raise ValueError(f"the schema must be JSON: {error}") from None
+
+
+def _of_object(schema: Any) -> DataSchema:
+    if isinstance(schema, dict) and schema.get("type") in _AVRO_TYPES:
+        import fastavro
+
+        try:
+            fastavro.parse_schema(schema)
+        except Exception as error:  # noqa: BLE001  # fastavro raises errors of any type
+            raise ValueError(f"the schema must be of Avro: {type(error).__name__}: {error}") from None
+        return DataSchema("avro", avro=msgspec.json.encode(schema).decode())
+    return DataSchema("json", shape_of(schema))
+
+
+def _described(class_: Any) -> Any:
+    """Return the JSON Schema of a class."""
+    if hasattr(class_, "model_json_schema"):
+        return class_.model_json_schema()
+    try:
+        return msgspec.json.schema(class_)
+    except (TypeError, RuntimeError) as error:
+        raise TypeError(
+            "a schema must be DDL, JSON Schema, Avro, the path of a file, a StructType, a dataclass, a "
+            f"msgspec Struct or a pydantic model, got {preview(class_)}"
+        ) from error
+
+
+def _struct_of(type_: StructType, where: str, *, nullable: bool = False) -> Shape:
+    members = (
+        Member(
+            field.name,
+            _shape_of_type(field.dataType, pointer(where, field.name), nullable=field.nullable),
+            required=not field.nullable,
+        )
+        for field in type_.fields
+    )
+    return struct(tuple(members), where, nullable=nullable)
+
+
+def _shape_of_type(type_: DataType, where: str, *, nullable: bool) -> Shape:
+    kind: Any = type_
+    name = type_.typeName().upper()
+    if name == "STRUCT":
+        return _struct_of(kind, where, nullable=nullable)
+    if name == "ARRAY":
+        item = _shape_of_type(kind.elementType, pointer(where, "*"), nullable=kind.containsNull)
+        return Shape("ARRAY", nullable, item)
+    sql = type_.simpleString().upper()
+    if name == "MAP" and kind.keyType.simpleString() == "string":
+        value = _shape_of_type(kind.valueType, pointer(where, "*"), nullable=kind.valueContainsNull)
+        return Shape("MAP", nullable, value)
+    if sql not in BY_NAME and name != "DECIMAL":
+        raise ValueError(f"the schema must have types that JSON has, got {sql} at {where}")
+    return Shape(sql, nullable)

@@ -1,0 +1,158 @@
+"""What a value in JSON must be, as a type of Spark: `Shape`, and `TYPES`, the table of types.
+
+A shape has three forms: DDL for Spark, words for the Java function, and JSON for the notes of a pipeline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+import msgspec
+
+
+class TypeRow(NamedTuple):
+    """A type of Spark, what it is in JSON Schema (type, and format or encoding), in Avro and in Python."""
+
+    spark: str
+    must_be: str
+    json: tuple[str, str | None] | None
+    avro: str
+    python: str
+    word: str = ""
+    """The word for the Java function."""
+
+
+TYPES: Final = (
+    TypeRow("STRING", "a text", ("string", None), "string, enum, uuid", "str, UUID, Enum of texts", "s"),
+    TypeRow("BOOLEAN", "a boolean", ("boolean", None), "boolean", "bool", "b"),
+    TypeRow("BIGINT", "an integer of 64 bits", ("integer", None), "long", "int", "i 8"),
+    TypeRow("INT", "an integer of 32 bits", None, "int", "", "i 4"),
+    TypeRow("SMALLINT", "an integer of 16 bits", None, "", "", "i 2"),
+    TypeRow("TINYINT", "an integer of 8 bits", None, "", "", "i 1"),
+    TypeRow("DOUBLE", "a number", ("number", None), "double", "float", "d"),
+    TypeRow("FLOAT", "a number of 32 bits", None, "float", "", "d"),
+    TypeRow("DECIMAL(38,18)", "a decimal", ("string", "decimal"), "decimal", "Decimal", "m 38 18"),
+    TypeRow(
+        "TIMESTAMP",
+        "a time with an offset, to the microsecond",
+        ("string", "date-time"),
+        "timestamp-millis, timestamp-micros",
+        "datetime with an offset",
+        "t",
+    ),
+    TypeRow(
+        "TIMESTAMP_NTZ",
+        "a time without an offset, to the microsecond",
+        None,
+        "local-timestamp-millis, local-timestamp-micros",
+        "",
+        "l",
+    ),
+    TypeRow("DATE", "a date", ("string", "date"), "date", "date", "y"),
+    TypeRow("BINARY", "base64", ("string", "base64"), "bytes, fixed", "bytes", "x"),
+    TypeRow("ARRAY", "an array", ("array", None), "array", "list, set, frozenset", "["),
+    TypeRow("MAP", "an object", ("object", "additionalProperties"), "map", "dict with keys of text", "<"),
+    TypeRow("STRUCT", "an object", ("object", None), "record", "dataclass, Struct, model", "{"),
+)
+"""The types, in one table: the converters use it, and the page prints it."""
+
+BY_NAME: Final = {row.spark: row for row in TYPES}
+BY_JSON: Final = {row.json: row.spark for row in TYPES if row.json}
+_DECIMAL: Final = "DECIMAL("
+VALUE: Final = "value"
+"""The column of values."""
+RESCUED: Final = "_rescued"
+"""The field of a value for what its schema does not have, or what does not fit."""
+
+
+class Shape(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a value must be. ``spark`` is one of `TYPES`, such as ``BIGINT`` or ``DECIMAL(10,2)``.
+
+    ``item`` is that of an array's or a map's values, ``values`` are the only texts that are allowed. A struct
+    that is ``closed`` has no other members.
+    """
+
+    spark: str
+    nullable: bool = False
+    item: Shape | None = None
+    members: tuple[Member, ...] = ()
+    closed: bool = False
+    values: tuple[str, ...] = ()
+
+    @property
+    def must_be(self) -> str:
+        """What a value must be, in words."""
+        if self.values:
+            return "one of the texts of the schema"
+        name = self.spark.partition("(")[0]
+        return f"a decimal of {self.spark}" if name == "DECIMAL" else BY_NAME[name].must_be
+
+    def decimal(self) -> tuple[int, int] | None:
+        """Return precision and scale of a decimal."""
+        if not self.spark.startswith(_DECIMAL):
+            return None
+        precision, scale = self.spark[len(_DECIMAL) : -1].split(",")
+        return int(precision), int(scale)
+
+    def ddl(self, *, rescue: bool = False) -> str:
+        """Return the type of Spark, with the field for what is rescued."""
+        if self.item is not None:
+            key = "STRING, " if self.spark == "MAP" else ""
+            return f"{self.spark}<{key}{self.item.ddl()}>"
+        if self.spark != "STRUCT":
+            return self.spark
+        fields = [f"`{member.name.replace('`', '``')}`: {member.shape.ddl()}" for member in self.members]
+        return f"STRUCT<{', '.join([*fields, *([f'{RESCUED}: STRING'] if rescue else [])])}>"
+
+    def words(self, *, closed: bool = False) -> Iterator[str]:
+        """Yield the lines that ``java/JsonShape.java`` reads; ``closed`` allows no other members anywhere."""
+        flags = ("?" if self.nullable else "") + ("!" if closed or self.closed else "")
+        if self.values:
+            yield f"e{flags} {len(self.values)}"
+            yield from (f"-{value}" for value in self.values)
+        elif self.item is not None:
+            yield BY_NAME[self.spark].word + flags
+            yield from self.item.words(closed=closed)
+        elif self.spark == "STRUCT":
+            yield f"{{{flags} {len(self.members)}"
+            for member in self.members:
+                yield ("+" if member.required else "-") + member.name
+                yield from member.shape.words(closed=closed)
+        else:
+            decimal = self.decimal()
+            word = f"m {decimal[0]} {decimal[1]}" if decimal else BY_NAME[self.spark].word
+            yield word[0] + flags + word[1:]
+
+
+class Member(msgspec.Struct, frozen=True):
+    """A member of an object; ``required`` is whether it must be there, also if it may be null."""
+
+    name: str
+    shape: Shape
+    required: bool = False
+
+
+def struct(members: tuple[Member, ...], where: str, *, nullable: bool = False, closed: bool = False) -> Shape:
+    """Return the shape of an object; raise `ValueError` for names that Spark cannot have.
+
+    ``where`` is the place of the members in the schema.
+    """
+    if not members:
+        raise ValueError(f"the schema must have one member or more at {where or '/'}, got none")
+    seen: dict[str, str] = {}
+    for member in members:
+        if not member.name.isprintable() or not member.name:
+            raise ValueError(f"names of members must be printable, got {member.name!r} at {where or '/'}")
+        other = seen.setdefault(member.name.lower(), member.name)
+        if other is not member.name:
+            raise ValueError(
+                f"names of members must differ in more than their case, got {other} and {member.name} at "
+                f"{where or '/'}"
+            )
+    return Shape("STRUCT", nullable=nullable, members=members, closed=closed)
+
+
+def pointer(where: str, name: str | int) -> str:
+    """Return the JSON pointer of a member or an item of a place."""
+    return f"{where}/{str(name).replace('~', '~0').replace('/', '~1')}"

@@ -1,0 +1,34 @@
+"""The function that Spark's Python workers run to check payloads; it imports no PySpark.
+
+A row arrives as one JSON text and leaves as one, as in `cloudevents_kafka.spark.udf`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+import pandas as pd  # type: ignore[import-untyped]  # published without types
+
+from cloudevents_kafka.spark.typed.schemas import DataSchema
+
+
+class _Suspect(msgspec.Struct):
+    """A payload, and the number of its schema; in JSON, bytes are base64."""
+
+    n: int
+    data: bytes | None = None
+
+
+def payload_checker(schemas: Sequence[DataSchema], *, rescue: bool) -> Callable[[pd.Series], pd.Series]:
+    """Return a function from JSON of suspects to JSON of `Checked`; null for null."""
+
+    def check_batch(suspects: pd.Series) -> pd.Series:  # PySpark reads these types
+        def check(text: str) -> str:
+            suspect = msgspec.json.decode(text, type=_Suspect)
+            checked = schemas[suspect.n].check(suspect.data, rescue=rescue)
+            return msgspec.json.encode(checked._asdict()).decode()
+
+        return suspects.map(check, na_action="ignore")
+
+    return check_batch
