@@ -31,7 +31,10 @@ share_classes()
 
 
 # What tests share on one worker of pytest-xdist, the longest first, so that the others run at the same time.
-GROUPS = ("pipeline", "spark", "program", "old brokers", "broker", "")
+GROUPS = ("pipeline", "tables", "spark", "program", "old brokers", "broker", "")
+
+# Folders of the pipeline whose tests have a session of their own, as together they would take longest.
+TABLES = frozenset(("backfill", "batches", "replays", "tables"))
 
 
 @pytest.hookimpl(tryfirst=True)  # before that of pytest-xdist, which reads the groups
@@ -50,7 +53,7 @@ def group(item: pytest.Item) -> str:
     if "spark" in fixtures:
         return "spark"
     if "session" in fixtures:
-        return "pipeline"
+        return "tables" if TABLES.intersection(item.path.parts) else "pipeline"
     if "spark" in item.path.parts or item.get_closest_marker("spark"):
         return "program"
     if item.get_closest_marker("legacy"):

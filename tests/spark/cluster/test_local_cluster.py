@@ -11,7 +11,7 @@ import pytest
 
 from .spark_home import environment, script
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.release]  # the start of a cluster takes a minute
 
 DRIVER = Path(__file__).with_name("driver.py")
 

@@ -139,7 +139,17 @@ def test_the_catalog_lists_its_functions(spark: SparkSession) -> None:
     assert java_reader.reader_sql(rows_of(spark, RECORDS)) is not None
     listed = spark.sql("SHOW USER FUNCTIONS IN cloudevents_kafka").collect()
     ours = {row[0] for row in listed if "." in row[0]}  # the session's own functions are listed, too
-    names = ("coalesce", "coalesce_lenient", "few", "foreign", "is_new", "read", "read_lenient", "write")
+    names = (
+        "coalesce",
+        "coalesce_lenient",
+        "few",
+        "fits",
+        "foreign",
+        "is_new",
+        "read",
+        "read_lenient",
+        "write",
+    )
     assert ours == {f"cloudevents_kafka.{name}" for name in names}
     with pytest.raises(AnalysisException, match="reed"):
         spark.sql("SELECT cloudevents_kafka.reed(1)")

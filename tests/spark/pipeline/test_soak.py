@@ -1,4 +1,4 @@
-"""A sample of `make soak`: a driver, its Java, a worker, an executor and a broker are killed under load."""
+"""A sample of `make soak`: two of driver, Java, worker, executor and broker are killed under load."""
 
 from __future__ import annotations
 
@@ -16,6 +16,6 @@ pytestmark = [
 ]
 
 
-def test_killed_five_times() -> None:
+def test_killed_twice() -> None:
     """Each record is in each kind of table once, as readers other than Spark find; the seed is printed."""
-    soak.run(kills=len(soak.VICTIMS), seed=secrets.randbelow(1 << 31), rate=50, most_batches=1)
+    soak.run(kills=2, seed=secrets.randbelow(1 << 31), rate=50, most_batches=1)

@@ -6,9 +6,9 @@ the pipeline's last batch.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from inspect import getmodule
 from typing import TYPE_CHECKING, Any, Final
 
 from cloudevents_kafka.counting import OTHERS
@@ -81,7 +81,7 @@ def _by_value(mend: Mend | None) -> Iterator[None]:
     from pyspark import cloudpickle as cloudpickle_module
 
     cloudpickle: Any = cloudpickle_module  # it has no types
-    module = sys.modules.get(getattr(mend, "__module__", None) or "")
+    module = None if mend is None else getmodule(mend)
     if module is None or module.__name__ == "__main__":
         yield
         return

@@ -155,7 +155,7 @@ def test_clustered(subject):
     assert offsets(subject.frame()) == list(range(4))
 
 
-@pytest.mark.parametrize("more_than", ["versions", "hour"])
+@pytest.mark.parametrize("more_than", ["versions", pytest.param("hour", marks=pytest.mark.release)])
 def test_old_versions(subject, monkeypatch, more_than):
     """Of a day, `vacuum` keeps a number of versions and those of the last hour; files and ledger stay."""
     monkeypatch.setattr(_sink, "MOST_VERSIONS", 5)
@@ -180,6 +180,7 @@ def test_old_versions(subject, monkeypatch, more_than):
     assert subject.append(24, 25)
 
 
+@pytest.mark.release
 @pytest.mark.parametrize("subject", ["delta"], indirect=True)
 def test_all_versions(subject, monkeypatch):
     """Delta's property that keeps its log is obeyed."""
