@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from cloudevents_kafka.spark.pipeline.batches import BatchWriter
+    from cloudevents_kafka.spark.typed.framed import Writers
     from cloudevents_kafka.spark.typed.schemas import DataSchema
 
 
@@ -49,6 +50,7 @@ class Landing(ABC):
         self._routes = dict(routes or {})
         self.schemas: Mapping[str, DataSchema] = {}
         self.rescue = False
+        self.writers: Writers | None = None  # of the next batch
         self._ids: notes.TopicIds = {}
         self.beginning = notes.Beginning()
         self._is_noted = True  # whether it is known where the checkpoint begins
@@ -194,7 +196,8 @@ class Landing(ABC):
     def _begin(self, **fields: Any) -> notes.BegunBatch:
         number = 0 if self.last is None else self.last.number + 1
         fields |= {"pipeline": self.pipeline, "routes": self._routes, "to": self.kind}
-        batch = notes.BegunBatch(number=number, schemas=self.schemas, rescue=self.rescue, **fields)
+        fields |= {"schemas": self.schemas, "rescue": self.rescue, "writers": self.writers}
+        batch = notes.BegunBatch(number=number, **fields)
         if self.notes_begun:
             self.manifests.write(batch)
         return batch
