@@ -339,8 +339,7 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
         return self.checkpoint or f"{self.out.rstrip('/')}/{CHECKPOINT}"
 
     def redact(self, text: str) -> str:
-        """Return a text, such as an error of Spark, without the values of ``kafka_options``, ``conf`` and
-        ``schema_registry``.
+        """Return a text, such as an error of Spark, without the values of settings that may be secret.
 
         Values that are known to be harmless stay.
         """

@@ -1,4 +1,4 @@
-"""`SchemaFetcher`: the schemas that the framed payloads of a batch name, by confluent's client, on the driver.
+"""`SchemaFetcher`: the schemas that framed payloads name, by confluent's client, on the driver.
 
 The names of strangers are bounded: of those that were never seen, the most frequent are fetched.
 """
@@ -63,19 +63,14 @@ class SchemaFetcher:
         return writers
 
     def _fetch(self, name: str) -> Writer:
-        is_guid = len(name) == 32
+        is_guid, client = len(name) == 32, self._client
         if not is_guid and int(name) > _MOST_ID:
             return Writer()
         try:
-            schema = (
-                self._client.get_schema_by_guid(_guid(name))
-                if is_guid
-                else self._client.get_schema(int(name))
-            )
-            kind = schema.schema_type or "AVRO"
-            return Writer(
-                kind, (*self._references(schema, set()), schema.schema_str) if kind == "AVRO" else ()
-            )
+            schema = client.get_schema_by_guid(_guid(name)) if is_guid else client.get_schema(int(name))
+            if (kind := schema.schema_type or "AVRO") != "AVRO":
+                return Writer(kind)
+            return Writer(kind, (*self._references(schema, set()), schema.schema_str))
         except Exception as error:
             status, code = (getattr(error, key, 0) for key in ("http_status_code", "error_code"))
             if status == _NOT_FOUND and (is_guid or code // 100 == _NOT_FOUND):
@@ -122,6 +117,5 @@ def _client(settings: str | Mapping[str, Any]) -> Any:
     try:
         return SchemaRegistryClient.new_client(conf)
     except (ValueError, TypeError) as error:
-        raise ValueError(
-            f"the schema registry must have settings of its client: {mask_text(str(error))}"
-        ) from None
+        text = mask_text(str(error))
+        raise ValueError(f"the schema registry must have settings of its client: {text}") from None

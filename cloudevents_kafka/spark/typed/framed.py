@@ -1,7 +1,7 @@
 """Payloads that a serializer of a schema registry has framed: they name the schema of their writer.
 
 The law: a framed payload is read by the schema that it names, into the schema of its reader, or it is a
-misfit with the name. A name is an id, in front of the data or in the header `HEADER`, or a GUID there, as hex.
+misfit with the name. A name is an id or, as hex, a GUID: in front of the data, or in the header `HEADER`.
 A registry never changes what a name stands for, but may get to know it later; so what one batch knows
 (`Writers`) is fetched once and noted with it: a batch that is read again is read in the same way.
 
@@ -27,7 +27,7 @@ _LENGTHS: Final = {0: 5, 1: 17}  # of the frames that begin with this byte
 
 
 class Writer(msgspec.Struct, frozen=True, dict=True):
-    """A schema of a registry. ``kind`` is AVRO, JSON or PROTOBUF, or empty if the registry has no such schema.
+    """A schema of a registry. ``kind`` is AVRO, JSON or PROTOBUF, or empty if the registry has none.
 
     The last of the ``texts`` of Avro is the schema, and those before it are what it refers to.
     """
@@ -107,7 +107,7 @@ def name_sql(data: str, header: str) -> str:
 
 
 def check_reader(schema: DataSchema) -> None:
-    """Raise `ValueError` for a reader's schema with a union of several types: a value may be of another one."""
+    """Raise `ValueError` for a reader's schema with a union of types, which a value does not choose."""
     waiting: list[Any] = [msgspec.json.decode(schema.avro)] if schema.avro else []
     while waiting:
         part = waiting.pop()

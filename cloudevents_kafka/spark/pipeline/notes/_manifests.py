@@ -44,8 +44,9 @@ class BegunBatch(msgspec.Struct, frozen=True, kw_only=True):
     offsets that Spark planned, and ``offsets`` those that have not landed. ``in_java`` and ``lenient`` are
     how the records are read, ``routes`` has the tables of events by patterns of types, in order, ``schemas``
     has those of their data, ``rescue`` is whether what does not fit lands, ``writers`` has what a schema
-    registry knew of framed data, and ``to`` is the kind of the tables, see `Landing.kind`. ``counted`` has the counts of a batch that was compared with the rows of its
-    table, as its commit changes what they would be.
+    registry knew of framed data, and ``to`` is the kind of the tables, see `Landing.kind`. ``counted`` has
+    the counts of a batch that was compared with the rows of its table, as its commit changes what they would
+    be.
     """
 
     version: int = VERSION
