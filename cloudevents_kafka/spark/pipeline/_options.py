@@ -24,7 +24,7 @@ from cloudevents_kafka.spark.pipeline.notes import (
     topic_names,
 )
 from cloudevents_kafka.spark.pipeline.watching import Threshold, split_address
-from cloudevents_kafka.spark.typed.fetching import check_registry
+from cloudevents_kafka.spark.typed.fetching import SchemaFetcher
 from cloudevents_kafka.spark.typed.schemas import DataSchema, read_schemas
 
 TARGETS: Final = ("parquet", "delta", "iceberg", "kafka")
@@ -292,7 +292,7 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
             if not self.schemas:
                 raise ValueError("schema_registry must be None without schemas, by which its data is read")
             found = {name: each for name, each in self.schemas.items() if isinstance(each, DataSchema)}
-            check_registry(self.schema_registry, found)
+            SchemaFetcher(self.schema_registry, found)  # which checks them
 
     def _check_compared(self) -> None:
         named = [name for name in ("deduplicate", "upsert") if getattr(self, name)]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
 
 from cloudevents_kafka.clients._passing import find_passing
 from cloudevents_kafka.errors import CloudEventsKafkaError
@@ -38,19 +39,24 @@ class RegistryFailed(CloudEventsKafkaError):
 class SchemaFetcher:
     """Fetches schemas, each once."""
 
-    def __init__(self, registry: Any, most: int = MOST_NEW) -> None:
-        """Create one for a client, the settings of one, or its URL; raise `ValueError` for wrong settings."""
+    def __init__(self, registry: Any, schemas: Mapping[str, DataSchema], most: int = MOST_NEW) -> None:
+        """Create one for a client, its settings, or its URL, and for the schemas of readers by types.
+
+        Raises `ValueError` for wrong settings, and for a schema into which framed data cannot be read.
+        """
         self._client: Any = _client(registry) if isinstance(registry, str | Mapping) else registry
-        self._most = most
+        self._schemas, self._most = schemas, most
+        for schema in schemas.values():
+            check_reader(schema)
         self._known: dict[str, Writer] = {}
 
-    def fetch(self, events: DataFrame, schemas: Mapping[str, DataSchema]) -> Writers:
+    def fetch(self, events: DataFrame) -> Writers:
         """Return what the registry knows of the names in decoded events; raise `RegistryFailed`."""
         from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
 
         if len(self._known) > _MOST_KNOWN:
             self._known.clear()
-        typed = " OR ".join(matches_sql("`type`", pattern) for pattern in schemas)
+        typed = " OR ".join(matches_sql("`type`", pattern) for pattern in self._schemas)
         names = events.where(typed).selectExpr(f"{name_sql('`data`', header_sql(events.columns))} AS name")
         counted = names.where("name IS NOT NULL").groupBy("name").count()
         is_known = F.col("name").isin(list(self._known)).desc()
@@ -67,7 +73,7 @@ class SchemaFetcher:
         if not is_guid and int(name) > _MOST_ID:
             return Writer()
         try:
-            schema = client.get_schema_by_guid(_guid(name)) if is_guid else client.get_schema(int(name))
+            schema = client.get_schema_by_guid(str(UUID(name))) if is_guid else client.get_schema(int(name))
             if (kind := schema.schema_type or "AVRO") != "AVRO":
                 return Writer(kind)
             return Writer(kind, (*self._references(schema, set()), schema.schema_str))
@@ -93,29 +99,15 @@ class SchemaFetcher:
         return texts
 
 
-def check_registry(registry: Any, schemas: Mapping[str, DataSchema]) -> None:
-    """Raise `ValueError` for wrong settings, or for a schema into which framed data cannot be read."""
-    SchemaFetcher(registry)
-    for schema in schemas.values():
-        check_reader(schema)
-
-
-def _guid(name: str) -> str:
-    from uuid import UUID
-
-    return str(UUID(name))
-
-
 def _client(settings: str | Mapping[str, Any]) -> Any:
     try:
         from confluent_kafka.schema_registry import SchemaRegistryClient
     except ImportError as error:
-        raise ValueError(
-            'a schema registry needs its client: pip install "confluent-kafka[schemaregistry]"'
-        ) from error
-    conf = {"url": settings} if isinstance(settings, str) else dict(settings)
+        need = 'pip install "confluent-kafka[avro,schemaregistry]"'
+        raise ValueError(f"a schema registry needs its client: {need}") from error
     try:
-        return SchemaRegistryClient.new_client(conf)
+        return SchemaRegistryClient.new_client(
+            {"url": settings} if isinstance(settings, str) else {**settings}
+        )
     except (ValueError, TypeError) as error:
-        text = mask_text(str(error))
-        raise ValueError(f"the schema registry must have settings of its client: {text}") from None
+        raise ValueError(f"a schema registry must have settings of its client: {error}") from None

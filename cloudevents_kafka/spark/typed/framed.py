@@ -64,10 +64,15 @@ Writers = Mapping[str, Writer]
 """What is known of the names in one batch; names that are not in it were too many."""
 
 
-def check_framed(
-    schema: DataSchema, data: bytes | None, header: bytes | None, writers: Writers, *, rescue: bool
+def check_payload(
+    schema: DataSchema, data: bytes | None, header: bytes | None, writers: Writers | None, *, rescue: bool
 ) -> Checked:
-    """Return a payload that Spark reads whole, or the reason why it does not fit; JSON may have no frame."""
+    """Return a payload that Spark reads whole, or the reason why it does not fit.
+
+    Without ``writers`` it has no frame; JSON may have none in any case.
+    """
+    if writers is None:
+        return schema.check(data, rescue=rescue)
     frame = data if header is None else header
     length = _LENGTHS.get(frame[0]) if frame else None
     kind = "AVRO" if schema.avro else "JSON"
@@ -96,7 +101,7 @@ def header_sql(columns: list[str]) -> str:
 
 
 def name_sql(data: str, header: str) -> str:
-    """Return SQL for the name that a payload has, as `check_framed` finds it, or null."""
+    """Return SQL for the name that a payload has, as `check_payload` finds it, or null."""
     frame = f"coalesce({header}, {data})"
     return (
         f"CASE WHEN length({frame}) >= 5 AND substring({frame}, 1, 1) = X'00' "

@@ -16,7 +16,7 @@ from cloudevents_kafka.spark._workers import with_registry
 from cloudevents_kafka.spark.java.reader import fits_sql
 from cloudevents_kafka.spark.schema import FROM_JSON, event_schema
 from cloudevents_kafka.spark.typed.fetching import SchemaFetcher
-from cloudevents_kafka.spark.typed.framed import Writers, check_reader, header_sql
+from cloudevents_kafka.spark.typed.framed import Writers, header_sql
 from cloudevents_kafka.spark.typed.schemas import DataSchema, check_readable, data_schema
 from cloudevents_kafka.spark.typed.shape import VALUE
 from cloudevents_kafka.spark.typed.worker import payload_checker
@@ -123,9 +123,7 @@ def _fetch(events: DataFrame, schemas: Schemas, registry: Any) -> Writers | None
         return None
     if events.isStreaming:
         raise ValueError("registry must be None for a stream: use a pipeline, or foreachBatch")
-    for schema in schemas.values():
-        check_reader(schema)
-    return SchemaFetcher(registry).fetch(events, schemas)
+    return SchemaFetcher(registry, schemas).fetch(events)
 
 
 def _with_values(rows: DataFrame, names: list[str], value: str) -> DataFrame:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 import pandas as pd  # type: ignore[import-untyped]  # published without types
 
-from cloudevents_kafka.spark.typed.framed import Writers, check_framed
+from cloudevents_kafka.spark.typed.framed import Writers, check_payload
 from cloudevents_kafka.spark.typed.schemas import DataSchema
 
 
@@ -30,11 +30,8 @@ def payload_checker(
     def check_batch(suspects: pd.Series) -> pd.Series:  # PySpark reads these types
         def check(text: str) -> str:
             suspect = msgspec.json.decode(text, type=_Suspect)
-            schema, data = schemas[suspect.n], suspect.data
-            if writers is None:
-                checked = schema.check(data, rescue=rescue)
-            else:
-                checked = check_framed(schema, data, suspect.header, writers, rescue=rescue)
+            schema = schemas[suspect.n]
+            checked = check_payload(schema, suspect.data, suspect.header, writers, rescue=rescue)
             return msgspec.json.encode(checked._asdict()).decode()
 
         return suspects.map(check, na_action="ignore")

@@ -28,7 +28,7 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 
 from cloudevents_kafka.spark import data_as
 from cloudevents_kafka.spark.typed.fetching import RegistryFailed, SchemaFetcher
-from cloudevents_kafka.spark.typed.framed import Writer, check_framed, check_reader
+from cloudevents_kafka.spark.typed.framed import Writer, check_payload, check_reader
 from cloudevents_kafka.spark.typed.schemas import data_schema
 from tests.support.strategies import scaled
 
@@ -231,14 +231,14 @@ def test_each_id_is_fetched_once_within_a_bound(spark: SparkSession, registry: A
         [("t", b"\0" + number.to_bytes(4, "big")) for number in numbers], "type STRING, data BINARY"
     )
     counting, schemas = Counting(registry), {"t": data_schema(READER)}
-    fetcher = SchemaFetcher(counting, most=2)
-    found = fetcher.fetch(events, schemas)
+    fetcher = SchemaFetcher(counting, schemas, most=2)
+    found = fetcher.fetch(events)
     assert (set(found), counting.asked) == ({str(one), "900"}, [one, 900])
     assert (found[str(one)].kind, found["900"]) == ("AVRO", Writer())
-    assert set(fetcher.fetch(events, schemas)) == {str(one), "900", "901"}
+    assert set(fetcher.fetch(events)) == {str(one), "900", "901"}
     assert counting.asked == [one, 900, 900, 901]
-    assert fetcher.fetch(events, {"other": data_schema(READER)}) == {}
-    reason = check_framed(data_schema(READER), b"\0\0\0\x03\x86", None, found, rescue=False).reason
+    assert SchemaFetcher(counting, {"other": data_schema(READER)}).fetch(events) == {}
+    reason = check_payload(data_schema(READER), b"\0\0\0\x03\x86", None, found, rescue=False).reason
     assert reason == "data: it must have one of the schemas that are fetched for its batch, got one more, 902"
 
 
@@ -252,7 +252,7 @@ def test_each_id_is_fetched_once_within_a_bound(spark: SparkSession, registry: A
     ],
 )
 def test_a_registry_that_fails(spark: SparkSession, error: Exception, *, final: bool) -> None:
-    """The error says whether a later try may succeed; it is never the fault of a record, and has no secret."""
+    """The error says whether a later try may succeed; it has no secret."""
     events = spark.createDataFrame([("t", b"\0\0\0\0\1")], "type STRING, data BINARY")
     with pytest.raises(
         RegistryFailed, match="the schema registry must answer for the schema 1, got"
@@ -279,11 +279,11 @@ def test_references(registry: Any) -> None:
     registry.register_schema("part", Schema(json.dumps(part), "AVRO"))
     order = json.dumps(record(("part", "Part"), ("again", "Part")))
     number = registry.register_schema("order", Schema(order, "AVRO", [SchemaReference("Part", "part", 1)]))
-    writer = SchemaFetcher(registry)._fetch(str(number))
+    writer = SchemaFetcher(registry, {})._fetch(str(number))
     assert writer.texts == (json.dumps(part), order)
     reader = data_schema(record(("part", part), ("again", "Part")))
     data = b"\0" + number.to_bytes(4, "big") + b"\x02\x04"
-    assert check_framed(reader, data, None, {str(number): writer}, rescue=False).payload == b"\x02\x04"
+    assert check_payload(reader, data, None, {str(number): writer}, rescue=False).payload == b"\x02\x04"
 
 
 def test_wrong_use_is_refused(spark: SparkSession, registry: Any) -> None:
@@ -292,14 +292,14 @@ def test_wrong_use_is_refused(spark: SparkSession, registry: Any) -> None:
         with pytest.raises(ValueError, match="unions of null and one type only, got "):
             check_reader(data_schema(record(("a", {"type": "array", "items": union}))))
     with pytest.raises(ValueError, match="must have settings of its client"):
-        SchemaFetcher({"url": "http://x", "no.such": "1"})
+        SchemaFetcher({"url": "http://x", "no.such": "1"}, {})
     stream = spark.readStream.format("rate").load().selectExpr("'t' AS type", "CAST('' AS BINARY) AS data")
     with pytest.raises(ValueError, match="registry must be None for a stream"):
         data_as(stream, "a INT", registry=registry)
 
 
 def test_decimals_and_times_of_other_scales() -> None:
-    """A decimal that its reader's type cannot have, or a time that Python cannot, is a misfit, not another."""
+    """A decimal that its reader cannot have, or a time that Python cannot, is a misfit."""
     narrow, wide = (
         record(("p", logical("bytes", "decimal", precision=digits, scale=scale)))
         for digits, scale in ((4, 2), (8, 3))

@@ -23,7 +23,7 @@ from cloudevents_kafka.spark.pipeline.batches._observed import (
 from cloudevents_kafka.spark.pipeline.notes import EVENTS, BatchCounts, table_for
 from cloudevents_kafka.spark.pipeline.tables import KAFKA_COLUMNS, select_quarantine
 from cloudevents_kafka.spark.schema import FROM_JSON, event_schema, wire_schema
-from cloudevents_kafka.spark.typed.framed import HEADER, check_framed
+from cloudevents_kafka.spark.typed.framed import HEADER, check_payload
 from cloudevents_kafka.spark.udf import PackedRecord, result_fields
 
 _Place = tuple[str, int, int]
@@ -98,12 +98,8 @@ def _checked(fields: _Fields, record: _PackedRow, rows: Rows) -> _Fields:
     schema = next((each for name, each in rows.schemas.items() if type_ and matches(type_, name)), None)
     if schema is None:
         return fields
-    data = fields.get("data")
-    if rows.writers is None:
-        checked = schema.check(data, rescue=rows.rescue)
-    else:
-        frames = (each.value for each in record.headers or () if each is not None and each.key == HEADER)
-        checked = check_framed(schema, data, next(frames, None), rows.writers, rescue=rows.rescue)
+    frames = (each.value for each in record.headers or () if each and each.key == HEADER)
+    checked = check_payload(schema, fields.get("data"), next(frames, None), rows.writers, rescue=rows.rescue)
     if checked.reason is not None:
         return {
             "error": {"verdict": "broken-data", "attribute": "data", "reason": checked.reason, "clause": None}

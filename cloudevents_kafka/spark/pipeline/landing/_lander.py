@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -86,7 +87,7 @@ class BatchLander:
             self.topic_ids |= topic_ids
             self.use_topic_ids()
         in_java, lenient = self._writer.starts_in_java(records), self._options.lenient
-        self._fetch(records, plan.ranges)
+        self._landing.find_writers = partial(self._find_writers, records, plan.ranges)
         begun = self._landing.begin(plan, query_id, topic_ids, in_java=in_java, lenient=lenient)
         return None if begun is None else self._finish(begun, records, time.monotonic() - began)
 
@@ -94,7 +95,7 @@ class BatchLander:
         """Land offsets that no pipeline has landed, apart from what Spark plans; return the manifest."""
         records, lenient = self._read(spark, offsets), self._options.lenient
         in_java = self._writer.starts_in_java(records)
-        self._fetch(records, offsets)
+        self._landing.find_writers = partial(self._find_writers, records, offsets)
         batch = self._landing.begin_gap(offsets, self.topic_ids, in_java=in_java, lenient=lenient)
         return self._finish(batch, records)
 
@@ -102,28 +103,28 @@ class BatchLander:
         """Land a batch that was begun; return its manifest."""
         return self._finish(batch, self._read(spark, batch.offsets))
 
-    def _fetch(self, records: DataFrame, offsets: notes.OffsetRanges) -> None:
-        """Fetch the schemas that records name, before the note of their batch, which has them, is written."""
-        from cloudevents_kafka.spark.decode import decode_events
+    def _find_writers(self, records: DataFrame, offsets: notes.OffsetRanges) -> Writers | None:
+        """Return what a schema registry knows of framed data; raise `PipelineFailed` if it is away."""
         from cloudevents_kafka.spark.pipeline.batches import is_out_of_range, read_out_of_range
 
         if self._options.schema_registry is None:
-            return
-        self._fetcher = self._fetcher or SchemaFetcher(self._options.schema_registry)
-
-        def fetch(records: DataFrame) -> Writers:
-            events = decode_events(records, keep=["headers"], lenient=self._options.lenient)
-            return cast("SchemaFetcher", self._fetcher).fetch(events, self._landing.schemas)
-
+            return None
         try:
-            self._landing.writers = fetch(records)
+            return self._fetch(records)
         except RegistryFailed as error:
             raise PipelineFailed(self._options.redact(str(error)), final=error.final) from error
         except Exception as error:
             if not is_out_of_range(error):
                 raise
-            options, warn = self._options.batch_options, self._topics.warn
-            self._landing.writers = fetch(read_out_of_range(records.sparkSession, offsets, options, warn))
+        spark, options = records.sparkSession, self._options.batch_options
+        return self._fetch(read_out_of_range(spark, offsets, options, self._topics.warn))
+
+    def _fetch(self, records: DataFrame) -> Writers:
+        from cloudevents_kafka.spark.decode import decode_events
+
+        fetcher = self._fetcher or SchemaFetcher(self._options.schema_registry, self._landing.schemas)
+        self._fetcher = fetcher
+        return fetcher.fetch(decode_events(records, keep=["headers"], lenient=self._options.lenient))
 
     def _read(self, spark: SparkSession, offsets: notes.OffsetRanges) -> DataFrame:
         return spark.read.format("kafka").options(**self._options.batch_options(offsets)).load()

@@ -1,4 +1,4 @@
-"""Framed data lands by the schemas of its writers, through kills, and a registry that is away ends the run."""
+"""Framed data lands by its writers' schemas, through kills; a registry that is away ends the run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from confluent_kafka.schema_registry.error import SchemaRegistryError
 from cloudevents_kafka import Event, to_record
 from cloudevents_kafka.cli.app import app
 from cloudevents_kafka.clients.serdes import serialize_data
-from cloudevents_kafka.spark.pipeline import PipelineFailed, PipelineOptions, ReplayOptions, replay
+from cloudevents_kafka.spark.pipeline import PipelineFailed, PipelineOptions, ReplayOptions, replay_quarantine
 from tests.spark.pipeline.lake import Lake
 from tests.spark.pipeline.landing.test_fan_out import kill_after
 from tests.spark.pipeline.landing.test_typed_landing import rows_of
@@ -88,7 +88,7 @@ def check(lake: Lake, to: str, times: int = 1) -> None:
     visits = events.where("type = 'visit'").select("data").collect()
     assert [bytes(row.data) for row in visits] == [b"\0\0\0\x03\xe7x"]
     quarantined = rows_of(lake, to, "quarantine").selectExpr("error.verdict", "error.reason").collect()
-    assert sorted(map(tuple, quarantined)) == [("broken-data", NONE), ("broken-data", UNKNOWN)]
+    assert sorted(map(tuple, quarantined)) == [("broken-data", UNKNOWN), ("broken-data", NONE)]
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_killed_between_tables(lake: Lake, step: int, monkeypatch: pytest.Monkey
     summary = lake.run(**options)
     assert (summary.recovered, summary.total.read) == (0, records)
     check(lake, "delta", 2)
-    again = replay(ReplayOptions(out=str(lake.out)), spark=lake.spark)
+    again = replay_quarantine(ReplayOptions(out=str(lake.out)), spark=lake.spark)
     assert again.outcomes == {"refused": 2}
 
 
@@ -159,5 +159,5 @@ def test_the_command_takes_settings_of_the_client(tmp_path: Any) -> None:
     command += ["--schema", f"t={tmp_path}/order.avsc", "-X", "schema.registry.no.such=hidden-word"]
     result = CliRunner().invoke(app, command)
     assert result.exit_code == 2
-    assert "the schema registry must have settings of its client" in result.output
+    assert "a schema registry must have settings of its client" in result.output
     assert "hidden-word" not in result.output
