@@ -105,9 +105,8 @@ def _client(settings: str | Mapping[str, Any]) -> Any:
     except ImportError as error:
         need = 'pip install "confluent-kafka[avro,schemaregistry]"'
         raise ValueError(f"a schema registry needs its client: {need}") from error
+    conf = {"url": settings} if isinstance(settings, str) else dict(settings)
     try:
-        return SchemaRegistryClient.new_client(
-            {"url": settings} if isinstance(settings, str) else {**settings}
-        )
+        return SchemaRegistryClient.new_client(conf)
     except (ValueError, TypeError) as error:
         raise ValueError(f"a schema registry must have settings of its client: {error}") from None

@@ -75,22 +75,24 @@ def check_payload(
         return schema.check(data, rescue=rescue)
     frame = data if header is None else header
     length = _LENGTHS.get(frame[0]) if frame else None
-    kind = "AVRO" if schema.avro else "JSON"
     if frame is None or length is None or len(frame) < length:
-        if kind == "JSON" and header is None:
+        if not schema.avro and header is None:
             return schema.check(data, rescue=rescue)
         return _misfit("must have the id of its schema in front of it, or in a header", "none")
-    number = frame[1:length]
+    number, datum = frame[1:length], frame[length:] if header is None else data
     name = number.hex() if frame[0] else str(int.from_bytes(number, "big"))
-    datum = frame[length:] if header is None else data
-    writer = writers.get(name)
+    if name in writers and writers[name].kind == ("AVRO" if schema.avro else "JSON"):
+        return writers[name].read(datum, schema) if schema.avro else schema.check(datum, rescue=rescue)
+    return _not_read(name, schema, writers.get(name))
+
+
+def _not_read(name: str, schema: DataSchema, writer: Writer | None) -> Checked:
     if writer is None:
         return _misfit("must have one of the schemas that are fetched for its batch", f"one more, {name}")
     if not writer.kind:
         return _misfit("must have a schema that the registry knows", name)
-    if writer.kind != kind:
-        return _misfit(f"must have a writer's schema of {kind}", f"{name}, which is of {writer.kind}")
-    return schema.check(datum, rescue=rescue) if kind == "JSON" else writer.read(datum, schema)
+    kind = "Avro" if schema.avro else "JSON Schema"
+    return _misfit(f"must have a writer's schema of {kind}", f"{name}, which is of {writer.kind}")
 
 
 def header_sql(columns: list[str]) -> str:

@@ -196,7 +196,7 @@ def test_what_is_not_of_the_registry(spark: SparkSession, registry: Any) -> None
         ((b"\0\xff\xff\xff\xff" + payload[5:], []), "a schema that the registry knows, got 4294967295"),
         ((b"\0\0\0\x03\xe7" + payload[5:], []), "a schema that the registry knows, got 999"),
         ((payload, [("__value_schema_id", b"\x01" + guid.bytes)]), f"registry knows, got {guid.hex}"),
-        ((b"\0" + other.to_bytes(4, "big"), []), f"schema of AVRO, got {other}, which is of PROTOBUF"),
+        ((b"\0" + other.to_bytes(4, "big"), []), f"schema of Avro, got {other}, which is of PROTOBUF"),
         ((b"\0" + lone.to_bytes(4, "big") + b"\x02", []), "must fit the schema, from that of its writer"),
         ((payload[5:], []), "must have the id of its schema in front of it, or in a header, got none"),
         ((payload[:4], []), "must have the id of its schema in front of it, or in a header, got none"),
