@@ -1,6 +1,6 @@
 """`SchemaFetcher`: the schemas that framed payloads name, by confluent's client, on the driver.
 
-The names of strangers are bounded: of those that were never seen, the most frequent are fetched.
+Of names that were never seen, a bounded number is fetched for a batch: the most frequent ones.
 """
 
 from __future__ import annotations
