@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
-from cloudevents_kafka.clients._passing import find_passing
+from cloudevents_kafka.clients.passing import find_passing
 from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.primitives.preview import preview
 from cloudevents_kafka.primitives.redaction import mask_text
