@@ -7,6 +7,8 @@ import socket
 import uuid
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -271,6 +273,33 @@ def test_a_closed_port(spark: SparkSession) -> None:
     with pytest.raises(RegistryFailed) as caught:
         data_as(events, READER, registry={"url": url, "max.retries": 0})
     assert not caught.value.final
+
+
+class _Answers(BaseHTTPRequestHandler):
+    """A registry that knows the schema 1."""
+
+    def do_GET(self) -> None:  # the name that the server calls
+        is_known = self.path.startswith("/schemas/ids/1?") or self.path == "/schemas/ids/1"
+        answer = {"schema": json.dumps(VERSIONS[0])} if is_known else {"error_code": 40403, "message": "no"}
+        body = json.dumps(answer).encode()
+        self.send_response(200 if is_known else 404)
+        self.send_header("Content-Type", "application/vnd.schemaregistry.v1+json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None:
+        """Print nothing."""
+
+
+def test_a_registry_by_its_url() -> None:
+    """The client asks a URL; a schema that is not found is unknown."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Answers) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        fetcher = SchemaFetcher(f"http://127.0.0.1:{server.server_port}", {})
+        found = [fetcher._fetch(name) for name in ("1", "2", "0" * 32)]
+        server.shutdown()
+    assert found == [Writer("AVRO", (json.dumps(VERSIONS[0]),)), Writer(), Writer()]
 
 
 def test_references(registry: Any) -> None:
