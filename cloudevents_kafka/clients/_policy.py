@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict
 import msgspec
 
 from cloudevents_kafka.binding import Decoded, Undecodable
-from cloudevents_kafka.clients._passing import find_passing
 from cloudevents_kafka.clients._schedule import Item
 from cloudevents_kafka.clients.dead_letters import DeadLetterError, DeadLetters
+from cloudevents_kafka.clients.passing import find_passing
 from cloudevents_kafka.errors import DataError, DecodeError
 from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.record import Record

@@ -26,8 +26,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import msgspec
 
 from cloudevents_kafka.binding import Decoded, Undecodable
-from cloudevents_kafka.clients._passing import describe_cause
 from cloudevents_kafka.clients._protocols import TOO_LARGE, code_of, size_limits
+from cloudevents_kafka.clients.passing import describe_cause
 from cloudevents_kafka.clients.producer import Delivery, DeliveryError, EventProducer, OnDelivery
 from cloudevents_kafka.errors import DecodeError
 from cloudevents_kafka.primitives.epoch import format_milliseconds

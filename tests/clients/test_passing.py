@@ -19,7 +19,7 @@ from confluent_kafka.schema_registry.avro import AvroDeserializer
 from confluent_kafka.schema_registry.error import SchemaRegistryError
 
 from cloudevents_kafka import DataError, Event, Record
-from cloudevents_kafka.clients._passing import describe_cause, find_passing
+from cloudevents_kafka.clients.passing import describe_cause, find_passing
 from cloudevents_kafka.clients.serdes import data_reader
 
 

@@ -26,6 +26,7 @@ _SOURCE_SETTINGS: Final = (
     *("kafkaConsumer.", "fetchOffset.", "fetchoffset."),
 )
 
+_REGISTRY: Final = "schema.registry."  # in front of the settings of the client of a schema registry
 _HEARTBEAT_SECONDS: Final = 60.0
 
 # Another folder, table, checkpoint or topic is needed.
@@ -79,6 +80,12 @@ _WRONG_USE: Final = (
 )
 @click.option(
     "--rescue", is_flag=True, help="Land data that does not fit its schema; value._rescued has what is left."
+)
+@click.option(
+    "--schema-registry",
+    metavar="URL",
+    help="Read data that serializers of this registry have framed; -X schema.registry.NAME=VALUE has "
+    "other settings of its client.",
 )
 @click.option(
     "--mode",
@@ -250,6 +257,10 @@ def _with_tokens(settings: Settings, master: str | None, stack: ExitStack) -> Se
 
 def _pipeline_options(settings: Settings, options: dict[str, Any]) -> pipeline.PipelineOptions:
     effective = settings.effective
+    registry = {
+        name.removeprefix(_REGISTRY): value for name, value in effective.items() if name.startswith(_REGISTRY)
+    }
+    effective = {name: value for name, value in effective.items() if not name.startswith(_REGISTRY)}
     spark = {name: value for name, value in effective.items() if name.startswith("spark.")}
     source = {
         name: value for name, value in effective.items() if name.startswith(("kafka.", *_SOURCE_SETTINGS))
@@ -259,6 +270,8 @@ def _pipeline_options(settings: Settings, options: dict[str, Any]) -> pipeline.P
         kafka = {**pipeline.to_java_settings(rest), **source}
         tables = _by_pattern("--route", "TABLE", "orders", options.pop("routes"))
         schemas = _by_pattern("--schema", "FILE", "order.json", options.pop("schemas"))
+        if url := options.pop("schema_registry"):
+            registry["url"] = url
         thresholds = tuple(map(pipeline.Threshold.parse, options.pop("thresholds")))
         return pipeline.PipelineOptions(
             bootstrap_servers=settings.bootstrap_servers,
@@ -267,6 +280,7 @@ def _pipeline_options(settings: Settings, options: dict[str, Any]) -> pipeline.P
             tables=tables,
             schemas={pattern: Path(file) for pattern, file in schemas.items()},
             thresholds=thresholds,
+            schema_registry=registry or None,
             **options,
         )
     except ValueError as error:

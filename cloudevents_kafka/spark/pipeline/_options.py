@@ -24,6 +24,7 @@ from cloudevents_kafka.spark.pipeline.notes import (
     topic_names,
 )
 from cloudevents_kafka.spark.pipeline.watching import Threshold, split_address
+from cloudevents_kafka.spark.typed.fetching import SchemaFetcher
 from cloudevents_kafka.spark.typed.schemas import DataSchema, read_schemas
 
 TARGETS: Final = ("parquet", "delta", "iceberg", "kafka")
@@ -90,6 +91,11 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
     not fit is in the quarantine, with the verdict ``broken-data`` and the place; members that the schema
     does not have are dropped. With ``rescue`` these, and members whose value does not fit, are in
     ``value._rescued`` instead. A table has one schema: events of several schemas need ``tables``.
+
+    ``schema_registry`` is the URL of a schema registry, the settings of its client (confluent's), or the
+    client: data of Avro or JSON that its serializers have framed is then read by the schema of its writer
+    into that of ``schemas``. Each id is fetched once, at most 1,000 new ones for a batch. Data of other ids,
+    or of ids that the registry does not know, is in the quarantine; a registry that is away ends the run.
 
     ``lenient`` reads as `decode_events` does with ``lenient=True``: JSON of Debezium or Dapr without a
     content-type is an event then. Events have a column more, ``tolerated``, with the attribute, the rule
@@ -173,6 +179,7 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
     tables: Mapping[str, str] = {}
     schemas: Mapping[str, Any] = {}
     rescue: bool = False
+    schema_registry: Any = None
     mode: Literal["binary", "structured"] = "binary"
     deduplicate: str | None = None
     upsert: tuple[str, ...] = ()
@@ -281,6 +288,11 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError("rescue must be False without schemas: data that has no schema is kept as it is")
         # Files are read here: with Spark Connect they are those of this machine.
         msgspec.structs.force_setattr(self, "schemas", read_schemas(self.schemas))
+        if self.schema_registry is not None:
+            if not self.schemas:
+                raise ValueError("schema_registry must be None without schemas, by which its data is read")
+            found = {name: each for name, each in self.schemas.items() if isinstance(each, DataSchema)}
+            SchemaFetcher(self.schema_registry, found)  # which checks them
 
     def _check_compared(self) -> None:
         named = [name for name in ("deduplicate", "upsert") if getattr(self, name)]
@@ -327,11 +339,13 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
         return self.checkpoint or f"{self.out.rstrip('/')}/{CHECKPOINT}"
 
     def redact(self, text: str) -> str:
-        """Return a text, such as an error of Spark, without the values of ``kafka_options`` and ``conf``.
+        """Return a text, such as an error of Spark, without the values of settings that may be secret.
 
         Values that are known to be harmless stay.
         """
-        return mask_settings(text, {**self.kafka_options, **self.conf})
+        registry = self.schema_registry if isinstance(self.schema_registry, Mapping) else {}
+        settings = {f"schema.registry.{name}": str(value) for name, value in registry.items()}
+        return mask_settings(text, {**self.kafka_options, **self.conf, **settings})
 
     def __repr__(self) -> str:
         """Return the topics and the folder only: tracebacks must not contain secrets."""

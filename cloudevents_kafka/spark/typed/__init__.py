@@ -9,6 +9,6 @@ Java (``java/Shapes.java``) looks at each payload first. What fits by it, Spark 
 suspects, which Python decides and, where they fit after all, writes again in a form that Spark reads.
 
 Read `shape`, what a value must be, with the table of types; `json_schema`, which makes shapes; `checks` and
-`avro_checks`, by which Python decides; `schemas`, all kinds of schemas; and `frames`, the functions of
-DataFrames.
+`avro_checks`, by which Python decides; `schemas`, all kinds of schemas; `framed` and `fetching`, data of a
+schema registry; and `frames`, the functions of DataFrames.
 """

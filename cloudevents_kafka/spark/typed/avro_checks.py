@@ -29,7 +29,7 @@ def check_avro(payload: bytes | None, schema: Any) -> Checked:
     """Return a payload that is one datum of a schema, parsed by fastavro, or the reason why not."""
     if payload is None:
         return Checked(None, Misfit("", "must be one datum of Avro", "no data").reason())
-    datum = _Datum()
+    datum = _Datum(schema.get("__named_schemas", {}) if isinstance(schema, dict) else {})
     try:
         read_datum(payload, lambda raw: (None, datum.end(schema, raw, 0, "")))
     except Misfit as misfit:
@@ -43,9 +43,9 @@ def check_avro(payload: bytes | None, schema: Any) -> Checked:
 class _Datum:
     """Moves through one datum; ``where`` is the place of the last value that was begun."""
 
-    def __init__(self) -> None:
+    def __init__(self, named: Mapping[str, Any]) -> None:
         self.where = ""
-        self._named: dict[str, Any] = {}
+        self._named = dict(named)
 
     def end(self, schema: Any, raw: bytes, at: int, where: str) -> int:
         """Return the index after a value; raise `Misfit`, or as the readers of Avro's binary encoding do."""

@@ -15,6 +15,8 @@ from cloudevents_kafka.spark._patterns import literal, matches_sql, patterns_in
 from cloudevents_kafka.spark._workers import with_registry
 from cloudevents_kafka.spark.java.reader import fits_sql
 from cloudevents_kafka.spark.schema import FROM_JSON, event_schema
+from cloudevents_kafka.spark.typed.fetching import SchemaFetcher
+from cloudevents_kafka.spark.typed.framed import Writers, header_sql
 from cloudevents_kafka.spark.typed.schemas import DataSchema, check_readable, data_schema
 from cloudevents_kafka.spark.typed.shape import VALUE
 from cloudevents_kafka.spark.typed.worker import payload_checker
@@ -34,7 +36,7 @@ _INPUT: Final = {
 }
 
 
-def data_as(events: DataFrame, schema: Any, *, rescue: bool = False) -> DataFrame:
+def data_as(events: DataFrame, schema: Any, *, rescue: bool = False, registry: Any = None) -> DataFrame:
     """Return the events with two columns more: ``value``, their data by a schema, and ``data_error``.
 
     ``events`` is a batch or a stream of `decode_events`. ``schema`` is DDL, a `StructType`, JSON Schema or
@@ -46,6 +48,11 @@ def data_as(events: DataFrame, schema: Any, *, rescue: bool = False) -> DataFram
     fit. Both are null for rows that are not events. Members that the schema does not have are dropped. With
     ``rescue`` these, and members whose value does not fit, are in the text ``value._rescued``: JSON with the
     members by their JSON pointers.
+
+    ``registry`` is the client of a schema registry (confluent's ``SchemaRegistryClient``), its settings or
+    its URL, for data of JSON or Avro that its serializers have framed: each id is fetched at this call, and
+    data is read by the schema of its writer into ``schema``. GUIDs are in the column ``headers``, which
+    `decode_events` keeps with ``keep``. Data of a stream needs a pipeline, or ``foreachBatch``.
 
     Raises `ValueError` for a schema with a part that has no type of Spark, and names its place.
 
@@ -60,12 +67,14 @@ def data_as(events: DataFrame, schema: Any, *, rescue: bool = False) -> DataFram
     """
     schemas = {"*": data_schema(schema)}
     _check(events, "data_as", schemas)
-    rows = _check_payloads(events, schemas, rescue=rescue)
+    rows = _check_payloads(events, schemas, _fetch(events, schemas, registry), rescue=rescue)
     value = schemas["*"].value_sql(f"{_FOUND}.payload", rescue=rescue)
     return _with_values(rows, events.columns, f"CASE WHEN `type` IS NOT NULL THEN {value} END")
 
 
-def data_by_type(events: DataFrame, schemas: Mapping[str, Any], *, rescue: bool = False) -> DataFrame:
+def data_by_type(
+    events: DataFrame, schemas: Mapping[str, Any], *, rescue: bool = False, registry: Any = None
+) -> DataFrame:
     """Return the events with the columns of `data_as`, by the schema for the type of each event.
 
     ``schemas`` maps types, in which ``*`` is any text, to schemas; the first that matches decides. ``value``
@@ -84,7 +93,7 @@ def data_by_type(events: DataFrame, schemas: Mapping[str, Any], *, rescue: bool 
     if not known:
         raise ValueError("schemas must have one type or more, got none")
     _check(events, "data_by_type", known)
-    rows = _check_payloads(events, known, rescue=rescue)
+    rows = _check_payloads(events, known, _fetch(events, known, registry), rescue=rescue)
     numbers = _by_type("`type`", {pattern: str(n) for n, pattern in enumerate(known)})
     fields = (
         f"CASE WHEN {PREFIX}n = {n} THEN {schema.value_sql(f'{_FOUND}.payload', rescue=rescue)} END "
@@ -109,6 +118,14 @@ def _check(events: DataFrame, function: str, schemas: Schemas) -> None:
         check_readable(events.sparkSession, schema)
 
 
+def _fetch(events: DataFrame, schemas: Schemas, registry: Any) -> Writers | None:
+    if registry is None:
+        return None
+    if events.isStreaming:
+        raise ValueError("registry must be None for a stream: use a pipeline, or foreachBatch")
+    return SchemaFetcher(registry, schemas).fetch(events)
+
+
 def _with_values(rows: DataFrame, names: list[str], value: str) -> DataFrame:
     reason = f"{_FOUND}.reason"
     return rows.selectExpr(
@@ -118,12 +135,13 @@ def _with_values(rows: DataFrame, names: list[str], value: str) -> DataFrame:
     )
 
 
-def _check_payloads(rows: DataFrame, schemas: Schemas, *, rescue: bool) -> DataFrame:
+def _check_payloads(rows: DataFrame, schemas: Schemas, writers: Writers | None, *, rescue: bool) -> DataFrame:
     """Add a struct with the payload that Spark reads whole, and the reason why there is none."""
-    suspect = suspicion_sql(rows, schemas, "", rescue=rescue)
+    suspect = suspicion_sql(rows, schemas, "", writers, rescue=rescue)
+    frame = "" if writers is None else f", {header_sql(rows.columns)} AS header"
     numbers = _by_type("`type`", {pattern: str(n) for n, pattern in enumerate(schemas)})
-    packed = f"CASE WHEN {suspect} THEN to_json(struct({numbers} AS n, `data`)) END AS {_SUSPECT}"
-    checker = with_registry(payload_checker(list(schemas.values()), rescue=rescue))
+    packed = f"CASE WHEN {suspect} THEN to_json(struct({numbers} AS n, `data`{frame})) END AS {_SUSPECT}"
+    checker = with_registry(payload_checker(list(schemas.values()), writers, rescue=rescue))
     check: Any = pandas_udf(checker, StringType())  # type: ignore[call-overload]  # pandas has no types
     rows = rows.selectExpr("*", packed).withColumn(_FOUND, check(F.col(_SUSPECT)))
     checked = F.from_json(_FOUND, _FOUND_TYPE, FROM_JSON)
@@ -131,16 +149,28 @@ def _check_payloads(rows: DataFrame, schemas: Schemas, *, rescue: bool) -> DataF
     return rows.withColumn(_FOUND, F.when(F.col(_FOUND).isNotNull(), checked).otherwise(unread))
 
 
-def suspicion_sql(rows: DataFrame, schemas: Schemas, event: str, *, rescue: bool) -> str:
-    """Return SQL for whether a payload may not fit; ``event`` is the prefix of the columns of an event."""
+def suspicion_sql(
+    rows: DataFrame, schemas: Schemas, event: str, writers: Writers | None = None, *, rescue: bool
+) -> str:
+    """Return SQL for whether a payload may not fit, or is framed, which Python reads.
+
+    ``event`` is the prefix of the columns of an event.
+    """
     shapes = {
         pattern: fits_sql(rows, f"{event}`data`", literal(schema.words(rescue=rescue)))
         for pattern, schema in schemas.items()
     }
+    if writers is not None:  # JSON does not begin as a frame does, but Avro may
+        bare = f"{header_sql(rows.columns)} IS NULL"
+        shapes = {
+            name: "false" if schemas[name].avro else f"{fits} AND {bare}" for name, fits in shapes.items()
+        }
     return f"NOT ({_by_type(f'{event}`type`', shapes, 'true')})"
 
 
-def refuse_misfits(decoded: DataFrame, schemas: Schemas, *, rescue: bool) -> DataFrame:
+def refuse_misfits(
+    decoded: DataFrame, schemas: Schemas, writers: Writers | None = None, *, rescue: bool
+) -> DataFrame:
     """Return rows of `decode_events` in which misfits are errors, and Spark reads all other data whole."""
     if not schemas:
         return decoded
@@ -156,7 +186,7 @@ def refuse_misfits(decoded: DataFrame, schemas: Schemas, *, rescue: bool) -> Dat
         "data": f"{_FOUND}.payload",
         "error": f"CASE WHEN {reason} IS NULL THEN error ELSE {error} END",
     }
-    rows = _check_payloads(decoded, schemas, rescue=rescue)
+    rows = _check_payloads(decoded, schemas, writers, rescue=rescue)
     return rows.selectExpr(*(f"{value} AS {quote_name(name)}" for name, value in columns.items()))
 
 

@@ -59,11 +59,12 @@ class DataSchema(msgspec.Struct, frozen=True, dict=True):
     def check(self, payload: bytes | None, *, rescue: bool = False) -> Checked:
         """Return a payload that Spark reads whole, or the reason why it does not fit."""
         if self.shape is None:
-            return check_avro(payload, self._parsed)
+            return check_avro(payload, self.parsed)
         return check_json(payload, self.shape, rescue=rescue)
 
     @cached_property
-    def _parsed(self) -> Any:
+    def parsed(self) -> Any:
+        """The schema of Avro, as fastavro parses it."""
         import fastavro
 
         return fastavro.parse_schema(msgspec.json.decode(self.avro))

@@ -10,23 +10,28 @@ from collections.abc import Callable, Sequence
 import msgspec
 import pandas as pd  # type: ignore[import-untyped]  # published without types
 
+from cloudevents_kafka.spark.typed.framed import Writers, check_payload
 from cloudevents_kafka.spark.typed.schemas import DataSchema
 
 
 class _Suspect(msgspec.Struct):
-    """A payload, and the number of its schema; in JSON, bytes are base64."""
+    """A payload, the number of its schema, and the header of its frame; in JSON, bytes are base64."""
 
     n: int
     data: bytes | None = None
+    header: bytes | None = None
 
 
-def payload_checker(schemas: Sequence[DataSchema], *, rescue: bool) -> Callable[[pd.Series], pd.Series]:
+def payload_checker(
+    schemas: Sequence[DataSchema], writers: Writers | None, *, rescue: bool
+) -> Callable[[pd.Series], pd.Series]:
     """Return a function from JSON of suspects to JSON of `Checked`; null for null."""
 
     def check_batch(suspects: pd.Series) -> pd.Series:  # PySpark reads these types
         def check(text: str) -> str:
             suspect = msgspec.json.decode(text, type=_Suspect)
-            checked = schemas[suspect.n].check(suspect.data, rescue=rescue)
+            schema = schemas[suspect.n]
+            checked = check_payload(schema, suspect.data, suspect.header, writers, rescue=rescue)
             return msgspec.json.encode(checked._asdict()).decode()
 
         return suspects.map(check, na_action="ignore")

@@ -129,7 +129,13 @@ class BatchWriter:
 
     def _rows(self, batch: notes.BegunBatch) -> Rows:
         return Rows(
-            batch.offsets, self._date_of, batch.lenient, batch.routes, batch.schemas, rescue=batch.rescue
+            batch.offsets,
+            self._date_of,
+            batch.lenient,
+            batch.routes,
+            batch.schemas,
+            rescue=batch.rescue,
+            writers=batch.writers,
         )
 
     def _limit_tasks(self, records: DataFrame, offsets: notes.OffsetRanges) -> DataFrame:

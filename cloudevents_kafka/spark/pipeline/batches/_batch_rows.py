@@ -38,6 +38,7 @@ from cloudevents_kafka.spark.pipeline.tables import (
     table_of,
 )
 from cloudevents_kafka.spark.schema import FROM_JSON, HEADERS, error_schema
+from cloudevents_kafka.spark.typed.framed import Writers
 from cloudevents_kafka.spark.typed.frames import Schemas, refuse_misfits, suspicion_sql, typed_columns
 
 _READ: Final = PREFIX + "read"
@@ -92,10 +93,11 @@ class Rows:
     routes: Routes
     schemas: Schemas = field(default_factory=dict)
     rescue: bool = False
+    writers: Writers | None = None
 
     def decode(self, records: DataFrame) -> DataFrame:
         decoded = decode_events(records, keep=KAFKA_COLUMNS, lenient=self.lenient)
-        return refuse_misfits(decoded, self.schemas, rescue=self.rescue)
+        return refuse_misfits(decoded, self.schemas, self.writers, rescue=self.rescue)
 
     def events(self, decoded: DataFrame) -> DataFrame:
         return decoded.where("error IS NULL").selectExpr(*self.columns())
@@ -137,7 +139,7 @@ class Reading:
         self._records = records
         read = records.selectExpr(f"{sql} AS {_READ}", *_KAFKA)
         if rows.schemas:  # data that may not fit is left to Python, too
-            suspect = suspicion_sql(records, rows.schemas, f"{_READ}.", rescue=rows.rescue)
+            suspect = suspicion_sql(records, rows.schemas, f"{_READ}.", rows.writers, rescue=rows.rescue)
             read = read.selectExpr(f"CASE WHEN {suspect} THEN NULL ELSE {_READ} END AS {_READ}", *_KAFKA)
         self._read = read
         self._observation = Observation()

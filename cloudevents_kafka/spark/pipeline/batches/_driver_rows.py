@@ -23,6 +23,7 @@ from cloudevents_kafka.spark.pipeline.batches._observed import (
 from cloudevents_kafka.spark.pipeline.notes import EVENTS, BatchCounts, table_for
 from cloudevents_kafka.spark.pipeline.tables import KAFKA_COLUMNS, select_quarantine
 from cloudevents_kafka.spark.schema import FROM_JSON, event_schema, wire_schema
+from cloudevents_kafka.spark.typed.framed import HEADER, check_payload
 from cloudevents_kafka.spark.udf import PackedRecord, result_fields
 
 _Place = tuple[str, int, int]
@@ -88,16 +89,17 @@ class DriverRows:
 def _decode(text: str, rows: Rows) -> _Row:
     record = msgspec.json.decode(text, type=_PackedRow)
     fields = result_fields(record, lenient=rows.lenient)
-    return _Row(text, record.place, _checked(fields, rows))
+    return _Row(text, record.place, _checked(fields, record, rows))
 
 
-def _checked(fields: _Fields, rows: Rows) -> _Fields:
+def _checked(fields: _Fields, record: _PackedRow, rows: Rows) -> _Fields:
     """Return the fields of an event with data that Spark reads whole, or those of an error."""
     type_ = fields.get("type")
     schema = next((each for name, each in rows.schemas.items() if type_ and matches(type_, name)), None)
     if schema is None:
         return fields
-    checked = schema.check(fields.get("data"), rescue=rows.rescue)
+    frames = (each.value for each in record.headers or () if each and each.key == HEADER)
+    checked = check_payload(schema, fields.get("data"), next(frames, None), rows.writers, rescue=rows.rescue)
     if checked.reason is not None:
         return {
             "error": {"verdict": "broken-data", "attribute": "data", "reason": checked.reason, "clause": None}

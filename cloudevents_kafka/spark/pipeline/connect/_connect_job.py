@@ -70,6 +70,11 @@ def check_connect(options: PipelineOptions, *, has_function: bool = False) -> No
             "thresholds must warn or end the run on Spark Connect, got one that stops a topic; use a Spark "
             "session of this process to stop a topic"
         )
+    if options.schema_registry is not None:
+        raise NotOnConnect(
+            "schema_registry must be None on Spark Connect, whose server has no client of it; use a Spark "
+            "session of this process"
+        )
     if options.upsert:
         raise NotOnConnect(
             f"upsert must be empty on Spark Connect, got {', '.join(options.upsert)}: PySpark cannot join "

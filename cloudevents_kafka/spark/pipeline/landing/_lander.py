@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from cloudevents_kafka.spark.pipeline import notes
+from cloudevents_kafka.spark.pipeline._errors import PipelineFailed
 from cloudevents_kafka.spark.pipeline._options import PipelineOptions
 from cloudevents_kafka.spark.pipeline.landing._landing import Landing
 from cloudevents_kafka.spark.pipeline.topics import TopicMonitor, find_starts
+from cloudevents_kafka.spark.typed.fetching import RegistryFailed, SchemaFetcher
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from cloudevents_kafka.spark.pipeline.batches import BatchWriter
+    from cloudevents_kafka.spark.typed.framed import Writers
 
 
 @dataclass
@@ -30,6 +34,7 @@ class BatchLander:
     _topics: TopicMonitor
     _writer: BatchWriter
     topic_ids: dict[str, str] = field(default_factory=dict)
+    _fetcher: SchemaFetcher | None = None
 
     def check_start(self, query_id: str | None, committed: notes.BatchPlan | None) -> None:
         """Raise an error if folder, checkpoint and topics do not match; see `Landing.check`."""
@@ -82,6 +87,7 @@ class BatchLander:
             self.topic_ids |= topic_ids
             self.use_topic_ids()
         in_java, lenient = self._writer.starts_in_java(records), self._options.lenient
+        self._landing.find_writers = partial(self._find_writers, records, plan.ranges)
         begun = self._landing.begin(plan, query_id, topic_ids, in_java=in_java, lenient=lenient)
         return None if begun is None else self._finish(begun, records, time.monotonic() - began)
 
@@ -89,12 +95,36 @@ class BatchLander:
         """Land offsets that no pipeline has landed, apart from what Spark plans; return the manifest."""
         records, lenient = self._read(spark, offsets), self._options.lenient
         in_java = self._writer.starts_in_java(records)
+        self._landing.find_writers = partial(self._find_writers, records, offsets)
         batch = self._landing.begin_gap(offsets, self.topic_ids, in_java=in_java, lenient=lenient)
         return self._finish(batch, records)
 
     def finish(self, spark: SparkSession, batch: notes.BegunBatch) -> notes.BatchManifest:
         """Land a batch that was begun; return its manifest."""
         return self._finish(batch, self._read(spark, batch.offsets))
+
+    def _find_writers(self, records: DataFrame, offsets: notes.OffsetRanges) -> Writers | None:
+        """Return what a schema registry knows of framed data; raise `PipelineFailed` if it is away."""
+        from cloudevents_kafka.spark.pipeline.batches import is_out_of_range, read_out_of_range
+
+        if self._options.schema_registry is None:
+            return None
+        try:
+            return self._fetch(records)
+        except RegistryFailed as error:
+            raise PipelineFailed(self._options.redact(str(error)), final=error.final) from error
+        except Exception as error:
+            if not is_out_of_range(error):
+                raise
+        spark, options = records.sparkSession, self._options.batch_options
+        return self._fetch(read_out_of_range(spark, offsets, options, self._topics.warn))
+
+    def _fetch(self, records: DataFrame) -> Writers:
+        from cloudevents_kafka.spark.decode import decode_events
+
+        fetcher = self._fetcher or SchemaFetcher(self._options.schema_registry, self._landing.schemas)
+        self._fetcher = fetcher
+        return fetcher.fetch(decode_events(records, keep=["headers"], lenient=self._options.lenient))
 
     def _read(self, spark: SparkSession, offsets: notes.OffsetRanges) -> DataFrame:
         return spark.read.format("kafka").options(**self._options.batch_options(offsets)).load()

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import asdict, replace
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from cloudevents_kafka.spark.pipeline.batches import BatchWriter
+    from cloudevents_kafka.spark.typed.framed import Writers
     from cloudevents_kafka.spark.typed.schemas import DataSchema
 
 
@@ -49,6 +50,7 @@ class Landing(ABC):
         self._routes = dict(routes or {})
         self.schemas: Mapping[str, DataSchema] = {}
         self.rescue = False
+        self.find_writers: Callable[[], Writers | None] = lambda: None  # of the batch that is begun
         self._ids: notes.TopicIds = {}
         self.beginning = notes.Beginning()
         self._is_noted = True  # whether it is known where the checkpoint begins
@@ -194,7 +196,8 @@ class Landing(ABC):
     def _begin(self, **fields: Any) -> notes.BegunBatch:
         number = 0 if self.last is None else self.last.number + 1
         fields |= {"pipeline": self.pipeline, "routes": self._routes, "to": self.kind}
-        batch = notes.BegunBatch(number=number, schemas=self.schemas, rescue=self.rescue, **fields)
+        fields |= {"schemas": self.schemas, "rescue": self.rescue, "writers": self.find_writers()}
+        batch = notes.BegunBatch(number=number, **fields)
         if self.notes_begun:
             self.manifests.write(batch)
         return batch

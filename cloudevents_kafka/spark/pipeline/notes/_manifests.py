@@ -21,6 +21,7 @@ from cloudevents_kafka.spark.pipeline.notes._checkpoint import WrongCheckpoint
 from cloudevents_kafka.spark.pipeline.notes._counts import BatchCounts
 from cloudevents_kafka.spark.pipeline.notes._ledger import Ledger, OffsetRanges
 from cloudevents_kafka.spark.pipeline.stores import FileStore, FolderFailed, InUse, Store
+from cloudevents_kafka.spark.typed.framed import Writer
 from cloudevents_kafka.spark.typed.schemas import DataSchema
 
 BATCHES: Final = "_batches"
@@ -42,9 +43,10 @@ class BegunBatch(msgspec.Struct, frozen=True, kw_only=True):
     was set back. ``query`` is the id of the checkpoint, ``ids`` are those of the topics. ``planned`` are all
     offsets that Spark planned, and ``offsets`` those that have not landed. ``in_java`` and ``lenient`` are
     how the records are read, ``routes`` has the tables of events by patterns of types, in order, ``schemas``
-    has those of their data, ``rescue`` is whether what does not fit lands, and ``to`` is the kind of the
-    tables, see `Landing.kind`. ``counted`` has the counts of a batch that was compared with the rows of its
-    table, as its commit changes what they would be.
+    has those of their data, ``rescue`` is whether what does not fit lands, ``writers`` has what a schema
+    registry knew of framed data, and ``to`` is the kind of the tables, see `Landing.kind`. ``counted`` has
+    the counts of a batch that was compared with the rows of its table, as its commit changes what they would
+    be.
     """
 
     version: int = VERSION
@@ -60,6 +62,7 @@ class BegunBatch(msgspec.Struct, frozen=True, kw_only=True):
     routes: Mapping[str, str] = {}
     schemas: Mapping[str, DataSchema] = {}
     rescue: bool = False
+    writers: Mapping[str, Writer] | None = None
     to: str | None = None
     counted: BatchCounts | None = None
 

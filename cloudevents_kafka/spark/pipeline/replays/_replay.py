@@ -173,7 +173,7 @@ class _Folder:
         self._notes = ReplayNotes(store)
         last = _last_batch(store)
         self._routes = dict(last.routes)
-        self._schemas, self._rescue = last.schemas, last.rescue
+        self._schemas, self._rescue, self._writers = last.schemas, last.rescue, last.writers
         self._ledger = last.ledger
         if last.to == "parquet":
             self._target: ParquetReplay | TablesReplay = ParquetReplay(store, spark)
@@ -202,7 +202,7 @@ class _Folder:
         if rows is None:
             return summary
         lenient = self._options.lenient
-        again = read_again(rows, mend, self._schemas, lenient=lenient, rescue=self._rescue)
+        again = read_again(rows, mend, self._schemas, self._writers, lenient=lenient, rescue=self._rescue)
         if apply:
             note = self._apply(again, number)
             counts = {name: asdict(note)[name] for name in ReplayCounts.__struct_fields__}

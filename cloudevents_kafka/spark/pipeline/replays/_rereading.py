@@ -21,6 +21,7 @@ from cloudevents_kafka.spark.pipeline.tables import event_columns, record_date, 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from cloudevents_kafka.spark.typed.framed import Writers
     from cloudevents_kafka.spark.typed.frames import Schemas
     from cloudevents_kafka.spark.udf import Mend
 
@@ -32,7 +33,13 @@ _PACKED: Final = (
 
 
 def read_again(
-    quarantined: DataFrame, mend: Mend | None, schemas: Schemas, *, lenient: bool, rescue: bool
+    quarantined: DataFrame,
+    mend: Mend | None,
+    schemas: Schemas,
+    writers: Writers | None = None,
+    *,
+    lenient: bool,
+    rescue: bool,
 ) -> DataFrame:
     """Return quarantined rows with their outcome and the columns of their event or error; ``was`` is the old.
 
@@ -53,7 +60,7 @@ def read_again(
     if not schemas:
         return decoded
     outcome = f"CASE WHEN outcome = '{LANDED}' AND error IS NOT NULL THEN '{REFUSED}' ELSE outcome END"
-    checked = refuse_misfits(decoded, schemas, rescue=rescue)
+    checked = refuse_misfits(decoded, schemas, writers, rescue=rescue)
     return checked.withColumn("outcome", F.expr(outcome))
 
 

@@ -1,0 +1,112 @@
+"""`SchemaFetcher`: the schemas that framed payloads name, by confluent's client, on the driver.
+
+Of names that were never seen, a bounded number is fetched for a batch: the most frequent ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+from cloudevents_kafka.clients.passing import find_passing
+from cloudevents_kafka.errors import CloudEventsKafkaError
+from cloudevents_kafka.primitives.preview import preview
+from cloudevents_kafka.primitives.redaction import mask_text
+from cloudevents_kafka.spark._patterns import matches_sql
+from cloudevents_kafka.spark.typed.framed import Writer, Writers, check_reader, header_sql, name_sql
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from cloudevents_kafka.spark.typed.schemas import DataSchema
+
+MOST_NEW: Final = 1_000
+"""How many schemas are fetched for a batch."""
+_MOST_KNOWN: Final = 10_000
+_MOST_ID: Final = 2**31 - 1  # a registry has no larger ones, and may answer as if its URL were wrong
+_NOT_FOUND: Final = 404
+
+
+class RegistryFailed(CloudEventsKafkaError):
+    """A schema registry has not answered, or has refused; ``final`` is whether a later try fails, too."""
+
+    def __init__(self, text: str, *, final: bool) -> None:
+        super().__init__(text)
+        self.final = final
+
+
+class SchemaFetcher:
+    """Fetches schemas, each once."""
+
+    def __init__(self, registry: Any, schemas: Mapping[str, DataSchema], most: int = MOST_NEW) -> None:
+        """Create one for a client, its settings, or its URL, and for the schemas of readers by types.
+
+        Raises `ValueError` for wrong settings, and for a schema into which framed data cannot be read.
+        """
+        self._client: Any = _client(registry) if isinstance(registry, str | Mapping) else registry
+        self._schemas, self._most = schemas, most
+        for schema in schemas.values():
+            check_reader(schema)
+        self._known: dict[str, Writer] = {}
+
+    def fetch(self, events: DataFrame) -> Writers:
+        """Return what the registry knows of the names in decoded events; raise `RegistryFailed`."""
+        from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
+
+        if len(self._known) > _MOST_KNOWN:
+            self._known.clear()
+        typed = " OR ".join(matches_sql("`type`", pattern) for pattern in self._schemas)
+        names = events.where(typed).selectExpr(f"{name_sql('`data`', header_sql(events.columns))} AS name")
+        counted = names.where("name IS NOT NULL").groupBy("name").count()
+        is_known = F.col("name").isin(list(self._known)).desc()
+        ordered = counted.orderBy(is_known, F.col("count").desc(), "name")
+        found = [row["name"] for row in ordered.limit(len(self._known) + self._most).collect()]
+        writers = {name: self._known[name] for name in found if name in self._known}
+        for name in [name for name in found if name not in writers][: self._most]:
+            writers[name] = self._fetch(name)
+        self._known |= {name: writer for name, writer in writers.items() if writer.kind}
+        return writers
+
+    def _fetch(self, name: str) -> Writer:
+        is_guid, client = len(name) == 32, self._client
+        if not is_guid and int(name) > _MOST_ID:
+            return Writer()
+        try:
+            schema = client.get_schema_by_guid(str(UUID(name))) if is_guid else client.get_schema(int(name))
+            if (kind := schema.schema_type or "AVRO") != "AVRO":
+                return Writer(kind)
+            return Writer(kind, (*self._references(schema, set()), schema.schema_str))
+        except Exception as error:
+            status, code = (getattr(error, key, 0) for key in ("http_status_code", "error_code"))
+            if status == _NOT_FOUND and (is_guid or code // 100 == _NOT_FOUND):
+                return Writer()
+            text = mask_text(f"{type(error).__name__}: {preview(str(error))}")
+            raise RegistryFailed(
+                f"the schema registry must answer for the schema {name}, got {text}; nothing of the batch "
+                "has landed: check the registry and its settings, and start again",
+                final=find_passing(error) is None,
+            ) from error
+
+    def _references(self, schema: Any, seen: set[str]) -> list[str]:
+        """Return the texts of what a schema refers to, each after what it refers to itself."""
+        texts = []
+        for one in schema.references or ():
+            if one.name not in seen:
+                seen.add(one.name)
+                referred = self._client.get_version(one.subject, one.version).schema
+                texts += [*self._references(referred, seen), referred.schema_str]
+        return texts
+
+
+def _client(settings: str | Mapping[str, Any]) -> Any:
+    try:
+        from confluent_kafka.schema_registry import SchemaRegistryClient
+    except ImportError as error:
+        need = 'pip install "confluent-kafka[avro,schemaregistry]"'
+        raise ValueError(f"a schema registry needs its client: {need}") from error
+    conf = {"url": settings} if isinstance(settings, str) else dict(settings)
+    try:
+        return SchemaRegistryClient.new_client(conf)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"a schema registry must have settings of its client: {error}") from None

@@ -1,0 +1,134 @@
+"""Payloads that a serializer of a schema registry has framed: they name the schema of their writer.
+
+The law: a framed payload is read by the schema that it names, into the schema of its reader, or it is a
+misfit with the name. A name is an id or, as hex, a GUID: in front of the data, or in the header `HEADER`.
+A registry never changes what a name stands for, but may get to know it later; so what one batch knows
+(`Writers`) is fetched once and noted with it: a batch that is read again is read in the same way.
+
+Python reads all framed payloads, and writes them again by the reader's schema, which Spark reads.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, Final
+
+import msgspec
+
+from cloudevents_kafka.primitives.preview import preview
+from cloudevents_kafka.spark.typed.avro_checks import check_avro
+from cloudevents_kafka.spark.typed.checks import Checked, Misfit
+from cloudevents_kafka.spark.typed.schemas import DataSchema
+
+HEADER: Final = "__value_schema_id"
+_LENGTHS: Final = {0: 5, 1: 17}  # of the frames that begin with this byte
+
+
+class Writer(msgspec.Struct, frozen=True, dict=True):
+    """A schema of a registry. ``kind`` is AVRO, JSON or PROTOBUF, or empty if the registry has none.
+
+    The last of the ``texts`` of Avro is the schema, and those before it are what it refers to.
+    """
+
+    kind: str = ""
+    texts: tuple[str, ...] = ()
+
+    def read(self, datum: bytes | None, reader: DataSchema) -> Checked:
+        """Return a datum of Avro as one of the reader's schema, or the reason why it does not fit."""
+        import fastavro
+
+        try:
+            checked = check_avro(datum, self._parsed)  # before fastavro, which has no limits
+            if checked.payload is None:
+                return checked
+            value = fastavro.schemaless_reader(io.BytesIO(checked.payload), self._parsed, reader.parsed)
+            written = io.BytesIO()
+            fastavro.schemaless_writer(written, reader.parsed, value)
+        except Exception as error:  # noqa: BLE001  # fastavro raises errors of any type
+            got = f"{type(error).__name__}: {preview(str(error))}"
+            return _misfit("must fit the schema, from that of its writer", got)
+        return reader.check(written.getvalue())
+
+    @cached_property
+    def _parsed(self) -> Any:
+        import fastavro
+
+        named: dict[str, Any] = {}
+        *_, parsed = (fastavro.parse_schema(msgspec.json.decode(text), named) for text in self.texts)
+        return parsed
+
+
+Writers = Mapping[str, Writer]
+"""What is known of the names in one batch; names that are not in it were too many."""
+
+
+def check_payload(
+    schema: DataSchema, data: bytes | None, header: bytes | None, writers: Writers | None, *, rescue: bool
+) -> Checked:
+    """Return a payload that Spark reads whole, or the reason why it does not fit.
+
+    Without ``writers`` it has no frame; JSON may have none in any case.
+    """
+    if writers is None:
+        return schema.check(data, rescue=rescue)
+    frame = data if header is None else header
+    length = _LENGTHS.get(frame[0]) if frame else None
+    if frame is None or length is None or len(frame) < length:
+        if not schema.avro and header is None:
+            return schema.check(data, rescue=rescue)
+        return _misfit("must have the id of its schema in front of it, or in a header", "none")
+    number, datum = frame[1:length], frame[length:] if header is None else data
+    name = number.hex() if frame[0] else str(int.from_bytes(number, "big"))
+    if name in writers and writers[name].kind == ("AVRO" if schema.avro else "JSON"):
+        return writers[name].read(datum, schema) if schema.avro else schema.check(datum, rescue=rescue)
+    return _not_read(name, schema, writers.get(name))
+
+
+def _not_read(name: str, schema: DataSchema, writer: Writer | None) -> Checked:
+    if writer is None:
+        return _misfit("must have one of the schemas that are fetched for its batch", f"one more, {name}")
+    if not writer.kind:
+        return _misfit("must have a schema that the registry knows", name)
+    kind = "Avro" if schema.avro else "JSON Schema"
+    return _misfit(f"must have a writer's schema of {kind}", f"{name}, which is of {writer.kind}")
+
+
+def header_sql(columns: list[str]) -> str:
+    """Return SQL for the value of the first header `HEADER`, which is null if there are no headers."""
+    if "headers" not in columns:
+        return "CAST(NULL AS BINARY)"
+    return f"get(filter(`headers`, header -> header.key = '{HEADER}'), 0).value"
+
+
+def name_sql(data: str, header: str) -> str:
+    """Return SQL for the name that a payload has, as `check_payload` finds it, or null."""
+    frame = f"coalesce({header}, {data})"
+    return (
+        f"CASE WHEN length({frame}) >= 5 AND substring({frame}, 1, 1) = X'00' "
+        f"THEN conv(hex(substring({frame}, 2, 4)), 16, 10) "
+        f"WHEN length({frame}) >= 17 AND substring({frame}, 1, 1) = X'01' "
+        f"THEN lower(hex(substring({frame}, 2, 16))) END"
+    )
+
+
+def check_reader(schema: DataSchema) -> None:
+    """Raise `ValueError` for a reader's schema with a union of types, which a value does not choose."""
+    waiting: list[Any] = [msgspec.json.decode(schema.avro)] if schema.avro else []
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, list) and len([one for one in part if one != "null"]) > 1:
+            raise ValueError(
+                "with a schema registry a schema must have unions of null and one type only, got "
+                f"{preview(msgspec.json.encode(part).decode())}"
+            )
+        if isinstance(part, list):
+            waiting += part
+        elif isinstance(part, dict):
+            waiting += [part[key] for key in ("type", "items", "values") if key in part]
+            waiting += [field["type"] for field in part.get("fields", ())]
+
+
+def _misfit(rule: str, got: str) -> Checked:
+    return Checked(None, Misfit("", rule, got).reason())
