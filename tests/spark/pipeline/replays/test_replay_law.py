@@ -153,7 +153,7 @@ class Folder(_replay._Folder):
         self._options = ReplayOptions(out="lake", apply=True)
         self._notes = ReplayNotes(self._store)
         self._routes = {"payment": "payments"}
-        self._schemas, self._rescue = {}, False
+        self._schemas, self._rescue, self._writers = {}, False, {}
         self._target = TablesReplay(cast("Any", world.table), ["payments"], self._spark)
         self.outcomes_table = ""
 
@@ -181,7 +181,7 @@ def count(rows: list[Row], _routes: Any) -> dict[str, Any]:
 def in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let rows be lists."""
     reading = SimpleNamespace(
-        read_again=lambda rows, mend, schemas, *, lenient, rescue: rows,
+        read_again=lambda rows, mend, schemas, writers, *, lenient, rescue: rows,
         count_outcomes=count,
         event_rows=lambda staged, note, table: [row for row in staged if row[1] == table],
         outcome_rows=lambda staged, note: staged,
