@@ -176,8 +176,28 @@ def _of_object(schema: Any) -> DataSchema:
             fastavro.parse_schema(schema)
         except Exception as error:  # noqa: BLE001  # fastavro raises errors of any type
             raise ValueError(f"the schema must be of Avro: {type(error).__name__}: {error}") from None
+        _check_arrays(schema)
         return DataSchema("avro", avro=msgspec.json.encode(schema).decode())
     return DataSchema("json", shape_of(schema))
+
+
+def _check_arrays(schema: Any, where: str = "") -> None:
+    """Raise `ValueError` if a schema of Avro has an array of doubles: Spark rounds these to 32 bits."""
+    if isinstance(schema, list):
+        for each in schema:
+            _check_arrays(each, where)
+    elif isinstance(schema, dict):
+        items = schema.get("items")
+        kinds = items if isinstance(items, list) else [items]
+        if any((kind.get("type") if isinstance(kind, dict) else kind) == "double" for kind in kinds):
+            raise ValueError(
+                "the schema of Avro must have no array of double, whose values from_avro of Spark rounds to 32 "
+                f"bits, got one at {where or '/'}; use a record or a map"
+            )
+        for field in schema.get("fields") or ():
+            _check_arrays(field["type"], f"{where}/{field['name']}")
+        for part in ("items", "values", "type"):
+            _check_arrays(schema.get(part), where)
 
 
 def _described(class_: Any) -> Any:

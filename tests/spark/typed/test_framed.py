@@ -76,7 +76,7 @@ READER = record(
     ("total", "double"),
     ("at", ["null", logical("long", "timestamp-micros")], None),
     ("price", ["null", PRICE], None),
-    ("list", {"type": "array", "items": "double"}, []),
+    ("list", {"type": "array", "items": "long"}, []),
     ("part", ["null", record(("color", "string", "red"), ("size", "long"), name="Part")], None),
 )
 _LONGS = st.integers(-(2**53), 2**53)
@@ -341,3 +341,10 @@ def test_decimals_and_times_of_other_scales() -> None:
     times = json.dumps(record(("t", logical("long", "timestamp-micros"))))
     late = Writer("AVRO", (times,)).read(b"\xfe" + b"\xff" * 8 + b"\x01", data_schema(times))
     assert "must fit the schema, from that of its writer, got OverflowError" in (late.reason or "")
+
+
+def test_arrays_of_doubles_are_refused() -> None:
+    """Spark rounds them to 32 bits in silence, so a schema of Avro with one is refused with its place."""
+    array = {"type": "array", "items": ["null", "double"]}
+    with pytest.raises(ValueError, match=r"must have no array of double, .* got one at /part/list"):
+        data_schema(record(("part", record(("list", array), name="Part"))))
