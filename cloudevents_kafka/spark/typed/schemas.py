@@ -191,7 +191,7 @@ def _check_arrays(schema: Any, where: str = "") -> None:
         kinds = items if isinstance(items, list) else [items]
         if any((kind.get("type") if isinstance(kind, dict) else kind) == "double" for kind in kinds):
             raise ValueError(
-                "the schema of Avro must have no array of double, whose values from_avro of Spark rounds to 32 "
+                "the schema of Avro must have no array of double, whose values Spark rounds to 32 "
                 f"bits, got one at {where or '/'}; use a record or a map"
             )
         for field in schema.get("fields") or ():
