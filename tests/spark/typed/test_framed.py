@@ -317,7 +317,7 @@ def test_references(registry: Any) -> None:
 
 def test_wrong_use_is_refused(spark: SparkSession, registry: Any) -> None:
     """A stream, wrong settings, and a union whose value may be of several types are refused at the call."""
-    for union in (["string", "int"], ["null", "float", "double"]):
+    for union in (["string", "int"], ["null", "int", "long"]):
         with pytest.raises(ValueError, match="unions of null and one type only, got "):
             check_reader(data_schema(record(("a", {"type": "array", "items": union}))))
     with pytest.raises(ValueError, match="must have settings of its client"):
