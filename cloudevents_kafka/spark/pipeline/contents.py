@@ -14,11 +14,12 @@ from cloudevents_kafka.record import Record
 from cloudevents_kafka.spark.pipeline._errors import WrongTable, failures_in_words
 from cloudevents_kafka.spark.pipeline._reports import Summary
 from cloudevents_kafka.spark.pipeline._sql import literal, quote
-from cloudevents_kafka.spark.pipeline.notes import OUTCOMES
+from cloudevents_kafka.spark.pipeline.notes import DELETED, OUTCOMES
 from cloudevents_kafka.spark.pipeline.session import local_session
 from cloudevents_kafka.spark.pipeline.stores import open_store, without_patterns
 from cloudevents_kafka.spark.pipeline.tables import find_tables, name_parts, table_in_folder
 from cloudevents_kafka.spark.table_formats import TableFormat
+from cloudevents_kafka.spark.typed.shape import VALUE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -44,6 +45,7 @@ _COLUMNS: Final = {
     "value": ("binary", "value", f"substring(value, 1, {_KEPT})"),
     "headers": (_HEADERS, "headers", f"slice(headers, 1, {counting.MOST_HEADERS})"),
 }
+_TYPED_SIZE: Final = f"coalesce(octet_length(string(data)), octet_length(to_json(`{VALUE}`)), 0)"
 _SIZE: Final = "coalesce(value_size, size, 0)"
 _LABELS: Final = {
     "types": "`type`",
@@ -139,9 +141,14 @@ def _tables(spark: SparkSession, folder: str | None, names: Sequence[str]) -> It
 
 
 def _select(table: DataFrame) -> DataFrame:
-    columns = _COLUMNS.items()
-    found = ((name, type_, sql if of in table.columns else "NULL") for name, (type_, of, sql) in columns)
-    return table.selectExpr(*(f"CAST({sql} AS {type_}) AS `{name}`" for name, type_, sql in found))
+    """Return the columns that are counted, without rows of keys that were deleted."""
+    columns, has = dict(_COLUMNS), set(table.columns)
+    if {"type", VALUE} <= has:  # data that was read by a schema, not the value of a record
+        has.remove(VALUE)
+        columns["size"] = ("int", "data", _TYPED_SIZE)
+    rows = table.where(f"NOT `{DELETED}`") if DELETED in has else table
+    found = ((name, type_, sql if of in has else "NULL") for name, (type_, of, sql) in columns.items())
+    return rows.selectExpr(*(f"CAST({sql} AS {type_}) AS `{name}`" for name, type_, sql in found))
 
 
 def _count(rows: DataFrame) -> counting.RecordCounts:

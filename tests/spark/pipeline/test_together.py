@@ -10,6 +10,7 @@ from confluent_kafka import Producer
 
 from cloudevents_kafka import Event, Record, to_record
 from cloudevents_kafka.spark.pipeline import ReplayOptions, replay_quarantine
+from cloudevents_kafka.spark.pipeline.contents import contents_of
 from cloudevents_kafka.spark.pipeline.tables import table_in_folder
 from tests.spark.pipeline.lake import Lake
 
@@ -77,6 +78,8 @@ def test_rows_by_key_have_the_values_of_schemas(lake: Lake, to: Any) -> None:
     rows = table_in_folder(lake.spark, to, f"file://{lake.out}/events").read(lake.spark).collect()
     found = {bytes(row["key"]): (row["deleted"], row["value"] and row["value"]["total"]) for row in rows}
     assert found == {b"a": (False, 4), b"b": (True, None)}
+    counts = contents_of(lake.spark, str(lake.out), ()).counts
+    assert (counts.events, counts.others, dict(counts.sizes)) == (1, 1, {4: 2})
 
 
 @pytest.mark.release

@@ -3,8 +3,8 @@
 The law: of one source and id, no two rows land from one batch, nor two whose records have timestamps at most
 ``within`` apart; each event that does not land is counted, and a row has its source and id.
 
-There is no watermark that a timestamp in the far future could move, so no event is too late. Records that
-are not events take no part.
+Spark's watermark, which a timestamp in the far future would move, is not used: no event is too late. Records
+that are not events take no part.
 """
 
 from __future__ import annotations
