@@ -1,5 +1,6 @@
 """Folders in file systems and object stores, read and written by Java or through Spark Connect."""
 
+from cloudevents_kafka.spark.pipeline.stores._commit_lock import commit_lock
 from cloudevents_kafka.spark.pipeline.stores._connect_store import ConnectStore, is_connect
 from cloudevents_kafka.spark.pipeline.stores._store import (
     FileStore,
@@ -8,7 +9,6 @@ from cloudevents_kafka.spark.pipeline.stores._store import (
     InUse,
     LocalStore,
     Store,
-    commit_lock,
     folder_lock,
     local_path,
     without_patterns,

@@ -10,7 +10,6 @@ import errno
 import os
 import re
 import shutil
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path, PurePosixPath
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LOCK = "_lock"
-_COMMIT_SECONDS: Final = 300.0
 _PATTERN_CHARACTERS: Final = re.compile(r"[\\*?\[\]{}]")
 _ADVICE: Final = {
     **dict.fromkeys(
@@ -132,45 +130,6 @@ def folder_lock(location: str) -> Iterator[None]:
         yield
     finally:
         store.close()
-
-
-@contextmanager
-def commit_lock(location: str) -> Iterator[None]:
-    """Yield while no other process of this machine commits to the table in a local folder.
-
-    Delta and Iceberg look whether a version exists, then rename a file; on a local disk these are two steps.
-    Raises `FolderFailed` if another process, which may be frozen, does not end its commit within 5 minutes.
-    """
-    local = local_path(location)
-    if local is None or not local.is_dir():
-        yield
-        return
-    folder = os.open(local, os.O_RDONLY)
-    try:
-        deadline = time.monotonic() + _COMMIT_SECONDS
-        while not _lock(folder):
-            if time.monotonic() > deadline:
-                raise FolderFailed(
-                    f"{location} must be free for a commit, but another process has been committing for "
-                    f"{_COMMIT_SECONDS:.0f} s. End that process, and start again"
-                )
-            time.sleep(0.02)
-        yield
-    finally:
-        os.close(folder)
-
-
-def _lock(folder: int) -> bool:
-    """Lock a folder, unless its file system has no locks; return False if it is locked."""
-    import fcntl
-
-    try:
-        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        return True
-    return True
 
 
 _THIS_MACHINE: Final = ("", "localhost")  # the hosts of a file URL that Java and this process can open
