@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from importlib.metadata import version
 from typing import Any, Final
@@ -70,37 +70,50 @@ def command(
     if they are named. Each problem has what to do. Starts nothing, and fetches nothing
     without --fetch.
 
-    With names of commands, the exit code is 2 if one of them would not work; it is 3 if the
-    broker or the registry does not answer.
+    With names of commands, --fetch fetches only what these need, not what their options need, and
+    the exit code is 2 if one of them would not work. A command may be named with an option. The exit
+    code is 3 if the broker or the registry does not answer.
 
     \b
     cloudevents-kafka doctor
-    cloudevents-kafka doctor demo --fetch
+    cloudevents-kafka doctor broker "pipeline --to delta" --fetch
     cloudevents-kafka doctor -b localhost:9092 --registry http://localhost:8081
     """
     chosen = _select(commands)
-    needed = {need for needs in chosen.values() for need in needs} if commands else PARTS.keys()
+    shown = _needs_of(chosen) if commands else PARTS.keys()
+    wanted = _needs_of(commands) if commands else shown
     settings = pop_settings(options)
     named = settings.effective.keys() & {"bootstrap.servers", "metadata.broker.list"}
     servers = {
         "broker": _ask(partial(ask_broker, settings, timeout) if named else None, "-b HOST:PORT"),
         "registry": _ask(partial(ask_registry, registry, timeout) if registry else None, "--registry URL"),
     }
-    findings = {name: check(fetch) for name, check in PARTS.items() if name in needed}
+    findings = {name: check(fetch and name in wanted) for name, check in PARTS.items() if name in shown}
     click.echo(_report(findings, servers, chosen))
     if any(finding.problem for finding in servers.values()):
         raise click.exceptions.Exit(BROKER_FAILURE)
-    if commands and any(_missing(needs, findings) for needs in chosen.values()):
+    if commands and _missing(wanted, findings):
         raise click.exceptions.Exit(BAD_USAGE)
 
 
 def _select(commands: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
-    """Return the needs of the commands, with their options; of all commands, if none is named."""
-    names = list(dict.fromkeys(name.split()[0] for name in COMMAND_NEEDS))
+    """Return the needs of the commands, and of their options; of all commands, if none is named."""
+    names = list(dict.fromkeys(map(_program, COMMAND_NEEDS)))
     for name in commands:
-        if name not in names:
-            raise click.UsageError(f"COMMAND must be one of {', '.join(names)}, got {name}")
-    return {name: COMMAND_NEEDS[name] for name in COMMAND_NEEDS if name.split()[0] in (commands or names)}
+        if name not in COMMAND_NEEDS:
+            options = [one for one in COMMAND_NEEDS if _program(one) == _program(name)]
+            raise click.UsageError(f"COMMAND must be one of {', '.join(options or names)}, got {name}")
+    programs = {*map(_program, commands or COMMAND_NEEDS)}
+    return {name: needs for name, needs in COMMAND_NEEDS.items() if _program(name) in programs}
+
+
+def _program(name: str) -> str:
+    """Return the first word of a command, which may have a subcommand or an option."""
+    return name.partition(" ")[0]
+
+
+def _needs_of(names: Iterable[str]) -> set[str]:
+    return {need for name in names for need in COMMAND_NEEDS[name]}
 
 
 def _ask(server: Callable[[], str] | None, option: str) -> Finding:
@@ -138,7 +151,7 @@ def _state(finding: Finding) -> str:
     return finding.found or (problem if finding.problem else "depends on PySpark")
 
 
-def _missing(needs: tuple[str, ...], findings: Mapping[str, Finding]) -> list[str]:
+def _missing(needs: Iterable[str], findings: Mapping[str, Finding]) -> list[str]:
     """Return the needs that a command cannot fetch by itself."""
     return [need for need in needs if findings[need].problem and not findings[need].later]
 

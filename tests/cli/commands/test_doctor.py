@@ -9,7 +9,9 @@ from contextlib import contextmanager
 
 import pytest
 
+from cloudevents_kafka.cli.commands import doctor
 from cloudevents_kafka.cli.commands.doctor import COMMAND_NEEDS
+from cloudevents_kafka.cli.needs import Finding
 from cloudevents_kafka.jvm import CACHE_VARIABLE, _java
 from cloudevents_kafka.jvm._web import MIRROR_VARIABLE
 from tests.support.wire_broker import WireBroker
@@ -113,6 +115,47 @@ def test_jars_are_fetched_if_asked_for(run):
     fetched = run("doctor", "broker", "--fetch")
     assert fetched.exit_code == 2
     assert "- the jars of Kafka 4.3.1: cannot fetch org.apache.kafka" in fetched.stdout
+
+
+@pytest.mark.usefixtures("without_java")
+@pytest.mark.parametrize(
+    ("commands", "fetched"),
+    [
+        (("broker", "pipeline"), {"Kafka", "connector"}),
+        (("pipeline --to delta",), {"connector", "Delta"}),
+        (("consume",), set()),
+        ((), {"Kafka", "connector", "Delta", "Iceberg"}),
+    ],
+)
+def test_only_what_the_named_commands_need_is_fetched(run, monkeypatch, commands, fetched):
+    """What an option of a command needs is fetched if the command is named with it, or none is named."""
+    asked = set()
+
+    def check(name):
+        def look(fetch):
+            asked.update([name] * fetch)
+            return Finding("here")
+
+        return look
+
+    jars = ("Kafka", "connector", "Delta", "Iceberg")
+    monkeypatch.setattr(doctor, "PARTS", doctor.PARTS | {name: check(name) for name in jars})
+    result = run("doctor", *commands, "--fetch")
+    assert asked == fetched
+    if commands == ("broker", "pipeline"):
+        assert "pipeline --to iceberg" in result.stdout
+
+
+def test_a_missing_extra_of_an_option_is_shown(run, monkeypatch):
+    """A command would work without what only its options need; they have lines of their own."""
+    here = {name: lambda _: Finding("here") for name in doctor.PARTS}
+    missing = {"extra metrics": lambda _: Finding(problem="prometheus_client")}
+    monkeypatch.setattr(doctor, "PARTS", here | missing)
+    result = run("doctor", "pipeline")
+    assert (result.exit_code, rows(result.stdout)["pipeline --metrics-port"]) == (0, "no: extra metrics")
+    assert run("doctor", "pipeline --metrics-port").exit_code == 2
+    wrong = run("doctor", "pipeline --to")
+    assert "COMMAND must be one of pipeline, pipeline --to delta, " in wrong.stderr
 
 
 def test_a_cache_that_cannot_be_written(run, monkeypatch, tmp_path):
