@@ -13,10 +13,12 @@ PYTHONS := python3 python3.13 python3.12 python3.11
 # for 4.2.0 there is Kafka's connector only.
 PYSPARK := pyspark==4.0.0
 PYSPARK_LATER := pyspark==4.1.1
-EXTRAS := spark,cli,protobuf,protocol,metrics,report,testing,test,readers
+EXTRAS := spark,cli,protobuf,protocol,metrics,report,testing,readers
 
 # `make check` installs no Spark; the other commands install all.
-LIGHT := cli,protobuf,protocol,metrics,report,testing,test
+LIGHT := cli,protobuf,protocol,metrics,report,testing
+# The first pip that knows dependency groups; a new environment has that of its Python.
+PIP := pip>=25.1
 INSTALLED := $(VENV)/.installed
 CHECKED := $(if $(wildcard $(INSTALLED))$(filter-out check lint,$(MAKECMDGOALS)),$(INSTALLED),$(VENV)/.light)
 SPARK_CLASSES := $(VENV)/spark-classes.jsa
@@ -80,18 +82,18 @@ lint: $(CHECKED)
 # In another environment, without the pipeline: the newest PySpark, which the extra spark does not allow,
 # may have no connector for Kafka.
 test-newest: $(INSTALLED)
-	@[ -x $(NEWEST)/bin/pip ] || $(PY) -m venv $(NEWEST)
+	@$(call environment,$(NEWEST))
 	@echo "installing the newest PySpark into $(NEWEST)"
-	@$(NEWEST)/bin/pip install --quiet --disable-pip-version-check --upgrade -e '.[cli,protobuf,testing,test]' \
-	    pyspark pandas pyarrow
+	@$(NEWEST)/bin/pip install --quiet --disable-pip-version-check --upgrade -e '.[cli,protobuf,testing]' \
+	    --group test pyspark pandas pyarrow
 	@$(NEWEST)/bin/python -m pytest tests/spark --ignore tests/spark/pipeline \
 	    --ignore tests/spark/test_connector.py $(PYTEST_FLAGS)
 
 # In another environment, with the pipeline, its tables and the demo.
 test-later: ready
-	@[ -x $(LATER)/bin/pip ] || $(PY) -m venv $(LATER)
+	@$(call environment,$(LATER))
 	@echo "installing $(PYSPARK_LATER) into $(LATER)"
-	@$(LATER)/bin/pip install --quiet --disable-pip-version-check -e '.[$(EXTRAS)]' '$(PYSPARK_LATER)'
+	@$(LATER)/bin/pip install --quiet --disable-pip-version-check -e '.[$(EXTRAS)]' --group test '$(PYSPARK_LATER)'
 	@$(LATER)/bin/python -m cloudevents_kafka.spark.connector >/dev/null
 	@$(LATER)/bin/python -m cloudevents_kafka.spark.table_formats >/dev/null
 	@$(LATER)/bin/python -m pytest tests/spark $(PYTEST_FLAGS)
@@ -127,9 +129,9 @@ docs-serve: $(DOCS)/.installed
 	@NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs serve --livereload --dev-addr 127.0.0.1:8000
 
 $(DOCS)/.installed: pyproject.toml | $(VENV)/.made
-	@[ -x $(DOCS)/bin/pip ] || $(PY) -m venv $(DOCS)
+	@$(call environment,$(DOCS))
 	@echo "installing the packages of the documentation into $(DOCS)"
-	@$(DOCS)/bin/pip install --quiet --disable-pip-version-check -e '.[cli,docs]'
+	@$(DOCS)/bin/pip install --quiet --disable-pip-version-check -e '.[cli]' --group docs
 	@touch $@
 
 pictures: $(INSTALLED)
@@ -151,15 +153,19 @@ legacy: ready
 
 $(INSTALLED): pyproject.toml Makefile | $(VENV)/.made
 	@echo "installing packages into $(VENV) (the first time some minutes: PySpark is 430 MB)"
-	@$(call install,-e '.[$(EXTRAS)]' '$(PYSPARK)')
+	@$(call install,-e '.[$(EXTRAS)]' --group test '$(PYSPARK)')
 	@touch $@
 
 $(VENV)/.light: pyproject.toml Makefile | $(VENV)/.made
 	@echo "installing packages into $(VENV), without Spark"
-	@$(call install,-e '.[$(LIGHT)]')
+	@$(call install,-e '.[$(LIGHT)]' --group test)
 	@touch $@
 
-install = set -o pipefail; $(PY) -m pip install --disable-pip-version-check --progress-bar off $(1) 2>&1 \
+# An environment at a path, with a pip that knows dependency groups.
+environment = [ -x $(1)/bin/pip ] || $(PY) -m venv $(1); $(call new_pip,$(1)/bin/python)
+new_pip = $(1) -m pip install --quiet --disable-pip-version-check '$(PIP)'
+install = set -o pipefail; $(call new_pip,$(PY)) && \
+	    $(PY) -m pip install --disable-pip-version-check --progress-bar off $(1) 2>&1 \
 	    | { grep --line-buffered -E '^ *(Downloading .*MB|Building wheel|Installing coll|Successfully|ERROR|error)' \
 	        | cut -c1-100 || true; }
 

@@ -23,7 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = "cloudevents_kafka"
 LICENCES = ROOT / "docs" / "licences.md"
-# The extras of users; the others are for those who develop the package.
+# The extras; what those who develop the package need is in dependency groups.
 EXTRAS = ("cli", "metrics", "protobuf", "protocol", "readers", "report", "spark", "testing")
 # What an sdist must have, next to the package: enough to build, test and understand it.
 IN_SDIST = (
@@ -127,8 +127,11 @@ def metadata_problems(text: bytes) -> Iterator[str]:
     # Where packages are published, the description is shown without the other files.
     for match in RELATIVE.finditer(str(fields.get_payload())):
         yield f"metadata: the description's link {match[1] or match[2]} must be absolute"
-    if missing := set(EXTRAS) - set(fields.get_all("Provides-Extra", [])):
+    extras = set(fields.get_all("Provides-Extra", []))
+    if missing := set(EXTRAS) - extras:
         yield f"metadata: extras are missing: {', '.join(sorted(missing))}"
+    if others := extras - set(EXTRAS):
+        yield f"metadata: extras must be for users: {', '.join(sorted(others))}"
 
 
 def licence_page() -> str:

@@ -32,7 +32,10 @@ FREE_THREADED = "3.14t"
 # Where pyenv and uv install Pythons that are not on PATH.
 INSTALLED = (".pyenv/versions/{}.*/bin/python{}", ".local/share/uv/python/cpython-{}.*/bin/python{}")
 # As in the Makefile: all packages but Spark, and the tests that need neither a broker nor Spark.
-EXTRAS = "cli,protobuf,protocol,metrics,testing,test"
+EXTRAS = "cli,protobuf,protocol,metrics,testing"
+# The group of packages that tests need, and the first pip that knows groups.
+TEST_GROUP = ("--group", f"{ROOT / 'pyproject.toml'}:test")
+PIP = "pip>=25.1"
 # What each extra of users is for, in a line of Python; "" is the package without an extra.
 TRIES = {
     "": "from cloudevents_kafka import *;from_record(to_record(Event(id='1', source='/', type='t', data=1)))",
@@ -283,8 +286,8 @@ def oldest() -> None:
     lowest = ["--quiet", "--resolution", "lowest-direct", "--python-version", PYTHONS[0]]
     chosen = [part for extra in TRIES if extra not in {"", "spark", "readers"} for part in ("--extra", extra)]
     command(tools() / "uv", "pip", "compile", *lowest, *chosen, "pyproject.toml", "-o", pins)
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    tests = [one for one in project["optional-dependencies"]["test"] if not one.startswith(NEWER)]
+    groups = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["dependency-groups"]
+    tests = [one for one in groups["test"] if not one.startswith(NEWER)]
     python = environment("oldest", wheel, "-r", pins, *tests)
     run_tests(python, BUILD / "oldest")
 
@@ -298,7 +301,8 @@ def wheel(version: str) -> None:
     programs = folder / "venv" / "bin"
     command(programs / "python", "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", folder, ROOT)
     (built,) = folder.glob("*.whl")
-    command(programs / "python", "-m", "pip", "install", "--quiet", f"{built}[{EXTRAS}]")
+    command(programs / "python", "-m", "pip", "install", "--quiet", PIP)
+    command(programs / "python", "-m", "pip", "install", "--quiet", f"{built}[{EXTRAS}]", *TEST_GROUP)
     run_tests(programs / "python", folder)
 
 

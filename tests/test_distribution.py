@@ -57,6 +57,9 @@ def test_problems_are_found(distribution, built):
     wheel["cloudevents_kafka/event/_event.py"] += b"\n"
     metadata = next(name for name in wheel if name.endswith("METADATA"))
     wheel[metadata] = wheel[metadata].replace(b"Project-URL: Changelog", b"X: ")
+    wheel[metadata] = wheel[metadata].replace(
+        b"Provides-Extra: cli", b"Provides-Extra: cli\nProvides-Extra: test"
+    )
     wheel[metadata] += b'\n[design](docs/design.md) <img src="docs/assets/flow.svg"> [here](#install)\n'
     assert list(distribution.problems(sdist, wheel)) == [
         "sdist: CHANGELOG.md is missing",
@@ -67,6 +70,7 @@ def test_problems_are_found(distribution, built):
         "metadata: the project URL Changelog is missing",
         "metadata: the description's link docs/design.md must be absolute",
         "metadata: the description's link docs/assets/flow.svg must be absolute",
+        "metadata: extras must be for users: test",
     ]
 
 
@@ -120,7 +124,11 @@ def test_each_dependency_has_its_licence(distribution):
 
 REQUIREMENTS = [
     requirement
-    for group in (PROJECT["dependencies"], *PROJECT["optional-dependencies"].values())
+    for group in (
+        PROJECT["dependencies"],
+        *PROJECT["optional-dependencies"].values(),
+        *PYPROJECT["dependency-groups"].values(),
+    )
     for requirement in group
 ]
 
