@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, Final
 
+import msgspec
+
 from cloudevents_kafka.attributes.media_type import media_type, python_codec
 from cloudevents_kafka.codecs.json import decode_json, encode_json, is_json
 from cloudevents_kafka.codecs.json_charset import encode_json_text
@@ -108,6 +110,23 @@ def json_payload(data: Any, content_type: str | None) -> bytes:
     if media.utf8 and (text.isascii() or not media.ascii):
         return text
     return _encode(text.decode(), content_type, encode_json_text)
+
+
+def as_document(text: str, content_type: Any, attributes: Mapping[str, Any]) -> str | msgspec.Raw:
+    """Return a text that is JSON, where data is JSON, as a value that `to_payload` copies; else the text.
+
+    A codec that encodes data of the content type gets the text.
+    """
+    if not (content_type is None or isinstance(content_type, str)) or not implies_json(content_type):
+        return text
+    codec = find(implied_type(content_type, _JSON), attributes) if by_key else None  # usually None
+    if codec is not None and codec.encode is not None:
+        return text
+    try:
+        document = text.encode()
+    except UnicodeEncodeError:  # `to_payload` reports it
+        return text
+    return msgspec.Raw(document) if is_json(document) else text
 
 
 def _serialized_any(data: Any) -> bytes | None:

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar
 
 from cloudevents_kafka.attributes.extension_types import type_of
-from cloudevents_kafka.attributes.python_values import accept_values, check_values, is_same, value_as
+from cloudevents_kafka.attributes.python_values import accept_values, is_same, value_as
 from cloudevents_kafka.attributes.timestamps import is_timestamp, to_datetime
 from cloudevents_kafka.attributes.types import (
     CORE,
@@ -25,7 +25,8 @@ from cloudevents_kafka.attributes.types import (
 )
 from cloudevents_kafka.codecs.payload import DataKind, from_payload, to_payload
 from cloudevents_kafka.codecs.registry import call_decode
-from cloudevents_kafka.errors import DataError, InvalidEvent, Problem
+from cloudevents_kafka.errors import DataError, InvalidEvent
+from cloudevents_kafka.event._problems import data_problem, find_problems
 from cloudevents_kafka.event._sdk import SdkMethods, parts_of
 from cloudevents_kafka.primitives.plural import pluralize
 
@@ -131,7 +132,7 @@ class Event(SdkMethods, Generic[DataT_co]):
     def _set(self, attributes: dict[str, Any], data: Any) -> None:
         """Check values and store them; the event keeps the dictionary."""
         if not accept_values(attributes):
-            attributes = _find_problems(attributes, data)
+            attributes = find_problems(attributes, data)
         try:
             if data is None or type(data) is bytes:
                 self._payload = data
@@ -140,7 +141,7 @@ class Event(SdkMethods, Generic[DataT_co]):
                 content_type = attributes.get("datacontenttype")
                 self._payload, self._kind = to_payload(data, content_type, attributes)
         except DataError as error:
-            problem = _data_problem(error)
+            problem = data_problem(error)
         else:
             self._attributes = attributes
             self._encoded = None
@@ -152,9 +153,11 @@ class Event(SdkMethods, Generic[DataT_co]):
     def of(cls, source: Any) -> Event:
         """Return the event of any object with ``get_attributes()`` and ``get_data()``.
 
-        Events of the official SDK, versions 1 and 2, have these methods. An `Event` is
-        returned itself. No attribute is added, and the object is not changed. Raises
-        `InvalidEvent` if the event breaks a rule, and `TypeError` if the object has no such methods.
+        Events of the official SDK, versions 1 and 2, have these methods. If the content type is JSON, or
+        absent, a text that is JSON is the data itself, as in the SDK's binary mode, and any other
+        text is a JSON string. An `Event` is returned itself. No attribute is added, and the object is not
+        changed. Raises `InvalidEvent` if the event breaks a rule, and `TypeError` if the object has no such
+        methods.
         """
         if isinstance(source, cls):
             return source
@@ -386,21 +389,3 @@ raw_parts: Final[Callable[[Event], tuple[dict[str, AttributeValue], tuple[str, b
 
 Encoders use them, and do not change the dictionary.
 """
-
-
-def _find_problems(attributes: dict[str, Any], data: Any) -> dict[str, Any]:
-    """Return attributes that break no rule in canonical form; raise `InvalidEvent` with all problems."""
-    attributes, problems = check_values(attributes)
-    if not problems:
-        return attributes
-    content_type = attributes.get("datacontenttype")
-    try:
-        to_payload(data, content_type if isinstance(content_type, str) else None, attributes)
-    except DataError as error:
-        problems.append(_data_problem(error))
-    raise InvalidEvent(problems)
-
-
-def _data_problem(error: DataError) -> Problem:
-    # J-10: "MUST translate the data value to a JSON value"
-    return Problem("data", str(error), "J-10")

@@ -11,12 +11,14 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Protocol
 
+from cloudevents_kafka.codecs.payload import as_document
 from cloudevents_kafka.primitives.plural import with_article
 
 
 def parts_of(source: Any) -> tuple[dict[str, Any], Any]:
     """Return the attributes of an SDK's event as a new dictionary, and its data, as it returns them.
 
+    A text that is the document of a JSON content type is a ``msgspec.Raw``: see `as_document`.
     Raises `TypeError` if the object has not the methods of such an event.
     """
     try:
@@ -24,14 +26,19 @@ def parts_of(source: Any) -> tuple[dict[str, Any], Any]:
     except (AttributeError, TypeError):
         _check_methods(source)
         raise
-    if type(values) is dict:
-        return values.copy(), data
+    attributes = values.copy() if type(values) is dict else _as_dict(values)
+    if isinstance(data, str):
+        data = as_document(data, attributes.get("datacontenttype"), attributes)
+    return attributes, data
+
+
+def _as_dict(values: Mapping[str, Any]) -> dict[str, Any]:
     if type(values) is MappingProxyType:  # of the SDK's version 1; dict() copies it slowly
         try:
             values = values | {}
         except TypeError:  # not all mappings have the operator
             values = dict(values)
-    return (values if type(values) is dict else dict(values)), data
+    return values if type(values) is dict else dict(values)
 
 
 def _check_methods(source: object) -> None:

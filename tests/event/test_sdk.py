@@ -19,7 +19,7 @@ from cloudevents.v1.http import CloudEvent as OldCloudEvent
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloudevents_kafka import Event, InvalidEvent, Record, from_record, to_record
+from cloudevents_kafka import Codec, Event, InvalidEvent, Record, from_record, register_codec, to_record
 from cloudevents_kafka.codecs.payload import DataKind
 from tests.support import strategies as make
 
@@ -185,6 +185,59 @@ def test_attributes_are_any_mapping(kind: Any, view: Any) -> None:
 def test_event_of_an_event() -> None:
     """An Event is not copied."""
     assert Event.of(EVENT) is EVENT
+
+
+JSON_TEXTS = ['{"a": 1} ', "[1]", "123", "true", "null", '"x"', r'"\ud800"', "[" * 100 + "]" * 100]
+OTHER_TEXTS = ["hello", "", "NaN", "{a: 1}", "1 2", "\ufeff1", "'x'"]
+
+
+@pytest.mark.parametrize("kind", [CloudEvent, OldCloudEvent])
+@pytest.mark.parametrize("content_type", ["application/json", "Application/X+JSON; a=b", None])
+@pytest.mark.parametrize("text", JSON_TEXTS + OTHER_TEXTS)
+def test_a_text_of_the_sdk_that_is_json_is_the_document(
+    kind: Any, content_type: str | None, text: str
+) -> None:
+    """Where data is JSON, a text that parses is the data as it stands, in both modes; others are strings."""
+    sdk = kind({**ATTRIBUTES, **({"datacontenttype": content_type} if content_type else {})}, text)
+    document = text if text in JSON_TEXTS else json.dumps(text, ensure_ascii=False)
+    assert to_record(sdk).value == document.encode()
+    structured = to_record(sdk, mode="structured").value
+    assert structured is not None
+    assert structured.endswith(f',"data":{document}}}'.encode())
+    assert from_record(to_record(sdk, mode="structured")).payload == document.strip().encode()
+    assert Event.of(sdk).kind is DataKind.JSON
+
+
+@pytest.mark.parametrize("text", JSON_TEXTS + OTHER_TEXTS)
+def test_a_text_of_another_type_stays_a_text(text: str) -> None:
+    """A text of the SDK that is not JSON by its type is written as it stands; one of an Event is a string."""
+    sdk = CloudEvent({**ATTRIBUTES, "datacontenttype": "text/plain"}, text)
+    assert (Event.of(sdk).payload, Event.of(sdk).kind) == (text.encode(), DataKind.TEXT)
+    event = Event(id="1", source="/", type="t", datacontenttype="application/json", data=text)
+    assert json.loads(event.payload or b"") == text
+
+
+def test_a_document_in_another_charset() -> None:
+    """A text of the SDK that is JSON is encoded in the charset of its content type."""
+    sdk = CloudEvent({**ATTRIBUTES, "datacontenttype": "application/json; charset=utf-16le"}, '{"é": 1}')
+    assert Event.of(sdk).payload == '{"é": 1}'.encode("utf-16le")
+    assert Event.of(sdk).data == {"é": 1}
+
+
+@pytest.mark.usefixtures("registry")
+def test_a_codec_gets_the_text_of_the_sdk() -> None:
+    """A codec that is registered for JSON decides what a text becomes."""
+    register_codec("application/json", Codec(None, lambda text: json.dumps([text]).encode()))
+    assert (
+        Event.of(CloudEvent({**ATTRIBUTES, "datacontenttype": "application/json"}, "1")).payload == b'["1"]'
+    )
+
+
+def test_a_text_with_a_lone_surrogate_is_refused() -> None:
+    """A text of the SDK that UTF-8 cannot encode is a problem of the data."""
+    with pytest.raises(InvalidEvent) as caught:
+        Event.of(CloudEvent(dict(ATTRIBUTES), "\ud800"))
+    assert [problem.clause for problem in caught.value.problems] == ["J-10"]
 
 
 def test_types_of_sdk_events() -> None:

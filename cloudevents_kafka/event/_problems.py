@@ -1,0 +1,28 @@
+"""The problems of values that do not form an event: all of them, each with its clause."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cloudevents_kafka.attributes.python_values import check_values
+from cloudevents_kafka.codecs.payload import to_payload
+from cloudevents_kafka.errors import DataError, InvalidEvent, Problem
+
+
+def find_problems(attributes: dict[str, Any], data: Any) -> dict[str, Any]:
+    """Return attributes that break no rule in canonical form; raise `InvalidEvent` with all problems."""
+    attributes, problems = check_values(attributes)
+    if not problems:
+        return attributes
+    content_type = attributes.get("datacontenttype")
+    try:
+        to_payload(data, content_type if isinstance(content_type, str) else None, attributes)
+    except DataError as error:
+        problems.append(data_problem(error))
+    raise InvalidEvent(problems)
+
+
+def data_problem(error: DataError) -> Problem:
+    """Return the problem of data that cannot be encoded."""
+    # J-10: "MUST translate the data value to a JSON value"
+    return Problem("data", str(error), "J-10")
