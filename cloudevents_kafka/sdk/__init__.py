@@ -1,0 +1,299 @@
+"""The Kafka functions of the official SDK, by this library: a program changes one import.
+
+This module has the functions of ``cloudevents.core.bindings.kafka`` of the SDK's version 2, and `v1` those
+of ``cloudevents.v1.kafka``, with their names and signatures. They take and return the SDK's own events and
+messages, and raise errors of this library that are also the SDK's. Events of specversion 0.3 are left to
+the SDK. Read the modules in this order:
+
+* `_errors`: errors of both;
+* `_reading` and `_writing`: a message to an event and back, for both versions;
+* `v1`: the functions of version 1; those of version 2 are here.
+"""
+
+# Annotations are the SDK's objects, so that the signatures are equal.
+
+from typing import Any
+
+from cloudevents.core.base import BaseCloudEvent, EventFactory
+from cloudevents.core.bindings import kafka
+from cloudevents.core.formats.base import Format
+from cloudevents.core.formats.json import JSONFormat
+from cloudevents.core.v03.event import CloudEvent as OldCloudEvent
+from cloudevents.core.v1.event import CloudEvent
+
+from cloudevents_kafka.attributes.python_values import check_values
+from cloudevents_kafka.attributes.timestamps import to_datetime
+from cloudevents_kafka.binding import to_record
+from cloudevents_kafka.errors import BrokenEvent
+from cloudevents_kafka.event import Event
+from cloudevents_kafka.record import Headers, Record
+from cloudevents_kafka.sdk import _reading
+from cloudevents_kafka.sdk._errors import raises_sdk_errors
+from cloudevents_kafka.sdk._writing import default_key, event_of
+
+KafkaMessage = kafka.KafkaMessage
+"""The SDK's message: ``headers`` as a dictionary, ``key`` and ``value``, which is None without data.
+
+Examples:
+    >>> from cloudevents_kafka.sdk import KafkaMessage
+    >>> KafkaMessage(headers={"content-type": b"application/cloudevents+json"}, key=None, value=b"{}").value
+    b'{}'
+"""
+
+KeyMapper = kafka.KeyMapper
+"""A function from an event of the SDK to the key of its message, or None.
+
+Examples:
+    >>> from cloudevents.core.v1.event import CloudEvent
+    >>> from cloudevents_kafka import sdk
+    >>> event = CloudEvent({"id": "1", "source": "/shop", "type": "order.placed", "subject": "order-17"})
+    >>> sdk.to_binary_event(event, key_mapper=lambda event: event.get_subject()).key
+    'order-17'
+"""
+
+
+@raises_sdk_errors
+def to_binary(
+    event: BaseCloudEvent, event_format: Format, key_mapper: KeyMapper | None = None
+) -> KafkaMessage:
+    """Return an event of the SDK as a message in binary mode.
+
+    The SDK's ``JSONFormat`` stands for the writers of this library; any other ``event_format``
+    writes the data. The key is that of ``key_mapper``, or ``partitionkey``. Raises an `InvalidEvent`
+    that is also a ``CloudEventValidationError`` if the event breaks a rule.
+
+    Examples:
+        >>> from cloudevents.core.formats.json import JSONFormat
+        >>> from cloudevents.core.v1.event import CloudEvent
+        >>> from cloudevents_kafka.sdk import to_binary
+        >>> event = CloudEvent({"id": "1", "source": "/shop", "type": "order.placed"}, {"total": "9.50"})
+        >>> to_binary(event, JSONFormat(), lambda event: "customer-4").value
+        b'{"total":"9.50"}'
+    """
+    attributes = event.get_attributes()
+    if attributes.get("specversion") == _reading.OLD:
+        return kafka.to_binary(event, event_format, key_mapper)
+    if type(event_format) is JSONFormat:
+        record = to_record(_event_of(event, attributes))
+        return _message(event, key_mapper, record.headers, record.value)
+    headers = to_record(event_of(attributes, None)).headers
+    data = event.get_data()
+    value = event_format.write_data(data, attributes.get("datacontenttype"))
+    return _message(event, key_mapper, headers, None if data is None and not value else value)
+
+
+@raises_sdk_errors
+def from_binary(
+    message: KafkaMessage, event_format: Format, event_factory: EventFactory | None = None
+) -> BaseCloudEvent:
+    """Return the SDK's event of a message in binary mode.
+
+    The SDK's ``JSONFormat`` stands for the readers of this library; any other ``event_format`` reads
+    the data. ``event_factory`` makes the event, by default the SDK's ``CloudEvent``. No attribute
+    is invented; the key is ``partitionkey`` if the event has none. Raises a `DecodeError` that is
+    also a ``CloudEventValidationError`` and a `ValueError`.
+
+    Examples:
+        >>> from cloudevents.core.formats.json import JSONFormat
+        >>> from cloudevents_kafka.sdk import KafkaMessage, from_binary
+        >>> headers = {"ce_specversion": b"1.0", "ce_id": b"1", "ce_source": b"/shop", "ce_type": b"t"}
+        >>> event = from_binary(KafkaMessage(headers, key=b"customer-4", value=b"[1]"), JSONFormat())
+        >>> event.get_data(), event.get_extension("partitionkey"), event.get_time()
+        ([1], 'customer-4', None)
+    """
+    record = Record.of(message)
+    event = _reading.read_binary(record)
+    if event is None:
+        return kafka.from_binary(message, event_format, event_factory)
+    attributes = _reading.texts_of(event)
+    if type(event_format) is JSONFormat:
+        data = _reading.binary_data(event.payload, event.datacontenttype)
+    else:
+        data = None if record.value is None else event_format.read_data(record.value, event.datacontenttype)
+    return _sdk_event(attributes, data, message, event_factory)
+
+
+@raises_sdk_errors
+def to_structured(
+    event: BaseCloudEvent, event_format: Format, key_mapper: KeyMapper | None = None
+) -> KafkaMessage:
+    """Return an event of the SDK as a message in structured mode; the arguments are those of `to_binary`.
+
+    Examples:
+        >>> from cloudevents.core.formats.json import JSONFormat
+        >>> from cloudevents.core.v1.event import CloudEvent
+        >>> from cloudevents_kafka.sdk import to_structured
+        >>> event = CloudEvent({"id": "1", "source": "/shop", "type": "order.placed", "partitionkey": "c-4"})
+        >>> to_structured(event, JSONFormat()).key
+        'c-4'
+    """
+    attributes = event.get_attributes()
+    if attributes.get("specversion") == _reading.OLD:
+        return kafka.to_structured(event, event_format, key_mapper)
+    if type(event_format) is JSONFormat:
+        record = to_record(_event_of(event, attributes), mode="structured")
+        return _message(event, key_mapper, record.headers, record.value)
+    event_of(attributes, None)
+    content_type = event_format.get_content_type().encode()
+    return _message(event, key_mapper, [("content-type", content_type)], event_format.write(event))
+
+
+@raises_sdk_errors
+def from_structured(
+    message: KafkaMessage, event_format: Format, event_factory: EventFactory | None = None
+) -> BaseCloudEvent:
+    """Return the SDK's event in the value of a message; the arguments are those of `from_binary`.
+
+    The SDK's ``JSONFormat`` stands for each event format of this library, by the content type. A
+    message without one is read if its value is a JSON event.
+
+    Examples:
+        >>> from cloudevents.core.formats.json import JSONFormat
+        >>> from cloudevents_kafka.sdk import KafkaMessage, from_structured
+        >>> value = b'{"specversion":"1.0","id":"1","source":"/shop","type":"t","data":[1]}'
+        >>> headers = {"content-type": b"application/cloudevents+json"}
+        >>> from_structured(KafkaMessage(headers, key=None, value=value), JSONFormat()).get_data()
+        [1]
+    """
+    record = Record.of(message)
+    if type(event_format) is not JSONFormat:
+        return _read_by(event_format, message, event_factory)
+    event = _reading.read_structured(record)
+    if event is None:
+        return kafka.from_structured(message, event_format, event_factory)
+    data = _reading.structured_data(event, record)
+    return _sdk_event(_reading.members_of(event), data, message, event_factory)
+
+
+def from_kafka(
+    message: KafkaMessage, event_format: Format, event_factory: EventFactory | None = None
+) -> BaseCloudEvent:
+    """Return the SDK's event of a message in either mode; the arguments are those of `from_binary`.
+
+    It is in structured mode if its content type names an event format, or if no header begins
+    with ``ce_``.
+
+    Examples:
+        >>> from cloudevents.core.formats.json import JSONFormat
+        >>> from cloudevents_kafka.sdk import KafkaMessage, from_kafka
+        >>> message = KafkaMessage({"ce_specversion": b"1.0", "ce_source": b"/shop"}, key=None, value=b"")
+        >>> try:
+        ...     from_kafka(message, JSONFormat())
+        ... except ValueError as error:
+        ...     print(type(error).__name__, [*error.errors])
+        NotAnEvent ['id', 'type']
+    """
+    read = from_binary if _reading.is_binary(Record.of(message)) else from_structured
+    return read(message, event_format, event_factory)
+
+
+def to_binary_event(
+    event: BaseCloudEvent, event_format: Format | None = None, key_mapper: KeyMapper | None = None
+) -> KafkaMessage:
+    """Return what `to_binary` returns, by default with the SDK's ``JSONFormat``.
+
+    Examples:
+        >>> from cloudevents.core.v1.event import CloudEvent
+        >>> from cloudevents_kafka.sdk import to_binary_event
+        >>> to_binary_event(CloudEvent({"id": "1", "source": "/shop", "type": "t"}, "hello")).value
+        b'"hello"'
+    """
+    return to_binary(event, event_format or JSONFormat(), key_mapper)
+
+
+def from_binary_event(message: KafkaMessage, event_format: Format | None = None) -> BaseCloudEvent:
+    """Return what `from_binary` returns, by default with the SDK's ``JSONFormat``.
+
+    Examples:
+        >>> from cloudevents.core.v1.event import CloudEvent
+        >>> from cloudevents_kafka.sdk import from_binary_event, to_binary_event
+        >>> event = CloudEvent({"id": "1", "source": "/shop", "type": "t"}, "hello")
+        >>> from_binary_event(to_binary_event(event)).get_data()
+        'hello'
+    """
+    return from_binary(message, event_format or JSONFormat())
+
+
+def to_structured_event(
+    event: BaseCloudEvent, event_format: Format | None = None, key_mapper: KeyMapper | None = None
+) -> KafkaMessage:
+    """Return what `to_structured` returns, by default with the SDK's ``JSONFormat``.
+
+    Examples:
+        >>> from cloudevents.core.v1.event import CloudEvent
+        >>> from cloudevents_kafka.sdk import to_structured_event
+        >>> to_structured_event(CloudEvent({"id": "1", "source": "/shop", "type": "t"})).headers
+        {'content-type': b'application/cloudevents+json'}
+    """
+    return to_structured(event, event_format or JSONFormat(), key_mapper)
+
+
+def from_structured_event(message: KafkaMessage, event_format: Format | None = None) -> BaseCloudEvent:
+    """Return what `from_structured` returns, by default with the SDK's ``JSONFormat``.
+
+    Examples:
+        >>> from cloudevents.core.v1.event import CloudEvent
+        >>> from cloudevents_kafka.sdk import from_structured_event, to_structured_event
+        >>> event = CloudEvent({"id": "1", "source": "/shop", "type": "t"}, {"total": "9.50"})
+        >>> from_structured_event(to_structured_event(event)).get_data()
+        {'total': '9.50'}
+    """
+    return from_structured(message, event_format or JSONFormat())
+
+
+def from_kafka_event(message: KafkaMessage, event_format: Format | None = None) -> BaseCloudEvent:
+    """Return what `from_kafka` returns, by default with the SDK's ``JSONFormat``.
+
+    Examples:
+        >>> from cloudevents.core.v1.event import CloudEvent
+        >>> from cloudevents_kafka.sdk import from_kafka_event, to_binary_event
+        >>> event = CloudEvent({"id": "1", "source": "/shop", "type": "t"}, {"total": "9.50"})
+        >>> from_kafka_event(to_binary_event(event)).get_data()
+        {'total': '9.50'}
+    """
+    return from_kafka(message, event_format or JSONFormat())
+
+
+def _event_of(event: BaseCloudEvent, attributes: dict[str, Any]) -> Event:
+    return event if isinstance(event, Event) else event_of(attributes, event.get_data())
+
+
+def _message(
+    event: BaseCloudEvent, key_mapper: KeyMapper | None, headers: Headers, value: bytes | None
+) -> KafkaMessage:
+    """Return a message; the mapper is called last, so a change that it makes of the event is not written."""
+    key = default_key(event.get_attributes()) if key_mapper is None else key_mapper(event)
+    return KafkaMessage(headers=dict(headers), key=key, value=value)  # type: ignore[arg-type]  # a tombstone
+
+
+def _sdk_event(
+    attributes: dict[str, Any], data: Any, message: KafkaMessage, event_factory: EventFactory | None
+) -> BaseCloudEvent:
+    """Return an event of the SDK with these attributes, the message's key, and no time that it invents."""
+    time = attributes.get("time")
+    if isinstance(time, str):
+        attributes["time"] = to_datetime(time)
+    _reading.add_key(attributes, message.key)
+    event = (event_factory or CloudEvent)(attributes, data)
+    if time is None and type(event) is CloudEvent:
+        event.get_attributes().pop("time", None)
+    return event
+
+
+def _read_by(
+    event_format: Format, message: KafkaMessage, event_factory: EventFactory | None
+) -> BaseCloudEvent:
+    """Return the event that a format of the user reads, whose attributes are checked as it makes it."""
+    is_old = False
+
+    def make(attributes: dict[str, Any], data: Any = None) -> BaseCloudEvent:
+        nonlocal is_old
+        is_old = attributes.get("specversion") == _reading.OLD
+        if is_old:
+            return (event_factory or OldCloudEvent)(attributes, data)
+        if problems := check_values(attributes)[1]:
+            raise BrokenEvent(problems, Record.of(message))
+        return _sdk_event(attributes, data, message, event_factory)
+
+    event = event_format.read(make, message.value)
+    return kafka.from_structured(message, event_format, event_factory) if is_old else event

@@ -1,0 +1,104 @@
+"""Errors of this library that are also the SDK's, of both versions, so that handlers of either catch them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Final, ParamSpec, TypeVar
+
+from cloudevents.core.exceptions import (
+    BaseCloudEventException,
+    CloudEventValidationError,
+    CustomExtensionAttributeError,
+    InvalidAttributeValueError,
+    MissingRequiredAttributeError,
+)
+from cloudevents.v1 import exceptions as v1
+
+from cloudevents_kafka import errors
+from cloudevents_kafka.attributes.types import REQUIRED
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class _Listed(CloudEventValidationError):
+    """What version 2 raises for wrong attributes; ``errors`` has the SDK's errors by attribute."""
+
+    @property
+    def errors(self) -> dict[str, list[BaseCloudEventException]]:  # type: ignore[override]  # it assigns it
+        found: dict[str, list[BaseCloudEventException]] = {}
+        for problem in getattr(self, "problems", ()):
+            name = problem.attribute or ""
+            found.setdefault(name, []).append(_sdk_error(name, problem))
+        if isinstance(self, errors.NotAnEvent):
+            present = {name.lower() for name, value in self.record.headers if value is not None}
+            missing = [name for name in REQUIRED if f"ce_{name}" not in present]
+            found |= {name: [MissingRequiredAttributeError(name)] for name in missing}
+        return found
+
+
+def _sdk_error(name: str, problem: errors.Problem) -> BaseCloudEventException:
+    if problem.clause == "R-01":
+        return MissingRequiredAttributeError(name)
+    kind = CustomExtensionAttributeError if problem.clause == "N-01" else InvalidAttributeValueError
+    return kind(name, str(problem))
+
+
+class _Unread(_Listed, v1.MissingRequiredFields, v1.DataUnmarshallerError, ValueError):
+    """What the SDK raises for a message that it cannot read."""
+
+
+class InvalidEvent(errors.InvalidEvent, _Listed, v1.InvalidRequiredFields, v1.DataMarshallerError):
+    """The values do not form a valid event."""
+
+
+class EncodeError(errors.EncodeError, BaseCloudEventException, v1.DataMarshallerError):
+    """The event cannot be written in this mode, or a marshaller failed."""
+
+
+class BrokenEvent(errors.BrokenEvent, _Unread):
+    """The record is a CloudEvent that breaks rules."""
+
+
+class BrokenData(errors.BrokenData, _Unread):
+    """The record is a CloudEvent whose data cannot be decoded."""
+
+
+class NotAnEvent(errors.NotAnEvent, _Unread):
+    """The record is not a CloudEvent."""
+
+
+class UnsupportedFormat(errors.UnsupportedFormat, _Unread):
+    """The event format is not registered."""
+
+
+class UnsupportedBatch(errors.UnsupportedBatch, _Unread):
+    """The record is a batch."""
+
+
+_KINDS: Final[dict[type, Any]] = {
+    kind.__bases__[0]: kind
+    for kind in (
+        *(InvalidEvent, EncodeError, BrokenEvent, BrokenData),
+        *(NotAnEvent, UnsupportedFormat, UnsupportedBatch),
+    )
+}
+
+
+def raises_sdk_errors(function: Callable[P, R]) -> Callable[P, R]:
+    """Return a function whose errors of the library are also the SDK's, with the same content."""
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except (BaseCloudEventException, v1.GenericException):
+            raise
+        except errors.CloudEventsKafkaError as error:
+            kind = next(_KINDS[base] for base in type(error).__mro__ if base in _KINDS)
+            converted = kind.__new__(kind, *error.args)
+            vars(converted).update(vars(error))
+            raise converted from error.__cause__
+
+    return call
