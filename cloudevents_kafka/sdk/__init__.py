@@ -12,6 +12,7 @@ the SDK. Read the modules in this order:
 
 # Annotations are the SDK's objects, so that the signatures are equal.
 
+from collections.abc import Callable
 from typing import Any
 
 from cloudevents.core.base import BaseCloudEvent, EventFactory
@@ -25,11 +26,10 @@ from cloudevents_kafka.attributes.python_values import check_values
 from cloudevents_kafka.attributes.timestamps import to_datetime
 from cloudevents_kafka.binding import to_record
 from cloudevents_kafka.errors import BrokenEvent
-from cloudevents_kafka.event import Event
 from cloudevents_kafka.record import Headers, Record
 from cloudevents_kafka.sdk import _reading
 from cloudevents_kafka.sdk._errors import raises_sdk_errors
-from cloudevents_kafka.sdk._writing import default_key, event_of
+from cloudevents_kafka.sdk._writing import default_key, event_of, event_with
 
 KafkaMessage = kafka.KafkaMessage
 """The SDK's message: ``headers`` as a dictionary, ``key`` and ``value``, which is None without data.
@@ -50,6 +50,9 @@ Examples:
     >>> sdk.to_binary_event(event, key_mapper=lambda event: event.get_subject()).key
     'order-17'
 """
+
+
+_IS_PLAIN = vars(CloudEvent({"source": "/", "type": "t"})).keys() == {"_attributes", "_data"}
 
 
 @raises_sdk_errors
@@ -74,10 +77,9 @@ def to_binary(
     if attributes.get("specversion") == _reading.OLD:
         return kafka.to_binary(event, event_format, key_mapper)
     if type(event_format) is JSONFormat:
-        record = to_record(_event_of(event, attributes))
+        record = to_record(event_of(event))
         return _message(event, key_mapper, record.headers, record.value)
-    headers = to_record(event_of(attributes, None)).headers
-    data = event.get_data()
+    headers, data = to_record(event_with(attributes, None)).headers, event.get_data()
     value = event_format.write_data(data, attributes.get("datacontenttype"))
     return _message(event, key_mapper, headers, None if data is None and not value else value)
 
@@ -101,16 +103,7 @@ def from_binary(
         >>> event.get_data(), event.get_extension("partitionkey"), event.get_time()
         ([1], 'customer-4', None)
     """
-    record = Record.of(message)
-    event = _reading.read_binary(record)
-    if event is None:
-        return kafka.from_binary(message, event_format, event_factory)
-    attributes = _reading.texts_of(event)
-    if type(event_format) is JSONFormat:
-        data = _reading.binary_data(event.payload, event.datacontenttype)
-    else:
-        data = None if record.value is None else event_format.read_data(record.value, event.datacontenttype)
-    return _sdk_event(attributes, data, message, event_factory)
+    return _read(kafka.from_binary, True, message, event_format, event_factory)
 
 
 @raises_sdk_errors
@@ -131,9 +124,9 @@ def to_structured(
     if attributes.get("specversion") == _reading.OLD:
         return kafka.to_structured(event, event_format, key_mapper)
     if type(event_format) is JSONFormat:
-        record = to_record(_event_of(event, attributes), mode="structured")
+        record = to_record(event_of(event), mode="structured")
         return _message(event, key_mapper, record.headers, record.value)
-    event_of(attributes, None)
+    event_with(attributes, None)
     content_type = event_format.get_content_type().encode()
     return _message(event, key_mapper, [("content-type", content_type)], event_format.write(event))
 
@@ -155,16 +148,10 @@ def from_structured(
         >>> from_structured(KafkaMessage(headers, key=None, value=value), JSONFormat()).get_data()
         [1]
     """
-    record = Record.of(message)
-    if type(event_format) is not JSONFormat:
-        return _read_by(event_format, message, event_factory)
-    event = _reading.read_structured(record)
-    if event is None:
-        return kafka.from_structured(message, event_format, event_factory)
-    data = _reading.structured_data(event, record)
-    return _sdk_event(_reading.members_of(event), data, message, event_factory)
+    return _read(kafka.from_structured, False, message, event_format, event_factory)
 
 
+@raises_sdk_errors
 def from_kafka(
     message: KafkaMessage, event_format: Format, event_factory: EventFactory | None = None
 ) -> BaseCloudEvent:
@@ -183,8 +170,7 @@ def from_kafka(
         ...     print(type(error).__name__, [*error.errors])
         NotAnEvent ['id', 'type']
     """
-    read = from_binary if _reading.is_binary(Record.of(message)) else from_structured
-    return read(message, event_format, event_factory)
+    return _read(kafka.from_kafka, None, message, event_format, event_factory)
 
 
 def to_binary_event(
@@ -254,10 +240,6 @@ def from_kafka_event(message: KafkaMessage, event_format: Format | None = None) 
     return from_kafka(message, event_format or JSONFormat())
 
 
-def _event_of(event: BaseCloudEvent, attributes: dict[str, Any]) -> Event:
-    return event if isinstance(event, Event) else event_of(attributes, event.get_data())
-
-
 def _message(
     event: BaseCloudEvent, key_mapper: KeyMapper | None, headers: Headers, value: bytes | None
 ) -> KafkaMessage:
@@ -266,18 +248,31 @@ def _message(
     return KafkaMessage(headers=dict(headers), key=key, value=value)  # type: ignore[arg-type]  # a tombstone
 
 
-def _sdk_event(
-    attributes: dict[str, Any], data: Any, message: KafkaMessage, event_factory: EventFactory | None
+def _read(
+    of_sdk: Callable[..., BaseCloudEvent],
+    is_binary: bool | None,  # noqa: FBT001
+    message: KafkaMessage,
+    event_format: Format,
+    event_factory: EventFactory | None,
 ) -> BaseCloudEvent:
-    """Return an event of the SDK with these attributes, the message's key, and no time that it invents."""
-    time = attributes.get("time")
-    if isinstance(time, str):
-        attributes["time"] = to_datetime(time)
-    _reading.add_key(attributes, message.key)
-    event = (event_factory or CloudEvent)(attributes, data)
-    if time is None and type(event) is CloudEvent:
-        event.get_attributes().pop("time", None)
-    return event
+    """Return the event that a function of the SDK returns."""
+    record = _reading.record_of(message)
+    is_json = type(event_format) is JSONFormat
+    if not is_json and is_binary is None:
+        is_binary = _reading.in_binary_mode(record)
+    if not (is_json or is_binary):
+        return _read_by(event_format, message, event_factory)
+    event, is_binary = _reading.read(record, is_binary=is_binary)
+    if event is None:
+        return of_sdk(message, event_format, event_factory)
+    attributes = _reading.texts_of(event) if is_binary else _reading.members_of(event)
+    if not is_binary:
+        data = _reading.structured_data(event, record)
+    elif is_json:
+        data = _reading.binary_data(event.payload, event.datacontenttype)
+    else:
+        data = None if record.value is None else event_format.read_data(record.value, event.datacontenttype)
+    return _sdk_event(attributes, data, message, event_factory)
 
 
 def _read_by(
@@ -297,3 +292,22 @@ def _read_by(
 
     event = event_format.read(make, message.value)
     return kafka.from_structured(message, event_format, event_factory) if is_old else event
+
+
+def _sdk_event(
+    attributes: dict[str, Any], data: Any, message: KafkaMessage, event_factory: EventFactory | None
+) -> BaseCloudEvent:
+    """Return an event of the SDK with these valid attributes and the message's key as ``partitionkey``.
+
+    The class of the SDK would check them again, and invent a time.
+    """
+    time, key = attributes.get("time"), message.key
+    if isinstance(time, str):
+        attributes["time"] = to_datetime(time)
+    if key and "partitionkey" not in attributes:
+        attributes["partitionkey"] = _reading.key_text(key) or key
+    if not (_IS_PLAIN and event_factory in (None, CloudEvent)):
+        return (event_factory or CloudEvent)(attributes, data)
+    event: BaseCloudEvent = object.__new__(CloudEvent)
+    vars(event).update(_attributes=attributes, _data=data)
+    return event

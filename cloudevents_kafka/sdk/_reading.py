@@ -1,13 +1,12 @@
 """The event of an SDK's message, and its attributes and data as the SDK has them.
 
-A message is read strictly. What the SDK reads as well, and what is not ambiguous, is accepted too: names of
-headers in other letters, a copy of the content type in a ``ce_`` header, and, unless the caller wants
-binary mode, a JSON event whose content type does not say so or whose data is not of its type.
+A message is read strictly, but for deviations that both versions of the SDK read: names of headers in other
+letters, a copy of the content type in a ``ce_`` header, and, unless the caller wants binary mode, a JSON
+event whose content type does not say so or whose data is not of its type.
 """
 
 from __future__ import annotations
 
-import json
 from typing import Any, Final
 
 from msgspec import structs
@@ -22,103 +21,106 @@ from cloudevents_kafka.event import Event, raw_parts
 from cloudevents_kafka.record import Record
 
 OLD: Final = "0.3"
+JSON_EVENT: Final = b"application/cloudevents+json"
 _CONTENT_TYPE: Final = "content-type"
 _HEADERS: Final = frozenset({"K-04", "K-05"})
 _STRUCTURED: Final = _HEADERS | {"K-09", "K-10", "K-15", "J-16"}
 
 
-def read_binary(record: Record) -> Event | None:
-    """Return the event of a record in binary mode, or None if its specversion is 0.3.
+def record_of(message: Any) -> Record:
+    """Return a message of the SDK as a record."""
+    if type(message.headers) is dict:
+        return Record(key=message.key, value=message.value, headers=[*message.headers.items()])
+    return Record.of(message)
 
-    Raises a `DecodeError` for any other record.
+
+def read(
+    record: Record, *, is_binary: bool | None = None, folds_names: bool = False
+) -> tuple[Event | None, bool]:
+    """Return the event of a record in this mode, or in either, and whether it is in binary mode.
+
+    The event is None if its specversion is 0.3. With ``folds_names`` the names of JSON members may have
+    capital letters. Raises a `DecodeError` for any other record.
     """
-    if _names_format(record):
+    found = decode(record, lenient=True)
+    if not isinstance(found, Undecodable) and not found.tolerated:
+        has_headers = raw_parts(found.event)[1] is None
+        if is_binary is None or is_binary is has_headers:
+            return found.event, has_headers
+    if is_binary is None:
+        is_binary = in_binary_mode(record)
+    if is_binary:
+        return _read_binary(record), True
+    return _read_structured(record, _STRUCTURED | {"N-01"} if folds_names else _STRUCTURED), False
+
+
+def _read_binary(record: Record) -> Event | None:
+    if names_format(record):
         rule = "must not name an event format in binary mode; read the record with from_kafka"
         raise BrokenEvent([Problem(_CONTENT_TYPE, rule, "K-09")], record)
     return _read(record, record, _HEADERS)
 
 
-def read_structured(record: Record) -> Event | None:
-    """Return the event in the value of a record, or None if its specversion is 0.3.
-
-    Raises a `DecodeError` for any other record.
-    """
-    if _names_format(record):
-        return _read(record, record, _STRUCTURED)
+def _read_structured(record: Record, accepted: frozenset[str]) -> Event | None:
+    if names_format(record):
+        return _read(record, record, accepted)
     headers = [(name, value) for name, value in record.headers if name.lower() == _CONTENT_TYPE]
     try:
-        return _read(structs.replace(record, headers=headers), record, _STRUCTURED)
+        return _read(structs.replace(record, headers=headers), record, accepted)
     except NotAnEvent:
         reason = "the content-type does not name an event format, and the value is not a JSON event"
         raise NotAnEvent(f"not a CloudEvent: {reason} (K-11, Kafka binding 3)", record) from None
 
 
-def is_binary(record: Record) -> bool:
-    """Return whether a record is in binary mode: it has ce_ headers, and its content-type names no format."""
-    return not _names_format(record) and any(name.lower().startswith("ce_") for name, _ in record.headers)
-
-
 def _read(record: Record, original: Record, accepted: frozenset[str]) -> Event | None:
     """Return the event of a record whose deviations, if there are any, have these clauses."""
-    found = decode(record)
+    found = decode(record, lenient=True)
+    if isinstance(found, Undecodable) or not accepted.issuperset(one.clause for one in found.tolerated):
+        found = decode(record)
     if isinstance(found, Undecodable):
-        again = decode(record, lenient=True)
-        if isinstance(again, Undecodable) or not accepted.issuperset(one.clause for one in again.tolerated):
-            if _is_old(original):
-                return None
-            raise found.error
-        found = again
+        if _is_old(original):
+            return None
+        raise found.error
     return found.event
 
 
-def data_type_of(record: Record) -> str | None:
-    """Return the content type of a record unless it names an event format, as version 1 writes it."""
-    if _names_format(record):
-        return None
+def in_binary_mode(record: Record) -> bool:
+    """Return whether a record is in binary mode: it has ce_ headers, and its content-type names no format."""
+    return not names_format(record) and any(name.lower().startswith("ce_") for name, _ in record.headers)
+
+
+def content_type_of(record: Record) -> str:
+    """Return the value of the content-type header, whose name may have capital letters; "" without one."""
     values = [value for name, value in record.headers if name.lower() == _CONTENT_TYPE and value]
-    return values[-1].decode("utf-8", "replace") if values else None
+    return values[-1].decode("utf-8", "replace") if values else ""
 
 
-def _names_format(record: Record) -> bool:
+def names_format(record: Record) -> bool:
     """Return whether the content-type names an event format, so the record is in structured mode (K-09)."""
-    return any(
-        name.lower() == _CONTENT_TYPE
-        and value is not None
-        and media_type(value.decode("utf-8", "replace")).cloudevents
-        for name, value in record.headers
-    )
+    return media_type(content_type_of(record)).cloudevents
 
 
 def _is_old(record: Record) -> bool:
     """Return whether a record has an event of specversion 0.3, which is left to the SDK."""
-    if not _names_format(record):
-        for name, value in record.headers:
-            if name.lower() == "ce_specversion":
-                return value == OLD.encode()
-    if record.value is None or OLD.encode() not in record.value:
-        return False
-    try:
-        envelope = json.loads(record.value)
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(envelope, dict) and envelope.get("specversion") == OLD
+    headers = {name.lower(): value for name, value in record.headers}
+    if "ce_specversion" in headers and not names_format(record):
+        return headers["ce_specversion"] == OLD.encode()
+    found = decode(structs.replace(record, headers=[(_CONTENT_TYPE, JSON_EVENT)]))
+    problems = found.error.problems if isinstance(found, Undecodable) else ()
+    return any((one.attribute, one.value) == ("specversion", repr(OLD)) for one in problems)
 
 
 def texts_of(event: Event) -> dict[str, Any]:
     """Return the attributes of an event as texts, as the SDK reads headers."""
-    return {name: canonical_text(value) for name, value in raw_parts(event)[0].items()}
+    return {
+        name: one if type(one) is str else canonical_text(one) for name, one in raw_parts(event)[0].items()
+    }
 
 
 def members_of(event: Event) -> dict[str, Any]:
     """Return the attributes of an event as the values that JSON has."""
     attributes = raw_parts(event)[0]
     return {name: canonical_text(one) if type(one) is bytes else one for name, one in attributes.items()}
-
-
-def add_key(attributes: dict[str, Any], key: str | bytes | None) -> None:
-    """Add a message's key as ``partitionkey``, unless the event has one: a text, or bytes that are none."""
-    if key and "partitionkey" not in attributes:
-        attributes["partitionkey"] = key_text(key) or key
 
 
 def key_text(key: str | bytes) -> str | None:

@@ -15,15 +15,25 @@ from cloudevents_kafka.event import Event
 from cloudevents_kafka.sdk._reading import key_text
 
 
-def event_of(attributes: Mapping[str, Any], data: Any) -> Event:
-    """Return the event of attributes and data of the SDK. Raises `InvalidEvent` if it breaks a rule.
+def event_of(event: Any) -> Event:
+    """Return an event of the SDK. Raises `InvalidEvent` if it breaks a rule.
 
     A ``partitionkey`` of bytes, which reading makes of a key that is no text, is a key and not an
     attribute. Data other than text and bytes is JSON for any content type without a codec.
     """
+    attributes = event.get_attributes()
+    if type(attributes.get("partitionkey")) is not bytes:
+        try:
+            return Event.of(event)
+        except InvalidEvent:
+            pass  # its data may be the reason
+    return event_with(attributes, event.get_data())
+
+
+def event_with(attributes: Mapping[str, Any], data: Any) -> Event:
+    """Return the event of attributes and other data, as `event_of` does."""
     changed = dict(attributes)
-    key = changed.get("partitionkey")
-    if isinstance(key, bytes):
+    if isinstance(key := changed.get("partitionkey"), bytes):
         changed["partitionkey"] = key_text(key)
     content_type = changed.get("datacontenttype")
     is_value = not isinstance(data, str | bytes | bytearray | memoryview | None)

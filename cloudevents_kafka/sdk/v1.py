@@ -2,7 +2,7 @@
 
 # Annotations are the SDK's objects, so that the signatures are equal.
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Type, overload  # noqa: UP035  # as the SDK
 
 from cloudevents.v1 import http, kafka
@@ -11,6 +11,7 @@ from cloudevents.v1.kafka import exceptions
 from cloudevents.v1.sdk import types
 from msgspec import Raw
 
+from cloudevents_kafka.attributes.media_type import media_type
 from cloudevents_kafka.attributes.python_values import check_values
 from cloudevents_kafka.attributes.types import canonical_text, parse_binary
 from cloudevents_kafka.binding import to_record
@@ -18,10 +19,10 @@ from cloudevents_kafka.codecs.json import decode_json, is_json
 from cloudevents_kafka.codecs.payload import implies_json, to_utf8
 from cloudevents_kafka.errors import BrokenData, BrokenEvent, DataError, EncodeError, Problem
 from cloudevents_kafka.event import Event, unchecked_event
-from cloudevents_kafka.record import Record, to_bytes
+from cloudevents_kafka.record import Record
 from cloudevents_kafka.sdk import _reading
 from cloudevents_kafka.sdk._errors import raises_sdk_errors
-from cloudevents_kafka.sdk._writing import default_key, event_of, json_of
+from cloudevents_kafka.sdk._writing import default_key, event_of, event_with, json_of
 
 KafkaMessage = kafka.KafkaMessage
 """The SDK's message: ``headers`` as a dictionary, ``key`` and ``value``, which is None without data.
@@ -55,22 +56,19 @@ class KeyMapperError(EncodeError, exceptions.KeyMapperError):
         ...     v1.to_binary(event, key_mapper=lambda event: event["key"])
         ... except v1.KeyMapperError as error:
         ...     print(error)
-        key_mapper must return a key, but raised KeyError
+        key_mapper raised KeyError
     """
 
 
-_BYTES = (bytes, bytearray, memoryview)
+_BYTES = bytes | bytearray | memoryview
 _DATA = {"data", "data_base64"}
 _Marshaller = types.MarshallerType | None  # type: ignore[type-arg]  # as the SDK
 _Unmarshaller = types.UnmarshallerType | None  # type: ignore[type-arg]
-_JSON_EVENT = b"application/cloudevents+json"
 
 
 @raises_sdk_errors
 def to_binary(
-    event: AnyCloudEvent,
-    data_marshaller: _Marshaller = None,
-    key_mapper: KeyMapper | None = None,
+    event: AnyCloudEvent, data_marshaller: _Marshaller = None, key_mapper: KeyMapper | None = None
 ) -> KafkaMessage:
     """Return an event of the SDK as a message in binary mode.
 
@@ -90,29 +88,27 @@ def to_binary(
     attributes = event.get_attributes()
     if attributes.get("specversion") == _reading.OLD:
         return kafka.to_binary(event, data_marshaller, key_mapper)
-    key = _key(event, attributes, key_mapper)
+    key = _key(event, key_mapper)
     data = event.get_data()
     if data_marshaller is not None:
-        data = _as_bytes(_marshal(data_marshaller, data, "data"))
+        ours = event_with(attributes, _bytes_of(_marshal(data_marshaller, data)))
     elif isinstance(data, str) and implies_json(attributes.get("datacontenttype")):
-        data = Raw(json_of(data))  # version 1 writes any text as a JSON string
-    record = to_record(event_of(attributes, data))
+        ours = event_with(attributes, Raw(json_of(data)))  # version 1 writes any text as a JSON string
+    else:
+        ours = event_of(event)
+    record = to_record(ours)
     return KafkaMessage(dict(record.headers), key, record.value)  # type: ignore[arg-type]  # a tombstone
 
 
 @overload
 def from_binary(
-    message: KafkaMessage,
-    event_type: None = None,
-    data_unmarshaller: _Unmarshaller = None,
+    message: KafkaMessage, event_type: None = None, data_unmarshaller: _Unmarshaller = None
 ) -> http.CloudEvent: ...
 
 
 @overload
 def from_binary(
-    message: KafkaMessage,
-    event_type: type[AnyCloudEvent],
-    data_unmarshaller: _Unmarshaller = None,
+    message: KafkaMessage, event_type: type[AnyCloudEvent], data_unmarshaller: _Unmarshaller = None
 ) -> AnyCloudEvent: ...
 
 
@@ -136,8 +132,8 @@ def from_binary(
         >>> event.data, event["partitionkey"], event.get("time")
         ([1], 'customer-4', None)
     """
-    record = Record.of(message)
-    event = _reading.read_binary(record)
+    record = _reading.record_of(message)
+    event, _ = _reading.read(record, is_binary=True)
     if event is None:
         return kafka.from_binary(message, event_type, data_unmarshaller)
     if event.payload is None or data_unmarshaller is None:
@@ -170,22 +166,19 @@ def to_structured(
     attributes = event.get_attributes()
     if attributes.get("specversion") == _reading.OLD:
         return kafka.to_structured(event, data_marshaller, envelope_marshaller, key_mapper)
-    key = _key(event, attributes, key_mapper)
-    envelope = _reading.members_of(event_of(attributes, None))
+    key = _key(event, key_mapper)
+    envelope = _reading.members_of(event_with(attributes, None))
     data = event.get_data()
     if data_marshaller is not None:
-        data = _marshal(data_marshaller, data, "data")
-    if not (data is None or isinstance(data, str | bytes) or implies_json(envelope.get("datacontenttype"))):
+        data = _marshal(data_marshaller, data)
+    if not (isinstance(data, _BYTES | str | None) or implies_json(envelope.get("datacontenttype"))):
         data = json_of(data)  # J-16: it must be a text
     if isinstance(data, _BYTES):
         envelope["data_base64"] = canonical_text(bytes(data))
     elif data is not None:
         envelope["data"] = data
-    if envelope_marshaller is None:
-        value = json_of(envelope)
-    else:
-        value = _as_bytes(_marshal(envelope_marshaller, envelope, "event"))
-    headers = {"content-type": _JSON_EVENT} if envelope_marshaller is None or is_json(value) else {}
+    value = _bytes_of(_marshal(envelope_marshaller, envelope) if envelope_marshaller else json_of(envelope))
+    headers = {"content-type": _reading.JSON_EVENT} if type(value) is bytes and is_json(value) else {}
     return KafkaMessage(headers, key, value)
 
 
@@ -229,9 +222,9 @@ def from_structured(
         >>> event["datacontenttype"], event.data
         ('application/json', [1])
     """
-    record = Record.of(message)
+    record = _reading.record_of(message)
     if envelope_unmarshaller is None:
-        event = _reading.read_structured(record)
+        event, _ = _reading.read(record, is_binary=False, folds_names=True)
         if event is None:
             return kafka.from_structured(message, event_type, data_unmarshaller)
         members, data = _reading.members_of(event), _reading.structured_data(event, record)
@@ -244,43 +237,38 @@ def from_structured(
         has_data = not _DATA.isdisjoint(envelope)
     if has_data and data_unmarshaller is not None:
         data = _unmarshal(data_unmarshaller, data, event, record)
-    if content_type := _reading.data_type_of(record):
+    content_type = _reading.content_type_of(record)
+    if content_type and not _reading.names_format(record):
         members.setdefault("datacontenttype", content_type)
     return _create(event_type, members, data, message)
 
 
-def _key(
-    event: Any, attributes: Mapping[str, Any], key_mapper: Callable[[Any], Any] | None
-) -> str | bytes | None:
+def _call(function: Callable[[Any], Any], value: Any, error_of: Callable[[str], Exception]) -> Any:
+    """Return the result of a user's function; for any exception raise an error that has its name."""
+    try:
+        return function(value)
+    except Exception as error:
+        raise error_of(f"raised {type(error).__name__}") from error
+
+
+def _key(event: Any, key_mapper: Callable[[Any], Any] | None) -> Any:
     if key_mapper is None:
-        return default_key(attributes)
-    try:
-        return key_mapper(event)  # type: ignore[no-any-return]
-    except Exception as error:
-        raise KeyMapperError(f"key_mapper must return a key, but raised {type(error).__name__}") from error
+        return default_key(event.get_attributes())
+    return _call(key_mapper, event, lambda what: KeyMapperError(f"key_mapper {what}"))
 
 
-def _marshal(marshaller: Callable[[Any], Any], value: Any, what: str) -> Any:
-    try:
-        return marshaller(value)
-    except Exception as error:
-        raise EncodeError(f"the marshaller of the {what} raised {type(error).__name__}") from error
-
-
-def _as_bytes(written: Any) -> Any:
-    """Return what a marshaller has written: bytes, or None for no data."""
-    try:
-        return to_bytes(written, "what a marshaller returns")
-    except (TypeError, ValueError) as error:
-        raise EncodeError(str(error)) from None
+def _marshal(marshaller: Callable[[Any], Any], value: Any) -> Any:
+    return _call(marshaller, value, lambda what: EncodeError(f"a marshaller {what}"))
 
 
 def _unmarshal(unmarshaller: Callable[[Any], Any], value: Any, event: Event, record: Record) -> Any:
-    try:
-        return unmarshaller(value)
-    except Exception as error:
-        reason = f"broken data: data_unmarshaller raised {type(error).__name__}"
-        raise BrokenData(reason, record, event) from error
+    reason = "broken data: data_unmarshaller "
+    return _call(unmarshaller, value, lambda what: BrokenData(reason + what, record, event))
+
+
+def _bytes_of(written: Any) -> Any:
+    """Return what a marshaller has written, a text as UTF-8."""
+    return written.encode() if isinstance(written, str) else written
 
 
 def _default_data(event: Event, record: Record) -> Any:
@@ -288,22 +276,24 @@ def _default_data(event: Event, record: Record) -> Any:
     payload, content_type = event.payload, event.datacontenttype
     if not payload:
         return payload
-    is_json_type = implies_json(content_type)
     try:
-        return decode_json(to_utf8(payload, content_type) if is_json_type else payload)
+        return decode_json(to_utf8(payload, content_type) if implies_json(content_type) else payload)
     except DataError as error:
-        if is_json_type:
+        if implies_json(content_type):
             raise BrokenData(f"broken data: {error}", record, event) from error
-    return _reading.text_or_bytes(payload, content_type)
+    is_text = media_type(str(content_type)).is_text
+    return _reading.text_or_bytes(payload, content_type) if is_text else payload
 
 
 def _open(unmarshaller: Callable[[Any], Any], message: KafkaMessage, record: Record) -> dict[str, Any]:
     """Return the members of a value, without nulls, that a user's function reads."""
-    try:
-        return {name: member for name, member in unmarshaller(message.value).items() if member is not None}
-    except Exception as error:
-        rule = f"the value must be an event, but envelope_unmarshaller raised {type(error).__name__}"
-        raise BrokenEvent([Problem(None, rule, "J-01")], record) from error
+
+    def error_of(what: str) -> BrokenEvent:
+        rule = f"the value must be an event, but reading it by envelope_unmarshaller {what}"
+        return BrokenEvent([Problem(None, rule, "J-01")], record)
+
+    members = _call(lambda value: dict(unmarshaller(value)), message.value, error_of)
+    return {name: member for name, member in members.items() if member is not None}
 
 
 def _checked(members: dict[str, Any], record: Record) -> tuple[Event, dict[str, Any], Any]:
@@ -316,8 +306,6 @@ def _checked(members: dict[str, Any], record: Record) -> tuple[Event, dict[str, 
             data = parse_binary(members["data_base64"])
         except (TypeError, ValueError):
             problems.append(Problem("data_base64", "must be a string of base64 with padding", "J-14"))
-        if "data" in members:
-            problems.append(Problem("data", "data and data_base64 must not occur together", "J-12"))
     if problems:
         raise BrokenEvent(problems, record)
     return unchecked_event(values, None), attributes, data
