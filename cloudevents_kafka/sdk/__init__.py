@@ -32,7 +32,7 @@ from cloudevents_kafka.sdk._errors import raises_sdk_errors
 from cloudevents_kafka.sdk._writing import default_key, event_of, event_with
 
 KafkaMessage = kafka.KafkaMessage
-"""The SDK's message: ``headers`` as a dictionary, ``key`` and ``value``, which is None without data.
+"""The SDK's message: ``headers`` as a dictionary, ``key`` and ``value``; without data the value is None.
 
 Examples:
     >>> from cloudevents_kafka.sdk import KafkaMessage
@@ -306,8 +306,11 @@ def _sdk_event(
         attributes["time"] = to_datetime(time)
     if key and "partitionkey" not in attributes:
         attributes["partitionkey"] = _reading.key_text(key) or key
-    if not (_IS_PLAIN and event_factory in (None, CloudEvent)):
-        return (event_factory or CloudEvent)(attributes, data)
-    event: BaseCloudEvent = object.__new__(CloudEvent)
-    vars(event).update(_attributes=attributes, _data=data)
+    if _IS_PLAIN and event_factory in (None, CloudEvent):
+        event: BaseCloudEvent = object.__new__(CloudEvent)
+        vars(event).update(_attributes=attributes, _data=data)
+        return event
+    event = (event_factory or CloudEvent)(attributes, data)
+    if time is None and type(event) is CloudEvent:
+        event.get_attributes().pop("time", None)
     return event

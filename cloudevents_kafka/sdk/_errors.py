@@ -78,11 +78,7 @@ class UnsupportedBatch(errors.UnsupportedBatch, _Unread):
 
 
 _KINDS: Final[dict[type, Any]] = {
-    kind.__bases__[0]: kind
-    for kind in (
-        *(InvalidEvent, EncodeError, BrokenEvent, BrokenData),
-        *(NotAnEvent, UnsupportedFormat, UnsupportedBatch),
-    )
+    kind.__bases__[0]: kind for kind in (InvalidEvent, EncodeError, *_Unread.__subclasses__())
 }
 
 

@@ -14,6 +14,7 @@ from msgspec import structs
 from cloudevents_kafka.attributes.media_type import media_type
 from cloudevents_kafka.attributes.types import canonical_text, is_string
 from cloudevents_kafka.binding import Undecodable, decode
+from cloudevents_kafka.binding.lenient.rules import LEFT_OUT
 from cloudevents_kafka.codecs.json import decode_json
 from cloudevents_kafka.codecs.payload import DataKind, decode_text, implies_json, to_utf8
 from cloudevents_kafka.errors import BrokenData, BrokenEvent, DataError, NotAnEvent, Problem
@@ -75,7 +76,9 @@ def _read_structured(record: Record, accepted: frozenset[str]) -> Event | None:
 def _read(record: Record, original: Record, accepted: frozenset[str]) -> Event | None:
     """Return the event of a record whose deviations, if there are any, have these clauses."""
     found = decode(record, lenient=True)
-    if isinstance(found, Undecodable) or not accepted.issuperset(one.clause for one in found.tolerated):
+    if isinstance(found, Undecodable) or not all(
+        one.clause in accepted and not one.rule.endswith(LEFT_OUT) for one in found.tolerated
+    ):
         found = decode(record)
     if isinstance(found, Undecodable):
         if _is_old(original):
@@ -145,7 +148,7 @@ def binary_data(payload: bytes | None, content_type: str | None) -> Any:
 
 
 def text_or_bytes(payload: bytes, content_type: str | None) -> str | bytes:
-    """Return a payload as a text in the charset of its content type, or itself if it is none."""
+    """Return a payload as a text in the charset of its content type, or unchanged if it cannot be one."""
     try:
         return decode_text(payload, content_type)
     except DataError:

@@ -18,7 +18,7 @@ from cloudevents_kafka.sdk._reading import key_text
 def event_of(event: Any) -> Event:
     """Return an event of the SDK. Raises `InvalidEvent` if it breaks a rule.
 
-    A ``partitionkey`` of bytes, which reading makes of a key that is no text, is a key and not an
+    A ``partitionkey`` of bytes, which reading makes of a key that is not text, is a key and not an
     attribute. Data other than text and bytes is JSON for any content type without a codec.
     """
     attributes = event.get_attributes()

@@ -25,7 +25,7 @@ from cloudevents_kafka.sdk._errors import raises_sdk_errors
 from cloudevents_kafka.sdk._writing import default_key, event_of, event_with, json_of
 
 KafkaMessage = kafka.KafkaMessage
-"""The SDK's message: ``headers`` as a dictionary, ``key`` and ``value``, which is None without data.
+"""The SDK's message: ``headers`` as a dictionary, ``key`` and ``value``; without data the value is None.
 
 Examples:
     >>> from cloudevents_kafka.sdk.v1 import KafkaMessage
