@@ -103,6 +103,8 @@ def all_steps(minutes: float, examples: float, seed: int) -> Iterator[Step]:
     title = "Spark's tests and the demo on the newest PySpark that has Kafka, Delta and Iceberg"
     yield Step("later", title, partial(make, "test-later"))
     yield Step("peers", "events exchanged with the SDKs for other languages", partial(make, "peers"))
+    title = "the official SDK's own tests of its Kafka functions; CLOUDEVENTS_SDK is a checkout of it"
+    yield Step("sdk", title, sdk)
     yield Step("docs", "the documentation site, built strictly", partial(make, "docs"))
     yield Step("site", "the site in a browser: widths of a phone and a desktop, search, links", site)
     yield Step("package", "the sdist and the wheel: built, inspected, with a bill of materials", package)
@@ -201,6 +203,14 @@ def fuzz(minutes: float, seed: int) -> None:
             failures.append(error)
     if failures:
         raise failures[0]
+
+
+def sdk() -> None:
+    """Run the SDK's own tests, which no package of it has, against the functions of the same names."""
+    checkout = os.environ.get("CLOUDEVENTS_SDK")
+    if not checkout:
+        raise NotHereError("CLOUDEVENTS_SDK must be the path of a checkout of cloudevents/sdk-python")
+    command(sys.executable, "-m", "tests.support.sdk_own_tests", checkout)
 
 
 def site() -> None:

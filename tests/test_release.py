@@ -100,6 +100,7 @@ def test_steps_can_be_named() -> None:
         "newest",
         "later",
         "peers",
+        "sdk",
         "docs",
         "site",
         "package",
@@ -112,3 +113,15 @@ def test_steps_can_be_named() -> None:
     assert wrong.returncode == 2
     assert "STEP must be one of tests, check, soak, properties" in wrong.stderr
     assert "got test" in wrong.stderr
+
+
+def test_the_tests_of_the_sdk_need_a_checkout(release: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a path the step is not run; with one the tests of that checkout are."""
+    monkeypatch.delenv("CLOUDEVENTS_SDK", raising=False)
+    with pytest.raises(release.NotHereError, match="must be the path of a checkout"):
+        release.sdk()
+    ran = []
+    monkeypatch.setattr(release, "command", lambda *argv: ran.append(argv[1:]))
+    monkeypatch.setenv("CLOUDEVENTS_SDK", "/sdk")
+    release.sdk()
+    assert ran == [("-m", "tests.support.sdk_own_tests", "/sdk")]

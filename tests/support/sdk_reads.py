@@ -4,7 +4,7 @@
 
 Write ``tests/sdk/reads.json``: each read of the records of ``spec-conformance/vectors`` that the two read
 differently, with the kinds of its differences. Each kind has a judgement; a difference without a kind is an
-error. Values that the SDK makes anew at each read are "(invented)".
+error. Values that the SDK makes at each read are "(invented)".
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 
 from cloudevents.core.bindings import kafka
 from cloudevents.v1 import kafka as kafka1
-from conformance._dataset import Dataset
+from conformance import Dataset
 from conformance.notation import as_record
 
 from cloudevents_kafka import Record, sdk
