@@ -32,7 +32,7 @@
         └── ThresholdCrossed             a threshold has ended the run of a pipeline
 
 `SigningError` and those after it are defined in `extensions`, `clients` and `spark.pipeline`, which raise
-them. `cli`, `jvm`, `oauth`, `spark` and `testing` define further ones; `binding` and
+them. `cli`, `jvm`, `oauth`, `sdk`, `spark` and `testing` define further ones; `binding` and
 `formats` raise private kinds of `InvalidEvent`, which users see as `BrokenEvent`.
 The exceptions of `protocol` have another root, `ProtocolError`.
 

@@ -15,7 +15,17 @@ from cloudevents.core.v1.event import CloudEvent
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloudevents_kafka import BrokenEvent, EncodeError, Event, InvalidEvent, from_record, sdk, to_record
+from cloudevents_kafka import (
+    BrokenEvent,
+    EncodeError,
+    Event,
+    EventProducer,
+    InvalidEvent,
+    from_record,
+    sdk,
+    to_record,
+)
+from cloudevents_kafka.testing import FakeProducer
 from tests.support import strategies as make
 
 TIME = datetime(2026, 11, 23, 9, 30, 0, 123456, tzinfo=UTC)
@@ -321,6 +331,15 @@ def test_types_of_attributes() -> None:
     structured = sdk.from_kafka_event(sdk.to_structured_event(event)).get_attributes()
     assert [structured[name] for name in ("n", "flag", "raw", "sampledrate")] == [5, True, "TWE=", 7]
     assert binary["time"] == structured["time"] == TIME
+
+
+def test_sending_an_event_of_the_sdk() -> None:
+    """A producer sends the SDK's event as `to_record` writes it: a text that is JSON is the document."""
+    client = FakeProducer()
+    with EventProducer(client, topic="orders", mode="structured") as producer:
+        producer.send(event_with('{"a": 1}', datacontenttype="application/json"))
+    (message,) = client.log
+    assert b'"data":{"a": 1}' in message.value()
 
 
 def test_what_cannot_be_written() -> None:
