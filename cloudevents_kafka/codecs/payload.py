@@ -122,10 +122,7 @@ def as_document(text: str, content_type: Any, attributes: Mapping[str, Any]) -> 
     codec = find(implied_type(content_type, _JSON), attributes) if by_key else None  # usually None
     if codec is not None and codec.encode is not None:
         return text
-    try:
-        document = text.encode()
-    except UnicodeEncodeError:  # `to_payload` reports it
-        return text
+    document = text.encode("utf-8", "surrogatepass")  # a surrogate is not JSON; `to_payload` reports it
     return msgspec.Raw(document) if is_json(document) else text
 
 

@@ -26,7 +26,7 @@ from cloudevents_kafka.attributes.python_values import check_values
 from cloudevents_kafka.attributes.timestamps import to_datetime
 from cloudevents_kafka.binding import to_record
 from cloudevents_kafka.errors import BrokenEvent
-from cloudevents_kafka.record import Headers, Record
+from cloudevents_kafka.record import Headers, Record, to_bytes
 from cloudevents_kafka.sdk import _reading
 from cloudevents_kafka.sdk._errors import raises_sdk_errors
 from cloudevents_kafka.sdk._writing import default_key, event_of, event_with
@@ -305,7 +305,7 @@ def _sdk_event(
     if isinstance(time, str):
         attributes["time"] = to_datetime(time)
     if key and "partitionkey" not in attributes:
-        attributes["partitionkey"] = _reading.key_text(key) or key
+        attributes["partitionkey"] = _reading.key_text(key) or to_bytes(key)
     if _IS_PLAIN and event_factory in (None, CloudEvent):
         event: BaseCloudEvent = object.__new__(CloudEvent)
         vars(event).update(_attributes=attributes, _data=data)

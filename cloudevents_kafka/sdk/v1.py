@@ -19,7 +19,7 @@ from cloudevents_kafka.codecs.json import decode_json, is_json
 from cloudevents_kafka.codecs.payload import implies_json, to_utf8
 from cloudevents_kafka.errors import BrokenData, BrokenEvent, DataError, EncodeError, Problem
 from cloudevents_kafka.event import Event, unchecked_event
-from cloudevents_kafka.record import Record
+from cloudevents_kafka.record import Record, to_bytes
 from cloudevents_kafka.sdk import _reading
 from cloudevents_kafka.sdk._errors import raises_sdk_errors
 from cloudevents_kafka.sdk._writing import default_key, event_of, event_with, json_of
@@ -315,8 +315,9 @@ def _create(
     event_type: type[AnyCloudEvent] | None, attributes: dict[str, Any], data: Any, message: KafkaMessage
 ) -> http.CloudEvent | AnyCloudEvent:
     """Return an event of the SDK with these attributes, the message's key, and no time that it invents."""
-    if message.key and "partitionkey" not in attributes:
-        attributes["partitionkey"] = message.key
+    key = message.key
+    if key and "partitionkey" not in attributes:
+        attributes["partitionkey"] = key if _reading.key_text(key) else to_bytes(key)
     if event_type is not None and event_type is not http.CloudEvent:
         return event_type.create(attributes, data)
     event = http.CloudEvent.create(attributes, data)

@@ -1,0 +1,75 @@
+"""Messages of strangers: each is an event of the SDK or an error of both libraries, and what is read is kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cloudevents.core.bindings import kafka
+from cloudevents.core.exceptions import CloudEventValidationError
+from cloudevents.core.v1.event import CloudEvent
+from cloudevents.v1 import kafka as kafka1
+from cloudevents.v1.exceptions import GenericException
+from cloudevents.v1.http import CloudEvent as CloudEvent1
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cloudevents_kafka import DecodeError, Event, Record, from_record, sdk, to_record
+from cloudevents_kafka.sdk import v1
+from tests.support import strategies as make
+
+keys = st.one_of(st.none(), st.binary(max_size=4), st.sampled_from(["k", "", "\x00", b"\xff", b"k"]))
+records = st.one_of(make.hostile_records(), make.hostile_records(make.envelopes()))
+
+
+def is_old(record: Record) -> bool:
+    return b"0.3" in (record.value or b"") or any(value == b"0.3" for _, value in record.headers)
+
+
+@given(records, keys)
+def test_any_message_of_version_2(record: Record, key: Any) -> None:
+    """A message is an event, whose attributes are valid, or a `DecodeError` that is also the SDK's."""
+    message = kafka.KafkaMessage(dict(record.headers), key, record.value)  # type: ignore[arg-type]
+    for read in (sdk.from_kafka_event, sdk.from_binary_event, sdk.from_structured_event):
+        if not is_old(record):
+            try:
+                event = read(message)
+            except CloudEventValidationError as error:
+                assert isinstance(error, DecodeError | ValueError)
+                assert isinstance(error.errors, dict)
+            else:
+                assert type(event) is CloudEvent
+                assert sdk.from_structured_event(sdk.to_structured_event(event)).get_id() == event.get_id()
+
+
+@given(records, keys)
+def test_any_message_of_version_1(record: Record, key: Any) -> None:
+    """A message is an event or a `DecodeError` that is also the SDK's, of each function."""
+    message = kafka1.KafkaMessage(dict(record.headers), key, record.value)  # type: ignore[arg-type]
+    for read in (v1.from_binary, v1.from_structured):
+        if not is_old(record):
+            try:
+                event = read(message)
+            except GenericException as error:
+                assert isinstance(error, DecodeError)
+            else:
+                assert type(event) is CloudEvent1
+                assert v1.from_structured(v1.to_structured(event))["id"] == event["id"]
+
+
+@given(
+    make.events(), st.sampled_from(["k", b"k", b"\xff", b"\x00"]), st.sampled_from(["binary", "structured"])
+)
+def test_what_is_read_is_written_with_its_attributes(event: Event, key: Any, mode: str) -> None:
+    """An event that was read keeps attributes and key when it is written, by both versions."""
+    record = to_record(event, mode=mode, key=key)  # type: ignore[arg-type]
+    for functions, messages, suffix in ((sdk, kafka, "_event"), (v1, kafka1, "")):
+        message = messages.KafkaMessage(dict(record.headers), key, record.value)  # type: ignore[attr-defined]
+        read = getattr(functions, f"from_{mode}{suffix}")(message)
+        again = getattr(functions, f"to_{mode}{suffix}")(read)
+        written = from_record(again)
+        assert {name: written.text(name) for name in event if name != "time"} == {
+            name: event.text(name) for name in event if name != "time"
+        }
+        assert written.time == event.time
+        expected = event.text("partitionkey") or key
+        assert again.key in (expected, b"k".decode() if key == b"k" else expected)
