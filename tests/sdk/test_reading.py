@@ -1,4 +1,4 @@
-"""Messages of strangers: each is an event of the SDK or an error of both libraries; what is read is kept."""
+"""Untrusted messages: each is an event of the SDK or an error of both libraries; what is read is kept."""
 
 from __future__ import annotations
 
