@@ -13,7 +13,7 @@ from msgspec import structs
 
 from cloudevents_kafka.attributes.media_type import media_type
 from cloudevents_kafka.attributes.types import canonical_text, is_string
-from cloudevents_kafka.binding import Undecodable, decode
+from cloudevents_kafka.binding import Decoded, Undecodable, decode
 from cloudevents_kafka.binding.lenient.rules import LEFT_OUT
 from cloudevents_kafka.codecs.json import decode_json
 from cloudevents_kafka.codecs.payload import DataKind, decode_text, implies_json, to_utf8
@@ -43,16 +43,15 @@ def read(
     The event is None if its specversion is 0.3. With ``folds_names`` the names of JSON members may have
     capital letters. Raises a `DecodeError` for any other record.
     """
+    structured = _STRUCTURED | {"N-01"} if folds_names else _STRUCTURED
     found = decode(record, lenient=True)
-    if not isinstance(found, Undecodable) and not found.tolerated:
-        has_headers = raw_parts(found.event)[1] is None
-        if is_binary is None or is_binary is has_headers:
-            return found.event, has_headers
+    if not isinstance(found, Undecodable):
+        is_headers = raw_parts(found.event)[1] is None and not _clauses(found) - _HEADERS
+        if is_binary in {None, is_headers} and (is_headers or _clauses(found) <= structured):
+            return found.event, is_headers
     if is_binary is None:
         is_binary = in_binary_mode(record)
-    if is_binary:
-        return _read_binary(record), True
-    return _read_structured(record, _STRUCTURED | {"N-01"} if folds_names else _STRUCTURED), False
+    return (_read_binary(record) if is_binary else _read_structured(record, structured)), is_binary
 
 
 def _read_binary(record: Record) -> Event | None:
@@ -76,15 +75,24 @@ def _read_structured(record: Record, accepted: frozenset[str]) -> Event | None:
 def _read(record: Record, original: Record, accepted: frozenset[str]) -> Event | None:
     """Return the event of a record whose deviations, if there are any, have these clauses."""
     found = decode(record, lenient=True)
-    if isinstance(found, Undecodable) or not all(
-        one.clause in accepted and not one.rule.endswith(LEFT_OUT) for one in found.tolerated
-    ):
+    if isinstance(found, Undecodable) or not _clauses(found) <= accepted:
         found = decode(record)
     if isinstance(found, Undecodable):
         if _is_old(original):
             return None
         raise found.error
     return found.event
+
+
+def _clauses(found: Decoded) -> set[str]:
+    """Return the clauses of accepted deviations; the rules of those that the SDK does not read alike."""
+    return {one.clause if _is_alike(one) else one.rule for one in found.tolerated}
+
+
+def _is_alike(problem: Problem) -> bool:
+    """Return whether nothing is left out, and only the letters of a header's name are other ones."""
+    is_name = problem.clause != "K-05" or str(problem.attribute).lower() in problem.rule
+    return is_name and not problem.rule.endswith(LEFT_OUT)
 
 
 def in_binary_mode(record: Record) -> bool:

@@ -237,8 +237,7 @@ def from_structured(
         has_data = not _DATA.isdisjoint(envelope)
     if has_data and data_unmarshaller is not None:
         data = _unmarshal(data_unmarshaller, data, event, record)
-    content_type = _reading.content_type_of(record)
-    if content_type and not _reading.names_format(record):
+    if not _reading.names_format(record) and (content_type := _reading.content_type_of(record)):
         members.setdefault("datacontenttype", content_type)
     return _create(event_type, members, data, message)
 
@@ -315,8 +314,7 @@ def _create(
     event_type: type[AnyCloudEvent] | None, attributes: dict[str, Any], data: Any, message: KafkaMessage
 ) -> http.CloudEvent | AnyCloudEvent:
     """Return an event of the SDK with these attributes, the message's key, and no time that it invents."""
-    key = message.key
-    if key and "partitionkey" not in attributes:
+    if (key := message.key) and "partitionkey" not in attributes:
         attributes["partitionkey"] = key if _reading.key_text(key) else to_bytes(key)
     if event_type is not None and event_type is not http.CloudEvent:
         return event_type.create(attributes, data)

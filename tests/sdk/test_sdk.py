@@ -21,6 +21,7 @@ from cloudevents_kafka import (
     Event,
     EventProducer,
     InvalidEvent,
+    NotAnEvent,
     from_record,
     sdk,
     to_record,
@@ -305,6 +306,14 @@ def test_headers_in_other_letters() -> None:
     headers = {name.upper(): value for name, value in HEADERS.items()}
     event = sdk.from_kafka_event(kafka.KafkaMessage({**headers, "Content-Type": b"text/plain"}, None, b"1"))
     assert (event.get_id(), event.get_datacontenttype(), event.get_data()) == ("1", "text/plain", "1")
+
+
+def test_other_prefixes_are_not_read() -> None:
+    """Headers of HTTP's binding are not those of an event, which the SDK does not read either."""
+    headers = {name.replace("_", "-"): value for name, value in HEADERS.items()}
+    for read in (sdk.from_kafka_event, sdk.from_binary_event, kafka.from_kafka_event):
+        with pytest.raises(ValueError if read is kafka.from_kafka_event else NotAnEvent):
+            read(kafka.KafkaMessage(headers, None, b"hello"))
 
 
 def test_other_headers_are_ignored() -> None:
