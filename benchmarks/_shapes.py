@@ -12,12 +12,15 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from _sdk import JSON, message_of
+from cloudevents.core.bindings import kafka
 from cloudevents.core.bindings.kafka import KafkaMessage, from_kafka, to_binary, to_structured
 from cloudevents.core.v1.event import CloudEvent
+from cloudevents.v1 import kafka as kafka_v1
 from cloudevents.v1.http import CloudEvent as OldCloudEvent
 from cloudevents.v1.kafka import to_binary as old_to_binary
 from cloudevents.v1.kafka import to_structured as old_to_structured
@@ -31,8 +34,10 @@ from cloudevents_kafka import (
     decode,
     from_record,
     partition_key,
+    sdk,
     to_record,
 )
+from cloudevents_kafka.sdk import v1 as sdk_v1
 
 Work = Callable[[], object]
 Mapper = Callable[[Any], str | bytes | None] | None
@@ -57,6 +62,7 @@ GROUPS: Final = {
     "producers": Group("read leniently what known producers send", "SDK", 1, 1.5),
     "write": Group("make and write an event", "SDK", 1.7, 2.5),
     "sdk": Group("write an event of the SDK", "SDK", 0.9, None),
+    "names": Group("the SDK's functions under their own names", "SDK", 0.6, 1),
     "formats": Group("read and write Avro and Protobuf", "library", None, None),
 }
 
@@ -88,6 +94,7 @@ def shapes(*, keys: bool = True) -> list[Shape]:
         *_producers(),
         *_write(keys=keys),
         *_sdk(keys=keys),
+        *_names(),
         *_formats(),
     ]
 
@@ -555,6 +562,34 @@ def _sdk(*, keys: bool) -> Iterator[Shape]:
                 _send(client, event, mode, mapper),
                 _their_send(client, theirs),
             )
+
+
+# The functions of the SDK under their own names, with their bounds. Version 1 checks nothing.
+NAMES: Final[dict[str, list[tuple[str, int]]]] = {
+    "version 2": [
+        ("to_binary_event", 70),
+        ("from_binary_event", 80),
+        ("to_structured_event", 60),
+        ("from_structured_event", 80),
+    ],
+    "version 1": [("to_binary", 75), ("from_binary", 80), ("to_structured", 65), ("from_structured", 85)],
+}
+
+
+def _names() -> Iterator[Shape]:
+    """Yield the functions of `cloudevents_kafka.sdk` next to those of the SDK."""
+    event = _their_event({**ATTRIBUTES, "time": TIME, "partitionkey": "c-4"}, DATA)
+    old = OldCloudEvent({**ATTRIBUTES, "time": TIME_TEXT, "partitionkey": "c-4"}, DATA)
+    for version, ours, theirs, written in (
+        ("version 2", sdk, kafka, event),
+        ("version 1", sdk_v1, kafka_v1, old),
+    ):
+        for name, bound in NAMES[version]:
+            argument = (
+                written if name.startswith("to_") else getattr(ours, name.replace("from", "to"))(written)
+            )
+            pair = [partial(getattr(module, name), argument) for module in (ours, theirs)]
+            yield Shape("names", f"{version}, {name}", bound, *pair)
 
 
 def _their_record(event: Any, mode: str) -> Callable[[], KafkaMessage]:
