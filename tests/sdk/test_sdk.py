@@ -245,6 +245,7 @@ def test_no_data_is_a_null_value(mode: str) -> None:
         ("text/plain", "é", "é".encode()),
         ("application/json", '{"a": 1}', b'{"a": 1}'),
         ("application/json", "hello", b'"hello"'),
+        ("application/json", b'{"a": 1}', b'{"a": 1}'),
         ("image/png", memoryview(b"\x01"), b"\x01"),
     ],
 )
