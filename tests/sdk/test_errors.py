@@ -1,0 +1,109 @@
+"""An error of the SDK's functions is one of both libraries, with the content of this library's."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import pytest
+from cloudevents.core import exceptions as v2
+from cloudevents.core.bindings.kafka import KafkaMessage
+from cloudevents.core.v1.event import CloudEvent
+from cloudevents.v1 import exceptions as v1
+
+from cloudevents_kafka import CloudEventsKafkaError, errors, sdk
+from cloudevents_kafka.sdk import _errors
+
+NAMED = {"specversion": "1.0", "id": "1", "source": "/shop", "type": "order.placed"}
+HEADERS = {f"ce_{name}": value.encode() for name, value in NAMED.items()}
+JSON_EVENT = {"content-type": b"application/cloudevents+json"}
+CASES = {
+    errors.NotAnEvent: KafkaMessage({"ce_id": b"1"}, None, b"17"),
+    errors.BrokenEvent: KafkaMessage({**HEADERS, "ce_id": b"", "ce_my_ext": b"x"}, None, b""),
+    errors.BrokenData: KafkaMessage(
+        JSON_EVENT, None, b'{"specversion":"1.0","id":"1","source":"/","type":"t","data":"\\ud800"}'
+    ),
+    errors.UnsupportedFormat: KafkaMessage({"content-type": b"application/cloudevents+xml"}, None, b"<e/>"),
+    errors.UnsupportedBatch: KafkaMessage({"content-type": b"application/cloudevents-batch+json"}, None, b""),
+}
+
+
+def raised(call: object, *arguments: object) -> CloudEventsKafkaError:
+    with pytest.raises(CloudEventsKafkaError) as caught:
+        call(*arguments)  # type: ignore[operator]
+    return caught.value
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_a_message_that_cannot_be_read(kind: type[CloudEventsKafkaError]) -> None:
+    """The error has the classes of both versions, and the record and verdict of this library."""
+    error = raised(sdk.from_kafka_event, CASES[kind])
+    assert isinstance(error, kind)
+    for other in (
+        v2.CloudEventValidationError,
+        v1.MissingRequiredFields,
+        v1.DataUnmarshallerError,
+        ValueError,
+    ):
+        assert isinstance(error, other)
+    assert isinstance(error, errors.DecodeError)
+    assert error.record.value == CASES[kind].value
+    assert error.verdict == kind.verdict  # type: ignore[attr-defined]
+
+
+def test_the_errors_by_attribute_are_the_sdks() -> None:
+    """Version 2 lists errors by attribute; here each has the text of a problem."""
+    error = raised(sdk.from_kafka_event, CASES[errors.BrokenEvent])
+    assert isinstance(error, v2.CloudEventValidationError)
+    assert [(name, *map(type, found)) for name, found in error.errors.items()] == [
+        ("id", v2.InvalidAttributeValueError),
+        ("my_ext", v2.CustomExtensionAttributeError),
+    ]
+    assert str(error.errors["id"][0]) == "id: must not be empty, got '' (R-02, core: id)"
+    error = raised(sdk.from_kafka_event, KafkaMessage(JSON_EVENT, None, b'{"specversion":"1.0","id":"1"}'))
+    assert isinstance(error, v2.CloudEventValidationError)
+    assert [type(one) for found in error.errors.values() for one in found] == 2 * [
+        v2.MissingRequiredAttributeError
+    ]
+
+
+@pytest.mark.parametrize(
+    ("event", "kind"),
+    [
+        (CloudEvent({**NAMED, "source": "a b"}), errors.InvalidEvent),
+        (CloudEvent({**NAMED, "datacontenttype": "application/cloudevents+json"}), errors.EncodeError),
+    ],
+)
+def test_an_event_that_cannot_be_written(event: CloudEvent, kind: type[CloudEventsKafkaError]) -> None:
+    """The error has classes of both versions."""
+    error = raised(sdk.to_binary_event, event)
+    assert isinstance(error, kind)
+    assert isinstance(error, v2.BaseCloudEventException)
+    assert isinstance(error, v1.DataMarshallerError)
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_errors_can_be_copied(kind: type[CloudEventsKafkaError]) -> None:
+    """An error can be pickled and copied, as those of this library."""
+    error = raised(sdk.from_kafka_event, CASES[kind])
+    for again in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
+        assert type(again) is type(error)
+        assert str(again) == str(error)
+        assert {name: str(one) for name, one in again.errors.items()} == {
+            name: str(one)
+            for name, one in error.errors.items()  # type: ignore[attr-defined]
+        }
+
+
+def test_causes_are_kept() -> None:
+    """The cause of an error is that of the library's error, and an error of both is raised as it is."""
+    own = _errors.EncodeError("both")
+
+    def fail(error: Exception) -> None:
+        raise error from KeyError("cause")
+
+    call = _errors.raises_sdk_errors(fail)
+    error = raised(call, errors.EncodeError("one"))
+    assert (type(error), str(error)) == (_errors.EncodeError, "one")
+    assert isinstance(error.__cause__, KeyError)
+    assert raised(call, own) is own
