@@ -129,7 +129,7 @@ class EventPipeline:
                 spark = self._spark or resources.enter_context(self._own_session())
                 if self._spark is None:
                     check_catalog(options, spark)
-                landing = open_landing(options, spark, self._each_batch)
+                landing = open_landing(options, spark, self._each_batch, self._warn)
                 kind = self._job_class()
                 job = kind(spark, options, landing, self._report, self._warn, metrics=metrics)
             self._job = job
@@ -147,7 +147,7 @@ class EventPipeline:
         from cloudevents_kafka.spark.pipeline.connect import ConnectJob, check_connect
 
         check_connect(self.options, has_function=self._each_batch is not None)
-        landing = open_landing(self.options, spark)
+        landing = open_landing(self.options, spark, warn=self._warn)
         return ConnectJob(spark, self.options, landing, self._report, self._warn, metrics=metrics)
 
     def _own_session(self) -> AbstractContextManager[SparkSession]:
