@@ -16,6 +16,7 @@ from cloudevents_kafka.spark.pipeline.landing import EachBatch, check_catalog, c
 from cloudevents_kafka.spark.pipeline.session import allow_token_endpoint, check_reachable, local_session
 from cloudevents_kafka.spark.pipeline.stores import folder_lock, is_connect
 from cloudevents_kafka.spark.pipeline.watching import Metrics
+from cloudevents_kafka.spark.typed.schemas import has_avro
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -156,7 +157,7 @@ class EventPipeline:
         formats: list[SessionFormat] = []
         if options.to == "delta" or options.to == "iceberg":  # noqa: PLR1714  # for mypy
             formats.append(options.to)
-        if options.has_avro:
+        if has_avro(options.schemas):
             formats.append("avro")
         conf = allow_token_endpoint(options.conf, options.kafka_options)
         return local_session(master=options.master, ui=options.ui, conf=conf, log=log, formats=formats)

@@ -149,6 +149,11 @@ def open_schemas(
     return schemas
 
 
+def has_avro(schemas: Mapping[str, Any]) -> bool:
+    """Return whether a schema of `read_schemas` is of Avro, which a session reads with ``spark-avro``."""
+    return any(isinstance(schema, DataSchema) and bool(schema.avro) for schema in schemas.values())
+
+
 def check_readable(spark: SparkSession, schema: DataSchema) -> None:
     """Raise `ValueError` if a session does not read Avro, or has no type for a part of the schema."""
     try:

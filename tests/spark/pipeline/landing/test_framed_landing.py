@@ -136,6 +136,30 @@ def test_killed_between_tables(lake: Lake, step: int, monkeypatch: pytest.Monkey
     assert again.outcomes == {"refused": 2}
 
 
+def test_a_replay_asks_the_registry(lake: Lake) -> None:
+    """Data whose schema the registry did not know lands by a replay when it does."""
+    registry, schema = Registry(), json.dumps(VERSIONS[0])
+    order = Event(id="1", source="/s", type="order", datacontenttype="application/avro")
+    event, _ = serialize_data(
+        order, {"id": 7, "total": 0.5, "old": ""}, AvroSerializer(registry.client, schema), "t"
+    )
+    record = to_record(event, mode="binary")
+    producer = Producer({"bootstrap.servers": lake.broker.bootstrap_servers})
+    producer.produce(lake.topic, value=record.value, headers=list(record.headers))
+    assert producer.flush(30) == 0
+    registry.client, known = SchemaRegistryClient.new_client({"url": "mock://empty"}), registry.client
+    options: dict[str, Any] = {"schemas": {"order": READER}, "schema_registry": registry}
+    assert lake.run(to="delta", **options).counts.quarantined == 1
+    replay = ReplayOptions(out=str(lake.out), apply=True, schema_registry=registry)
+    assert replay_quarantine(replay, spark=lake.spark).outcomes == {"refused": 1}
+    registry.error = ConnectionError("refused")
+    with pytest.raises(PipelineFailed, match="the schema registry must answer"):
+        replay_quarantine(replay, spark=lake.spark)
+    registry.error, registry.client = None, known
+    assert replay_quarantine(replay, spark=lake.spark).outcomes == {"landed": 1}
+    assert [row.id for row in rows_of(lake, "delta", "events").select("value.id").collect()] == [7]
+
+
 def test_rules_of_options() -> None:
     """A registry needs schemas that its data can be read into; its settings are secret."""
 

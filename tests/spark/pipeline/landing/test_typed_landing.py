@@ -17,6 +17,7 @@ from cloudevents_kafka.cli.app import app
 from cloudevents_kafka.spark._patterns import patterns_in
 from cloudevents_kafka.spark.pipeline import PipelineFailed, PipelineOptions, Summary
 from cloudevents_kafka.spark.pipeline.tables import table_in_folder
+from cloudevents_kafka.spark.typed.schemas import has_avro
 from tests.spark.pipeline.lake import Lake
 from tests.spark.pipeline.landing.test_fan_out import kill_after
 from tests.spark.typed.payloads import AVRO, avro_of
@@ -237,7 +238,7 @@ def test_rules_of_options(tmp_path: Path) -> None:
         options(rescue=True)
     with pytest.raises(ValueError, match="must have types such as"):
         options(schemas={"": ORDER})
-    assert options(schemas={"t": AVRO}).has_avro
+    assert has_avro(options(schemas={"t": AVRO}).schemas)
     (tmp_path / "order.json").write_text(json.dumps(ORDER))
     assert options(schemas={"t": tmp_path / "order.json"}) == options(schemas={"t": ORDER})
 
