@@ -116,9 +116,7 @@ def test_framed_data(lake: Lake, to: str, monkeypatch: pytest.MonkeyPatch, *, in
     check(lake, to)
 
 
-@pytest.mark.parametrize(
-    "step", [pytest.param(step, marks=[] if step == 1 else pytest.mark.release) for step in range(1, 3)]
-)
+@pytest.mark.parametrize("step", [pytest.param(step, marks=pytest.mark.release) for step in range(1, 3)])
 def test_killed_between_tables(lake: Lake, step: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A batch that was begun is read by what its note knows, also if the registry knows more or is away."""
     registry = Registry()
