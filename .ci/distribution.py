@@ -59,8 +59,8 @@ LICENCE_HEAD = """\
 
 This package has the licence Apache-2.0. The tables list the packages that pip installs with it and with
 each of its extras, and the licences that their metadata names. The software bill of materials of a
-release also lists the dependencies of these packages, with versions. `python .ci/distribution.py
---licences` writes this page.
+release also lists the dependencies of these packages, with versions.
+`python .ci/distribution.py --licences` writes this page.
 
 The package does not contain the jars that Spark and the local broker need. The library downloads them
 from the user's Maven repository. Apache Kafka, Spark's Kafka connector, Delta and Iceberg have the
