@@ -278,7 +278,7 @@ def _default_data(event: Event, record: Record) -> Any:
     try:
         return decode_json(to_utf8(payload, content_type) if implies_json(content_type) else payload)
     except DataError as error:
-        if implies_json(content_type):
+        if content_type is not None and implies_json(content_type):
             raise BrokenData(f"broken data: {error}", record, event) from error
     is_text = media_type(str(content_type)).is_text
     return _reading.text_or_bytes(payload, content_type) if is_text else payload

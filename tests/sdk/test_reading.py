@@ -15,7 +15,7 @@ from cloudevents.v1.http import CloudEvent as CloudEvent1
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloudevents_kafka import DecodeError, Event, Record, from_record, sdk, to_record
+from cloudevents_kafka import BrokenData, DecodeError, Event, Record, from_record, sdk, to_record
 from cloudevents_kafka.sdk import v1
 from tests.support import strategies as make
 
@@ -37,6 +37,7 @@ def suppress_both(sdk_class: type[Exception]) -> Iterator[None]:
             raise
 
 
+@make.examples(150)
 @given(records, keys)
 def test_any_message_of_version_2(record: Record, key: Any) -> None:
     """A message is an event, whose attributes are valid, or a `DecodeError` that is also the SDK's."""
@@ -49,6 +50,7 @@ def test_any_message_of_version_2(record: Record, key: Any) -> None:
                 assert sdk.from_structured_event(sdk.to_structured_event(event)).get_id() == event.get_id()
 
 
+@make.examples(150)
 @given(records, keys)
 def test_any_message_of_version_1(record: Record, key: Any) -> None:
     """A message is an event or a `DecodeError` that is also the SDK's, of each function."""
@@ -61,6 +63,7 @@ def test_any_message_of_version_1(record: Record, key: Any) -> None:
                 assert v1.from_structured(v1.to_structured(event))["id"] == event["id"]
 
 
+@make.examples(150)
 @given(
     make.events(), st.sampled_from(["k", b"k", b"\xff", b"\x00"]), st.sampled_from(["binary", "structured"])
 )
@@ -69,7 +72,12 @@ def test_what_is_read_is_written_with_its_attributes(event: Event, key: Any, mod
     record = to_record(event, mode=mode, key=key)  # type: ignore[arg-type]
     for functions, messages, suffix in ((sdk, kafka, "_event"), (v1, kafka1, "")):
         message = messages.KafkaMessage(dict(record.headers), key, record.value)  # type: ignore[attr-defined]
-        read = getattr(functions, f"from_{mode}{suffix}")(message)
+        try:
+            read = getattr(functions, f"from_{mode}{suffix}")(message)
+        except BrokenData:  # as the SDK's version 1
+            assert functions is v1
+            assert str(event.datacontenttype).partition(";")[0].endswith("json")
+            continue
         again = getattr(functions, f"to_{mode}{suffix}")(read)
         written = from_record(again)
         assert {name: written.text(name) for name in event if name != "time"} == {

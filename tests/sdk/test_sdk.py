@@ -65,6 +65,7 @@ events = st.builds(
 )
 
 
+@make.examples(60)
 @given(events, st.sampled_from([("to_binary_event", "from_binary_event"), ("to_structured_event",) * 2]))
 def test_each_reads_what_the_other_writes(event: CloudEvent, names: tuple[str, str]) -> None:
     """Data of objects is the same, whichever of the two writes and whichever reads; so are keys."""

@@ -57,6 +57,7 @@ events = st.builds(
 )
 
 
+@make.examples(60)
 @given(events)
 def test_each_reads_what_the_other_writes(event: CloudEvent) -> None:
     """JSON data is the same, whichever of the two writes and whichever reads; so are keys."""
@@ -190,6 +191,7 @@ def test_the_structured_record_is_an_event_of_the_binding() -> None:
         ("application/json", None, None, None),
         ("application/json", b"", b"", b""),
         (None, bytearray(b"1"), b"1", 1),
+        (None, b"\x00", b"\x00", b"\x00"),
     ],
 )
 def test_data_of_any_type(content_type: Any, data: Any, value: bytes | None, again: Any) -> None:
