@@ -7,11 +7,18 @@ user's class. The check runs when a client is passed, not when it is first used.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from cloudevents_kafka.record import Headers
+
+if TYPE_CHECKING:
+    from confluent_kafka import TopicPartition
+
+    from cloudevents_kafka.observing import Observer
+    from cloudevents_kafka.observing.calls import Observers
 
 # abort_transaction() or purge() has removed a sent or a queued message, which its caller expects.
 PURGED: Final = frozenset((-151, -152))  # _PURGE_INFLIGHT, _PURGE_QUEUE
@@ -156,6 +163,30 @@ def check_callbacks(**functions: object) -> None:
     for name, function in functions.items():
         if inspect.iscoroutinefunction(function):
             raise TypeError(f"{name} must be a plain function, got a coroutine function")
+
+
+def add_observers(before: Observers | None, observers: Sequence[Observer]) -> Observers | None:
+    """Return what calls the observers of a client and others, None without any; raise `TypeError`."""
+    if not isinstance(observers, Sequence):
+        raise TypeError(f"observers must be a list of observers, got {observers!r}; pass [observer]")
+    if not observers:
+        return before
+    from cloudevents_kafka.observing.calls import Observers  # not imported without an observer
+
+    return Observers(*(() if before is None else before.all), *observers)
+
+
+def note_places(
+    observers: Observers | None,
+    name: str,
+    places: Iterable[TopicPartition],
+    client: object,
+    began: float | None = None,
+) -> None:
+    """Call observers for partitions: that were revoked, or committed by a call that ``began`` at a time."""
+    if observers is not None:
+        seconds = None if began is None else time.monotonic() - began
+        observers.of_places(name, places, client, seconds=seconds)
 
 
 def _problem(client: object, name: str, needed: list[str]) -> str | None:

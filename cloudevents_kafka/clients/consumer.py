@@ -13,7 +13,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Self, TypeVar, Unpack, overload
 
 from cloudevents_kafka.binding import Decoded, ReverseKeyMapper, Undecodable
@@ -24,9 +23,11 @@ from cloudevents_kafka.clients._policy import Action, OnFailure, RunPolicy, RunR
 from cloudevents_kafka.clients._protocols import (
     Consumer,
     ConsumerT,
+    add_observers,
     check_callbacks,
     check_client,
     check_handler,
+    note_places,
 )
 from cloudevents_kafka.clients._reading import DataReader, ItemT_co, ReadOptions, item_reader
 from cloudevents_kafka.clients._settings import make_consumer
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from cloudevents_kafka.clients._run import Run
     from cloudevents_kafka.clients._workers import Workers
     from cloudevents_kafka.clients.producer import EventProducer
+    from cloudevents_kafka.observing import Observer
 
 __all__ = ["Action", "ConsumeError", "DataReader", "EventConsumer", "OnError", "OnFailure", "RunResult"]
 
@@ -70,7 +72,8 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
 
     ``on_error`` is called with each `ConsumeError` of the client, and returns whether to read on;
     without it, or if it returns None, an error from which the client recovers is logged as a warning, and a
-    final one is raised (`ConsumeError` lists them).
+    final one is raised (`ConsumeError` lists them). ``observers`` are called with what is read, handled and
+    committed: see `Observer`.
 
     Raises `ValueError` for wrong settings, and `TypeError` for other objects, such as a class or an asyncio
     client.
@@ -157,6 +160,7 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         data_type: Any = None,
         on_error: OnError | None = None,
         topics: Sequence[str] | None = None,
+        observers: Sequence[Observer] = (),
     ) -> None:
         self._settings: Mapping[str, Any] | None = consumer if isinstance(consumer, Mapping) else None
         client: Any = consumer if self._settings is None else make_consumer(self._settings)
@@ -171,7 +175,8 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
             eager_data=eager_data,
             data_type=data_type,
         )
-        self._gathered: Gathered[ItemT_co] = Gathered(read_item, on_error)
+        self._gathered: Gathered[ItemT_co] = Gathered(read_item, on_error, client)
+        self._gathered.observe(add_observers(None, observers))
         self._stopped = False
         self._left: list[TopicPartition] = []  # the first offsets that `run` has left unfinished
         self._run: Run | None = None
@@ -212,6 +217,7 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         self.discard(partitions)
         if self._run is not None:
             self._run.revoke(partitions, lost=lost)
+        note_places(self._gathered.observers, "revoked", partitions, client)
         if then is not None:
             then(client, partitions)
 
@@ -303,7 +309,9 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         """
         offsets = ends_of(done)
         if offsets:
+            began = time.monotonic()
             check_committed(self._client.commit(offsets=offsets, asynchronous=asynchronous) or ())
+            note_places(self._gathered.observers, "committed", offsets, self._client, began)
 
     def _drop_moved(self) -> None:
         """Drop gathered records of partitions that were sought or revoked since."""
@@ -326,6 +334,7 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         revoke_timeout: float | None = None,
         stop_timeout: float = 20.0,
         idle_timeout: float | None = None,
+        observers: Sequence[Observer] = (),
     ) -> RunResult:
         """Call ``handler`` with each event, commit what is done, and return the counts.
 
@@ -380,6 +389,8 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
             revoke_timeout=revoke_timeout,
             stop_timeout=stop_timeout,
             idle_timeout=idle_timeout,
+            observers=observers,
+            observed=self._gathered.observers,
         )
         return self._handle_all(Threads(policy, handler, producer))
 
@@ -388,7 +399,8 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
 
         self._run = run = Run(self, workers)
         try:
-            return run.handle_all()
+            with self._gathered.observed(workers.policy.observed):
+                return run.handle_all()
         finally:
             with self._lock:
                 self._run, self._left = None, run.left
@@ -434,7 +446,5 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         self.close()

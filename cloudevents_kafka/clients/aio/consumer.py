@@ -21,6 +21,7 @@ from cloudevents_kafka.clients._protocols import (
     check_callbacks,
     check_handler,
     is_awaited,
+    note_places,
 )
 from cloudevents_kafka.clients._reading import ItemT_co, ReadOptions
 from cloudevents_kafka.clients.aio._aiokafka_client import AiokafkaClient
@@ -222,7 +223,8 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
 
         check_handler(handler, awaited=True)
         events, aiokafka = self._events, self._aiokafka
-        policy = RunPolicy(read=events.read_item, settings=events._settings, **options)
+        observed = self._gathered.observers
+        policy = RunPolicy(read=events.read_item, settings=events._settings, observed=observed, **options)
         await self._source.idle()
         if aiokafka is not None:
             aiokafka.begin()
@@ -340,7 +342,9 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
         nor any while the group is rebalanced, which is logged: the group reads their records again.
         """
         if offsets := ends_of(done):
+            began = time.monotonic()
             await self._source.commit(offsets)
+            note_places(self._gathered.observers, "committed", offsets, self._events.consumer, began)
 
     def stop(self) -> None:
         """End all iteration, within 0.2 seconds or the timeout of `batches`; a signal handler may call it."""
