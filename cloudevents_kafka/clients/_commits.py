@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Final
 
 from cloudevents_kafka.clients._closing import set_back
 from cloudevents_kafka.clients._errors import ConsumeError
-from cloudevents_kafka.clients._protocols import member_id, note_places, suppress_client_errors
+from cloudevents_kafka.clients._protocols import member_id, suppress_client_errors
 from cloudevents_kafka.clients._schedule import PartitionName, Schedule
 
 if TYPE_CHECKING:
@@ -88,7 +88,8 @@ class Commits:
                 self._schedule.commit(places)
             began, deadline = time.monotonic(), time.monotonic() + seconds if is_final else 0.0
             done = self._commit(places, deadline) if places else ()
-            note_places(self._observers, "committed", done or places, self._client, began)
+            if self._observers is not None:
+                self._observers.of_places("committed", done or places, self._client, began)
             failed: list[object] = [place.error for place in done or () if place.error is not None]
         except KafkaException as error:  # the broker is away, or moves the group
             failed = [error]

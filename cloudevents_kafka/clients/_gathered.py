@@ -38,18 +38,18 @@ class Gathered(Generic[ItemT_co]):
         self._on_error = on_error
         self._ends: dict[tuple[str | None, int | None], TopicPartition] | None = None
 
-    def observe(self, observers: Observers | None, *, pulled: bool = True) -> None:
-        """Let these observers be called with records that are returned, to a program or to a run."""
+    def observe(self, observers: Observers | None) -> None:
+        """Let these observers be called with records that are returned."""
         self.observers, self._read, self._batch = observers, self.read_item, nullcontext
         if observers is not None:
-            self._read = reading = observers.reading(self.read_item, self._client, pulled=pulled)
+            self._read = reading = observers.reading(self.read_item, self._client)
             self._batch = reading.batch
 
     @contextmanager
     def observed(self, observers: Observers | None) -> Iterator[None]:
         """Let these observers be called during a run. Yields once."""
         before = self.observers
-        self.observe(observers, pulled=False)
+        self.observe(observers)
         try:
             yield
         finally:

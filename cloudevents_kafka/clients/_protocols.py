@@ -7,16 +7,13 @@ user's class. The check runs when a client is passed, not when it is first used.
 from __future__ import annotations
 
 import inspect
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from cloudevents_kafka.record import Headers
 
 if TYPE_CHECKING:
-    from confluent_kafka import TopicPartition
-
     from cloudevents_kafka.observing import Observer
     from cloudevents_kafka.observing.calls import Observers
 
@@ -174,19 +171,6 @@ def add_observers(before: Observers | None, observers: Sequence[Observer]) -> Ob
     from cloudevents_kafka.observing.calls import Observers  # not imported without an observer
 
     return Observers(*(() if before is None else before.all), *observers)
-
-
-def note_places(
-    observers: Observers | None,
-    name: str,
-    places: Iterable[TopicPartition],
-    client: object,
-    began: float | None = None,
-) -> None:
-    """Call observers for partitions: that were revoked, or committed by a call that ``began`` at a time."""
-    if observers is not None:
-        seconds = None if began is None else time.monotonic() - began
-        observers.of_places(name, places, client, seconds=seconds)
 
 
 def _problem(client: object, name: str, needed: list[str]) -> str | None:

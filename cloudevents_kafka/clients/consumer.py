@@ -27,7 +27,6 @@ from cloudevents_kafka.clients._protocols import (
     check_callbacks,
     check_client,
     check_handler,
-    note_places,
 )
 from cloudevents_kafka.clients._reading import DataReader, ItemT_co, ReadOptions, item_reader
 from cloudevents_kafka.clients._settings import make_consumer
@@ -217,7 +216,8 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         self.discard(partitions)
         if self._run is not None:
             self._run.revoke(partitions, lost=lost)
-        note_places(self._gathered.observers, "revoked", partitions, client)
+        if (observers := self._gathered.observers) is not None:
+            observers.of_places("revoked", partitions, client)
         if then is not None:
             then(client, partitions)
 
@@ -311,7 +311,8 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         if offsets:
             began = time.monotonic()
             check_committed(self._client.commit(offsets=offsets, asynchronous=asynchronous) or ())
-            note_places(self._gathered.observers, "committed", offsets, self._client, began)
+            if (observers := self._gathered.observers) is not None:
+                observers.of_places("committed", offsets, self._client, began)
 
     def _drop_moved(self) -> None:
         """Drop gathered records of partitions that were sought or revoked since."""

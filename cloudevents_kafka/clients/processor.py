@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypedDict, TypeVar, Un
 from cloudevents_kafka.binding import Decoded, Undecodable
 from cloudevents_kafka.clients._gathered import ends_of
 from cloudevents_kafka.clients._policy import Action, OnFailure, Policy, RunResult, log_outcome
-from cloudevents_kafka.clients._protocols import check_handler, member_id, note_places
+from cloudevents_kafka.clients._protocols import check_handler, member_id
 from cloudevents_kafka.clients._run import stop_at_sigterm
 from cloudevents_kafka.clients._schedule import Item
 from cloudevents_kafka.clients._sends import Sends
@@ -258,7 +258,8 @@ class EventProcessor:
                 began, offsets = time.monotonic(), ends_of(batch[:number])
                 self._transactions.call("send_offsets_to_transaction", offsets, group)
                 self._transactions.call("commit_transaction")
-                note_places(self._policy.observed, "committed", offsets, self.consumer.consumer, began)
+                if (observers := self._policy.observed) is not None:
+                    observers.of_places("committed", offsets, self.consumer.consumer, began)
         except (TransactionError, Unfinished):
             raise
         except BaseException as error:

@@ -1,11 +1,7 @@
-"""Observers of the clients: what traces and counts the records that a service sends and handles.
+"""Observers of the clients, which trace and count what a service sends, reads and handles.
 
-Read the modules in this order:
-
-* `_protocol`: `Observer`, the methods that clients call, and `Notice`, what they are called with;
-* `calls`: the one place that calls them, which clients import only if they have observers;
-* `opentelemetry` with `_conventions`: spans;
-* `prometheus`: figures.
+`_protocol` has what clients call, and `calls` is the one place that does: clients import it only if they have
+observers. `opentelemetry`, with the names in `_conventions`, makes spans, and `prometheus` figures.
 """
 
 from cloudevents_kafka.observing._protocol import Notice, Observer

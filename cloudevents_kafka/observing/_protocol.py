@@ -1,102 +1,68 @@
 """`Observer`, the methods that a client calls while it works, and `Notice`, what it says of one record.
 
-The law, which `calls` keeps and ``tests/observing/test_observers.py`` tests by random histories:
+The law, which `calls` keeps and ``tests/observing/test_calls.py`` tests by random histories:
 
-1. After each `Observer.sending` either `Observer.delivered` or `Observer.failed` is called, once, with the
-   record that `sending` has got, even if the client only frees the message.
-2. Each record that a client returns is in one call of `Observer.received`. In a run it ends with its handler,
-   or in one call of `Observer.skipped` or `Observer.dead_lettered`; each further try has one of
-   `Observer.retried`.
+1. After each ``sending`` either ``delivered`` or ``failed`` is called, once, with the same record.
+2. A record that a consumer returns is in one call of ``received``. In a run it ends by its handler, by
+   ``skipped`` or by ``dead_lettered``, after as many calls of ``retried`` as it has further tries.
 3. What an observer raises changes nothing but the log: not what a client returns, raises or sends.
-4. An observer changes no event: the headers that it adds replace those with the same names, of which a record
-   has each once from then on, but never those of an attribute or of the content type.
+4. Headers of an observer replace those with the same names, which a record has once then. They are never
+   those of the event: its attributes and its content type.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import msgspec
 
 from cloudevents_kafka.binding import Decoded, Undecodable
-from cloudevents_kafka.errors import DecodeError
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.record import HeaderInput, Record
 
 
 class Notice(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """What has happened to one record, or to the offset of one partition.
+    """What has happened to one record, or to the offset of one partition; what is not known is None.
 
-    ``offset`` is that of the record, or the one that was committed. ``record`` and ``event`` are None if they
-    are not known. ``error`` is an exception, or the client's error of a delivery. ``attempt`` is the number
-    of the try. ``pulled`` is whether the program polls by itself, and not a run.
+    ``offset`` is that of the record, or the one that was committed, and ``end`` the one after the last record
+    of the partition, as far as the client knows it. ``size`` is `Record.wire_size`, and ``value_size`` that
+    of the value, in bytes. ``attempt`` is the number of the try.
 
-    ``seconds`` are those from `Observer.sending` to the report; of reading all records that were returned
-    together; until another try; from reading to the end, if that is known; or of the call that commits.
+    ``error`` is an exception, or the client's error of a delivery, and ``error_name`` its verdict, the
+    client's name or its class. ``verdict`` and ``clause``, the first that is broken, are of a `DecodeError`.
+
+    ``seconds`` are those from ``sending`` to the report, of reading the records that are returned together,
+    until another try, from reading a record in a run to its end, or of the call that commits.
 
     Examples:
-        >>> from cloudevents_kafka import Record
         >>> from cloudevents_kafka.observing import Notice
-        >>> notice = Notice(topic="orders", partition=0, record=Record(value=b"9.50"))
-        >>> notice.value_size, notice.size, notice.verdict
-        (4, 73, None)
+        >>> Notice(topic="orders", partition=0, offset=7).error_name
+        ''
     """
 
     topic: str | None
     partition: int | None = None
     offset: int | None = None
+    end: int | None = None
     record: Record | None = None
     event: Event[Any] | None = None
-    error: Any = None
-    attempt: int = 0
+    size: int = 0
+    value_size: int = 0
     seconds: float | None = None
-    pulled: bool = False
-    end_of: Callable[[str | None, int | None], int | None] | None = None
-    """The function of the client for `end`."""
-
-    @property
-    def end(self) -> int | None:
-        """The offset after the last record of the partition, as far as the client knows it."""
-        return None if self.end_of is None else self.end_of(self.topic, self.partition)
-
-    @property
-    def value_size(self) -> int:
-        """The size of the value in bytes."""
-        return 0 if self.record is None else len(self.record.value or b"")
-
-    @property
-    def size(self) -> int:
-        """The size in bytes of key, value, headers and their frame; see `Record.wire_size`."""
-        return 0 if self.record is None else self.record.wire_size()
-
-    @property
-    def verdict(self) -> str | None:
-        """Why the record is not read as an event; None if it is, or if another error is the reason."""
-        return self.error.verdict if isinstance(self.error, DecodeError) else None
-
-    @property
-    def clause(self) -> str | None:
-        """The first clause that the record breaks, or None."""
-        clauses = self.error.clauses if isinstance(self.error, DecodeError) else ()
-        return next(iter(clauses), None)
-
-    @property
-    def error_name(self) -> str:
-        """The name of the error: its verdict, the client's name for it, or its class; empty without one."""
-        if self.error is None:
-            return ""
-        name = getattr(self.error, "name", None)
-        return self.verdict or str(name() if callable(name) else type(self.error).__name__)
+    attempt: int = 0
+    error: Any = None
+    error_name: str = ""
+    verdict: str | None = None
+    clause: str | None = None
 
 
 class Observer:
-    """The methods that clients call; a subclass, or an object of any class, has those that it needs.
+    """The methods that clients call; a subclass has those that it needs.
 
-    `sending` and `handling` surround what they are about; the other methods are called after it. They are
-    called where the work is done, in threads or on the event loop, so they must not wait, and several threads may
-    call them at the same time. What they raise is logged, once for each kind, and stops nothing.
+    They are called where the work is done, by several threads or on the event loop, so they must not wait.
+    What they raise is logged, once for each kind, and stops nothing.
 
     Examples:
         >>> from cloudevents_kafka import Event, EventProducer
@@ -110,38 +76,32 @@ class Observer:
     """
 
     def sending(self, record: Record) -> HeaderInput:
-        """Return headers to add to a record that a producer passes to its client now, or None."""
+        """Return headers to add to a record that is passed to the client now, or None."""
 
     def handling(self, item: Decoded | Undecodable, /) -> AbstractContextManager[object]:
-        """Return a context manager around the handler of a run or an `EventProcessor`, or its coroutine.
-
-        It gets the error of the handler, and cannot suppress it.
-        """
+        """Return a context manager around the handler of a record; it cannot suppress an error."""
         return nullcontext(item)
 
     def delivered(self, notice: Notice) -> None:
-        """Note a record that a broker has; if it is in a transaction, that may be aborted later.
-
-        A client that reports only failures says neither the partition nor the offset.
-        """
+        """Note a record that a broker has, perhaps in a transaction that is aborted later."""
 
     def failed(self, notice: Notice) -> None:
-        """Note a record that was not delivered; ``error`` says why."""
+        """Note a record that was not delivered."""
 
     def received(self, notices: Sequence[Notice]) -> None:
         """Note the record, or the records of a batch, that a consumer returns."""
 
     def retried(self, notice: Notice) -> None:
-        """Note a record that failed with ``error``, and is tried again after ``seconds``."""
+        """Note a record that has failed, and is tried again."""
 
     def skipped(self, notice: Notice) -> None:
-        """Note a record that failed with ``error``, and is left out for good."""
+        """Note a record that has failed, and is left out."""
 
     def dead_lettered(self, notice: Notice) -> None:
-        """Note a record that failed with ``error``, and has become a dead letter."""
+        """Note a record that has failed, and is a dead letter."""
 
     def committed(self, notices: Sequence[Notice]) -> None:
-        """Note offsets that were committed; by a run, which does not wait, they were passed to the client."""
+        """Note offsets that were committed, or passed to a client that commits without a wait."""
 
     def revoked(self, notices: Sequence[Notice]) -> None:
         """Note partitions that go to another member of the group."""

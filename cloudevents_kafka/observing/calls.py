@@ -3,131 +3,119 @@
 from __future__ import annotations
 
 import logging
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from cloudevents_kafka.binding import Decoded, Undecodable
 from cloudevents_kafka.errors import DecodeError
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.observing._protocol import Notice, Observer
-from cloudevents_kafka.record import HeaderInput, Headers, Record, to_headers
+from cloudevents_kafka.record import Headers, Record, to_headers
 
 if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
 
 _log: Final = logging.getLogger("cloudevents_kafka.observing")
-_METHODS: Final = [name for name in vars(Observer) if not name.startswith("_")]
 
 
 class Observers:
-    """The observers of a client, which are called in their order, each once.
-
-    Raises `TypeError` for an object that has none of the methods.
-    """
+    """The observers of a client, which are called in their order. Raises `TypeError` for other objects."""
 
     def __init__(self, *observers: object) -> None:
         self.all = tuple(dict.fromkeys(observers))
-        self._known: set[tuple[int, str, object]] = set()
-        self._methods: dict[str, list[tuple[object, Callable[..., Any]]]] = {name: [] for name in _METHODS}
-        for observer in self.all:
-            found = [name for name in _METHODS if callable(getattr(observer, name, None))]
-            if not found or isinstance(observer, type):
-                got = f"the class {observer.__name__}" if isinstance(observer, type) else repr(observer)
-                raise TypeError(f"observers must have methods of Observer, got {got}; pass an instance")
-            for name in found:
-                if getattr(type(observer), name, None) is not getattr(Observer, name):
-                    self._methods[name].append((observer, getattr(observer, name)))
+        self._known: set[object] = set()  # kinds of errors that were logged
+        self._by_method: dict[str, list[object]] = {}
+        names = [name for name in vars(Observer) if not name.startswith("_")]
+        for name in names:
+            inert = (None, getattr(Observer, name))
+            self._by_method[name] = [one for one in self.all if getattr(type(one), name, None) not in inert]
+        for one in self.all:
+            if not (isinstance(one, Observer) or any(one in found for found in self._by_method.values())):
+                raise TypeError(f"observers must have methods of Observer, got {one!r}; pass an instance")
 
-    def call(self, name: str, *arguments: object) -> None:
-        """Call a method of all observers."""
-        for observer, method in self._methods[name]:
-            try:
-                method(*arguments)
-            except Exception:  # noqa: BLE001  # an observer may raise any error
-                self._log(observer, name)
-
-    def _log(self, observer: object, name: str) -> None:
-        """Log the error that is handled now, once for each class of errors of a method."""
-        error = sys.exception()
-        kind = id(observer), name, type(error)
-        if kind not in self._known:
-            self._known.add(kind)
-            what = f"{type(observer).__name__}.{name}"
-            _log.warning("%s has failed, and further such errors are not logged", what, exc_info=error)
+    def _each(self, name: str) -> Iterator[tuple[Any, Callable[..., Any]]]:
+        return ((observer, getattr(observer, name)) for observer in self._by_method[name])
 
     @contextmanager
-    def handling(self, item: Decoded | Undecodable) -> Iterator[None]:
-        """Enter the context managers of all observers; an error of the block passes through."""
-        entered = []
-        for observer, method in self._methods["handling"]:
-            try:
-                manager = method(item)
-                manager.__enter__()
-            except Exception:  # noqa: BLE001  # see `call`
-                self._log(observer, "handling")
-            else:
-                entered.append((observer, manager))
-        error: BaseException | None = None
+    def _guard(self, observer: object, name: str) -> Iterator[None]:
+        """Log an error of an observer, once for each class of errors of a method."""
         try:
             yield
-        except BaseException as failure:
-            error = failure
-            raise
-        finally:
-            kind, trace = (None, None) if error is None else (type(error), error.__traceback__)
-            for observer, manager in reversed(entered):
-                try:
-                    manager.__exit__(kind, error, trace)
-                except Exception:  # noqa: BLE001  # see `call`
-                    self._log(observer, "handling")
-            del error  # its traceback has this frame
+        except Exception as error:  # noqa: BLE001  # an observer may raise any
+            kind = (id(observer), name, type(error))
+            if kind not in self._known:
+                self._known.add(kind)
+                where = f"{type(observer).__name__}.{name}"
+                _log.warning("%s has failed; such errors are not logged again", where, exc_info=error)
 
-    def send(self, sent: Event[Any] | Record, record: Record, then: Callable[..., object]) -> Sending:
-        """Return the headers of a record that is sent, and the callback for its client; see `Sending`."""
-        return Sending(self, sent, record, then)
+    def call(self, name: str, *arguments: object) -> None:
+        """Call a method of the observers."""
+        for observer, method in self._each(name):
+            with self._guard(observer, name):
+                method(*arguments)
 
-    def reading(self, read: Callable[[Record], Any], client: Any, *, pulled: bool) -> Reading:
-        """Return a function that reads records as ``read``; see `Reading`."""
-        return Reading(self, read, client, pulled=pulled)
+    def handling(self, item: Decoded | Undecodable) -> ExitStack:
+        """Return the context managers of the observers, which they have entered."""
+        stack = ExitStack()
+        for observer, method in self._each("handling"):
+            with self._guard(observer, "handling"):
+                manager = method(item)
+                manager.__enter__()
+                stack.push(partial(self._leave, observer, manager))
+        return stack
+
+    def _leave(self, observer: object, manager: Any, *error: object) -> None:
+        with self._guard(observer, "handling"):
+            manager.__exit__(*error)
 
     def headers(self, record: Record) -> Headers:
-        """Return the headers of a record that is sent, with those of the observers."""
+        """Return the headers of a record to send, with those of the observers."""
         headers = _Headers(record.headers)
-        for observer, method in self._methods["sending"]:
-            try:
-                headers.replace(method(record))
-            except Exception:  # noqa: BLE001  # see `call`
-                self._log(observer, "sending")
+        for observer, method in self._each("sending"):
+            with self._guard(observer, "sending"):
+                headers.replace(to_headers(method(record)))
         return headers
 
-    def of_item(self, name: str, item: Decoded | Undecodable, **fields: Any) -> None:
-        """Call a method of all observers for a record that was read."""
-        if self._methods[name]:
-            self.call(name, _notice(item, **fields))
+    def send(self, sent: Event[Any] | Record, record: Record, then: Callable[..., object]) -> Sending:
+        """Return the headers of a record to send, and its callback."""
+        return Sending(self, sent, record, then)
 
-    def of_places(self, name: str, places: Iterable[TopicPartition], client: Any, **fields: Any) -> None:
-        """Call a method of all observers for partitions, but not for those that have an error."""
-        if self._methods[name]:
-            fields["end_of"] = _ends(client)
-            notices = [
-                Notice(topic=each.topic, partition=each.partition, offset=each.offset, **fields)
-                for each in places
-                if getattr(each, "error", None) is None
-            ]
-            if notices:
-                self.call(name, notices)
+    def reading(self, read: Callable[[Record], Any], client: Any) -> Reading:
+        """Return a function that reads records as ``read`` does."""
+        return Reading(self, read, client)
+
+    def of_item(self, name: str, item: Decoded | Undecodable, **fields: Any) -> None:
+        """Call a method of the observers for a record that was read."""
+        if self._by_method[name]:
+            self.call(name, _of_item(item, **fields))
+
+    def of_places(
+        self, name: str, places: Iterable[TopicPartition], client: Any, began: float | None = None
+    ) -> None:
+        """Call a method of the observers for partitions, but for those with an error."""
+        notices = [
+            Notice(
+                topic=place.topic,
+                partition=place.partition,
+                offset=place.offset,
+                end=_end_of(client, place.topic, place.partition),
+                seconds=None if began is None else time.monotonic() - began,
+            )
+            for place in places
+            if self._by_method[name] and getattr(place, "error", None) is None
+        ]
+        if notices:
+            self.call(name, notices)
 
 
 class Sending:
-    """One message: its headers, and its callback for the client, which notifies the observers once.
+    """One message: its headers, and its callback, which calls the observers and ``then``.
 
-    ``then`` is the callback that is called after that.
+    A client that reports only failures frees the callback of a success without a call.
     """
-
-    __slots__ = ("_began", "_event", "_is_reported", "_observers", "_record", "_then", "headers")
 
     def __init__(
         self, observers: Observers, sent: Event[Any] | Record, record: Record, then: Callable[..., object]
@@ -135,7 +123,7 @@ class Sending:
         self._is_reported = False
         self._observers, self._record, self._then = observers, record, then
         self._event = None if isinstance(sent, Record) else sent
-        self._began = time.perf_counter()
+        self._began = time.monotonic()
         self.headers = observers.headers(record)
 
     def __call__(self, error: Any, message: Any) -> None:
@@ -144,128 +132,103 @@ class Sending:
         self._then(error, message)
 
     def __del__(self) -> None:
-        """Note a success that the client does not report: it has freed the message without a call."""
-        self.report(None, None)
+        self.report(None)
 
     def report(self, error: Any, message: Any = None) -> None:
-        """Notify the observers of the message, unless that was done."""
-        if self._is_reported:
-            return
-        self._is_reported = True
-        is_placed = error is None and message is not None
-        notice = Notice(
-            topic=self._record.topic,
-            partition=message.partition() if is_placed else None,
-            offset=message.offset() if is_placed else None,
-            record=self._record,
-            event=self._event,
-            error=error,
-            seconds=time.perf_counter() - self._began,
-        )
-        self._observers.call("delivered" if error is None else "failed", notice)
+        """Call the observers, unless that was done."""
+        if not self._is_reported:
+            self._is_reported = True
+            fields: dict[str, Any] = {"event": self._event, "seconds": time.monotonic() - self._began}
+            if error is None and message is not None:
+                fields |= {"partition": message.partition(), "offset": message.offset()}
+            notice = _of_record(self._record, error, **fields)
+            self._observers.call("delivered" if error is None else "failed", notice)
 
 
 class Reading:
-    """The function of a consumer that reads records, which notifies observers of what is returned.
+    """A function that reads records, and calls observers, once for all records of a `batch`."""
 
-    Records of one `batch` have one call.
-    """
-
-    def __init__(
-        self, observers: Observers, read: Callable[[Record], Any], client: Any, *, pulled: bool
-    ) -> None:
-        self._observers = observers
-        self._read = read
-        self._pulled = pulled
-        self._end_of = _ends(client)
+    def __init__(self, observers: Observers, read: Callable[[Record], Any], client: Any) -> None:
+        self._observers, self._read, self._client = observers, read, client
         self._items: list[Decoded | Undecodable] = []
-        self._seconds = 0.0
-        self._is_batch = False
+        self._is_open = False
 
     def __call__(self, record: Record) -> Any:
         """Return the item of a record."""
-        began = time.perf_counter()
+        if not self._is_open:
+            with self.batch():
+                return self(record)
         try:
-            item = self._read(record)
+            self._items.append(item := self._read(record))
         except DecodeError as error:
             if not self._items:  # else the batch ends before it, and it is read again
-                self._add(Undecodable(error, record), began)
+                self._items.append(Undecodable(error, record))
             raise
-        self._add(item, began)
         return item
-
-    def _add(self, item: Decoded | Undecodable, began: float) -> None:
-        self._items.append(item)
-        self._seconds += time.perf_counter() - began
-        if not self._is_batch:
-            self._notify()
 
     @contextmanager
     def batch(self) -> Iterator[None]:
-        """Notify observers of all records of the block at its end."""
-        self._is_batch = True
+        """Call the observers at the end of the block. Yields once."""
+        self._is_open, began = True, time.monotonic()
         try:
             yield
         finally:
-            self._is_batch = False
-            if self._items:
-                self._notify()
-
-    def _notify(self) -> None:
-        items, self._items = self._items, []
-        seconds, self._seconds = self._seconds, 0.0
-        fields = {"seconds": seconds, "pulled": self._pulled, "end_of": self._end_of}
-        self._observers.call("received", [_notice(item, **fields) for item in items])
+            items, self._items, self._is_open = self._items, [], False
+            if items:
+                fields = {"seconds": time.monotonic() - began, "client": self._client}
+                self._observers.call("received", [_of_item(item, **fields) for item in items])
 
 
 class _Headers(list[tuple[str, bytes | None]]):
-    """Headers of a record to which other instrumentation appends its own in the client.
+    """Headers to which instrumentation of the client may append others than those of the observers."""
 
-    Those whose names are there by an observer are not appended.
-    """
-
-    def __init__(self, headers: Iterable[tuple[str, bytes | None]]) -> None:
-        super().__init__(headers)
-        self._names: set[str] = set()
+    _names: frozenset[str] = frozenset()
 
     def append(self, header: tuple[str, bytes | None], /) -> None:
-        """Append a header, unless an observer has set it."""
+        """Append a header, unless an observer has added one with its name."""
         if header[0] not in self._names:
             super().append(header)
 
-    def replace(self, added: HeaderInput) -> None:
+    def replace(self, added: Headers) -> None:
         """Add headers in place of those with the same names."""
-        found = to_headers(added)
-        for name, _ in found:
-            name.encode()
-            if name.startswith("ce_") or name.lower() == "content-type":
-                raise ValueError(f"headers to add must not be those of the event, got {name!r}; rename it")
-        names = {name for name, _ in found}
+        names = frozenset(name for name, _ in added)
+        for name in names:
+            if name.encode().startswith(b"ce_") or name.lower() == "content-type":
+                raise ValueError(f"headers to add must not be those of an event, got {name!r}; rename it")
+        self[:] = [*(header for header in self if header[0] not in names), *added]
         self._names |= names
-        self[:] = [header for header in self if header[0] not in names] + found
 
 
-def _notice(item: Decoded | Undecodable, **fields: Any) -> Notice:
-    record = item.record
-    event, error = (None, item.error) if isinstance(item, Undecodable) else (item.event, None)
-    fields.setdefault("error", error)
-    fields |= {"topic": record.topic, "partition": record.partition, "offset": record.offset}
-    return Notice(record=record, event=event, **fields)
+def _of_item(item: Decoded | Undecodable, error: Any = None, client: Any = None, **fields: Any) -> Notice:
+    event, own = (None, item.error) if isinstance(item, Undecodable) else (item.event, None)
+    end = None if client is None else _end_of(client, item.record.topic, item.record.partition)
+    return _of_record(item.record, error or own, event=event, end=end, **fields)
 
 
-def _ends(client: Any) -> Callable[[str | None, int | None], int | None]:
-    """Return a function that returns the end of a partition, as a client knows it without a request."""
+def _of_record(record: Record, error: Any, **fields: Any) -> Notice:
+    place = {"topic": record.topic, "partition": record.partition, "offset": record.offset}
+    name = "" if error is None else type(error).__name__
+    if isinstance(error, DecodeError):
+        name = error.verdict
+        fields |= {"verdict": name, "clause": next(iter(error.clauses), None)}
+    elif callable(of_client := getattr(error, "name", None)):
+        name = of_client()
+    return Notice(
+        record=record,
+        size=record.wire_size(),
+        value_size=len(record.value or b""),
+        error=error,
+        error_name=name,
+        **{**place, **fields},
+    )
 
-    def end_of(topic: str | None, partition: int | None) -> int | None:
-        ask = getattr(client, "get_watermark_offsets", None)
-        if ask is None or topic is None or partition is None:
-            return None
-        from confluent_kafka import TopicPartition
 
-        try:
-            end: int = ask(TopicPartition(topic, partition), cached=True)[1]
-        except Exception:  # noqa: BLE001  # the client is closed, or the partition was revoked
-            return None
-        return end if end >= 0 else None
+def _end_of(client: Any, topic: str | None, partition: int | None) -> int | None:
+    """Return the end of a partition, as a client knows it without a request."""
+    from confluent_kafka import TopicPartition
 
-    return end_of
+    try:
+        end: int = client.get_watermark_offsets(TopicPartition(topic or "", partition or 0), cached=True)[1]
+    except Exception:  # noqa: BLE001  # the client has no such method, is closed, or has not got the partition
+        return None
+    return end if end >= 0 else None

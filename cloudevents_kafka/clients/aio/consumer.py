@@ -21,7 +21,6 @@ from cloudevents_kafka.clients._protocols import (
     check_callbacks,
     check_handler,
     is_awaited,
-    note_places,
 )
 from cloudevents_kafka.clients._reading import ItemT_co, ReadOptions
 from cloudevents_kafka.clients.aio._aiokafka_client import AiokafkaClient
@@ -344,7 +343,8 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
         if offsets := ends_of(done):
             began = time.monotonic()
             await self._source.commit(offsets)
-            note_places(self._gathered.observers, "committed", offsets, self._events.consumer, began)
+            if (observers := self._gathered.observers) is not None:
+                observers.of_places("committed", offsets, self._events.consumer, began)
 
     def stop(self) -> None:
         """End all iteration, within 0.2 seconds or the timeout of `batches`; a signal handler may call it."""
