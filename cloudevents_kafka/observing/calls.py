@@ -7,7 +7,10 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from traceback import format_exception
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec.structs import force_setattr
 
 from cloudevents_kafka.binding import Decoded, Undecodable
 from cloudevents_kafka.errors import DecodeError
@@ -48,8 +51,9 @@ class Observers:
             kind = (id(observer), name, type(error))
             if kind not in self._known:
                 self._known.add(kind)
-                where = f"{type(observer).__name__}.{name}"
-                _log.warning("%s has failed; such errors are not logged again", where, exc_info=error)
+                # As a text: a log that keeps the traceback keeps the frames of callers, and so reports.
+                where, text = f"{type(observer).__name__}.{name}", "".join(format_exception(error))
+                _log.warning("%s has failed; such errors are not logged again: %s", where, text)
 
     def call(self, name: str, *arguments: object) -> None:
         """Call a method of the observers."""
@@ -72,8 +76,9 @@ class Observers:
             manager.__exit__(*error)
 
     def headers(self, record: Record) -> Headers:
-        """Return the headers of a record to send, with those of the observers."""
+        """Return the headers of a record to send, after adding those of the observers to it."""
         headers = _Headers(record.headers)
+        force_setattr(record, "headers", headers)
         for observer, method in self._each("sending"):
             with self._guard(observer, "sending"):
                 headers.replace(to_headers(method(record)))
