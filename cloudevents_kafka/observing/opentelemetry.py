@@ -171,7 +171,7 @@ def _end(span: Span, error_name: str = "") -> None:
 def _context_of(record: Record) -> tuple[Context, SpanContext]:
     """Return the context for work on a record, in which the current span stays so, and the record's hop."""
     current = trace.get_current_span()
-    context = propagate.extract(record.headers, getter=_HEADERS)
+    context = propagate.extract(record.headers, contexts.get_current(), _HEADERS)
     hop = trace.get_current_span(context)
     if current.get_span_context().is_valid:
         context = trace.set_span_in_context(current, context)
