@@ -498,9 +498,15 @@ def test_with_the_instrumentation_a_record_has_one_traceparent(
             producer.send(EVENT)
             producer.send_record(message(hop=HOP))
     reading = {**settings, "group.id": str(uuid.uuid4()), "auto.offset.reset": "earliest"}
-    found = []
+    found: list[Any] = []
     with EventConsumer(reading, topics=[topic], observers=[spans.observer]) as events:
-        events.run(found.append, idle_timeout=3, on_failure="fail")
+
+        def handle(item: Decoded) -> None:
+            found.append(item)
+            if len(found) == 4:
+                events.stop()
+
+        events.run(handle)
     assert [len(traceparents(item.record.headers)) for item in found] == [1] * 4
     ours = {span_id(span) for span in spans.of("send")}
     assert {hop_trace(item.record).parent_id for item in found} == ours  # type: ignore[union-attr]
