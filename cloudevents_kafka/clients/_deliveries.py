@@ -244,7 +244,7 @@ class Deliveries(Generic[DeliveryT]):
         delivery._report_reference = reference = ref(report, self._forget)
         self.reports[reference] = of_delivery
         called: Any = report
-        if self.observers is not None:
+        if self.observers is not None and self.observers.see("sending", "delivered", "failed"):
             record = Record(topic=topic, key=key, value=value, headers=headers)
             called = self.observers.send(sent, record, report)
             headers = called.headers

@@ -41,7 +41,7 @@ class Gathered(Generic[ItemT_co]):
     def observe(self, observers: Observers | None) -> None:
         """Let these observers be called with records that are returned."""
         self.observers, self._read, self._batch = observers, self.read_item, nullcontext
-        if observers is not None:
+        if observers is not None and observers.see("received"):
             self._read = reading = observers.reading(self.read_item, self._client)
             self._batch = reading.batch
 

@@ -39,6 +39,10 @@ class Observers:
             if not (isinstance(one, Observer) or any(one in found for found in self._by_method.values())):
                 raise TypeError(f"observers must have methods of Observer, got {one!r}; pass an instance")
 
+    def see(self, *names: str) -> bool:
+        """Return whether an observer has one of these methods."""
+        return any(self._by_method[name] for name in names)
+
     def _each(self, name: str) -> Iterator[tuple[Any, Callable[..., Any]]]:
         return ((observer, getattr(observer, name)) for observer in self._by_method[name])
 
@@ -94,7 +98,7 @@ class Observers:
 
     def of_item(self, name: str, item: Decoded | Undecodable, **fields: Any) -> None:
         """Call a method of the observers for a record that was read."""
-        if self._by_method[name]:
+        if self.see(name):
             self.call(name, _of_item(item, **fields))
 
     def of_places(
@@ -110,7 +114,7 @@ class Observers:
                 seconds=None if began is None else time.monotonic() - began,
             )
             for place in places
-            if self._by_method[name] and getattr(place, "error", None) is None
+            if self.see(name) and getattr(place, "error", None) is None
         ]
         if notices:
             self.call(name, notices)

@@ -245,8 +245,9 @@ def test_wrong_headers_are_not_sent(headers: Any, caplog: pytest.LogCaptureFixtu
     assert logged.getMessage().startswith(start)
 
 
-def test_without_observers_nothing_is_different() -> None:
-    """Without an observer the client gets the report itself, and headers that are a list."""
+@pytest.mark.parametrize("observers", [(), [Observer()]])
+def test_without_observers_nothing_is_different(observers: Any) -> None:
+    """Without an observer of sends the client gets the report itself, and headers that are a list."""
     given: list[Any] = []
 
     class Client(FakeProducer):
@@ -254,7 +255,7 @@ def test_without_observers_nothing_is_different() -> None:
             given.append((type(options["headers"]), type(options["on_delivery"]).__name__))
             super().produce(topic, value, **options)
 
-    with EventProducer(Client(), topic="in") as producer:
+    with EventProducer(Client(), topic="in", observers=observers) as producer:
         producer.send(event(1))
     assert given == [(list, "Report")]
 
