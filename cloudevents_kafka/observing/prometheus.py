@@ -104,7 +104,7 @@ class PrometheusObserver(Observer):
 
     @contextmanager
     def handling(self, item: Decoded | Undecodable, /) -> Iterator[None]:
-        """Measure the time of a handler."""
+        """Return a context manager that measures a handler."""
         began, error_name = time.monotonic(), ""
         try:
             yield

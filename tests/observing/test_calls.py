@@ -83,7 +83,7 @@ for each in NOTICES:
 
 
 class Raising(Observer):
-    """Raises an error in each method, and at the end of a context manager, or returns what is no use."""
+    """Raises an error in each method, and at the end of a context manager, or at its beginning."""
 
     def __init__(self, *, enters: bool) -> None:
         self.enters = enters

@@ -469,7 +469,7 @@ def test_a_tombstone_and_a_key_of_bytes(spans: Spans) -> None:
     assert "messaging.kafka.message.key" not in attributes
 
 
-# Beside OpenTelemetry's own instrumentation
+# Next to OpenTelemetry's own instrumentation
 
 
 @pytest.fixture
