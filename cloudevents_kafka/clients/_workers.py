@@ -97,8 +97,12 @@ class Workers(ABC):
             return item.error
         sends = self._sends_of(task)
         try:
-            with self.policy.handling(item), nullcontext() if sends is None else sends.counted():
-                await self._call(item)
+            with nullcontext() if sends is None else sends.counted():
+                if self.policy.observed is None:
+                    await self._call(item)
+                else:
+                    with self.policy.observed.handling(item):
+                        await self._call(item)
         except Exception as error:  # noqa: BLE001  # a user's function may raise any error
             return error
         self._returned(task, sends)

@@ -215,13 +215,13 @@ def _of_item(item: Decoded | Undecodable, error: Any = None, client: Any = None,
 
 
 def _of_record(record: Record, error: Any, **fields: Any) -> Notice:
-    place = {"topic": record.topic, "partition": record.partition, "offset": record.offset}
+    place: dict[str, Any] = {"topic": record.topic, "partition": record.partition, "offset": record.offset}
     name = "" if error is None else type(error).__name__
     if isinstance(error, DecodeError):
         name = error.verdict
         fields |= {"verdict": name, "clause": next(iter(error.clauses), None)}
     elif callable(of_client := getattr(error, "name", None)):
-        name = of_client()
+        name = str(of_client())
     return Notice(
         record=record,
         size=record.wire_size(),

@@ -29,6 +29,8 @@ from cloudevents_kafka.observing import _conventions as names
 from cloudevents_kafka.observing._protocol import Notice, Observer
 from cloudevents_kafka.record import HeaderInput, Headers, Record
 
+__all__ = ["OpenTelemetryObserver"]
+
 _Sources = Sequence[tuple[Record, Event[Any] | None]]
 
 

@@ -20,6 +20,8 @@ from cloudevents_kafka.binding import Decoded, Undecodable
 from cloudevents_kafka.counting import OTHERS
 from cloudevents_kafka.observing._protocol import Notice, Observer
 
+__all__ = ["PrometheusObserver"]
+
 PREFIX: Final = "cloudevents_kafka_"
 MOST_LABELS: Final = 100
 FIGURES: Final = {
