@@ -123,11 +123,14 @@ class Gathered(Generic[ItemT_co]):
             if not (names is None or (message.topic(), message.partition()) in names)
         ]
 
-    def drop_moved(self, position: Callable[[list[TopicPartition]], list[TopicPartition]]) -> None:
+    def drop_moved(self) -> None:
         """Drop messages of partitions that were sought or revoked since, by the positions of the client.
 
         The position of the client is after the messages, until a partition moves.
         """
+        position = getattr(self._client, "position", None)
+        if position is None:  # only confluent-kafka's client has positions
+            return
         if self._ends is None:
             messages = [message for message in self.waiting if message.error() is None]
             last = {(message.topic(), message.partition()): message for message in messages}

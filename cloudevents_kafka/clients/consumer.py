@@ -229,7 +229,7 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         """
         gathered = self._gathered
         if gathered.waiting:
-            self._drop_moved()
+            gathered.drop_moved()
         message = gathered.waiting.pop(0) if gathered.waiting else self.consumer.poll(timeout)
         if message is None or not (message.error() is None or gathered.is_record(message)):
             return None
@@ -268,7 +268,7 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         idle_since = time.monotonic()
         while not self._stopped:
             if gathered.waiting:
-                self._drop_moved()
+                gathered.drop_moved()
             if not gathered.waiting:
                 gathered.add(self.consumer.consume(max_records, timeout))
             batch = gathered.take_batch()
@@ -313,12 +313,6 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
             check_committed(self._client.commit(offsets=offsets, asynchronous=asynchronous) or ())
             if (observers := self._gathered.observers) is not None:
                 observers.of_places("committed", offsets, self._client, began)
-
-    def _drop_moved(self) -> None:
-        """Drop gathered records of partitions that were sought or revoked since."""
-        position = getattr(self.consumer, "position", None)
-        if position is not None:  # only confluent-kafka's client has positions
-            self._gathered.drop_moved(position)
 
     def run(
         self: EventConsumer[Any, Decoded[T] | Undecodable],

@@ -28,15 +28,13 @@ class Observers:
     """The observers of a client, which are called in their order. Raises `TypeError` for other objects."""
 
     def __init__(self, *observers: object) -> None:
-        self.all = tuple(dict.fromkeys(observers))
+        self.all = tuple({id(observer): observer for observer in observers}.values())
         self._known: set[object] = set()  # kinds of errors that were logged
-        self._by_method: dict[str, list[object]] = {}
         names = [name for name in vars(Observer) if not name.startswith("_")]
-        for name in names:
-            inert = (None, getattr(Observer, name))
-            self._by_method[name] = [one for one in self.all if getattr(type(one), name, None) not in inert]
+        self._by_method = {name: [one for one in self.all if _has(one, name)] for name in names}
         for one in self.all:
-            if not (isinstance(one, Observer) or any(one in found for found in self._by_method.values())):
+            known = isinstance(one, Observer) or any(_has(one, name) for name in names)
+            if not known or isinstance(one, type):
                 raise TypeError(f"observers must have methods of Observer, got {one!r}; pass an instance")
 
     def see(self, *names: str) -> bool:
@@ -137,8 +135,10 @@ class Sending:
 
     def __call__(self, error: Any, message: Any) -> None:
         """Handle the report of the client."""
-        self.report(error, message)
-        self._then(error, message)
+        try:
+            self.report(error, message)
+        finally:
+            self._then(error, message)
 
     def __del__(self) -> None:
         self.report(None)
@@ -206,6 +206,12 @@ class _Headers(list[tuple[str, bytes | None]]):
                 raise ValueError(f"headers to add must not be those of an event, got {name!r}; rename it")
         self[:] = [*(header for header in self if header[0] not in names), *added]
         self._names |= names
+
+
+def _has(observer: object, name: str) -> bool:
+    """Return whether an observer has a method of its own."""
+    method = getattr(observer, name, None)
+    return callable(method) and getattr(method, "__func__", None) is not getattr(Observer, name)
 
 
 def _of_item(item: Decoded | Undecodable, error: Any = None, client: Any = None, **fields: Any) -> Notice:

@@ -9,7 +9,9 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from confluent_kafka import TopicPartition
@@ -281,6 +283,26 @@ def test_an_object_of_another_class_may_observe() -> None:
     with EventProducer(FakeProducer(), topic="in", observers=[Own()]) as producer:  # type: ignore[list-item]
         producer.send(event(1))
     assert names == ["in"]
+
+
+def test_a_mock_and_an_observer_without_a_hash_may_observe() -> None:
+    """Observers that are equal are called each, and mocks have the methods, too."""
+
+    @dataclass
+    class Equal(Observer):
+        calls: int = 0
+
+        def delivered(self, notice: Notice) -> None:
+            self.calls += 1
+
+    mock = Mock(spec=Observer)
+    mock.sending.return_value = None
+    equal = [Equal(), Equal()]
+    with EventProducer(FakeProducer(), topic="in", observers=[mock, *equal]) as producer:
+        producer.send(event(1))
+    assert [each.calls for each in equal] == [1, 1]
+    mock.delivered.assert_called_once()
+    mock.failed.assert_not_called()
 
 
 def test_an_observer_that_is_passed_twice_is_called_once() -> None:

@@ -497,20 +497,26 @@ def test_with_the_instrumentation_a_record_has_one_traceparent(
         with producer, spans.tracer.start_as_current_span("work"):
             producer.send(EVENT)
             producer.send_record(message(hop=HOP))
+
+    async def send() -> None:
+        async with AsyncEventProducer(settings, topic=topic, observers=[spans.observer]) as producer:
+            await producer.send(EVENT)
+
+    asyncio.run(send())
     reading = {**settings, "group.id": str(uuid.uuid4()), "auto.offset.reset": "earliest"}
     found: list[Any] = []
     with EventConsumer(reading, topics=[topic], observers=[spans.observer]) as events:
 
         def handle(item: Decoded) -> None:
             found.append(item)
-            if len(found) == 4:
+            if len(found) == 5:
                 events.stop()
 
         events.run(handle)
-    assert [len(traceparents(item.record.headers)) for item in found] == [1] * 4
+    assert [len(traceparents(item.record.headers)) for item in found] == [1] * 5
     ours = {span_id(span) for span in spans.of("send")}
     assert {hop_trace(item.record).parent_id for item in found} == ours  # type: ignore[union-attr]
-    assert len([span for span in spans.all if span.name == f"{topic} send"]) == 4
+    assert len([span for span in spans.all if span.name == f"{topic} send"]) == 5
     assert {parent(span) for span in spans.of("process")} == ours
 
 
@@ -523,6 +529,26 @@ def test_a_client_that_was_instrumented_by_hand(spans: Spans) -> None:
         producer.send(EVENT)
     [value] = traceparents(headers_of(client)[0])
     assert value[36:52].decode() == span_id(spans.one("send in"))
+
+
+def test_sends_of_many_tasks_keep_their_parents(spans: Spans) -> None:
+    """Spans of tasks do not mix, although a thread serves the reports."""
+
+    async def work(name: str, producer: AsyncEventProducer[Any]) -> None:
+        with spans.tracer.start_as_current_span(name) as span:
+            for _ in range(5):
+                await producer.send(EVENT, key=name)
+                assert trace.get_current_span() is span
+
+    async def main() -> None:
+        async with AsyncEventProducer(FakeProducer(), topic="in", observers=[spans.observer]) as producer:
+            await asyncio.gather(*(work(f"t{number}", producer) for number in range(8)))
+
+    asyncio.run(main())
+    works = {span.name: span_id(span) for span in spans.all if span.name.startswith("t")}
+    for span in spans.of("send"):
+        assert parent(span) == works[(span.attributes or {})["messaging.kafka.message.key"]]  # type: ignore[index]
+    assert len(spans.of("send")) == 40
 
 
 def test_sends_of_many_threads_keep_their_parents(spans: Spans) -> None:
