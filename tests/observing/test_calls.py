@@ -659,6 +659,25 @@ def test_a_producer_for_asyncio_is_observed() -> None:
     assert seen.counts() == {"sending": 3, "failed": 1, "delivered": 2}
 
 
+def test_a_message_for_which_there_is_no_room_has_failed() -> None:
+    """`send_nowait` that raises `asyncio.QueueFull` is a failure; `send` waits and begins again."""
+    seen, client = Recorder(), FakeProducer(queue_limit=1)
+    client.hold = True
+
+    async def main() -> None:
+        async with AsyncEventProducer(client, topic="in", observers=[seen]) as producer:
+            producer.send_nowait(event(0))
+            with pytest.raises(asyncio.QueueFull):
+                producer.send_nowait(event(1))
+            client.hold = False
+            await producer.send(event(2))
+
+    asyncio.run(main())
+    assert [each.error_name for each in seen.of("failed")][:1] == ["QueueFull"]
+    assert seen.counts()["sending"] == seen.counts()["delivered"] + seen.counts()["failed"]
+    assert [each.event.id for each in seen.of("delivered")] == ["0", "2"]
+
+
 def test_a_consumer_for_asyncio_is_observed() -> None:
     """`AsyncEventConsumer` calls its observers as an `EventConsumer` does, also with batches and commits."""
     seen = Recorder()

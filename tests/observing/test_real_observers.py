@@ -12,6 +12,9 @@ from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from prometheus_client import CollectorRegistry
 
 from cloudevents_kafka import (
@@ -23,7 +26,9 @@ from cloudevents_kafka import (
     EventProcessor,
     EventProducer,
 )
+from cloudevents_kafka.extensions import hop_trace
 from cloudevents_kafka.observing import Observer
+from cloudevents_kafka.observing.opentelemetry import OpenTelemetryObserver
 from cloudevents_kafka.observing.prometheus import PREFIX, PrometheusObserver
 from cloudevents_kafka.testing import LocalBroker
 
@@ -43,14 +48,26 @@ class Service:
         self.reading = {**self.settings, "group.id": self.group, "auto.offset.reset": "earliest"}
         self.registry = CollectorRegistry()
         self.observer = PrometheusObserver(self.registry)
+        self.exporter = InMemorySpanExporter()
+        provider = TracerProvider()
+        provider.add_span_processor(SimpleSpanProcessor(self.exporter))
+        self.observers = [self.observer, OpenTelemetryObserver(provider)]
 
     def send(self, count: int = COUNT) -> None:
-        with EventProducer(self.settings, topic=self.topic, observers=[self.observer]) as producer:
+        with EventProducer(self.settings, topic=self.topic, observers=self.observers) as producer:
             for number in range(count):
                 producer.send(Event(id=str(number), source="/s", type="t"), key=f"k{number}")
 
     def figure(self, name: str, **labels: str) -> float | None:
         return self.registry.get_sample_value(PREFIX + name, labels)
+
+    def spans(self, name: str) -> dict[int, int | None]:
+        """Return the parents of the spans with a name, by the ids of these."""
+        found = [span for span in self.exporter.get_finished_spans() if span.name == name]
+        return {
+            span.get_span_context().span_id: None if span.parent is None else span.parent.span_id
+            for span in found
+        }
 
     def lags(self) -> dict[str, float]:
         return {
@@ -75,8 +92,8 @@ def until(condition: Callable[[], bool], seconds: float = 30) -> None:
 
 async def run_by_confluent(service: Service, handle: Any) -> None:
     async with (
-        AsyncEventProducer(service.settings, topic=service.out, observers=[service.observer]) as producer,
-        AsyncEventConsumer(service.reading, topics=[service.topic], observers=[service.observer]) as consumer,
+        AsyncEventProducer(service.settings, topic=service.out, observers=service.observers) as producer,
+        AsyncEventConsumer(service.reading, topics=[service.topic], observers=service.observers) as consumer,
     ):
         await consumer.run(handle(producer, consumer), producer=producer, concurrency=4)
 
@@ -90,8 +107,8 @@ async def run_by_aiokafka(service: Service, handle: Any) -> None:
             auto_offset_reset="earliest",
             enable_auto_commit=False,
         ) as client,
-        AsyncEventProducer(writer, topic=service.out, observers=[service.observer]) as producer,
-        AsyncEventConsumer(client, topics=[service.topic], observers=[service.observer]) as consumer,
+        AsyncEventProducer(writer, topic=service.out, observers=service.observers) as producer,
+        AsyncEventConsumer(client, topics=[service.topic], observers=service.observers) as consumer,
     ):
         await consumer.run(handle(producer, consumer), producer=producer, concurrency=4)
 
@@ -118,6 +135,20 @@ def test_a_service_of_asyncio_is_counted(service: Service, run: Any) -> None:
         assert service.figure("delivered_records_total", topic=topic) == COUNT
     lags = service.lags()
     assert lags == dict.fromkeys(lags, 0)
+    # Each record that was sent has one trace: of its send, in its handler, of the send that it was read from.
+    sent, handled = service.spans(f"send {service.out}"), service.spans(f"process {service.topic}")
+    assert set(sent.values()) == handled.keys()
+    assert set(handled.values()) == service.spans(f"send {service.topic}").keys()
+    reading = {**service.reading, "group.id": f"g-{uuid.uuid4()}"}
+    hops = set()
+    with EventConsumer(reading, topics=[service.out], strict=True) as events:
+        for item in events:
+            hop = hop_trace(item.record)  # None if it has several
+            assert hop is not None
+            hops.add(int(hop.parent_id, 16))
+            if len(hops) == COUNT:
+                break
+    assert hops == sent.keys()
 
 
 def test_a_processor_is_counted(service: Service) -> None:
@@ -136,7 +167,7 @@ def test_a_processor_is_counted(service: Service) -> None:
             if not left[0]:
                 processor.stop()
 
-        processor = EventProcessor(consumer, producer, handle, observers=[service.observer])
+        processor = EventProcessor(consumer, producer, handle, observers=service.observers)
         assert processor.run() == COUNT
         assert service.lags() == dict.fromkeys("012", 0)
     assert service.figure("delivered_records_total", topic=service.out) == COUNT
