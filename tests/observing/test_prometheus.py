@@ -28,13 +28,29 @@ from cloudevents_kafka.observing.prometheus import FIGURES, MOST_LABELS, PREFIX,
 from cloudevents_kafka.testing import FakeConsumer, FakeLog, FakeMessage, FakeProducer
 
 
+class Served:
+    """A server, which takes half a second to end, for the registry of the current test."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.server, self.thread = start_http_server(0, "127.0.0.1", self)  # type: ignore[arg-type]
+
+    def collect(self) -> Any:
+        return self.registry.collect()
+
+    def close(self) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+        self.thread.join()
+
+
 class Scraped:
     """An observer whose registry is served; `figures` has the samples, by name and values of labels."""
 
-    def __init__(self) -> None:
-        registry = CollectorRegistry()
-        self.observer = PrometheusObserver(registry)
-        self.server, self.thread = start_http_server(0, "127.0.0.1", registry)
+    def __init__(self, served: Served) -> None:
+        served.registry = CollectorRegistry()
+        self.observer = PrometheusObserver(served.registry)
+        self.server = served.server
 
     @property
     def figures(self) -> dict[tuple[str, ...], float]:
@@ -56,17 +72,17 @@ class Scraped:
                 found[name, *(sample.labels[label] for label in labels)] = sample.value
         return found
 
-    def close(self) -> None:
-        self.server.shutdown()
-        self.server.server_close()
-        self.thread.join()
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Served]:
+    found = Served()
+    yield found
+    found.close()
 
 
 @pytest.fixture
-def scraped() -> Iterator[Scraped]:
-    found = Scraped()
-    yield found
-    found.close()
+def scraped(served: Served) -> Scraped:
+    return Scraped(served)
 
 
 def message(number: int, *, age: float = 0, type: str = "t", partition: int = 0) -> FakeMessage:
