@@ -357,7 +357,7 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         since the last commit, are handled again; by another `run` only the latter. A record that is
         unfinished after ``max_age`` seconds is logged. When partitions are revoked, `run` waits up to
         ``revoke_timeout`` seconds for records in work, by default 60 or half of ``max.poll.interval.ms``, and
-        commits what is done, if it was subscribed by `subscribe`. ``observers`` are called as the consumer's are.
+        commits what is done, if it was subscribed by `subscribe`. ``observers`` are called, too.
 
         Raises the error of a record, `ConsumeError`, `DeadLetterError`, and `ValueError` for wrong options.
 

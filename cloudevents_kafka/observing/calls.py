@@ -124,14 +124,16 @@ class Sending:
     A client that reports only failures frees the callback of a success without a call.
     """
 
+    _is_reported = True  # until the message is on its way
+
     def __init__(
         self, observers: Observers, sent: Event[Any] | Record, record: Record, then: Callable[..., object]
     ) -> None:
-        self._is_reported = False
         self._observers, self._record, self._then = observers, record, then
         self._event = None if isinstance(sent, Record) else sent
         self._began = time.monotonic()
         self.headers = observers.headers(record)
+        self._is_reported = False
 
     def __call__(self, error: Any, message: Any) -> None:
         """Handle the report of the client."""

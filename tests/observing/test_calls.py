@@ -202,6 +202,21 @@ def test_a_success_that_the_client_does_not_report_is_delivered() -> None:
     assert (notice.topic, notice.partition, notice.offset) == ("in", None, None)
 
 
+def test_an_interrupted_send_has_no_report() -> None:
+    """Ctrl-C while an observer is called ends `send`, and nothing is delivered."""
+    seen = Recorder()
+
+    class Interrupted(Observer):
+        def sending(self, record: Record) -> Any:
+            raise KeyboardInterrupt
+
+    producer = EventProducer(FakeProducer(), topic="in", observers=[seen, Interrupted()])
+    with pytest.raises(KeyboardInterrupt):
+        producer.send(event(1))
+    producer.close()
+    assert seen.counts() == {"sending": 1}
+
+
 def test_headers_replace_those_with_their_names() -> None:
     """A record has each header of observers once, by the last of them; the client appends only others."""
     client = FakeProducer()
