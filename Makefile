@@ -13,10 +13,10 @@ PYTHONS := python3 python3.13 python3.12 python3.11
 # for 4.2.0 there is Kafka's connector only.
 PYSPARK := pyspark==4.0.0
 PYSPARK_LATER := pyspark==4.1.1
-EXTRAS := spark,cli,protobuf,protocol,metrics,report,testing,readers
+EXTRAS := spark,cli,protobuf,protocol,metrics,report,testing,tracing,readers
 
 # `make check` installs no Spark; the other commands install all.
-LIGHT := cli,protobuf,protocol,metrics,report,testing
+LIGHT := cli,protobuf,protocol,metrics,report,testing,tracing
 # The first pip that knows dependency groups; a new environment has that of its Python.
 PIP := pip>=25.1
 INSTALLED := $(VENV)/.installed

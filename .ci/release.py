@@ -32,7 +32,7 @@ FREE_THREADED = "3.14t"
 # Where pyenv and uv install Pythons that are not on PATH.
 INSTALLED = (".pyenv/versions/{}.*/bin/python{}", ".local/share/uv/python/cpython-{}.*/bin/python{}")
 # As in the Makefile: all packages but Spark, and the tests that need neither a broker nor Spark.
-EXTRAS = "cli,protobuf,protocol,metrics,testing"
+EXTRAS = "cli,protobuf,protocol,metrics,testing,tracing"
 # The group of packages that tests need, and the first pip that knows groups.
 TEST_GROUP = ("--group", f"{ROOT / 'pyproject.toml'}:test")
 PIP = "pip>=25.1"
@@ -49,6 +49,8 @@ TRIES = {
     "import cloudevents_kafka.spark.pipeline",
     "testing": "from cloudevents_kafka.testing import LocalBroker; import jgo, jdk",
     "readers": "import deltalake, duckdb, polars, pyiceberg.table",
+    "metrics": "from cloudevents_kafka.observing.prometheus import PrometheusObserver as P; P()",
+    "tracing": "from cloudevents_kafka.observing.opentelemetry import OpenTelemetryObserver as O; O()",
 }
 # Tools of tests that need newer releases of protobuf than the oldest of the extra; for Spark Connect only.
 NEWER = ("grpcio", "googleapis")
