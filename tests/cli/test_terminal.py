@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pty
 import re
+import socket
 import subprocess
 import sys
 import termios
@@ -103,10 +104,12 @@ def test_characters_that_stdout_cannot_encode():
 
 
 def test_waiting_is_shown_on_a_terminal():
-    """A terminal shows that the command waits for a broker."""
-    screen, _, code = on_terminal("consume", "-b", "127.0.0.1:1", "-t", "x", "--timeout", "1.5")
+    """A terminal shows that the command waits for a broker that does not answer."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        at = f"127.0.0.1:{silent.getsockname()[1]}"
+        screen, _, code = on_terminal("consume", "-b", at, "-t", "x", "--timeout", "1.5")
     assert code == 3
-    assert screen.startswith("waiting for broker 127.0.0.1:1 …\r\n".encode())
+    assert screen.startswith(f"waiting for broker {at} …\r\n".encode())
 
 
 def test_frames_are_trees():

@@ -15,6 +15,7 @@ from cloudevents_kafka.cli.records.output import OUTPUT_FORMATS, Output, is_pipe
 from cloudevents_kafka.cli.records.selection import Filter, RecordWriter, filter_options
 from cloudevents_kafka.cli.terminal.signals import Interrupts
 from cloudevents_kafka.cli.terminal.streams import Progress
+from cloudevents_kafka.cli.terminal.text import print_message
 
 
 @click.command()
@@ -72,14 +73,13 @@ def command(
     if show_config:
         click.echo(settings.to_text(), nl=False)
         return
+    settings.require(topic=request.topic)
     _check(request, commit=commit)
     _run(request, writer, settings, timeout, commit=commit)
 
 
 def _check(request: ReadRequest, *, commit: bool) -> None:
     """Raise `click.UsageError` for options that exclude each other."""
-    if not request.topic:
-        raise click.UsageError("the topic is missing: pass -t TOPIC")
     if commit and not request.group:
         raise click.UsageError("--commit stores the offsets of a group: pass --group, too")
     if request.follow and request.end is not None:
@@ -113,4 +113,4 @@ def _run(
 
 
 def _report_lost_brokers() -> None:
-    click.echo("cloudevents-kafka: the brokers cannot be reached; retrying until Ctrl-C", err=True)
+    print_message("the brokers cannot be reached; retrying until Ctrl-C")

@@ -23,6 +23,7 @@ from cloudevents_kafka.cli.needs import (
     table_format,
 )
 from cloudevents_kafka.cli.terminal.errors import BAD_USAGE, BROKER_FAILURE, BrokerFailure
+from cloudevents_kafka.cli.terminal.text import near, print_lines
 from cloudevents_kafka.primitives.text_table import format_table
 
 PARTS: Final[dict[str, Check]] = {
@@ -87,7 +88,7 @@ def command(
         "registry": _ask(partial(ask_registry, registry, timeout) if registry else None, "--registry URL"),
     }
     findings = {name: check(fetch) for name, check in PARTS.items() if name in needed}
-    click.echo(_report(findings, servers, chosen))
+    print_lines(_report(findings, servers, chosen).split("\n"))
     if any(finding.problem for finding in servers.values()):
         raise click.exceptions.Exit(BROKER_FAILURE)
     if commands and any(_missing(needs, findings) for needs in chosen.values()):
@@ -99,7 +100,9 @@ def _select(commands: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
     names = list(dict.fromkeys(name.split()[0] for name in COMMAND_NEEDS))
     for name in commands:
         if name not in names:
-            raise click.UsageError(f"COMMAND must be one of {', '.join(names)}, got {name}")
+            raise click.UsageError(
+                f"COMMAND must be one of {', '.join(names)}, got {name}{near(name, names)}"
+            )
     return {name: COMMAND_NEEDS[name] for name in COMMAND_NEEDS if name.split()[0] in (commands or names)}
 
 

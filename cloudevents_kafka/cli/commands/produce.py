@@ -21,7 +21,7 @@ from cloudevents_kafka.cli.terminal.errors import BadData, BadUsage, BrokerFailu
 from cloudevents_kafka.cli.terminal.parameters import BYTES, FILE, PAIR, header_option
 from cloudevents_kafka.cli.terminal.signals import Interrupted, Interrupts
 from cloudevents_kafka.cli.terminal.streams import Progress
-from cloudevents_kafka.cli.terminal.text import escape
+from cloudevents_kafka.cli.terminal.text import escape, print_message
 from cloudevents_kafka.errors import CloudEventsKafkaError, EncodeError
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.formats import registry as formats
@@ -161,7 +161,7 @@ def _run(
 
         def report(where: str, reason: object) -> None:
             progress.clear()
-            click.echo(f"cloudevents-kafka: {escape(f'{where}: {reason}')}", err=True)
+            print_message(escape(f"{where}: {reason}"))
 
         session = BrokerSession(settings, timeout, interrupts)
         sender = Sender(session.create(Producer), session, report)
@@ -225,6 +225,6 @@ def _flush_at_end(sender: Sender) -> Iterator[None]:
     except Interrupted:
         sender.flush()
         delivered = pluralize(sender.delivered, "record")
-        click.echo(f"cloudevents-kafka: interrupted; {delivered} delivered", err=True)
+        print_message(f"interrupted; {delivered} delivered")
         raise
     sender.flush()

@@ -18,7 +18,7 @@ from cloudevents_kafka.cli.kafka.settings import kafka_options, pop_settings
 from cloudevents_kafka.cli.records.selection import Filter, filter_options
 from cloudevents_kafka.cli.terminal.errors import BadData, BrokerFailure
 from cloudevents_kafka.cli.terminal.signals import Interrupts
-from cloudevents_kafka.cli.terminal.text import escape
+from cloudevents_kafka.cli.terminal.text import escape, print_message
 from cloudevents_kafka.clients.dead_letters import DeadLetter
 from cloudevents_kafka.counting import Labels
 from cloudevents_kafka.primitives.plural import pluralize
@@ -88,8 +88,7 @@ def command(timeout: float, *, send: bool, show_config: bool, **options: Any) ->
     if show_config:
         click.echo((producing if send else consuming).to_text(), nl=False)
         return
-    if choice.topic is None:
-        raise click.UsageError("the topic is missing: pass -t TOPIC")
+    settings.require(topic=choice.topic)
     if choice.to == choice.topic:
         raise click.UsageError("--to must be another topic than that of the dead letters")
     with ExitStack() as stack:
@@ -179,7 +178,7 @@ class _Replay:
 
     def report_failure(self, where: str, reason: str) -> None:
         """Print why a record was not delivered."""
-        click.echo(f"cloudevents-kafka: {escape(f'{where}: {reason}')}", err=True)
+        print_message(escape(f"{where}: {reason}"))
 
     def print_report(self, *, sent: int | None) -> None:
         """Print the counts, and the number of sent records; None if nothing was to be sent."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from cloudevents_kafka.cli.kafka.session import BrokerSession
 from cloudevents_kafka.cli.terminal.errors import BadUsage
+from cloudevents_kafka.cli.terminal.text import print_message
 from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.record import Record
 
@@ -108,7 +108,7 @@ class Sender:
         finally:
             if self.unanswered:
                 records = pluralize(self.unanswered, "record")
-                print(f"cloudevents-kafka: {records} may or may not be delivered", file=sys.stderr)
+                print_message(f"{records} may or may not be delivered")
 
     def _check_timeout(self) -> None:
         if time.monotonic() - self._last_answer > self._session.timeout:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -22,6 +22,7 @@ from cloudevents_kafka.cli.kafka.logins import (
 from cloudevents_kafka.cli.kafka.settings import Settings
 from cloudevents_kafka.cli.terminal.errors import BadUsage, BrokerFailure, CommandError
 from cloudevents_kafka.cli.terminal.signals import Interrupts
+from cloudevents_kafka.cli.terminal.text import near
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, KafkaError, Producer
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 _CALL_SECONDS: Final = 0.5  # the longest call of the client, which signals do not end
 _POLL_SECONDS: Final = 0.02  # between two polls for the client's error callback
 _NOTICE_SECONDS: Final = 1.0  # the waiting time after which a terminal shows it
+_REFUSED_SECONDS: Final = 1.0  # a name may have several addresses, of which one is tried after the other
+_REFUSED: Final = "Connection refused"
 _Client = TypeVar("_Client", "Consumer", "Producer")
 
 # Errors by `KafkaError.name()`, as librdkafka documents them: its codes would need the client here.
@@ -110,6 +113,12 @@ class BrokerSession:
             self._lost = True
             self._on_lost()
 
+    @property
+    def _is_refused(self) -> bool:
+        """Whether nothing listens at any of the addresses."""
+        error = self._last_error
+        return self._lost and not self._connected and error is not None and _REFUSED in error.str()
+
     def mark_connected(self) -> None:
         """Record that a broker can be reached, or reached again."""
         self._connected = True
@@ -167,13 +176,16 @@ class BrokerSession:
             if error is not None and not is_transient(error) and time.monotonic() >= grace_ends:
                 break
         if error is not None:
-            raise self.topic_error(error, topic)
+            cluster = self.metadata(client)
+            raise self.topic_error(error, topic, cluster.topics if cluster else ())
         raise self.no_answer()
 
-    def topic_error(self, error: KafkaError, topic: str) -> CommandError:
-        """Return the error of a topic that the broker refuses."""
+    def topic_error(self, error: KafkaError, topic: str, names: Iterable[str] = ()) -> CommandError:
+        """Return the error of a topic that the broker refuses; ``names`` are those of its topics."""
         if error.name() in ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC"):
-            return BadUsage(f"broker {self.address} has no topic {topic!r}; check -t")
+            return BadUsage(
+                f"broker {self.address} has no topic {topic!r}{near(topic, names) or '; check -t'}"
+            )
         if error.name() == "TOPIC_EXCEPTION":
             return BadUsage(f"a topic name must have letters, digits, '.', '_' and '-' only, got {topic!r}")
         return self.failure(f"refuses topic {topic!r}", error)
@@ -186,6 +198,8 @@ class BrokerSession:
             yield
             client.poll(_POLL_SECONDS)
             self.check()
+            if self._is_refused and time.monotonic() - started > _REFUSED_SECONDS:
+                raise self.failure("refuses connections")
             if not announced and time.monotonic() - started > _NOTICE_SECONDS:
                 print(f"waiting for broker {self.address} …", file=sys.stderr)
                 announced = True

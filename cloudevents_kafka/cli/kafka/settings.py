@@ -29,7 +29,7 @@ import msgspec
 
 from cloudevents_kafka.cli.terminal.errors import BadUsage
 from cloudevents_kafka.cli.terminal.parameters import FILE, SecondsType, is_utf8, option_group
-from cloudevents_kafka.primitives.redaction import mask_name, mask_setting, mask_settings
+from cloudevents_kafka.primitives.redaction import mask_name, mask_setting, mask_settings, mask_url
 
 _PREFIX: Final = "CE_KAFKA_"
 _CONFIG_VARIABLE: Final = "CE_KAFKA_CONFIG"
@@ -39,6 +39,18 @@ _FILE_SETTINGS: Final = (
     "sasl.oauthbearer.assertion.private.key.file",
     "sasl.oauthbearer.assertion.jwt.template.file",
 )
+# What librdkafka accepts in front of an address; the port follows.
+_PROTOCOLS: Final = ("plaintext", "ssl", "sasl_plaintext", "sasl_ssl")
+_NO_BROKER: Final = (
+    "the broker is missing: pass -b host:port, set CE_KAFKA_BOOTSTRAP_SERVERS, "
+    "or put bootstrap.servers into a file for --config"
+)
+_MISSING: Final = {
+    "topic": "the topic is missing: pass -t TOPIC",
+    "group": "the group is missing: pass --group NAME",
+    "out": "the folder is missing: pass --out DIR",
+    "position": "the position is missing: pass --to POSITION",
+}
 _WITH_UNDERSCORE: Final = {"log.level": "log_level"}
 
 
@@ -58,19 +70,36 @@ class Settings(msgspec.Struct, frozen=True):
     @property
     def bootstrap_servers(self) -> str:
         """The addresses of the first brokers. Raises `BadUsage` if they are missing or have credentials."""
-        effective = self.effective
-        servers = effective.get("bootstrap.servers") or effective.get("metadata.broker.list")
+        servers = self.named_servers
         if not servers:
-            raise BadUsage(
-                "the broker is missing: pass -b host:port, set CE_KAFKA_BOOTSTRAP_SERVERS, "
-                "or put bootstrap.servers into a file for --config"
-            )
+            raise BadUsage(_NO_BROKER)
         if "@" in servers:
             raise BadUsage(
                 "a broker address must be host:port, without a user or a password before @; "
                 "set sasl.username and sasl.password instead"
             )
+        for address in servers.split(","):
+            scheme, separator, _ = address.strip().partition("://")
+            if separator and scheme.lower() not in _PROTOCOLS:
+                raise BadUsage(
+                    "a broker address must be host:port, such as localhost:9092, got "
+                    f"{mask_url(address.strip())}; a URL is the address of another server, such as a schema "
+                    "registry or a REST proxy"
+                )
         return servers
+
+    @property
+    def named_servers(self) -> str | None:
+        """The addresses of the first brokers, unchecked; None if there are none."""
+        return self.effective.get("bootstrap.servers") or self.effective.get("metadata.broker.list")
+
+    def require(self, **missing: object) -> None:
+        """Raise one `BadUsage` for all options that are missing; the broker is always needed."""
+        texts = [_MISSING[name] for name, value in missing.items() if not value]
+        if not self.named_servers:
+            texts.append(_NO_BROKER)
+        if texts:
+            raise BadUsage("; ".join(texts))
 
     def with_defaults(self, name: str, settings: Mapping[str, str]) -> Settings:
         """Return settings in which all present sources override the new one.

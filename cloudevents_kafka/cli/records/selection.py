@@ -13,6 +13,7 @@ from cloudevents_kafka.binding import Decoded, Undecodable, decode
 from cloudevents_kafka.cli.records.output import Output
 from cloudevents_kafka.cli.terminal.errors import BadData
 from cloudevents_kafka.cli.terminal.parameters import PAIR, header_option, option_group
+from cloudevents_kafka.cli.terminal.text import print_message
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.record import Record
@@ -115,6 +116,6 @@ class RecordWriter:
         """Report skipped records. Raises `BadData` if ``strict`` has ended writing."""
         if self._skipped:
             skipped = pluralize(self._skipped, "record that is not an event", "records that are not events")
-            click.echo(f"cloudevents-kafka: the filters skipped {skipped}", err=True)
+            print_message(f"the filters skipped {skipped}")
         if self._error:
             raise self._error

@@ -186,10 +186,10 @@ def test_too_large_for_the_client(produce, arrived):
 
 
 def test_an_unreachable_broker(run):
-    """An unreachable broker is reported within the timeout, with its address and advice; exit code 3."""
-    result = run("produce", "-b", "127.0.0.1:1", "-t", "x", "--timeout", "0.6", stdin=PLAIN % 1)
+    """A broker that refuses connections is reported soon, with its address and advice; exit code 3."""
+    result = run("produce", "-b", "127.0.0.1:1", "-t", "x", stdin=PLAIN % 1)
     assert result.exit_code == 3
-    assert "broker 127.0.0.1:1 did not answer within 0.6 s" in result.stderr
+    assert "broker 127.0.0.1:1 refuses connections: " in result.stderr
     assert "Connection refused" in result.stderr
     assert "check -b" in result.stderr
 

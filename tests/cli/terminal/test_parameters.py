@@ -136,7 +136,7 @@ def test_seconds(run, words, parameter, text):
         return
     result = run(*words, f"--{parameter.name}={text}", *(["x:1"] if "protocol" in words else []))
     assert (result.exit_code, result.stdout) == (2, "")
-    assert f"Invalid value for '--{parameter.name}'" in result.stderr
+    assert f"invalid value for '--{parameter.name}'" in result.stderr
 
 
 def test_options_in_seconds():

@@ -10,6 +10,7 @@ import click
 from cloudevents_kafka.cli.commands.protocol._connection import ConnectionOptions, connect, connection_options
 from cloudevents_kafka.cli.records.json_lines import encode_json
 from cloudevents_kafka.cli.terminal.signals import Interrupts
+from cloudevents_kafka.cli.terminal.text import print_message
 from cloudevents_kafka.protocol.api_keys import api_name
 from cloudevents_kafka.protocol.client import CLIENT_VERSIONS, VERSIONS_0_8, VERSIONS_0_9
 from cloudevents_kafka.protocol.messages import APIS
@@ -37,7 +38,7 @@ def command(connection: ConnectionOptions, *, as_json: bool) -> None:
         versions = client.api_versions()
         if versions in (VERSIONS_0_8, VERSIONS_0_9):
             client.metadata([])  # fails if this is not a broker at all
-            click.echo(f"cloudevents-kafka: broker {connection.broker} {_NOT_LISTED}", err=True)
+            print_message(f"broker {connection.broker} {_NOT_LISTED}")
     rows = _rows(versions)
     if as_json:
         click.echo("\n".join(encode_json(row).decode() for row in rows))

@@ -14,7 +14,7 @@ from cloudevents_kafka.cli.records.inputs import InputLine, read_lines
 from cloudevents_kafka.cli.terminal.errors import BAD_DATA, BadData, BadUsage
 from cloudevents_kafka.cli.terminal.parameters import FILE
 from cloudevents_kafka.cli.terminal.signals import Interrupts
-from cloudevents_kafka.cli.terminal.text import escape_lines
+from cloudevents_kafka.cli.terminal.text import near, print_message
 from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.protocol import Malformed, explain
 from cloudevents_kafka.protocol.client import parse_line
@@ -96,10 +96,10 @@ def command(
             bad += _report_problems(frame, quiet=bad >= _MAX_MESSAGES)
     if bad > _MAX_MESSAGES:
         more = pluralize(bad - _MAX_MESSAGES, "more line is", "more lines are")
-        click.echo(f"cloudevents-kafka: {more} bad; only the first {_MAX_MESSAGES} are shown here", err=True)
+        print_message(f"{more} bad; only the first {_MAX_MESSAGES} are shown here")
     if allowance.refused:
         more = pluralize(allowance.refused, "bad frame is", "bad frames are")
-        click.echo(f"cloudevents-kafka: {more} left out of the output, after 1 MiB of others", err=True)
+        print_message(f"{more} left out of the output, after 1 MiB of others")
     if not frames:
         raise BadUsage(
             "a frame is missing: pass digits or a capture in FILE or on stdin, or digits with --hex"
@@ -121,7 +121,7 @@ def _report_problems(frame: Frame | BadData, *, quiet: bool) -> bool:
     if problems and not quiet:
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
         text = f"{frame.where}: {heading(frame.explained)}: {problems[0]}{more}"
-        click.echo(f"cloudevents-kafka: {escape_lines(text)}", err=True)
+        print_message(text)
     return bool(problems)
 
 
@@ -167,4 +167,4 @@ def _api_key(text: str, *, v07: bool) -> int:
     for name, key in keys.items():
         if text.lower() in (name.lower(), str(key)):
             return key
-    raise BadUsage(f"--api must be one of {', '.join(keys)} or its key, got {text}")
+    raise BadUsage(f"--api must be the name of an API or its key, got {text!r}{near(text, keys)}")

@@ -230,7 +230,10 @@ def test_any_lines(run, given):
         (["--hex", ASK, "--response"], "--response needs --api"),
         (["--hex", ASK, "--response", "--api", "Fetch"], "--response needs --api"),
         (["--hex", ASK, "--response", "--v07", "--api", "FETCH", "--version", "1"], "with --v07 only --api"),
-        (["--hex", ASK, "--response", "--api", "Nope", "--version", "1"], "--api must be one of Produce, "),
+        (
+            ["--hex", ASK, "--response", "--api", "Nope", "--version", "1"],
+            "--api must be the name of an API or its key",
+        ),
         (["--hex", ""], "a frame is missing: pass digits"),
         (["/no/such/file"], "cannot read /no/such/file: No such file"),
     ],
