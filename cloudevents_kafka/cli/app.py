@@ -25,6 +25,8 @@ from cloudevents_kafka.errors import CloudEventsKafkaError
 COMMANDS: Final = {
     "consume": "Read events and other records from a topic.",
     "produce": "Send events: JSON lines, or one from options.",
+    "topics": "List topics: partitions, first and last offsets, sizes.",
+    "groups": "List consumer groups: members, offsets, lag; reset offsets.",
     "replay": "Send dead letters back to where they came from.",
     "decode": "Explain a record: mode, attributes, broken rules.",
     "broker": "Run a local Kafka broker for trying things out.",

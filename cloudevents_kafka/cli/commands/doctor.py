@@ -36,7 +36,9 @@ PARTS: Final[dict[str, Check]] = {
 }
 _PIPELINE: Final = ("extra spark", "Java", "connector")
 COMMAND_NEEDS: Final[dict[str, tuple[str, ...]]] = {
-    **dict.fromkeys(("consume", "produce", "replay", "decode", "spark-zip", "protocol"), ()),
+    **dict.fromkeys(
+        ("consume", "produce", "topics", "groups", "stats", "replay", "decode", "spark-zip", "protocol"), ()
+    ),
     "produce --format protobuf": ("extra protobuf",),
     "broker": ("Java", "Kafka"),
     "demo": (*_PIPELINE, "Kafka"),

@@ -26,13 +26,14 @@ from cloudevents_kafka.cli.terminal.text import near
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, KafkaError, Producer
+    from confluent_kafka.admin import AdminClient
 
 _CALL_SECONDS: Final = 0.5  # the longest call of the client, which signals do not end
 _POLL_SECONDS: Final = 0.02  # between two polls for the client's error callback
 _NOTICE_SECONDS: Final = 1.0  # the waiting time after which a terminal shows it
 _REFUSED_SECONDS: Final = 1.0  # a name may have several addresses, of which one is tried after the other
 _REFUSED: Final = "Connection refused"
-_Client = TypeVar("_Client", "Consumer", "Producer")
+_Client = TypeVar("_Client", "AdminClient", "Consumer", "Producer")
 
 # Errors by `KafkaError.name()`, as librdkafka documents them: its codes would need the client here.
 _LOGIN: Final = ("_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED")
@@ -158,7 +159,9 @@ class BrokerSession:
         """Return the error of a broker that did not answer within the timeout."""
         return self.failure(f"did not answer within {self.timeout:g} s")
 
-    def partitions(self, client: Consumer | Producer, topic: str, *, grace: float = 0) -> list[int]:
+    def partitions(
+        self, client: AdminClient | Consumer | Producer, topic: str, *, grace: float = 0
+    ) -> list[int]:
         """Return the partitions of a topic, sorted.
 
         For ``grace`` seconds the broker may create the topic. Raises `BadUsage` if it does not exist,
@@ -190,7 +193,7 @@ class BrokerSession:
             return BadUsage(f"a topic name must have letters, digits, '.', '_' and '-' only, got {topic!r}")
         return self.failure(f"refuses topic {topic!r}", error)
 
-    def poll_until_timeout(self, client: Consumer | Producer) -> Iterator[None]:
+    def poll_until_timeout(self, client: AdminClient | Consumer | Producer) -> Iterator[None]:
         """Yield until the timeout; poll the client for errors and check for signals in between."""
         started = time.monotonic()
         announced = not sys.stderr.isatty()

@@ -20,9 +20,9 @@ secret by mistake: a setting without ``=``, or the name of a file with a secret.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import click
 import msgspec
@@ -31,6 +31,7 @@ from cloudevents_kafka.cli.terminal.errors import BadUsage
 from cloudevents_kafka.cli.terminal.parameters import FILE, SecondsType, is_utf8, option_group
 from cloudevents_kafka.primitives.redaction import mask_name, mask_setting, mask_settings, mask_url
 
+_Command = TypeVar("_Command", bound=Callable[..., Any])
 _PREFIX: Final = "CE_KAFKA_"
 _CONFIG_VARIABLE: Final = "CE_KAFKA_CONFIG"
 # Settings whose own name ends in .file; in other variables, _FILE means "read the value from a file".
@@ -244,6 +245,11 @@ client_options: Final = option_group(
     ),
     timeout_option,
 )
+
+
+def topic_option(help: str) -> Callable[[_Command], _Command]:
+    """Return the decorator for the option -t, whose value is the name of a topic."""
+    return click.option("-t", "--topic", metavar="TOPIC", help=help)
 
 
 kafka_options: Final = option_group(

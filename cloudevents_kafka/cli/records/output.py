@@ -9,15 +9,17 @@ from __future__ import annotations
 import base64
 import select
 import sys
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from cloudevents_kafka.binding import Decoded, Undecodable, Verdict, attribute_of, sniff
-from cloudevents_kafka.cli.records.json_lines import write_line
+from cloudevents_kafka.cli.records.json_lines import encode_json, write_line
 from cloudevents_kafka.cli.terminal.text import escape, escape_lines, print_lines, styled
 from cloudevents_kafka.codecs.payload import decode_text, implies_json
 from cloudevents_kafka.errors import DataError
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.primitives.epoch import format_milliseconds
+from cloudevents_kafka.primitives.text_table import format_table
 from cloudevents_kafka.record import Record
 
 OUTPUT_FORMATS: Final = ("json", "text", "raw")
@@ -142,6 +144,20 @@ class Output:
         else:
             sys.stdout.buffer.write(b"".join(buffer))
             sys.stdout.buffer.flush()
+
+
+def print_listing(
+    header: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    objects: Iterable[dict[str, Any]],
+    output: str | None,
+) -> None:
+    """Print a table, or the objects as JSON lines; by default a table on a terminal only."""
+    if output == "json" or (output is None and not sys.stdout.isatty()):
+        sys.stdout.write("".join(f"{encode_json(each).decode()}\n" for each in objects))
+        return
+    texts = [[f"{cell:,}" if isinstance(cell, int) else escape(str(cell)) for cell in row] for row in rows]
+    print_lines(format_table(header, texts).split("\n") if texts else ["  (none)"])
 
 
 def is_pipe_closed() -> bool:
