@@ -25,6 +25,7 @@ from cloudevents_kafka.errors import CloudEventsKafkaError
 COMMANDS: Final = {
     "consume": "Read events and other records from a topic.",
     "produce": "Send events: JSON lines, or one from options.",
+    "stats": "Count the records of a topic by type, source, verdict and more.",
     "topics": "List topics: partitions, first and last offsets, sizes.",
     "groups": "List consumer groups: members, offsets, lag; reset offsets.",
     "replay": "Send dead letters back to where they came from.",

@@ -8,7 +8,13 @@ from typing import Any
 
 import click
 
-from cloudevents_kafka.cli.kafka.reader import RangeReader, ReadRequest, consumer_settings, range_options
+from cloudevents_kafka.cli.kafka.reader import (
+    RangeReader,
+    ReadRequest,
+    check_stored,
+    consumer_settings,
+    range_options,
+)
 from cloudevents_kafka.cli.kafka.session import BrokerSession
 from cloudevents_kafka.cli.kafka.settings import Settings, kafka_options, pop_settings
 from cloudevents_kafka.cli.records.output import OUTPUT_FORMATS, Output, is_pipe_closed
@@ -70,10 +76,7 @@ def command(
     request = ReadRequest(**{name: options.pop(name) for name in ReadRequest.__struct_fields__})
     writer = RecordWriter(Output(output), Filter(**options), count=count, lenient=lenient, strict=strict)
     settings = consumer_settings(settings, "consume", request.group)
-    if show_config:
-        click.echo(settings.to_text(), nl=False)
-        return
-    settings.require(topic=request.topic)
+    settings.check(show=show_config, topic=request.topic)
     _check(request, commit=commit)
     _run(request, writer, settings, timeout, commit=commit)
 
@@ -84,9 +87,7 @@ def _check(request: ReadRequest, *, commit: bool) -> None:
         raise click.UsageError("--commit stores the offsets of a group: pass --group, too")
     if request.follow and request.end is not None:
         raise click.UsageError("--follow and --until exclude each other")
-    positions = (request.begin, request.end)
-    if any(position and position.kind == "stored" for position in positions) and not request.group:
-        raise click.UsageError("'stored' is the offset of a group: pass --group, too")
+    check_stored(request)
 
 
 def _run(

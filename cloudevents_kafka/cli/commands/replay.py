@@ -85,10 +85,7 @@ def command(timeout: float, *, send: bool, show_config: bool, **options: Any) ->
     )
     consuming = consumer_settings(settings, "replay", group)
     producing = settings.with_defaults("defaults of replay", {"enable.idempotence": "true"})
-    if show_config:
-        click.echo((producing if send else consuming).to_text(), nl=False)
-        return
-    settings.require(topic=choice.topic)
+    (producing if send else consuming).check(show=show_config, topic=choice.topic)
     if choice.to == choice.topic:
         raise click.UsageError("--to must be another topic than that of the dead letters")
     with ExitStack() as stack:

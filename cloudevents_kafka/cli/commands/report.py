@@ -85,9 +85,7 @@ def command(timeout: float, html: str, *, show_config: bool, **options: Any) -> 
     for name in options["conf"]:
         settings = settings.without(name)
     settings = consumer_settings(settings, "report", options["group"])
-    if show_config:
-        click.echo(settings.to_text(), nl=False)
-        return
+    settings.check(show=show_config, broker=False)
     require("report", packages("report"))
     kinds = {"topic": _of_topic, "folder": _of_tables, "names": _of_tables, "run": _of_run}
     chosen = {kind for name, kind in kinds.items() if options[name]}

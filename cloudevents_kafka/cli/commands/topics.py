@@ -32,10 +32,7 @@ def command(
     cloudevents-kafka topics -b localhost:9092 orders
     """
     settings = pop_settings(options).with_defaults("defaults of topics", {})
-    if show_config:
-        click.echo(settings.to_text(), nl=False)
-        return
-    settings.require()
+    settings.check(show=show_config)
     with Interrupts() as interrupts, interrupts.waiting():
         cluster = Cluster(BrokerSession(settings, timeout, interrupts))
         numbers = {name: cluster.partitions(name) for name in dict.fromkeys(names)} or cluster.topics()

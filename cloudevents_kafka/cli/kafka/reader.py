@@ -161,6 +161,12 @@ class ReadRequest(msgspec.Struct, frozen=True, kw_only=True):
     group: str | None
 
 
+def check_stored(request: ReadRequest) -> None:
+    """Raise `BadUsage` for the position of a group without a group."""
+    if Position("stored") in (request.begin, request.end) and not request.group:
+        raise BadUsage("'stored' is the offset of a group: pass --group, too")
+
+
 class RangeReader:
     """A reader of the records of a request, in batches."""
 

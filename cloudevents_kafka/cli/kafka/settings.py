@@ -94,10 +94,16 @@ class Settings(msgspec.Struct, frozen=True):
         """The addresses of the first brokers, unchecked; None if there are none."""
         return self.effective.get("bootstrap.servers") or self.effective.get("metadata.broker.list")
 
-    def require(self, **missing: object) -> None:
-        """Raise one `BadUsage` for all options that are missing; the broker is always needed."""
+    def check(self, *, show: bool, broker: bool = True, **missing: object) -> None:
+        """Raise one `BadUsage` for all options that are missing, and by default the broker.
+
+        With ``show``, print the settings in force instead, and end the command.
+        """
+        if show:
+            click.echo(self.to_text(), nl=False)
+            raise click.exceptions.Exit
         texts = [_MISSING[name] for name, value in missing.items() if not value]
-        if not self.named_servers:
+        if broker and not self.named_servers:
             texts.append(_NO_BROKER)
         if texts:
             raise BadUsage("; ".join(texts))

@@ -146,6 +146,11 @@ class Output:
             sys.stdout.buffer.flush()
 
 
+def is_listed_as_json(output: str | None) -> bool:
+    """Return whether a command prints JSON: by its option, else if stdout is not a terminal."""
+    return output == "json" or (output is None and not sys.stdout.isatty())
+
+
 def print_listing(
     header: Sequence[str],
     rows: Sequence[Sequence[object]],
@@ -153,7 +158,7 @@ def print_listing(
     output: str | None,
 ) -> None:
     """Print a table, or the objects as JSON lines; by default a table on a terminal only."""
-    if output == "json" or (output is None and not sys.stdout.isatty()):
+    if is_listed_as_json(output):
         sys.stdout.write("".join(f"{encode_json(each).decode()}\n" for each in objects))
         return
     texts = [[f"{cell:,}" if isinstance(cell, int) else escape(str(cell)) for cell in row] for row in rows]

@@ -56,10 +56,7 @@ def command(
     if ctx.invoked_subcommand is not None:
         return
     settings = pop_settings(options)
-    if show_config:
-        click.echo(settings.to_text(), nl=False)
-        return
-    settings.require()
+    settings.check(show=show_config)
     with connected(settings, timeout) as cluster:
         known = cluster.group_names()
         for name in names:

@@ -53,10 +53,7 @@ def command(
     cloudevents-kafka groups reset -b localhost:9092 --group billing -t orders --to -100 --apply
     """
     settings = pop_settings(options)
-    if show_config:
-        click.echo(settings.to_text(), nl=False)
-        return
-    settings.require(group=group, topic=topic, position=position)
+    settings.check(show=show_config, group=group, topic=topic, position=position)
     if group is None or topic is None or position is None:
         return  # `require` has raised
     with connected(settings, timeout) as cluster:
