@@ -17,8 +17,10 @@ from cloudevents_kafka.cli.kafka.reader import (
 )
 from cloudevents_kafka.cli.kafka.session import BrokerSession
 from cloudevents_kafka.cli.kafka.settings import Settings, kafka_options, pop_settings
-from cloudevents_kafka.cli.records.output import OUTPUT_FORMATS, Output, is_pipe_closed
+from cloudevents_kafka.cli.records.output import is_pipe_closed
+from cloudevents_kafka.cli.records.registry_data import PREFIX, RegistryData
 from cloudevents_kafka.cli.records.selection import Filter, RecordWriter, filter_options
+from cloudevents_kafka.cli.records.writing import OUTPUT_FORMATS, Output
 from cloudevents_kafka.cli.terminal.signals import Interrupts
 from cloudevents_kafka.cli.terminal.streams import Progress
 from cloudevents_kafka.cli.terminal.text import print_message
@@ -42,10 +44,21 @@ from cloudevents_kafka.cli.terminal.text import print_message
 @click.option(
     "-o", "--output", type=click.Choice(OUTPUT_FORMATS), help="[default: text on a terminal, else json]"
 )
+@click.option(
+    "--format", "template", metavar="TEMPLATE", help="One line for each record: '{offset:>8} {type} {data}'."
+)
+@click.option(
+    "--schema-registry",
+    metavar="URL",
+    help="Decode data that serializers of this registry have framed; -X schema.registry.NAME=VALUE has "
+    "other settings of its client.",
+)
 def command(
     timeout: float,
     count: int | None,
     output: str | None,
+    template: str | None,
+    schema_registry: str | None,
     *,
     commit: bool,
     lenient: bool,
@@ -68,17 +81,32 @@ def command(
       @1795262400000        the same, in ms since the epoch
       stored                the committed offset of --group
 
+    A TEMPLATE is Python's: its fields are topic, partition, offset, place, timestamp, key,
+    value, headers, mode, verdict, reason, clauses, data, the core attributes, and ce_NAME
+    for any attribute.
+
     \b
     cloudevents-kafka consume -b localhost:9092 -t orders --type 'order.*' | jq .event
     cloudevents-kafka consume -b localhost:9092 -t orders --from -1 --follow
     """
     settings = pop_settings(options)
     request = ReadRequest(**{name: options.pop(name) for name in ReadRequest.__struct_fields__})
-    writer = RecordWriter(Output(output), Filter(**options), count=count, lenient=lenient, strict=strict)
+    if template is not None and output is not None:
+        raise click.UsageError("--format and --output exclude each other")
+    settings, registry = _registry(settings, schema_registry)
+    printed = Output(output, template, registry)
+    writer = RecordWriter(printed, Filter(**options), count=count, lenient=lenient, strict=strict)
     settings = consumer_settings(settings, "consume", request.group)
     settings.check(show=show_config, topic=request.topic)
     _check(request, commit=commit)
     _run(request, writer, settings, timeout, commit=commit)
+
+
+def _registry(settings: Settings, url: str | None) -> tuple[Settings, RegistryData | None]:
+    """Return the settings without those of a schema registry, and the registry that they name."""
+    settings, own = settings.split(PREFIX)
+    url = url or own.pop("url", None)
+    return settings, RegistryData(url, own) if url else None
 
 
 def _check(request: ReadRequest, *, commit: bool) -> None:

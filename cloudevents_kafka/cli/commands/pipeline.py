@@ -256,11 +256,8 @@ def _with_tokens(settings: Settings, master: str | None, stack: ExitStack) -> Se
 
 
 def _pipeline_options(settings: Settings, options: dict[str, Any]) -> pipeline.PipelineOptions:
-    effective = settings.effective
-    registry = {
-        name.removeprefix(_REGISTRY): value for name, value in effective.items() if name.startswith(_REGISTRY)
-    }
-    effective = {name: value for name, value in effective.items() if not name.startswith(_REGISTRY)}
+    others, registry = settings.split(_REGISTRY)
+    effective = others.effective
     spark = {name: value for name, value in effective.items() if name.startswith("spark.")}
     source = {
         name: value for name, value in effective.items() if name.startswith(("kafka.", *_SOURCE_SETTINGS))

@@ -81,9 +81,8 @@ def command(timeout: float, html: str, *, show_config: bool, **options: Any) -> 
     cloudevents-kafka report --summary-json run.json --html run.html
     """
     settings = pop_settings(options)
-    options["conf"] = {name: value for name, value in settings.effective.items() if name.startswith("spark.")}
-    for name in options["conf"]:
-        settings = settings.without(name)
+    settings, spark = settings.split("spark.")
+    options["conf"] = {f"spark.{name}": value for name, value in spark.items()}
     settings = consumer_settings(settings, "report", options["group"])
     settings.check(show=show_config, broker=False)
     require("report", packages("report"))

@@ -128,6 +128,14 @@ class Settings(msgspec.Struct, frozen=True):
         )
         return Settings(tuple(kept))
 
+    def split(self, prefix: str) -> tuple[Settings, dict[str, str]]:
+        """Return the settings whose names do not begin with a prefix, and the others, without it."""
+        own = {name: value for name, value in self.effective.items() if name.startswith(prefix)}
+        rest = self
+        for name in own:
+            rest = rest.without(name)
+        return rest, {name.removeprefix(prefix): value for name, value in own.items()}
+
     def to_text(self) -> str:
         """Return the settings in force as lines, grouped by source, with possible secrets masked."""
         winner = {name: number for number, (_, settings) in enumerate(self.sources) for name in settings}

@@ -150,11 +150,11 @@ def styled(text: str, style: Style) -> str:
     return click.style(text, **_STYLES[style])
 
 
-def print_lines(lines: Iterable[str]) -> None:
+def print_lines(lines: Iterable[str], *, whole_words: bool = True) -> None:
     """Print lines of styled text on stdout; a terminal gets whole words, and color if it has colors."""
     # The variable NO_COLOR turns colors off with any text but "".
     color = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    width = width_of(sys.stdout)
+    width = width_of(sys.stdout) if whole_words else None
     text = "".join(f"{wrap(line, width)}\n" for line in lines)
     click.echo(text, file=sys.stdout, nl=False, color=color)
 
