@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
@@ -45,6 +46,7 @@ class _Options(msgspec.Struct, kw_only=True):
     keep_partitions: bool
     keep_timestamps: bool
     strict: bool
+    verbose: bool
 
 
 @click.command()
@@ -69,6 +71,9 @@ class _Options(msgspec.Struct, kw_only=True):
 @click.option("--keep-partitions", is_flag=True, help="Send each line to its own partition.")
 @click.option("--keep-timestamps", is_flag=True, help="Send each line with its own timestamp.")
 @click.option("--strict", is_flag=True, help="Stop at the first bad line.")
+@click.option(
+    "-v", "--verbose", is_flag=True, help="Print where each record went, such as orders[0]@17, on stdout."
+)
 @click.option("--id", help="One event: its id.  [default: a new UUID]")
 @click.option("--source", help="One event: its source.")
 @click.option("--type", help="One event: its type.")
@@ -155,14 +160,21 @@ def _run(
 ) -> None:
     from confluent_kafka import Producer
 
-    with Interrupts() as interrupts, Progress("delivered") as progress:
+    typed = (
+        event is None and sys.stdin.isatty() and not set(options.files) - {"-"}
+    )  # a person types the lines
+    with Interrupts() as interrupts, Progress("delivered", enabled=not typed) as progress:
+
+        def print_place(place: str) -> None:
+            progress.clear()
+            click.echo(escape(place))
 
         def report(where: str, reason: object) -> None:
             progress.clear()
             print_message(escape(f"{where}: {reason}"))
 
         session = BrokerSession(settings, timeout, interrupts)
-        sender = Sender(session.create(Producer), session, report)
+        sender = Sender(session.create(Producer), session, report, print_place if options.verbose else None)
         if options.topic is not None:
             sender.check_topic(options.topic)
         bad_lines = 0
@@ -214,10 +226,10 @@ def _place(record: Record, options: _Options) -> Record:
 
 @contextmanager
 def _flush_at_end(sender: Sender) -> Iterator[None]:
-    """Return a context manager that waits for the brokers, also after bad usage or the first Ctrl-C."""
+    """Return a context manager that waits for the brokers, also after an error or the first Ctrl-C."""
     try:
         yield
-    except BadUsage:
+    except (BadData, BadUsage):
         sender.flush()  # the records before the error are good
         raise
     except Interrupted:

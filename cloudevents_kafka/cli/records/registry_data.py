@@ -14,13 +14,13 @@ from cloudevents_kafka.codecs import avro
 from cloudevents_kafka.codecs.json import is_json
 from cloudevents_kafka.errors import DataError
 from cloudevents_kafka.primitives.bounded import remember
-from cloudevents_kafka.primitives.preview import preview
 from cloudevents_kafka.primitives.redaction import mask_text, mask_url
 
 PREFIX: Final = "schema.registry."
 """In front of the settings of the registry's client."""
 _HEADER: Final = "__value_schema_id"
 _NOT_FOUND: Final = 404
+_MOST: Final = 200  # characters of a reason
 _Read = Callable[[bytes], Any]
 
 
@@ -60,7 +60,7 @@ class RegistryData:
         except BrokerFailure:
             raise
         except Exception as error:  # noqa: BLE001  # fastavro raises errors of any type
-            return {"decode_error": preview(str(error) or type(error).__name__, 200)}
+            return {"decode_error": (str(error) or type(error).__name__)[:_MOST]}
 
     def _reader(self, name: str) -> _Read:
         """Return what reads data of a schema; it is known by its id, or its GUID."""
@@ -76,7 +76,7 @@ class RegistryData:
         except Exception as error:  # noqa: BLE001  # of the client, or of the network
             if getattr(error, "http_status_code", None) == _NOT_FOUND:
                 return _refuse(f"the registry has no schema {name}")
-            reason = mask_text(preview(str(error) or type(error).__name__, 200))
+            reason = mask_text(str(error) or type(error).__name__)[:_MOST]
             raise BrokerFailure(
                 f"registry {self._url} does not answer: {reason}; check --schema-registry"
             ) from None
