@@ -113,7 +113,7 @@ def test_waiting_is_shown_on_a_terminal():
 
 
 def test_frames_are_trees():
-    """On a terminal a frame is a tree in color, of lines that fit; --table and pipes have whole paths."""
+    """On a terminal a frame is a tree in color, of lines that fit; -o table and pipes have whole paths."""
     asked = ["protocol", "decode", "--hex", "0000000a00120000000000070000"]
     screen, _, code = on_terminal(*asked, width=50)
     plain = COLOR.sub(b"", screen).decode().splitlines()
@@ -121,5 +121,5 @@ def test_frames_are_trees():
     assert plain[2:4] == ["        header", "     4    request_api_key  int16    18  ApiVersio…"]
     assert all(len(line) <= 50 for line in plain)
     assert COLOR.search(screen)
-    assert b"header.request_api_key" in on_terminal(*asked, "--table")[0]
+    assert b"header.request_api_key" in on_terminal(*asked, "-o", "table")[0]
     assert b"header.request_api_key" in on_terminal(*asked, stdout=False)[1]

@@ -249,7 +249,8 @@ setting_option: Final = click.option(
 config_option: Final = click.option(
     "--config", type=FILE, metavar="FILE", help="Read settings, lines of NAME=VALUE (or CE_KAFKA_CONFIG)."
 )
-client_options: Final = option_group(
+kafka_options: Final = option_group(
+    click.option("-b", "--brokers", metavar="HOST:PORT,…", help="The brokers (bootstrap.servers)."),
     setting_option,
     config_option,
     click.option(
@@ -266,16 +267,7 @@ def topic_option(help: str) -> Callable[[_Command], _Command]:
     return click.option("-t", "--topic", metavar="TOPIC", help=help)
 
 
-kafka_options: Final = option_group(
-    click.option("-b", "--brokers", metavar="HOST:PORT,…", help="The brokers (bootstrap.servers)."),
-    client_options,
-)
-
-
-def pop_settings(options: dict[str, Any], brokers: str | None = None) -> Settings:
-    """Remove the values of `kafka_options` or `client_options` from a command's options; return all settings.
-
-    ``brokers`` are those of a command without -b.
-    """
-    brokers = options.pop("brokers", brokers)
+def pop_settings(options: dict[str, Any]) -> Settings:
+    """Remove the values of `kafka_options` from a command's options; return all settings."""
+    brokers = options.pop("brokers")
     return load_settings(options.pop("config"), os.environ, options.pop("options"), brokers)

@@ -137,7 +137,7 @@ def test_the_end_says_what_lenient_reading_adds(consume):
 
 
 def test_data_of_a_registry(consume, schemas):
-    """Framed data is decoded beside the exact record; what cannot be has the reason."""
+    """Framed data is decoded next to the exact record; what cannot be has the reason."""
     records = [framed(1, avro("9.50")), framed(2, b'{"a":1}'), framed(3, b""), framed(4, b""), EVENT]
     option = ["--schema-registry", schemas]
     found = lines(consume(*records, options=option).stdout)

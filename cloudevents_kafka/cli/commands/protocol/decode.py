@@ -38,12 +38,12 @@ Explain = Callable[[bytes], explain.ExplainedFrame]
 )
 @click.option("--bare", is_flag=True, help="The frames have no size field.  [default: detected]")
 @click.option("--v07", is_flag=True, help="The frames are of Kafka 0.7.")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON line for each frame.")
 @click.option(
-    "--tree/--table",
-    "as_tree",
-    default=None,
-    help="Print a tree that fits the width, or paths in full.  [default: a tree on a terminal]",
+    "-o",
+    "--output",
+    type=click.Choice(["tree", "table", "json"]),
+    help="A tree that fits the width, paths in full, or JSON lines.  "
+    "[default: tree on a terminal, else table]",
 )
 @click.pass_context
 def command(
@@ -51,9 +51,7 @@ def command(
     /,
     file: str,
     digits: str | None,
-    *,
-    as_json: bool,
-    as_tree: bool | None,
+    output: Form | None,
     **options: Any,
 ) -> None:
     """Explain frames field by field: position, bytes, path, type, value.
@@ -75,12 +73,12 @@ def command(
 
     \b
     cloudevents-kafka protocol decode --hex 0000000a00120000000000070000
-    cloudevents-kafka protocol decode --json capture.jsonl
+    cloudevents-kafka protocol decode -o json capture.jsonl
     """
     if digits is not None and file != "-":
         raise click.UsageError("FILE and --hex exclude each other")
     explain_frame = _explainer(**options)
-    form: Form = "json" if as_json else "tree" if _is_tree(as_tree) else "table"
+    form: Form = output or ("tree" if sys.stdout.isatty() else "table")
     frames = bad = 0
     allowance = Allowance()
     with Interrupts() as interrupts:
@@ -105,10 +103,6 @@ def command(
             "a frame is missing: pass digits or a capture in FILE or on stdin, or digits with --hex"
         )
     ctx.exit(BAD_DATA if bad else 0)
-
-
-def _is_tree(asked: bool | None) -> bool:  # noqa: FBT001  # as click passes it
-    return sys.stdout.isatty() if asked is None else asked
 
 
 def _report_problems(frame: Frame | BadData, *, quiet: bool) -> bool:
