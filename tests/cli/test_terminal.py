@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import termios
+from typing import Any
 
 import pytest
 
@@ -21,15 +22,23 @@ EVENT = to_record(
 )
 
 
-def on_terminal(
-    *args: str, stdout: bool = True, stderr: bool = True, width: int = 80, **env: str
+def on_terminal(*args: str, **options: Any) -> tuple[bytes, bytes, int]:
+    """Run the command line as `run_on_terminal` does."""
+    return run_on_terminal("-m", "cloudevents_kafka", *args, **options)
+
+
+def run_on_terminal(
+    *args: str, stdout: bool = True, stderr: bool = True, width: int = 80, stdin: bytes = b"", **env: str
 ) -> tuple[bytes, bytes, int]:
-    """Run with stdout or stderr on a terminal; return the output of terminal and pipes, and the exit code."""
+    """Run Python with stdout or stderr on a terminal; return what it and pipes got, and the exit code.
+
+    With ``stdin``, a person types it on the terminal.
+    """
     terminal, end = pty.openpty()
     termios.tcsetwinsize(end, (24, width))
     process = subprocess.Popen(
-        [sys.executable, "-m", "cloudevents_kafka", *args],
-        stdin=subprocess.DEVNULL,
+        [sys.executable, *args],
+        stdin=end if stdin else subprocess.DEVNULL,
         stdout=end if stdout else subprocess.PIPE,
         stderr=end if stderr else subprocess.PIPE,
         env={
@@ -39,6 +48,8 @@ def on_terminal(
         },
     )
     os.close(end)
+    if stdin:
+        os.write(terminal, stdin)
     screen = b""
     try:
         while part := os.read(terminal, 65536):
@@ -123,3 +134,22 @@ def test_frames_are_trees():
     assert COLOR.search(screen)
     assert b"header.request_api_key" in on_terminal(*asked, "-o", "table")[0]
     assert b"header.request_api_key" in on_terminal(*asked, stdout=False)[1]
+
+
+WAITING = """
+import time
+from cloudevents_kafka.cli.terminal.streams import Progress, Waiting
+with Waiting(lambda: "starting Spark", enabled=True) as waiting, Progress("records") as progress:
+    time.sleep(1.5)
+    progress.update(17)
+    waiting.clear()
+    print("done", flush=True)
+"""
+
+
+def test_a_line_shows_that_a_command_waits():
+    """A terminal shows how long a command waits, in a line that is erased; a dumb one or a pipe does not."""
+    assert run_on_terminal("-c", WAITING)[0].startswith("\rstarting Spark … 1 s".encode())
+    assert b"\x1b[Kdone\r\n" in run_on_terminal("-c", WAITING)[0]
+    assert run_on_terminal("-c", WAITING, TERM="dumb")[0] == b"done\r\n"
+    assert run_on_terminal("-c", WAITING, stderr=False)[0] == b"done\r\n"

@@ -32,7 +32,8 @@ _CALL_SECONDS: Final = 0.5  # the longest call of the client, which signals do n
 _POLL_SECONDS: Final = 0.02  # between two polls for the client's error callback
 _NOTICE_SECONDS: Final = 1.0  # the waiting time after which a terminal shows it
 _REFUSED_SECONDS: Final = 1.0  # a name may have several addresses, of which one is tried after the other
-_REFUSED: Final = "Connection refused"
+_REFUSED: Final = {"_TRANSPORT": "Connection refused", "_RESOLVE": ""}
+"""Errors, with a part of their texts, after which a longer wait is of no use."""
 _Client = TypeVar("_Client", "AdminClient", "Consumer", "Producer")
 
 # Errors by `KafkaError.name()`, as librdkafka documents them: its codes would need the client here.
@@ -45,6 +46,10 @@ _ADVICE: Final = {
     "_SSL": "check security.protocol and ssl.ca.location (--show-config)",
     "_RESOLVE": "check the host name in -b",
 }
+
+
+class ConnectionsRefused(BrokerFailure):
+    """Nothing listens at the addresses of the brokers."""
 
 
 class BrokerSession:
@@ -116,9 +121,16 @@ class BrokerSession:
 
     @property
     def _is_refused(self) -> bool:
-        """Whether nothing listens at any of the addresses."""
+        """Whether nothing listens at any of the addresses, or none of their hosts is known."""
         error = self._last_error
-        return self._lost and not self._connected and error is not None and _REFUSED in error.str()
+        if error is None or not self._lost or self._connected:
+            return False
+        return error.name() in _REFUSED and _REFUSED[error.name()] in error.str()
+
+    def _refusal(self) -> CommandError:
+        if self._last_error is not None and self._last_error.name() == "_RESOLVE":
+            return self.failure("cannot be found")
+        return ConnectionsRefused(self.failure("refuses connections").message)
 
     def mark_connected(self) -> None:
         """Record that a broker can be reached, or reached again."""
@@ -202,7 +214,7 @@ class BrokerSession:
             client.poll(_POLL_SECONDS)
             self.check()
             if self._is_refused and time.monotonic() - started > _REFUSED_SECONDS:
-                raise self.failure("refuses connections")
+                raise self._refusal()
             if not announced and time.monotonic() - started > _NOTICE_SECONDS:
                 print(f"waiting for broker {self.address} …", file=sys.stderr)
                 announced = True
