@@ -146,9 +146,7 @@ def test_port_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
             raise pipeline.ThresholdCrossed("topic t is behind")
 
     monkeypatch.setattr(pipeline, "EventPipeline", Fake)
-    if source is None:
-        monkeypatch.setattr(command, "_refuse_unknown_topics", lambda *_: None)
-    brokers, topic = source or ("b:1", "t")
+    monkeypatch.setattr(command, "_refuse_unknown_topics", lambda *_: None)
     arguments = ["pipeline", "-b", "b:1", "-t", "t", "-o", "o", "--metrics-port", "0"]
     done = CliRunner().invoke(app, arguments)
     assert made[0].metrics_port == "0"
@@ -216,9 +214,7 @@ def test_continuous_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
             )
 
     monkeypatch.setattr(pipeline, "EventPipeline", Fake)
-    if source is None:
-        monkeypatch.setattr(command, "_refuse_unknown_topics", lambda *_: None)
-    brokers, topic = source or ("b:1", "t")
+    monkeypatch.setattr(command, "_refuse_unknown_topics", lambda *_: None)
     monkeypatch.setattr(command, "_HEARTBEAT_SECONDS", -1.0)
     arguments = ["pipeline", "-b", "b:1", "-t", "t", "-o", "o", "--summary-json", str(path)]
     done = CliRunner().invoke(app, arguments)
