@@ -130,9 +130,9 @@ def app() -> None:
     Data goes to stdout, everything else to stderr. Exit codes: 0 success, 1 bad data,
     2 bad usage, 3 broker failure, 130 Ctrl-C.
 
-    Any librdkafka setting is accepted, from --config FILE, then the environment
-    (CE_KAFKA_BOOTSTRAP_SERVERS, CE_KAFKA_SASL_PASSWORD_FILE …), then -X; later ones
-    override earlier ones. Output and errors show only those known to be harmless.
+    Any librdkafka setting is accepted, from --profile NAME, then --config FILE, then the
+    environment (CE_KAFKA_BOOTSTRAP_SERVERS, CE_KAFKA_SASL_PASSWORD_FILE …), then -X; later
+    ones override earlier ones. Output and errors show only those known to be harmless.
     In addition sasl.oauthbearer.token.command is a command that prints a token for
     SASL OAUTHBEARER; it runs again before the token expires.
 

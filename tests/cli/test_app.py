@@ -97,8 +97,8 @@ USAGE = [
         "no such command 'decod'; did you mean 'decode'? See cloudevents-kafka protocol --help",
     ),
     (
-        ["consume", "--form"],
-        "no such option '--form'; did you mean '--from'? See cloudevents-kafka consume --help",
+        ["consume", "--tpic"],
+        "no such option '--tpic'; did you mean '--topic'? See cloudevents-kafka consume --help",
     ),
     (["--nonsense"], "no such option '--nonsense'; see cloudevents-kafka --help"),
     (["doctor", "produc"], "got produc; did you mean 'produce'? See cloudevents-kafka doctor --help"),

@@ -17,6 +17,7 @@ from cloudevents_kafka.cli.kafka.reader import (
 )
 from cloudevents_kafka.cli.kafka.session import BrokerSession
 from cloudevents_kafka.cli.kafka.settings import Settings, kafka_options, pop_settings
+from cloudevents_kafka.cli.kafka.topic_names import topic_option
 from cloudevents_kafka.cli.records.output import is_pipe_closed
 from cloudevents_kafka.cli.records.registry_data import PREFIX, RegistryData
 from cloudevents_kafka.cli.records.selection import Filter, RecordWriter, filter_options
@@ -28,7 +29,7 @@ from cloudevents_kafka.cli.terminal.text import print_message
 
 @click.command()
 @kafka_options
-@click.option("-t", "--topic", metavar="TOPIC", help="The topic to read.")
+@topic_option("The topic to read.")
 @range_options
 @click.option("-n", "--count", type=click.IntRange(min=1), metavar="N", help="Stop after N records.")
 @click.option("-f", "--follow", is_flag=True, help="Wait for new records at the end of the topic.")

@@ -15,6 +15,7 @@ from cloudevents_kafka.cli.kafka.cluster import Cluster
 from cloudevents_kafka.cli.kafka.logins import TOKEN_COMMAND, token_command
 from cloudevents_kafka.cli.kafka.session import BrokerSession, ConnectionsRefused
 from cloudevents_kafka.cli.kafka.settings import Settings, config_option, pop_settings
+from cloudevents_kafka.cli.kafka.topic_names import complete_topics
 from cloudevents_kafka.cli.needs import connector, java, packages, require, table_format
 from cloudevents_kafka.cli.terminal.errors import BadData, BadUsage, BrokerFailure, ThresholdEnd
 from cloudevents_kafka.cli.terminal.parameters import FILE, SecondsType
@@ -42,7 +43,14 @@ _WRONG_USE: Final = (
 
 @click.command()
 @click.option("-b", "--brokers", metavar="HOST:PORT,…", help="The brokers (bootstrap.servers).")
-@click.option("-t", "--topic", "topics", multiple=True, help="A topic to read. Repeatable.")
+@click.option(
+    "-t",
+    "--topic",
+    "topics",
+    multiple=True,
+    shell_complete=complete_topics,
+    help="A topic to read. Repeatable.",
+)
 @click.option(
     "--topic-pattern", metavar="REGEX", help="Read all topics whose names match, also those that come later."
 )

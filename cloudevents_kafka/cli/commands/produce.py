@@ -14,6 +14,7 @@ from cloudevents_kafka.binding import ContentMode, attribute_key, extra_headers
 from cloudevents_kafka.cli.kafka.sender import Sender
 from cloudevents_kafka.cli.kafka.session import BrokerSession
 from cloudevents_kafka.cli.kafka.settings import Settings, kafka_options, pop_settings
+from cloudevents_kafka.cli.kafka.topic_names import topic_option
 from cloudevents_kafka.cli.needs import packages, require
 from cloudevents_kafka.cli.records.inputs import event_from_options, read_lines
 from cloudevents_kafka.cli.records.json_lines import JsonLine, read_line
@@ -52,7 +53,7 @@ class _Options(msgspec.Struct, kw_only=True):
 @click.command()
 @click.argument("files", nargs=-1, type=FILE, metavar="[FILES]...")
 @kafka_options
-@click.option("-t", "--topic", metavar="TOPIC", help="The topic; overrides the topic of a line.")
+@topic_option("The topic; overrides the topic of a line.")
 @click.option(
     "-m",
     "--mode",

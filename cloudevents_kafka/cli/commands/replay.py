@@ -15,6 +15,7 @@ from cloudevents_kafka.cli.kafka.reader import RangeReader, ReadRequest, consume
 from cloudevents_kafka.cli.kafka.sender import Sender
 from cloudevents_kafka.cli.kafka.session import BrokerSession
 from cloudevents_kafka.cli.kafka.settings import kafka_options, pop_settings
+from cloudevents_kafka.cli.kafka.topic_names import topic_option
 from cloudevents_kafka.cli.records.selection import Filter, filter_options
 from cloudevents_kafka.cli.terminal.errors import BadData, BrokerFailure
 from cloudevents_kafka.cli.terminal.signals import Interrupts
@@ -42,7 +43,7 @@ class _Choice(msgspec.Struct, frozen=True, kw_only=True):
 
 @click.command()
 @kafka_options
-@click.option("-t", "--topic", metavar="TOPIC", help="The topic of the dead letters.")
+@topic_option("The topic of the dead letters.")
 @click.option("--to", metavar="TOPIC", help="Send to this topic.  [default: where each came from]")
 @click.option("--send", is_flag=True, help="Send them. Without it, only report what would be sent.")
 @range_options

@@ -22,6 +22,7 @@ from cloudevents_kafka.cli.kafka.reader import (
 )
 from cloudevents_kafka.cli.kafka.session import BrokerSession
 from cloudevents_kafka.cli.kafka.settings import Settings, kafka_options, pop_settings
+from cloudevents_kafka.cli.kafka.topic_names import topic_option
 from cloudevents_kafka.cli.needs import java, packages, require, table_format
 from cloudevents_kafka.cli.report.page import Report, to_html
 from cloudevents_kafka.cli.terminal.errors import BadUsage, BrokerFailure
@@ -41,7 +42,7 @@ _OF_TABLES: Final = ("folder", "names", "master", "conf")
 
 @click.command()
 @kafka_options
-@click.option("-t", "--topic", metavar="TOPIC", help="Report on a topic.")
+@topic_option("Report on a topic.")
 @range_options
 @click.option("-n", "--count", type=click.IntRange(min=1), metavar="N", help="Stop after N records.")
 @click.option("--group", metavar="NAME", help="Show how far this group is behind.")

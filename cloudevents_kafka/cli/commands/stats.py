@@ -16,7 +16,8 @@ from cloudevents_kafka.cli.kafka.reader import (
     range_options,
 )
 from cloudevents_kafka.cli.kafka.session import BrokerSession
-from cloudevents_kafka.cli.kafka.settings import kafka_options, pop_settings, topic_option
+from cloudevents_kafka.cli.kafka.settings import kafka_options, pop_settings
+from cloudevents_kafka.cli.kafka.topic_names import topic_option
 from cloudevents_kafka.cli.records.output import is_listed_as_json
 from cloudevents_kafka.cli.records.statistics import statistics, to_lines
 from cloudevents_kafka.cli.terminal.parameters import listing_option

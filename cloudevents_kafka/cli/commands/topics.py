@@ -9,13 +9,14 @@ import click
 from cloudevents_kafka.cli.kafka.cluster import Cluster, Watermarks
 from cloudevents_kafka.cli.kafka.session import BrokerSession
 from cloudevents_kafka.cli.kafka.settings import kafka_options, pop_settings
+from cloudevents_kafka.cli.kafka.topic_names import complete_topics
 from cloudevents_kafka.cli.records.output import print_listing
 from cloudevents_kafka.cli.terminal.parameters import listing_option
 from cloudevents_kafka.cli.terminal.signals import Interrupts
 
 
 @click.command()
-@click.argument("names", nargs=-1, metavar="[TOPIC]...")
+@click.argument("names", nargs=-1, metavar="[TOPIC]...", shell_complete=complete_topics)
 @kafka_options
 @listing_option
 def command(

@@ -2,11 +2,14 @@
 
 Any librdkafka setting is accepted under its own name. Later sources override earlier ones:
 
-1. ``--config file.properties`` (or the file that ``CE_KAFKA_CONFIG`` names): lines of
+1. ``--profile name`` (or ``CE_KAFKA_PROFILE``): a table of the file ``profiles.toml`` in the folder of
+   configurations, or of the file that ``CE_KAFKA_PROFILES`` names. A secret is a reference:
+   ``sasl.password = { file = "…" }`` or ``{ env = "…" }``;
+2. ``--config file.properties`` (or the file that ``CE_KAFKA_CONFIG`` names): lines of
    ``name=value``; a line that starts with ``#`` or ``!`` is a comment;
-2. the environment: ``CE_KAFKA_`` and the name in capitals, with underscores for dots, such as
+3. the environment: ``CE_KAFKA_`` and the name in capitals, with underscores for dots, such as
    ``CE_KAFKA_BOOTSTRAP_SERVERS``;
-3. ``-X name=value``, and ``-b`` for ``bootstrap.servers``.
+4. ``-X name=value``, and ``-b`` for ``bootstrap.servers``.
 
 In addition ``sasl.oauthbearer.token.command`` is a command that prints a token (see `logins`).
 
@@ -20,20 +23,31 @@ secret by mistake: a setting without ``=``, or the name of a file with a secret.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import click
 import msgspec
 
 from cloudevents_kafka.cli.terminal.errors import BadUsage
 from cloudevents_kafka.cli.terminal.parameters import FILE, SecondsType, is_utf8, option_group
-from cloudevents_kafka.primitives.redaction import mask_name, mask_setting, mask_settings, mask_url
+from cloudevents_kafka.cli.terminal.text import near
+from cloudevents_kafka.primitives.redaction import (
+    MASK,
+    is_secret_name,
+    mask_name,
+    mask_setting,
+    mask_settings,
+    mask_url,
+)
 
-_Command = TypeVar("_Command", bound=Callable[..., Any])
 _PREFIX: Final = "CE_KAFKA_"
 _CONFIG_VARIABLE: Final = "CE_KAFKA_CONFIG"
+_PROFILE_VARIABLE: Final = "CE_KAFKA_PROFILE"
+_PROFILES_VARIABLE: Final = "CE_KAFKA_PROFILES"
+_OWN_VARIABLES: Final = (_CONFIG_VARIABLE, _PROFILE_VARIABLE, _PROFILES_VARIABLE)
 # Settings whose own name ends in .file; in other variables, _FILE means "read the value from a file".
 _FILE_SETTINGS: Final = (
     "sasl.oauthbearer.assertion.file",
@@ -157,16 +171,62 @@ class Settings(msgspec.Struct, frozen=True):
 
 
 def load_settings(
-    config: str | None, environment: Mapping[str, str], pairs: Iterable[str], brokers: str | None
+    config: str | None,
+    environment: Mapping[str, str],
+    pairs: Iterable[str],
+    brokers: str | None,
+    profile: str | None = None,
 ) -> Settings:
-    """Return the settings of a file, the environment, and -X and -b. Raises `BadUsage` if one is wrong."""
-    path = config or environment.get(_CONFIG_VARIABLE)
-    sources = [(path, _from_file(path))] if path else []
+    """Return the settings of all sources. Raises `BadUsage` if one is wrong."""
+    path, profile = config or environment.get(_CONFIG_VARIABLE), profile or environment.get(_PROFILE_VARIABLE)
+    sources = [(f"profile {profile}", _from_profile(profile, environment))] if profile else []
+    sources += [(path, _from_file(path))] if path else []
     sources.append(("environment", _from_environment(environment)))
     from_options = _from_pairs((pair, "-X") for pair in pairs)
     if brokers is not None:
         from_options["bootstrap.servers"] = brokers
     return Settings((*sources, ("command line", from_options)))
+
+
+def _from_profile(profile: str, environment: Mapping[str, str]) -> dict[str, str]:
+    own = Path(click.get_app_dir("cloudevents-kafka"), "profiles.toml")
+    path = environment.get(_PROFILES_VARIABLE) or str(own)
+    try:
+        profiles = tomllib.loads(_read(path, f"--profile: cannot read {path}: "))
+    except tomllib.TOMLDecodeError as error:
+        raise BadUsage(f"{path} must be TOML: {error}") from None
+    table = profiles.get(profile)
+    if not isinstance(table, dict):
+        advice = near(profile, profiles) or f"; it has {', '.join(profiles) or 'none'}"
+        raise BadUsage(f"{path} has no profile {profile!r}{advice}")
+    return dict(_from_table("", table, f"{path}, profile {profile}", environment))
+
+
+def _from_table(
+    prefix: str, table: Mapping[str, Any], where: str, environment: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
+    """Yield the settings of a table: TOML reads a dotted name as nested tables."""
+    for key, value in table.items():
+        name = f"{prefix}{key}"
+        what = f"{where}: {mask_name(name)}"
+        _check_name(name, where)
+        if isinstance(value, dict) and value.keys() == {"file"} and f"{name}.file" not in _FILE_SETTINGS:
+            yield name, _read_value(str(value["file"]), what)
+        elif isinstance(value, dict) and value.keys() == {"env"}:
+            if (text := environment.get(str(value["env"]))) is None:
+                raise BadUsage(
+                    f"{where}: the environment must have the variable that {mask_name(name)} names"
+                )
+            yield name, text
+        elif isinstance(value, dict):
+            yield from _from_table(f"{name}.", value, where, environment)
+        elif not isinstance(value, str | int | float):
+            raise BadUsage(f"{what} must be text, a number or a boolean")
+        else:
+            text = str(value).lower() if isinstance(value, bool) else str(value)
+            if is_secret_name(name) and mask_setting(name, text) == MASK:
+                raise BadUsage(f'{what} may be a secret: refer to it, {{ file = "…" }} or {{ env = "…" }}')
+            yield name, text
 
 
 def _from_file(path: str) -> dict[str, str]:
@@ -192,7 +252,7 @@ def _from_pairs(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
 def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:
     settings: dict[str, str] = {}
     for variable, value in environment.items():
-        if not variable.startswith(_PREFIX) or variable == _CONFIG_VARIABLE or not value:
+        if not variable.startswith(_PREFIX) or variable in _OWN_VARIABLES or not value:
             continue
         name = variable[len(_PREFIX) :].lower().replace("_", ".")
         from_file = name.endswith(".file") and name not in _FILE_SETTINGS
@@ -246,8 +306,11 @@ setting_option: Final = click.option(
     multiple=True,
     help="Any librdkafka setting; NAME@=FILE reads the value from a file. Repeatable.",
 )
-config_option: Final = click.option(
-    "--config", type=FILE, metavar="FILE", help="Read settings, lines of NAME=VALUE (or CE_KAFKA_CONFIG)."
+config_option: Final = option_group(
+    click.option(
+        "--config", type=FILE, metavar="FILE", help="Read settings, lines of NAME=VALUE (or CE_KAFKA_CONFIG)."
+    ),
+    click.option("--profile", metavar="NAME", help="Read settings of a profile (or CE_KAFKA_PROFILE)."),
 )
 kafka_options: Final = option_group(
     click.option("-b", "--brokers", metavar="HOST:PORT,…", help="The brokers (bootstrap.servers)."),
@@ -262,12 +325,8 @@ kafka_options: Final = option_group(
 )
 
 
-def topic_option(help: str) -> Callable[[_Command], _Command]:
-    """Return the decorator for the option -t, whose value is the name of a topic."""
-    return click.option("-t", "--topic", metavar="TOPIC", help=help)
-
-
 def pop_settings(options: dict[str, Any]) -> Settings:
     """Remove the values of `kafka_options` from a command's options; return all settings."""
     brokers = options.pop("brokers")
-    return load_settings(options.pop("config"), os.environ, options.pop("options"), brokers)
+    config, pairs, profile = (options.pop(name) for name in ("config", "options", "profile"))
+    return load_settings(config, os.environ, pairs or (), brokers, profile)

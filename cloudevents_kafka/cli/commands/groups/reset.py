@@ -15,7 +15,8 @@ from cloudevents_kafka.cli.kafka.reader import (
     partitions_option,
     resolve_offset,
 )
-from cloudevents_kafka.cli.kafka.settings import kafka_options, pop_settings, topic_option
+from cloudevents_kafka.cli.kafka.settings import kafka_options, pop_settings
+from cloudevents_kafka.cli.kafka.topic_names import topic_option
 from cloudevents_kafka.cli.records.output import print_listing
 from cloudevents_kafka.cli.terminal.errors import BadUsage
 from cloudevents_kafka.cli.terminal.parameters import listing_option
