@@ -98,7 +98,7 @@ USAGE = [
     ),
     (
         ["consume", "--tpic"],
-        "no such option '--tpic'; did you mean '--topic'? See cloudevents-kafka consume --help",
+        "no such option '--tpic'; did you mean '--topic'",
     ),
     (["--nonsense"], "no such option '--nonsense'; see cloudevents-kafka --help"),
     (["doctor", "produc"], "got produc; did you mean 'produce'? See cloudevents-kafka doctor --help"),
@@ -170,3 +170,17 @@ def test_ends(error, code, message):
     assert (result.exit_code, result.stdout) == (code, "")
     assert result.stderr.startswith(message)
     assert bool(result.stderr) is bool(message)
+
+
+ALL = [[], *([name] for name in COMMANDS), *(["protocol", name] for name in PROTOCOL_COMMANDS)]
+ALL += [*(["table", name] for name in TABLE_COMMANDS), ["groups", "reset"]]
+
+
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("words", ALL, ids=" ".join)
+def test_help_fits_a_terminal(words, width):
+    """Help fits 80 columns and 120, and nothing of it is cut."""
+    result = CliRunner().invoke(root, [*words, "--help"], prog_name="cloudevents-kafka", terminal_width=width)
+    assert result.exit_code == 0
+    assert [line for line in result.stdout.splitlines() if len(line) > 80] == [] or width > 80
+    assert "..." not in result.stdout.replace("[OPTIONS] COMMAND [ARGS]...", "").replace("]...", "")

@@ -140,7 +140,7 @@ WAITING = """
 import time
 from cloudevents_kafka.cli.terminal.streams import Progress, Waiting
 with Waiting(lambda: "starting Spark", enabled=True) as waiting, Progress("records") as progress:
-    time.sleep(1.5)
+    time.sleep(1.3)
     progress.update(17)
     waiting.clear()
     print("done", flush=True)
@@ -148,8 +148,90 @@ with Waiting(lambda: "starting Spark", enabled=True) as waiting, Progress("recor
 
 
 def test_a_line_shows_that_a_command_waits():
-    """A terminal shows how long a command waits, in a line that is erased; a dumb one or a pipe does not."""
-    assert run_on_terminal("-c", WAITING)[0].startswith("\rstarting Spark … 1 s".encode())
-    assert b"\x1b[Kdone\r\n" in run_on_terminal("-c", WAITING)[0]
+    """A terminal shows how long a command waits, in a line that is erased; a dumb one does not."""
+    screen = run_on_terminal("-c", WAITING)[0]
+    assert screen.startswith("\rstarting Spark … 1 s".encode())
+    assert screen.endswith(b"\x1b[Kdone\r\n")
     assert run_on_terminal("-c", WAITING, TERM="dumb")[0] == b"done\r\n"
-    assert run_on_terminal("-c", WAITING, stderr=False)[0] == b"done\r\n"
+
+
+LONG = to_record(
+    Event(id="1", source="/shop", type="order.placed", subject="a subject of words " * 9, data="words " * 30)
+)
+BROKEN = Record(value=b"words " * 30, headers=[*LONG.headers[:3], ("ce_type", b"")])
+
+
+@pytest.fixture
+def words(mock_cluster, topic):
+    """The options of a topic with long texts."""
+    send(mock_cluster, topic, LONG, BROKEN)
+    return ["-b", mock_cluster, "-t", topic, "-p", "0"]
+
+
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("form", ["text", "line"])
+def test_records_fit(words, width, form):
+    """Records fit a terminal: text keeps whole words with a hanging indent, a line is cut with a mark."""
+    screen, _, code = on_terminal("consume", *words, "-o", form, width=width)
+    shown = COLOR.sub(b"", screen).decode().split("\r\n")
+    assert code == 0
+    assert max(map(len, shown)) <= width
+    if form == "text":
+        assert " ".join(shown).split().count("words") >= 60 + 8
+        start = next(number for number, line in enumerate(shown) if line.startswith("  subject"))
+        assert shown[start + 1].startswith(" " * 19)
+    else:
+        assert len(shown) == 3
+        assert shown[0].endswith("…")
+
+
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("command", ["stats", "topics", "doctor"])
+def test_tables_and_bars_fit(words, width, command):
+    """What commands print fits a terminal, without a cut word, and is in color there only."""
+    options = {"topics": words[:2], "doctor": ["consume"]}.get(command, words)
+    screen, piped, code = on_terminal(command, *options, width=width)
+    shown = COLOR.sub(b"", screen).decode().split("\r\n")
+    assert (code, piped) == (0, b"")
+    assert max(map(len, shown)) <= width or command == "doctor"
+    assert "…" not in "".join(shown)
+    longest = [line for line in shown if len(line) > width]
+    assert all(" " not in line.strip() for line in longest)
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_errors_keep_whole_words(width):
+    """An error on a terminal has whole words and a hanging indent; in a pipe it is one line."""
+    arguments = ["groups", "reset"]
+    screen, _, code = on_terminal(*arguments, width=width)
+    shown = screen.decode().split("\r\n")[:-1]
+    assert code == 2
+    assert max(map(len, shown)) <= width
+    assert all(line.startswith("  ") for line in shown[1:])
+    piped = on_terminal(*arguments, stderr=False)[1].decode()
+    assert piped.count("\n") == 1
+    assert piped.split() == " ".join(shown).split()
+
+
+@pytest.mark.parametrize("env", [{"NO_COLOR": "1"}, {"TERM": "dumb"}], ids=str)
+@pytest.mark.parametrize("command", ["stats", "consume"])
+def test_bars_and_records_without_color(words, env, command):
+    """With NO_COLOR there is no color; a dumb terminal gets no control sequence, and plain bars."""
+    screen, _, code = on_terminal(command, *words, **env)
+    assert code == 0
+    assert not COLOR.search(screen)
+    assert b"\x1b" not in screen or "NO_COLOR" in env
+    assert (b"#####" in screen) is (command == "stats" and env.get("TERM") == "dumb")
+
+
+def test_nothing_is_written_into_what_a_person_types(mock_cluster, topic):
+    """While a person types events, no progress is shown between the lines."""
+    line = b'{"specversion": "1.0", "id": "1", "source": "/s", "type": "t"}\n'
+    options = ["-b", mock_cluster, "-t", topic, "-v"]
+    screen, _, code = run_on_terminal(
+        "-m", "cloudevents_kafka", "produce", *options, stdin=line * 3 + b"\x04", TERM="xterm"
+    )
+    assert code == 0
+    assert b"delivered" not in screen
+    assert b"\x1b" not in screen
+    assert screen.count(f"{topic}[".encode()) == 3

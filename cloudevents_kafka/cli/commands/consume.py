@@ -87,7 +87,7 @@ def command(
     for any attribute.
 
     \b
-    cloudevents-kafka consume -b localhost:9092 -t orders --type 'order.*' | jq .event
+    cloudevents-kafka consume -b localhost:9092 -t orders --type 'order.*' -n 9
     cloudevents-kafka consume -b localhost:9092 -t orders --from -1 --follow
     """
     settings = pop_settings(options)

@@ -66,8 +66,9 @@ def command(ctx: click.Context, /, output: str, files: tuple[str, ...], **option
     if all records are events, else 1.
 
     \b
-    cloudevents-kafka consume -b localhost:9092 -t orders --from 1741 -n 1 | cloudevents-kafka decode
-    cloudevents-kafka decode --header ce_id=1 --header content-type=text/plain --value hello
+    cloudevents-kafka consume -b localhost:9092 -t orders --from -1 |
+        cloudevents-kafka decode
+    cloudevents-kafka decode --header ce_id=1 --value hello
     """
     is_one = any(value not in (None, ()) for value in options.values())
     if is_one and files:

@@ -108,9 +108,10 @@ def command(timeout: float, *, show_config: bool, **options: Any) -> None:
     skipped; the exit code is then 1.
 
     \b
-    cloudevents-kafka produce -b localhost:9092 -t orders \\
-        --source /shop --type order.placed --data '{"total": 12.5}' --key-from subject
-    cloudevents-kafka consume -b old:9092 -t orders | cloudevents-kafka produce -b new:9092
+    cloudevents-kafka produce -b localhost:9092 -t orders --key-from subject \\
+        --source /shop --type order.placed --data '{"total": 12.5}'
+    cloudevents-kafka consume -b old:9092 -t orders |
+        cloudevents-kafka produce -b new:9092
     """
     settings = pop_settings(options)
     chosen = _Options(**{name: options.pop(name) for name in _Options.__struct_fields__})

@@ -74,7 +74,7 @@ def command(timeout: float, *, send: bool, show_config: bool, **options: Any) ->
 
     \b
     cloudevents-kafka replay -b localhost:9092 -t orders.dead
-    cloudevents-kafka replay -b localhost:9092 -t orders.dead --error 'Timeout*' -n 10 --send
+    cloudevents-kafka replay -b localhost:9092 -t orders.dead -n 10 --send
     """
     settings = pop_settings(options)
     group = options["group"]

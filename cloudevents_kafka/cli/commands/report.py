@@ -77,7 +77,7 @@ def command(timeout: float, html: str, *, show_config: bool, **options: Any) -> 
     For tables and a run, lag is shown if -b is set.
 
     \b
-    cloudevents-kafka report -b localhost:9092 -t orders --from -1000 --group billing
+    cloudevents-kafka report -b localhost:9092 -t orders --group billing
     cloudevents-kafka report -b localhost:9092 --out lake/orders
     cloudevents-kafka report --summary-json run.json --html run.html
     """

@@ -53,7 +53,7 @@ def command(
 
     \b
     cloudevents-kafka stats -b localhost:9092 -t orders
-    cloudevents-kafka stats -b localhost:9092 -t orders --from @2026-11-21T00:00:00Z | jq .types
+    cloudevents-kafka stats -b localhost:9092 -t orders -o json | jq .types
     """
     settings = consumer_settings(pop_settings(options), "stats", options["group"])
     settings.check(show=show_config, topic=options["topic"])

@@ -51,7 +51,6 @@ def command(
     \b
     cloudevents-kafka groups -b localhost:9092
     cloudevents-kafka groups -b localhost:9092 --group billing
-    cloudevents-kafka groups reset -b localhost:9092 --group billing -t orders --to earliest
     """
     if ctx.invoked_subcommand is not None:
         return

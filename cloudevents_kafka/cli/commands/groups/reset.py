@@ -51,7 +51,7 @@ def command(
     must be stopped.
 
     \b
-    cloudevents-kafka groups reset -b localhost:9092 --group billing -t orders --to -100 --apply
+    cloudevents-kafka groups reset --group billing -t orders --to -100 --apply
     """
     settings = pop_settings(options)
     settings.check(show=show_config, group=group, topic=topic, position=position)

@@ -56,7 +56,7 @@ def command(
     topic, partition and offset of the record once the broker has it.
 
     \b
-    cloudevents-kafka protocol produce -b localhost:9092 orders --key c-7 --header trace=1 hello
+    cloudevents-kafka protocol produce -b localhost:9092 orders --key c-7 hello
     """
     if null and value != _STDIN:
         raise click.UsageError("--null and VALUE exclude each other")
