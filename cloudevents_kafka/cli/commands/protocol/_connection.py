@@ -61,6 +61,7 @@ def connect(options: ConnectionOptions) -> Iterator[protocol.Client]:
             raise BadUsage(f"-b: {error}") from None
         stack.enter_context(client)
         try:
+            client.api_versions()  # fails at once if nothing listens; other requests try again
             yield client
         except protocol.ProtocolError as error:
             raise command_error(error, options) from None

@@ -280,8 +280,8 @@ def test_tls(run, certificate):
     "arguments",
     [
         ["produce", "-b", "BROKER", "t"],
-        ["produce", "-b", "CLOSED", "t", "x"],
-        ["fetch", "-b", "CLOSED", "t"],
+        ["produce", "-b", "SILENT", "t", "x"],
+        ["fetch", "-b", "SILENT", "t"],
         ["api-versions", "-b", "SILENT"],
     ],
 )
