@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -141,11 +141,3 @@ class Cluster:
         with self._session.client_errors():
             futures = call(*arguments, request_timeout=self._session.timeout)
             return {key: future.result() for key, future in futures.items()}
-
-
-def by_topic(partitions: Iterable[Partition]) -> str:
-    """Return partitions as text: ``orders[0,2] payments[0]``."""
-    numbers: dict[str, list[str]] = {}
-    for topic, number in sorted(partitions):
-        numbers.setdefault(topic, []).append(str(number))
-    return " ".join(f"{topic}[{','.join(found)}]" for topic, found in numbers.items())

@@ -9,7 +9,7 @@ from typing import Any, Final
 import click
 
 from cloudevents_kafka.cli.app import LazyGroup
-from cloudevents_kafka.cli.kafka.cluster import Cluster, Group, Partition, by_topic
+from cloudevents_kafka.cli.kafka.cluster import Cluster, Group, Partition
 from cloudevents_kafka.cli.kafka.session import BrokerSession
 from cloudevents_kafka.cli.kafka.settings import Settings, kafka_options, pop_settings
 from cloudevents_kafka.cli.records.output import print_listing
@@ -99,7 +99,7 @@ def _object(group: Group) -> dict[str, Any]:
             "id": member.member_id,
             "client": member.client_id,
             "host": member.host,
-            "partitions": by_topic((one.topic, one.partition) for one in member.assignment.topic_partitions),
+            "partitions": [f"{one.topic}[{one.partition}]" for one in member.assignment.topic_partitions],
         }
         for member in group.members
     ]
