@@ -50,9 +50,9 @@ help:
 # The results of make test, which make report reads.
 RESULTS := build/tests.xml
 
-# Half as many examples of each property as by pytest alone.
+# Fewer examples of each property than by pytest alone.
 test: $(INSTALLED) lint ready legacy $(SPARK_CLASSES)
-	@EXAMPLES=$${EXAMPLES:-0.5} $(PY) -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder \
+	@EXAMPLES=$${EXAMPLES:-0.4} $(PY) -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder \
 	    --durations 10 --durations-min 1 --junitxml=$(RESULTS) $(PYTEST_FLAGS)
 
 # With it each of the many Sparks of the tests starts in half the CPU time.

@@ -134,6 +134,26 @@ class Jobs:
             raise RuntimeError(f"the pipeline must have read {records:,} records, got {read:,}")
         return took
 
+    @contextmanager
+    def kept_events(self, topic: str) -> Iterator[DataFrame]:
+        """Yield the events of a topic as they land, kept in memory."""
+        with self._fresh() as folder:
+            self.landed(topic, "parquet", folder)
+            events = self._spark.read.parquet(str(folder / "events")).persist()
+            events.count()
+            try:
+                yield events
+            finally:
+                events.unpersist()
+
+    def written(self, rows: DataFrame) -> tuple[float, int]:
+        """Write rows to Parquet; return the seconds of processors and the number of bytes."""
+        with self._fresh() as folder:
+            start = _processor_seconds()
+            rows.write.partitionBy("record_date").parquet(str(folder))
+            took = _processor_seconds() - start
+            return took, sum(file.stat().st_size for file in folder.rglob("*.parquet"))
+
 
 class Watch:
     """The time since it was made: elapsed, and of processors."""

@@ -7,10 +7,11 @@ turns, on a broker that is filled once. The rate is that of the batches, as Spar
 The parts: "rates" of each topic; "cost" is the time of a batch of one record, less the plain job's;
 "layout" counts the files of events of 5,000 types over three years, and compares the time with the plain
 job's; "typed" lands data by a schema of ten fields, and compares it with landing the same data as bytes;
+"columns" writes landed events without one column each, to Parquet, and compares the processors' time;
 "memory" has the peaks of Java and Python for more and more records, each in processes of their own.
 
 python benchmarks landing [-- --records 400000 --batch 200000 --rounds 2 --cores 2
-    --parts rates cost layout memory typed --topics binary … --to parquet delta iceberg
+    --parts rates cost layout memory typed columns --topics binary … --to parquet delta iceberg
     --most-records 1000000]
 """
 
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import random
 import shutil
 import statistics
 import subprocess
@@ -38,7 +40,8 @@ LAYOUT_TARGET = 2.0  # times the seconds of the plain job
 BATCHES = 20  # of one record
 TYPED_TARGET = 0.7
 TYPED_ROUNDS = 5
-PARTS = ("rates", "cost", "layout", "memory", "typed")
+COLUMN_ROUNDS = 5
+PARTS = ("rates", "cost", "layout", "memory", "typed", "columns")
 
 
 def main() -> None:
@@ -49,7 +52,7 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory(prefix="landing-") as name, LocalBroker() as broker:
         folder = Path(name)
-        if {"rates", "cost", "layout", "typed"} & set(options.parts):
+        if set(options.parts) - {"memory"}:
             with session(folder, options.cores) as spark:
                 jobs = Jobs(spark, broker.bootstrap_servers, folder, options.batch)
                 if "rates" in options.parts:
@@ -61,6 +64,9 @@ def main() -> None:
                     _report_layout(broker, jobs, folder, options)
                 if "typed" in options.parts:
                     _report_typed(broker, jobs, options)
+                if "columns" in options.parts:
+                    for topic in options.topics:
+                        _report_columns(broker, jobs, topic, options)
         if "memory" in options.parts:
             _report_memory(broker, folder, options)
 
@@ -185,6 +191,33 @@ def _report_typed(broker: LocalBroker, jobs: Jobs, options: argparse.Namespace) 
         verdict = "met" if ours >= TYPED_TARGET * plain else "MISSED"
         print(f"{name:<8} bytes {plain:8,.0f}  typed {ours:8,.0f}  {ours / plain:.2f}  {verdict}", flush=True)
         broker.delete_topic(topic)
+
+
+# --- columns ---
+
+
+def _report_columns(broker: LocalBroker, jobs: Jobs, name: str, options: argparse.Namespace) -> None:
+    """Print what of the writing of events each column takes: of the processors' time and of the bytes."""
+    topic = fill(broker, name, topics()[name](), options.records)
+    with jobs.kept_events(topic) as events:
+        ways = {"": events, **{column: events.drop(column) for column in events.columns[:-1]}}
+        seconds: dict[str, list[float]] = {column: [] for column in ways}
+        sizes: dict[str, int] = {}
+        for turn in range(-1, COLUMN_ROUNDS):
+            for column in random.Random(turn).sample(list(ways), len(ways)):  # Java is faster at the end
+                took, sizes[column] = jobs.written(ways[column])
+                if turn >= 0:
+                    seconds[column].append(took)
+    whole = statistics.median(seconds.pop(""))
+    print(
+        f"\n{name}: {options.records:,} events to Parquet, {whole:.2f} s of processors, {sizes['']:,} bytes; "
+        "the share of each column of the time, and of the bytes",
+        flush=True,
+    )
+    for column, times in sorted(seconds.items(), key=lambda each: statistics.median(each[1])):
+        share = 1 - statistics.median(times) / whole
+        print(f"{column:<16} {share:6.1%} {1 - sizes[column] / sizes['']:6.1%}", flush=True)
+    broker.delete_topic(topic)
 
 
 # --- memory ---

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from cloudevents_kafka.cli.data_schemas import REGISTRY
 from cloudevents_kafka.cli.kafka.reader import (
     RangeReader,
     ReadRequest,
@@ -19,7 +20,7 @@ from cloudevents_kafka.cli.kafka.session import BrokerSession
 from cloudevents_kafka.cli.kafka.settings import Settings, kafka_options, pop_settings
 from cloudevents_kafka.cli.kafka.topic_names import topic_option
 from cloudevents_kafka.cli.records.output import is_pipe_closed
-from cloudevents_kafka.cli.records.registry_data import PREFIX, RegistryData
+from cloudevents_kafka.cli.records.registry_data import RegistryData
 from cloudevents_kafka.cli.records.selection import Filter, RecordWriter, filter_options
 from cloudevents_kafka.cli.records.writing import OUTPUT_FORMATS, Output
 from cloudevents_kafka.cli.terminal.signals import Interrupts
@@ -105,7 +106,7 @@ def command(
 
 def _registry(settings: Settings, url: str | None) -> tuple[Settings, RegistryData | None]:
     """Return the settings without those of a schema registry, and the registry that they name."""
-    settings, own = settings.split(PREFIX)
+    settings, own = settings.split(REGISTRY)
     url = url or own.pop("url", None)
     return settings, RegistryData(url, own) if url else None
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import click
 
+from cloudevents_kafka.cli.data_schemas import REGISTRY, by_pattern, read_schema_options, schema_options
 from cloudevents_kafka.cli.kafka.cluster import Cluster
 from cloudevents_kafka.cli.kafka.logins import TOKEN_COMMAND, token_command
 from cloudevents_kafka.cli.kafka.session import BrokerSession, ConnectionsRefused
@@ -30,7 +31,6 @@ _SOURCE_SETTINGS: Final = (
     *("kafkaConsumer.", "fetchOffset.", "fetchoffset."),
 )
 
-_REGISTRY: Final = "schema.registry."  # in front of the settings of the client of a schema registry
 _HEARTBEAT_SECONDS: Final = 60.0
 _ASK_SECONDS: Final = 2.0  # the longest wait for brokers before Spark starts
 
@@ -81,23 +81,7 @@ _WRONG_USE: Final = (
     help="The table, or topic, of the types that match, such as 'com.example.order.*=orders'. "
     "The first that matches decides. Repeatable.",
 )
-@click.option(
-    "--schema",
-    "schemas",
-    multiple=True,
-    metavar="TYPES=FILE",
-    help="The schema of the data of the types that match: JSON Schema, Avro or DDL, such as "
-    "'com.example.order.*=order.json'. Repeatable.",
-)
-@click.option(
-    "--rescue", is_flag=True, help="Land data that does not fit its schema; value._rescued has what is left."
-)
-@click.option(
-    "--schema-registry",
-    metavar="URL",
-    help="Read data that serializers of this registry have framed; -X schema.registry.NAME=VALUE has "
-    "other settings of its client.",
-)
+@schema_options
 @click.option(
     "--mode",
     type=click.Choice(["binary", "structured"]),
@@ -259,7 +243,7 @@ def _refuse_unknown_topics(
     whose notes say more about a topic that was deleted.
     """
     others, java = settings.split("kafka.")
-    others = others.split("spark.")[0].split(_REGISTRY)[0]
+    others = others.split("spark.")[0].split(REGISTRY)[0]
     if java or str(options.master).startswith("sc://") or Path(options.out).exists():
         return
     quiet = others.with_defaults("defaults of pipeline", {})
@@ -298,8 +282,7 @@ def _with_tokens(settings: Settings, master: str | None, stack: ExitStack) -> Se
 
 
 def _pipeline_options(settings: Settings, options: dict[str, Any]) -> pipeline.PipelineOptions:
-    others, registry = settings.split(_REGISTRY)
-    effective = others.effective
+    effective = settings.split(REGISTRY)[0].effective
     spark = {name: value for name, value in effective.items() if name.startswith("spark.")}
     source = {
         name: value for name, value in effective.items() if name.startswith(("kafka.", *_SOURCE_SETTINGS))
@@ -307,38 +290,20 @@ def _pipeline_options(settings: Settings, options: dict[str, Any]) -> pipeline.P
     rest = {name: value for name, value in effective.items() if name not in spark and name not in source}
     try:
         kafka = {**pipeline.to_java_settings(rest), **source}
-        tables = _by_pattern("--route", "TABLE", "orders", options.pop("routes"))
-        schemas = _by_pattern("--schema", "FILE", "order.json", options.pop("schemas"))
-        if url := options.pop("schema_registry"):
-            registry["url"] = url
+        tables = by_pattern("--route", "TABLE", "orders", options.pop("routes"))
+        schemas = read_schema_options(options, settings.effective)
         thresholds = tuple(map(pipeline.Threshold.parse, options.pop("thresholds")))
         return pipeline.PipelineOptions(
             bootstrap_servers=settings.bootstrap_servers,
             kafka_options=kafka,
             conf=spark,
             tables=tables,
-            schemas={pattern: Path(file) for pattern, file in schemas.items()},
             thresholds=thresholds,
-            schema_registry=registry or None,
+            **schemas,
             **options,
         )
     except ValueError as error:
         raise BadUsage(settings.redact(str(error))) from None
-
-
-def _by_pattern(option: str, what: str, example: str, values: tuple[str, ...]) -> dict[str, str]:
-    """Return tables or files by patterns of types; they have no equals sign in their names."""
-    found: dict[str, str] = {}
-    for value in values:
-        pattern, equals, name = value.rpartition("=")
-        if not equals:
-            raise ValueError(
-                f"{option} must be TYPES={what}, such as com.example.order.*={example}, got {value!r}"
-            )
-        if pattern in found:
-            raise ValueError(f"{option} must have each pattern once, got {pattern!r} again")
-        found[pattern] = name
-    return found
 
 
 class _Console:

@@ -16,8 +16,6 @@ from cloudevents_kafka.errors import DataError
 from cloudevents_kafka.primitives.bounded import remember
 from cloudevents_kafka.primitives.redaction import mask_text, mask_url
 
-PREFIX: Final = "schema.registry."
-"""In front of the settings of the registry's client."""
 _HEADER: Final = "__value_schema_id"
 _NOT_FOUND: Final = 404
 _MOST: Final = 200  # characters of a reason

@@ -16,6 +16,7 @@ from cloudevents_kafka.spark.pipeline.landing import EachBatch, check_catalog, c
 from cloudevents_kafka.spark.pipeline.session import allow_token_endpoint, check_reachable, local_session
 from cloudevents_kafka.spark.pipeline.stores import folder_lock, is_connect
 from cloudevents_kafka.spark.pipeline.watching import Metrics
+from cloudevents_kafka.spark.typed.schemas import has_avro
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -129,7 +130,7 @@ class EventPipeline:
                 spark = self._spark or resources.enter_context(self._own_session())
                 if self._spark is None:
                     check_catalog(options, spark)
-                landing = open_landing(options, spark, self._each_batch)
+                landing = open_landing(options, spark, self._each_batch, self._warn)
                 kind = self._job_class()
                 job = kind(spark, options, landing, self._report, self._warn, metrics=metrics)
             self._job = job
@@ -147,7 +148,7 @@ class EventPipeline:
         from cloudevents_kafka.spark.pipeline.connect import ConnectJob, check_connect
 
         check_connect(self.options, has_function=self._each_batch is not None)
-        landing = open_landing(self.options, spark)
+        landing = open_landing(self.options, spark, warn=self._warn)
         return ConnectJob(spark, self.options, landing, self._report, self._warn, metrics=metrics)
 
     def _own_session(self) -> AbstractContextManager[SparkSession]:
@@ -156,7 +157,7 @@ class EventPipeline:
         formats: list[SessionFormat] = []
         if options.to == "delta" or options.to == "iceberg":  # noqa: PLR1714  # for mypy
             formats.append(options.to)
-        if options.has_avro:
+        if has_avro(options.schemas):
             formats.append("avro")
         conf = allow_token_endpoint(options.conf, options.kafka_options)
         return local_session(master=options.master, ui=options.ui, conf=conf, log=log, formats=formats)

@@ -329,11 +329,6 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
                 )
 
     @property
-    def has_avro(self) -> bool:
-        """Whether a schema is of Avro, which a session reads with ``spark-avro``."""
-        return any(isinstance(schema, DataSchema) and bool(schema.avro) for schema in self.schemas.values())
-
-    @property
     def checkpoint_url(self) -> str:
         """The folder of Spark's checkpoint."""
         return self.checkpoint or f"{self.out.rstrip('/')}/{CHECKPOINT}"

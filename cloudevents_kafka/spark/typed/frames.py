@@ -157,7 +157,9 @@ def suspicion_sql(
     ``event`` is the prefix of the columns of an event.
     """
     shapes = {
-        pattern: fits_sql(rows, f"{event}`data`", literal(schema.words(rescue=rescue)))
+        pattern: "false"
+        if schema.refused
+        else fits_sql(rows, f"{event}`data`", literal(schema.words(rescue=rescue)))
         for pattern, schema in schemas.items()
     }
     if writers is not None:  # JSON does not begin as a frame does, but Avro may

@@ -17,7 +17,7 @@ from cloudevents_kafka.primitives.preview import preview
 from cloudevents_kafka.spark._patterns import literal, patterns_in
 from cloudevents_kafka.spark.table_formats import table_package
 from cloudevents_kafka.spark.typed.avro_checks import check_avro
-from cloudevents_kafka.spark.typed.checks import Checked, check_json
+from cloudevents_kafka.spark.typed.checks import Checked, Misfit, check_json
 from cloudevents_kafka.spark.typed.json_schema import shape_of
 from cloudevents_kafka.spark.typed.shape import BY_NAME, Member, Shape, pointer, struct
 
@@ -42,6 +42,33 @@ class DataSchema(msgspec.Struct, frozen=True, dict=True):
     kind: Literal["json", "avro"]
     shape: Shape | None = None
     avro: str = ""
+    refused: tuple[str, str] | None = None
+    """Why no data of Avro fits, as its table has other types, which Spark cannot read; and their DDL."""
+
+    def fit(self, types: Mapping[tuple[str, ...], DataType], column: DataType) -> DataSchema:
+        """Return the schema with the types of a table at these paths: what is of another type is a misfit.
+
+        ``column`` is the type of the whole column.
+        """
+        if self.shape is not None:
+            shape = self.shape
+            for path, type_ in types.items():
+                shape = _with_type(shape, path, type_, "")
+            return msgspec.structs.replace(self, shape=shape)
+        places = [f"{type_.simpleString()} at /{'/'.join(path)}" for path, type_ in types.items()]
+        rule = f"must be of a schema with the types of its table, {', '.join(places)}"
+        reason = Misfit("", rule, "one with others").reason()
+        ddl = _shape_of_type(column, "", nullable=True).ddl()
+        return msgspec.structs.replace(self, refused=(reason, ddl))
+
+    def type_in(self, spark: SparkSession, *, rescue: bool = False) -> DataType:
+        """Return the type of values in Spark."""
+        return (
+            spark.range(0)
+            .selectExpr(self.value_sql("CAST(NULL AS BINARY)", rescue=rescue))
+            .schema[0]
+            .dataType
+        )
 
     def words(self, *, rescue: bool = False) -> str:
         """Return the text for the Java function; with ``rescue`` nothing fits that has other members."""
@@ -51,6 +78,8 @@ class DataSchema(msgspec.Struct, frozen=True, dict=True):
 
     def value_sql(self, payload: str, *, rescue: bool = False) -> str:
         """Return SQL for the value of a payload that fits."""
+        if self.refused:
+            return f"CAST(NULL AS {self.refused[1]})"
         if self.shape is None:
             return f"from_avro({payload}, {literal(self.avro)}, {_AVRO_OPTIONS})"
         ddl = literal(self.shape.ddl(rescue=rescue))
@@ -58,6 +87,8 @@ class DataSchema(msgspec.Struct, frozen=True, dict=True):
 
     def check(self, payload: bytes | None, *, rescue: bool = False) -> Checked:
         """Return a payload that Spark reads whole, or the reason why it does not fit."""
+        if self.refused:
+            return Checked(None, self.refused[0])
         if self.shape is None:
             return check_avro(payload, self.parsed)
         return check_json(payload, self.shape, rescue=rescue)
@@ -118,10 +149,15 @@ def open_schemas(
     return schemas
 
 
+def has_avro(schemas: Mapping[str, Any]) -> bool:
+    """Return whether a schema of `read_schemas` is of Avro, which a session reads with ``spark-avro``."""
+    return any(isinstance(schema, DataSchema) and bool(schema.avro) for schema in schemas.values())
+
+
 def check_readable(spark: SparkSession, schema: DataSchema) -> None:
     """Raise `ValueError` if a session does not read Avro, or has no type for a part of the schema."""
     try:
-        _ = schema.avro and spark.range(0).selectExpr(schema.value_sql("CAST(NULL AS BINARY)")).schema
+        _ = schema.avro and schema.type_in(spark)
     except Exception as error:  # of Spark, of its Avro, or of py4j
         raise ValueError(
             f"this session of Spark must read the schema of Avro, got {preview(str(error))}; if it has no "
@@ -223,6 +259,23 @@ def _struct_of(type_: StructType, where: str, *, nullable: bool = False) -> Shap
         for field in type_.fields
     )
     return struct(tuple(members), where, nullable=nullable)
+
+
+def _with_type(shape: Shape, path: tuple[str, ...], type_: DataType, where: str) -> Shape:
+    """Return a shape with another type at a path of Spark's names."""
+    if not path:
+        return _shape_of_type(type_, where, nullable=shape.nullable)
+    name, rest = path[0], path[1:]
+    if shape.item is not None:
+        item = _with_type(shape.item, rest, type_, pointer(where, "*"))
+        return msgspec.structs.replace(shape, item=item)
+    members = (
+        msgspec.structs.replace(member, shape=_with_type(member.shape, rest, type_, pointer(where, name)))
+        if member.name == name
+        else member
+        for member in shape.members
+    )
+    return msgspec.structs.replace(shape, members=tuple(members))
 
 
 def _shape_of_type(type_: DataType, where: str, *, nullable: bool) -> Shape:

@@ -1,4 +1,4 @@
-"""A sample of `make soak`: two of driver, Java, worker, executor and broker are killed under load."""
+"""A sample of `make soak`: one of driver, Java, worker, executor and broker is killed under load."""
 
 from __future__ import annotations
 
@@ -16,6 +16,6 @@ pytestmark = [
 ]
 
 
-def test_killed_twice() -> None:
+def test_killed_once() -> None:
     """Each record is in each kind of table once, as readers other than Spark find; the seed is printed."""
-    soak.run(kills=2, seed=secrets.randbelow(1 << 31), rate=50, most_batches=1)
+    soak.run(kills=1, seed=secrets.randbelow(1 << 31), rate=50, most_batches=1)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Producer
+from msgspec.structs import replace
 
 from cloudevents_kafka import Event, Record, to_record
 from cloudevents_kafka.spark.pipeline import ReplayOptions, replay_quarantine
@@ -22,7 +23,8 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
 ]
 SCHEMAS = {"order.*": {"type": "object", "properties": {"total": {"type": "integer"}}, "required": ["total"]}}
-KINDS = ["delta", pytest.param("iceberg", marks=pytest.mark.release)]
+FORMATS = ("delta", "iceberg")
+KINDS = [pytest.param("delta", marks=pytest.mark.release), "iceberg"]
 
 
 def send(lake: Lake, *sent: tuple[str, str | None, bytes | None]) -> None:
@@ -48,7 +50,7 @@ def mend(record: Record) -> Record:
     return Record(key=record.key, value=json.dumps({"total": 7}).encode(), headers=record.headers)
 
 
-@pytest.mark.parametrize("to", ["parquet", pytest.param("delta", marks=pytest.mark.release), *KINDS[1:]])
+@pytest.mark.parametrize("to", ["parquet", *(pytest.param(to, marks=pytest.mark.release) for to in FORMATS)])
 def test_a_replay_reads_data_by_the_schemas_of_the_pipeline(lake: Lake, to: Any) -> None:
     """Data that does not fit stays refused, and lands in the column of the schema when it is mended."""
     send(lake, ("1", None, b'{"total": 1}'), ("2", None, b'{"total": "x"}'))
@@ -64,6 +66,33 @@ def test_a_replay_reads_data_by_the_schemas_of_the_pipeline(lake: Lake, to: Any)
         }
     else:
         assert values(lake, to) == {"1": 1, "2": 7}
+
+
+@pytest.mark.parametrize(
+    "to", ["iceberg", *(pytest.param(to, marks=pytest.mark.release) for to in ("parquet", "delta"))]
+)
+def test_a_replay_has_schemas_of_its_own(lake: Lake, to: Any) -> None:
+    """A replay with another schema lands what fits it; the table keeps its types."""
+    send(lake, ("1", None, b'{"total": 1}'), ("2", None, b'{"note": "a"}'), ("3", None, b'{"total": 3.5}'))
+    assert lake.run(to=to, schemas=SCHEMAS).counts.quarantined == 2
+    options = ReplayOptions(out=str(lake.out), schemas={"order.*": "total BIGINT, note STRING"}, apply=True)
+    assert replay_quarantine(options, spark=lake.spark).outcomes == {"landed": 1, "refused": 1}
+    if to != "parquet":
+        wide = replace(options, schemas={"order.*": "total DOUBLE"})
+        with pytest.warns(UserWarning, match="which has value.total bigint"):
+            assert replay_quarantine(wide, spark=lake.spark).outcomes == {"refused": 1}
+    rescue = replace(options, rescue=True)
+    assert replay_quarantine(rescue, spark=lake.spark).outcomes == {"landed": 1}
+    if to == "parquet":
+        read = lake.spark.read.option("mergeSchema", True).parquet(f"file://{lake.out}/events")
+    else:
+        read = table_in_folder(lake.spark, to, f"file://{lake.out}/events").read(lake.spark)
+    rows = {row["id"]: row["value"].asDict() for row in read.collect()}
+    assert rows == {
+        "1": {"total": 1, "note": None, "_rescued": None},
+        "2": {"total": None, "note": "a", "_rescued": None},
+        "3": {"total": None, "note": None, "_rescued": '{"/total":3.5}'},
+    }
 
 
 @pytest.mark.parametrize("to", KINDS)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from cloudevents_kafka.cli.commands.table._options import in_words
+from cloudevents_kafka.cli.data_schemas import REGISTRY, read_schema_options, schema_options
+from cloudevents_kafka.cli.kafka.settings import load_settings
 from cloudevents_kafka.cli.needs import java, packages, require, table_format
 from cloudevents_kafka.cli.terminal.errors import BadUsage
 from cloudevents_kafka.cli.terminal.parameters import option_group
@@ -46,6 +48,7 @@ _choice = option_group(
 @click.option(
     "--mend", metavar="MODULE:FUNCTION", help="A Python function from Record to Record, or to None."
 )
+@schema_options
 @click.option("--apply", is_flag=True, help="Land them. Without it, only count what would land.")
 @click.option("--json", "as_json", is_flag=True, help="Print the counts as JSON.")
 @click.option("--master", help="The Spark master.  [default: local[*]]")
@@ -55,7 +58,8 @@ def command(out: str, mend: str | None, settings: tuple[str, ...], *, as_json: b
 
     Records are chosen by all of the options from --verdict to --where. They are read by
     this version of the library, after the function of --mend, which returns None for a
-    record that stays; it is looked for in the working directory, too.
+    record that stays; it is looked for in the working directory, too. Data is read by
+    the schemas of the pipeline's last batch, or by those of --schema.
 
     Without --apply the command prints what would become of each, by verdict and reason.
     With it events land in their table, each record once, with topic, partition, offset and
@@ -69,10 +73,12 @@ def command(out: str, mend: str | None, settings: tuple[str, ...], *, as_json: b
     from cloudevents_kafka.spark.pipeline import ReplayOptions, replay_quarantine
     from cloudevents_kafka.spark.pipeline.replays import replayed_kind
 
-    with in_words(settings) as conf:
+    registry = tuple(setting for setting in settings if setting.startswith(REGISTRY))
+    with in_words(tuple(setting for setting in settings if setting not in registry)) as conf:
         kind = replayed_kind(out)
         require("table", *([table_format(kind)] if kind in ("delta", "iceberg") else []))
         function = None if mend is None else _load(mend)
+        options |= read_schema_options(options, load_settings(None, {}, registry, None).effective)
         summary = replay_quarantine(ReplayOptions(out=out, conf=conf, **options), mend=function)
     print(escape_json(summary.to_json()) if as_json else escape_lines(summary.to_text()))
 

@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
+from cloudevents_kafka.spark._patterns import patterns_in
 from cloudevents_kafka.spark.pipeline import notes
 from cloudevents_kafka.spark.pipeline._errors import WrongTable
 from cloudevents_kafka.spark.pipeline._sql import write_settings
@@ -24,12 +25,14 @@ from cloudevents_kafka.spark.pipeline.tables import (
     Table,
     filter_offsets,
 )
+from cloudevents_kafka.spark.typed.shape import VALUE
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
     from cloudevents_kafka.spark.pipeline.batches import BatchWriter
     from cloudevents_kafka.spark.pipeline.stores import Store
+    from cloudevents_kafka.spark.typed.schemas import DataSchema
 
 _MOST_AT_ONCE: Final = 4  # tables that are staged at once
 _MOST_TRIES: Final = 100  # commits that other pipelines precede
@@ -60,6 +63,32 @@ class TableLanding(Landing):
     def table_name(self, table: str) -> str:
         """Return the name of a table in its catalog, or its URL."""
         return self._open(table).name
+
+    def fit(
+        self,
+        schemas: Mapping[str, DataSchema],
+        spark: SparkSession,
+        warn: Callable[[str], None],
+        *,
+        rescue: bool = False,
+    ) -> Mapping[str, DataSchema]:
+        """Return schemas by which data is read in the types that its tables have; warn of others."""
+        fitting = dict(schemas)
+        for table in dict.fromkeys((notes.EVENTS, *self._routes.values())):
+            for pattern in patterns_in(table, self._routes, schemas):
+                schema = fitting[pattern]
+                column, types = self._open(table).misfits(schema.type_in(spark, rescue=rescue))
+                if types and () not in types:  # a column of another kind ends the run
+                    fitting[pattern] = schema.fit(types, column)
+                    places = (
+                        f"{VALUE}.{'.'.join(path)} {type_.simpleString()}" for path, type_ in types.items()
+                    )
+                    warn(
+                        f"the schema of {pattern} must have the types of the table {self.table_name(table)}, "
+                        f"which has {', '.join(places)}: data of other types goes to the quarantine. Land it "
+                        "into a fresh table, or keep the types"
+                    )
+        return fitting
 
     def _read_ledger(self) -> notes.Ledger:
         """Return the ledger of events; raise `WrongTable` if tables are not as earlier batches left them."""

@@ -7,7 +7,8 @@ and two runs may both find a name free. Delta creates one object, and a catalog 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Final, cast
 from urllib.parse import urlsplit
@@ -81,12 +82,17 @@ def check_renames(
 
 
 def open_landing(
-    options: PipelineOptions, spark: SparkSession, each_batch: EachBatch | None = None
+    options: PipelineOptions,
+    spark: SparkSession,
+    each_batch: EachBatch | None = None,
+    warn: Callable[[str], None] = warnings.warn,
 ) -> Landing:
     """Return what lands the batches in the tables of the options, or by a function."""
     landing = _open_landing(options, spark, each_batch)
     try:
         landing.schemas = open_schemas(spark, options.schemas, options.tables)
+        if isinstance(landing, TableLanding):
+            landing.schemas = landing.fit(landing.schemas, spark, warn, rescue=options.rescue)
     except ValueError as error:  # of DDL, which a session reads, or of tables with several schemas
         raise WrongTable(f"schemas: {error}") from error
     landing.rescue = options.rescue

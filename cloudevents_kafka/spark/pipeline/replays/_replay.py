@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 import uuid
+import warnings
+from collections.abc import Callable
 from contextlib import ExitStack
 from functools import cache, partial
 from typing import TYPE_CHECKING, Final, cast
@@ -15,7 +17,12 @@ from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.primitives.redaction import mask_settings
 from cloudevents_kafka.primitives.text_table import format_table
 from cloudevents_kafka.spark.pipeline import notes
-from cloudevents_kafka.spark.pipeline._errors import NotOnConnect, WrongTable, failures_in_words
+from cloudevents_kafka.spark.pipeline._errors import (
+    NotOnConnect,
+    PipelineFailed,
+    WrongTable,
+    failures_in_words,
+)
 from cloudevents_kafka.spark.pipeline._sql import write_settings
 from cloudevents_kafka.spark.pipeline.landing import TableLanding, open_sibling
 from cloudevents_kafka.spark.pipeline.replays._replay_landing import ParquetReplay, Rows, TablesReplay
@@ -38,11 +45,14 @@ from cloudevents_kafka.spark.pipeline.stores import (
     open_files,
     without_patterns,
 )
-from cloudevents_kafka.spark.table_formats import TableFormat
+from cloudevents_kafka.spark.table_formats import SessionFormat, TableFormat
+from cloudevents_kafka.spark.typed.fetching import RegistryFailed, SchemaFetcher
+from cloudevents_kafka.spark.typed.schemas import has_avro, open_schemas
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from cloudevents_kafka.spark.typed.framed import Writers
     from cloudevents_kafka.spark.udf import Mend
 
 
@@ -125,8 +135,10 @@ def replay_quarantine(
         >>> replay_quarantine(ReplayOptions(out="lake/", lenient=True, apply=True), spark=spark).outcomes
         {}
     """
-    kind = replayed_kind(options.out)
-    formats = [name for name in _FORMATS if kind in {name, None}]
+    last = _local_batch(options.out)
+    formats: list[SessionFormat] = [name for name in _FORMATS if last is None or last.to == name]
+    if has_avro(options.schemas or (last.schemas if last else {})):
+        formats.append("avro")
     with ExitStack() as stack:
         session = local_session(master=options.master, conf=options.conf, formats=formats, kafka=False)
         spark = spark or stack.enter_context(session)
@@ -142,12 +154,17 @@ def replay_quarantine(
 
 def replayed_kind(out: str) -> str | None:
     """Return the kind of the tables of a local folder, or None if it is elsewhere; raise `WrongTable`."""
+    last = _local_batch(out)
+    return None if last is None else last.to
+
+
+def _local_batch(out: str) -> notes.BatchManifest | None:
     local = local_path(out)
     if local is None:
         return None
     if not local.is_dir():
         raise WrongTable(f"{out} is missing: it must be the folder of a pipeline that has landed records")
-    return _last_batch(LocalStore(local)).to
+    return _last_batch(LocalStore(local))
 
 
 def _last_batch(store: FileStore) -> notes.BatchManifest:
@@ -174,6 +191,9 @@ class _Folder:
         last = _last_batch(store)
         self._routes = dict(last.routes)
         self._schemas, self._rescue, self._writers = last.schemas, last.rescue, last.writers
+        if options.schemas:
+            self._schemas = open_schemas(spark, options.schemas, self._routes)
+            self._rescue, self._writers = options.rescue, None
         self._ledger = last.ledger
         if last.to == "parquet":
             self._target: ParquetReplay | TablesReplay = ParquetReplay(store, spark)
@@ -183,6 +203,7 @@ class _Folder:
         landing = TableLanding(store, str(last.to), open_table, self._routes)
         landing.recover()  # which compares the tables with the notes
         self._ledger = landing.ledger
+        self._schemas = landing.fit(self._schemas, spark, warnings.warn, rescue=self._rescue)
         self._target = TablesReplay(open_table, self._routes.values(), spark)
         self.outcomes_table = open_table(notes.OUTCOMES).name
 
@@ -202,7 +223,8 @@ class _Folder:
         if rows is None:
             return summary
         lenient = self._options.lenient
-        again = read_again(rows, mend, self._schemas, self._writers, lenient=lenient, rescue=self._rescue)
+        fetch = self._fetcher()
+        again = read_again(rows, mend, self._schemas, fetch, lenient=lenient, rescue=self._rescue)
         if apply:
             note = self._apply(again, number)
             counts = {name: asdict(note)[name] for name in ReplayCounts.__struct_fields__}
@@ -212,6 +234,20 @@ class _Folder:
             return replace(summary, **count_outcomes(kept, self._routes))
         finally:
             kept.unpersist()
+
+    def _fetcher(self) -> Callable[[DataFrame], Writers | None]:
+        """Return a function from decoded events to what is known of the schemas of their writers."""
+        if self._options.schema_registry is None or not self._schemas:
+            return lambda _: self._writers
+        fetcher = SchemaFetcher(self._options.schema_registry, self._schemas)
+
+        def fetch(decoded: DataFrame) -> Writers:
+            try:
+                return fetcher.fetch(decoded)
+            except RegistryFailed as error:
+                raise PipelineFailed(str(error), final=error.final) from error
+
+        return fetch
 
     def _chosen(self) -> DataFrame | None:
         """Return the chosen rows of the quarantine that have not landed, or None without a quarantine."""

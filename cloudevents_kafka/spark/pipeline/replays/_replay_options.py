@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping
 from operator import attrgetter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -14,6 +14,7 @@ from cloudevents_kafka.primitives.epoch import EPOCH, MICROSECOND
 from cloudevents_kafka.spark._patterns import literal, matches_sql
 from cloudevents_kafka.spark.pipeline import notes
 from cloudevents_kafka.spark.pipeline._errors import failure_of
+from cloudevents_kafka.spark.typed.schemas import read_schemas
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -36,8 +37,10 @@ class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
     timestamp of the record (from ``since`` to before ``until``, RFC 3339), and ``where``, a condition of SQL
     on the columns of the quarantine: one of each list must match, and all of the rest.
 
-    They are read ``lenient`` or strictly. With ``apply`` those that are events land; without it they are
-    counted, and nothing changes. ``master`` and ``conf`` are for a Spark that the replay starts.
+    They are read ``lenient`` or strictly, their data by the schemas of the pipeline's last batch, or by
+    ``schemas``, with ``rescue``, as in `PipelineOptions`. Framed data needs ``schema_registry``. With
+    ``apply`` those that are events land; without it they are counted, and nothing changes. ``master`` and
+    ``conf`` are for a Spark that the replay starts.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline import ReplayOptions
@@ -55,6 +58,9 @@ class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
     until: str | None = None
     where: str | None = None
     lenient: bool = False
+    schemas: Mapping[str, Any] = {}
+    rescue: bool = False
+    schema_registry: Any = None
     apply: bool = False
     master: str | None = None
     conf: Mapping[str, str] = {}
@@ -63,6 +69,9 @@ class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
         for name, time in (("since", self.since), ("until", self.until)):
             if time is not None and not is_timestamp(time):
                 raise ValueError(f"{name} must be a time such as 2026-11-21T12:00:00Z, got {time!r}")
+        if self.rescue and not self.schemas:
+            raise ValueError("rescue must be False without schemas: a replay has that of its pipeline")
+        msgspec.structs.force_setattr(self, "schemas", read_schemas(self.schemas))
 
     def _conditions(self) -> Iterator[str]:
         yield _any(f"error.verdict = {literal(verdict)}" for verdict in self.verdicts)

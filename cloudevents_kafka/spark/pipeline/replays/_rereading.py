@@ -1,12 +1,11 @@
 """How records of the quarantine are read again, and how what became of them is counted.
 
-`read_again` is the one place where a record becomes an event or stays refused. Data is read by the schemas of
-the pipeline's last batch.
+`read_again` is the one place where a record becomes an event or stays refused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from inspect import getmodule
 from typing import TYPE_CHECKING, Any, Final
@@ -36,7 +35,7 @@ def read_again(
     quarantined: DataFrame,
     mend: Mend | None,
     schemas: Schemas,
-    writers: Writers | None = None,
+    find_writers: Callable[[DataFrame], Writers | None],
     *,
     lenient: bool,
     rescue: bool,
@@ -60,7 +59,7 @@ def read_again(
     if not schemas:
         return decoded
     outcome = f"CASE WHEN outcome = '{LANDED}' AND error IS NOT NULL THEN '{REFUSED}' ELSE outcome END"
-    checked = refuse_misfits(decoded, schemas, writers, rescue=rescue)
+    checked = refuse_misfits(decoded, schemas, find_writers(decoded), rescue=rescue)
     return checked.withColumn("outcome", F.expr(outcome))
 
 

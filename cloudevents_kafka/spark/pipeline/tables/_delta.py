@@ -13,6 +13,7 @@ import json
 import re
 import time
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from cloudevents_kafka.spark._java import (
@@ -107,14 +108,23 @@ class DeltaTable(_sink.Table):
         if max(0, int(transaction.txnVersion(LEDGER))) != before.generation:
             raise self._changed()
         spark, none = java.org.apache.spark.sql, scala_option(java)
-        # What the table's history shows.
-        text = scala_option(java, f"{LEDGER}: a batch of a pipeline")
-        operation = getattr(spark.delta, "DeltaOperations$Write")(spark.SaveMode.Append, none, none, text)
         actions = [file for part in staged for file in part.files]
         for key, version in _changes(before, after).items():
             actions.append(spark.delta.actions.SetTransaction(key, version, none))
         with self._committing():
-            transaction.commit(scala_seq(java, actions), operation)
+            transaction.commit(scala_seq(java, actions), self._operation)
+
+    @cached_property
+    def _operation(self) -> Any:
+        """What the history of the table shows of a commit."""
+        java = java_of(self._spark)
+        name, delta = "DeltaOperations$Write", java.org.apache.spark.sql.delta
+        loader = getattr(delta, f"{name}$").__getattr__("MODULE$").getClass().getClassLoader()
+        (constructor,) = loader.loadClass(f"org.apache.spark.sql.delta.{name}").getConstructors()
+        append, text = java.org.apache.spark.sql.SaveMode.Append, f"{LEDGER}: a batch of a pipeline"
+        known = [append, scala_option(java), scala_option(java), scala_option(java, text)]
+        more = constructor.getParameterCount() - len(known)  # 3 options since Delta 4.1
+        return getattr(delta, name)(*known, *[scala_option(java)] * more)
 
     def _known(self) -> Any:
         """Return the newest version that Spark has read or written in this process, as Java has it."""

@@ -25,7 +25,8 @@ class Difference(NamedTuple):
     kind: Literal["new", "wider", "misfit"]
     path: tuple[str, ...]
     type: DataType
-    found: str = ""
+    found: DataType | None = None
+    """The type in the table."""
 
     def sql(self, table: str) -> str:
         """Return the statement that changes the table."""
@@ -46,9 +47,9 @@ def differences(table: DataType, rows: DataType, path: tuple[str, ...] = ()) -> 
             else:
                 yield Difference("new", (*path, name), type_)
     elif _is_wider(rows, table):
-        yield Difference("wider", path, rows, table.simpleString())
+        yield Difference("wider", path, rows, table)
     elif not _is_wider(table, rows) and table.simpleString() != rows.simpleString():
-        yield Difference("misfit", path, rows, table.simpleString())
+        yield Difference("misfit", path, rows, table)
 
 
 def type_sql(type_: DataType) -> str:

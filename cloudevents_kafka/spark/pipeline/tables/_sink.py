@@ -17,14 +17,14 @@ from cloudevents_kafka.spark.pipeline._errors import WrongTable, spark_errors
 from cloudevents_kafka.spark.pipeline._sql import quote, write_settings
 from cloudevents_kafka.spark.pipeline.notes import DELETED, Ledger, Upsert
 from cloudevents_kafka.spark.pipeline.stores import commit_lock, open_store
-from cloudevents_kafka.spark.pipeline.tables._evolution import differences
+from cloudevents_kafka.spark.pipeline.tables._evolution import Difference, differences
 from cloudevents_kafka.spark.pipeline.tables._tables import RECORD_DATE, TOLERATED
 from cloudevents_kafka.spark.table_formats import TableFormat
 from cloudevents_kafka.spark.typed.shape import VALUE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import DataType, StructType
 
 ADDED_COLUMNS: Final = (TOLERATED, VALUE)
 """Columns of events that are added to a table without them."""
@@ -219,10 +219,10 @@ class Table(ABC):
                     f"the table {self.name} must have the column {name} of type {type_}. Add it: "
                     f"ALTER TABLE … ADD COLUMN {name} {type_}; or land into a fresh table"
                 )
-            if change.kind == "misfit" or (change.kind == "wider" and not self._widens()):
+            if change.found is not None and self._is_misfit(change):
                 raise WrongTable(
                     f"the column {name} of the table {self.name} must have the type {type_}, got "
-                    f"{change.found}. Land into a fresh table, and copy the rows of this one"
+                    f"{change.found.simpleString()}. Land into a fresh table, and copy the rows of this one"
                 )
         for field in existing.fields:
             if field.name not in schema.names and not field.nullable:
@@ -230,6 +230,16 @@ class Table(ABC):
                     f"the column {field.name} of the table {self.name} must allow null, because events have "
                     f"no such column. Do: ALTER TABLE … ALTER COLUMN {field.name} DROP NOT NULL"
                 )
+
+    def misfits(self, value: DataType) -> tuple[DataType, dict[tuple[str, ...], DataType]]:
+        """Return the type of the column `VALUE`, and what types its parts have where a type does not fit."""
+        existing = self._schema()
+        column = value if existing is None or VALUE not in existing.names else existing[VALUE].dataType
+        changes = [change for change in differences(column, value) if self._is_misfit(change)]
+        return column, {change.path: change.found for change in changes if change.found is not None}
+
+    def _is_misfit(self, change: Difference) -> bool:
+        return change.kind == "misfit" or (change.kind == "wider" and not self._widens())
 
     def _widens(self) -> bool:
         """Return whether the format can widen the numbers of a column."""

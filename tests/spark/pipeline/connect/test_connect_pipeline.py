@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import ConsumerGroupTopicPartitions
+from confluent_kafka import ConsumerGroupTopicPartitions, Producer
 from confluent_kafka.admin import AdminClient
 
+from cloudevents_kafka import Event, to_record
 from cloudevents_kafka.spark.connector import connector_jars
 from cloudevents_kafka.spark.table_formats import table_jars, table_settings
 from cloudevents_kafka.testing import LocalBroker
@@ -284,6 +285,30 @@ def test_deduplicate(place: Place) -> None:
     refused = place.client.ask("run", {**place.options, "upsert": ["id"]})
     assert refused["error"] == "NotOnConnect"
     assert "upsert must be empty on Spark Connect, got id" in refused["text"]
+
+
+@pytest.mark.release
+def test_data_by_schemas(place: Place) -> None:
+    """Data lands by its schema on the server, misfits are set aside, also after a change of a type."""
+    place.send(20, 1)  # with data that is not an object
+    producer = Producer({"bootstrap.servers": place.broker.bootstrap_servers})
+    for payload in (b'{"total": 1}', b'{"total": "x"}'):
+        event = Event(id="1", source="/s", type="t", datacontenttype="application/json", data=payload)
+        record = to_record(event, mode="binary")
+        producer.produce(place.topic, record.value, headers=list(record.headers))
+    assert producer.flush(30) == 0
+    done = place.run(schemas={"t": "total INT NOT NULL"})
+    assert done["warnings"] == []
+    total = done["summary"]["total"]
+    assert (total["read"], total["events"]) == (23, 1)
+    assert total["by_reason"]["broken-data"] == {
+        "data: it must be an object": 20,
+        "data: /total must be an integer of 32 bits": 1,
+    }
+    produce(place.broker, place.topic, 3)
+    done = place.run(schemas={"t": "total STRING"})
+    assert "which has value.total int" in done["warnings"][0]
+    assert done["summary"]["total"]["quarantined"] == 25
 
 
 @pytest.mark.release

@@ -130,7 +130,7 @@ def run(
 
 
 @pytest.mark.parametrize(
-    "table_format", [pytest.param(to, marks=[] if to == "delta" else pytest.mark.release) for to in FORMATS]
+    "table_format", [pytest.param(to, marks=[] if to == "iceberg" else pytest.mark.release) for to in FORMATS]
 )
 def test_history(session: SparkSession, tmp_path: Path, table_format: str) -> None:
     """After each batch, killed or not, rows, quarantine and counts are those of the model."""

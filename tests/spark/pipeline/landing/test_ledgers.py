@@ -45,7 +45,15 @@ class Target:
         return sorted((row["type"], row["offset"]) for row in found)
 
 
-@pytest.fixture(params=["delta", "iceberg"])
+def sample(kind: str) -> pytest.MarkDecorator:
+    """Return the kinds of tables of a test, of which one is for each run of the tests."""
+    kinds = [
+        pytest.param(each, marks=[] if each == kind else pytest.mark.release) for each in ("delta", "iceberg")
+    ]
+    return pytest.mark.parametrize("target", kinds, indirect=True)
+
+
+@pytest.fixture
 def target(lake: Lake, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Target]:
     name = tmp_path.name.replace("-", "_").lower()
     if request.param == "delta":
@@ -69,6 +77,7 @@ def events(count: int, type_: str = "t", start: int = 0) -> list[tuple[str, int]
     return [(type_, offset) for offset in range(start, start + count)]
 
 
+@sample("iceberg")
 def test_a_topic_made_anew(target: Target) -> None:
     """Records of another topic of the same name land in the same table, from a fresh folder."""
     produce(target.lake.broker, target.lake.topic, 6)
@@ -78,6 +87,7 @@ def test_a_topic_made_anew(target: Target) -> None:
     assert target.rows() == [*events(5, "new"), *events(6)]
 
 
+@sample("iceberg")
 def test_a_removed_folder(target: Target) -> None:
     """Without its folder a pipeline goes on behind what the table has."""
     produce(target.lake.broker, target.lake.topic, 6)
@@ -88,6 +98,7 @@ def test_a_removed_folder(target: Target) -> None:
     assert target.rows() == events(10)
 
 
+@sample("delta")
 def test_a_second_pipeline(target: Target) -> None:
     """Another pipeline lands what the first has not; then the first is refused, with the names of both."""
     produce(target.lake.broker, target.lake.topic, 6)
@@ -102,6 +113,7 @@ def test_a_second_pipeline(target: Target) -> None:
     assert target.rows() == events(9)
 
 
+@sample("iceberg")
 def test_a_dropped_table(target: Target) -> None:
     """A table that is gone ends the run, and so does another one of the same name."""
     produce(target.lake.broker, target.lake.topic, 6)
@@ -115,6 +127,7 @@ def test_a_dropped_table(target: Target) -> None:
     assert target.rows() == events(6)
 
 
+@sample("delta")
 def test_another_name(target: Target) -> None:
     """A mistyped name of the table makes no second table."""
     produce(target.lake.broker, target.lake.topic, 6)
@@ -126,6 +139,7 @@ def test_another_name(target: Target) -> None:
     target.name = name
 
 
+@sample("iceberg")
 def test_rows_of_others(target: Target) -> None:
     """Rows without a commit of a pipeline prove nothing: the table is refused until it is adopted."""
     produce(target.lake.broker, target.lake.topic, 3)

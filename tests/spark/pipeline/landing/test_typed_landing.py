@@ -17,6 +17,7 @@ from cloudevents_kafka.cli.app import app
 from cloudevents_kafka.spark._patterns import patterns_in
 from cloudevents_kafka.spark.pipeline import PipelineFailed, PipelineOptions, Summary
 from cloudevents_kafka.spark.pipeline.tables import table_in_folder
+from cloudevents_kafka.spark.typed.schemas import has_avro
 from tests.spark.pipeline.lake import Lake
 from tests.spark.pipeline.landing.test_fan_out import kill_after
 from tests.spark.typed.payloads import AVRO, avro_of
@@ -168,6 +169,61 @@ def test_one_schema_for_all(lake: Lake, to: str) -> None:
     }
 
 
+def send_data(lake: Lake, type_: str, media: str, *payloads: bytes) -> None:
+    """Send events of one type."""
+    producer = Producer({"bootstrap.servers": lake.broker.bootstrap_servers})
+    for n, payload in enumerate(payloads):
+        event = Event(id=str(n), source="/s", type=type_, datacontenttype=media, data=payload)
+        record = to_record(event, mode="binary")
+        producer.produce(lake.topic, value=record.value, headers=list(record.headers))
+    assert producer.flush(30) == 0
+
+
+NESTED = "total INT, lines ARRAY<STRUCT<sku: STRING, count: INT>>, at DATE"
+
+
+@pytest.mark.parametrize("to", ["delta", pytest.param("iceberg", marks=pytest.mark.release)])
+def test_changed_type(lake: Lake, to: str) -> None:
+    """Where a schema has another type than the table, data of that type goes to the quarantine."""
+    json_ = "application/json"
+    send_data(lake, "order", json_, b'{"total":1,"lines":[{"sku":"a","count":1}],"at":"2024-01-01"}')
+    lake.run(to=to, schemas={"order": NESTED})
+    send_data(
+        lake,
+        "order",
+        json_,
+        b'{"total":2,"lines":[{"sku":"b","count":2}]}',
+        b'{"total":3,"lines":[{"sku":"c","count":"many"}]}',
+        b'{"total":4,"at":"2024-01-01T00:00:00Z","note":true}',
+        b'{"total":5,"note":false}',
+    )
+    changed = NESTED.replace("count: INT", "count: STRING").replace("at DATE", "at TIMESTAMP, note BOOLEAN")
+    summary = lake.run(to=to, schemas={"order": changed})
+    assert summary.total.by_reason["broken-data"] == {
+        "data: /lines/*/count must be an integer of 32 bits": 1,
+        "data: /at must be a date": 1,
+    }
+    (warning,) = [text for text in lake.warnings if "must have the types of the table" in text]
+    assert "value.lines.element.count int, value.at date" in warning
+    rows = rows_of(lake, to, "events").orderBy("offset").selectExpr("value.total", "value.note")
+    assert [tuple(row) for row in rows.collect()] == [(1, None), (2, None), (5, False)]
+    # With the old schema again, or in a fresh table, they land by a replay.
+
+
+@pytest.mark.parametrize("to", ["delta", pytest.param("iceberg", marks=pytest.mark.release)])
+def test_changed_type_of_avro(lake: Lake, to: str) -> None:
+    """Where a schema of Avro has another type than the table, its data goes to the quarantine."""
+    schema = {"type": "record", "name": "R", "fields": [{"name": "a", "type": "int"}]}
+    send_data(lake, "order", "application/avro", b"\x02")
+    lake.run(to=to, schemas={"order": schema})
+    send_data(lake, "order", "application/avro", b"\x02x", b"\x02y")
+    changed = {**schema, "fields": [{"name": "a", "type": "string"}]}
+    summary = lake.run(to=to, schemas={"order": changed})
+    reason = "data: it must be of a schema with the types of its table, int at /a"
+    assert summary.total.by_reason["broken-data"] == {reason: 2}
+    assert rows_of(lake, to, "events").count() == 1
+
+
 def test_rules_of_options(tmp_path: Path) -> None:
     """Schemas are checked with the options, and each error names the type."""
 
@@ -182,7 +238,7 @@ def test_rules_of_options(tmp_path: Path) -> None:
         options(rescue=True)
     with pytest.raises(ValueError, match="must have types such as"):
         options(schemas={"": ORDER})
-    assert options(schemas={"t": AVRO}).has_avro
+    assert has_avro(options(schemas={"t": AVRO}).schemas)
     (tmp_path / "order.json").write_text(json.dumps(ORDER))
     assert options(schemas={"t": tmp_path / "order.json"}) == options(schemas={"t": ORDER})
 

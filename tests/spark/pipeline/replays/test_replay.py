@@ -195,7 +195,7 @@ STEPS: dict[str, tuple[Any, str]] = {
     "events": (TablesReplay, "quarantine_replays"),
     "outcomes": (ReplayNotes, "complete"),
 }
-IN_THE_GATE = {("delta", "events")}
+IN_THE_GATE = {("iceberg", "events")}
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Any]:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     (tmp_path / "own_fixes.py").write_text(FIX)
+    (tmp_path / "order.json").write_text('{"type": "object", "properties": {"total": {"type": "integer"}}}')
     return calls
 
 
@@ -65,6 +66,8 @@ def test_options(asked: list[Any]) -> None:
         *("--type", "com.*", "--since", "2026-11-21T12:00:00Z", "--until", "2026-11-22T12:00:00Z"),
         *("--where", "offset > 3", "--lenient", "--apply", "--mend", "own_fixes:add_id", "--table", "a.b"),
         *("--master", "local[1]", "-X", "spark.driver.memory=2g"),
+        *("--schema", "order.*=order.json", "--rescue", "--schema-registry", "http://r:1"),
+        *("-X", "schema.registry.timeout=3"),
     )
     assert done.exit_code == 0, done.output
     options, mend = asked[0]
@@ -82,6 +85,9 @@ def test_options(asked: list[Any]) -> None:
         apply=True,
         master="local[1]",
         conf={"spark.driver.memory": "2g"},
+        schemas={"order.*": {"type": "object", "properties": {"total": {"type": "integer"}}}},
+        rescue=True,
+        schema_registry={"url": "http://r:1", "timeout": "3"},
     )
     assert mend.__name__ == "add_id"
 
@@ -109,6 +115,8 @@ def test_what_it_prints(asked: list[Any]) -> None:
         (["--mend", "no_such_module:f"], "No module named 'no_such_module'"),
         (["--mend", "own_fixes:number"], "which is not callable"),
         (["--since", "today"], "since must be a time such as"),
+        (["--schema", "t"], "--schema must be TYPES=FILE"),
+        (["--rescue"], "rescue must be False without schemas"),
         (["-X", "acks=1"], "-X must be a setting of Spark, spark.NAME=VALUE, got acks"),
     ],
 )

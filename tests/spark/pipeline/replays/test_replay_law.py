@@ -181,7 +181,7 @@ def count(rows: list[Row], _routes: Any) -> dict[str, Any]:
 def in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let rows be lists."""
     reading = SimpleNamespace(
-        read_again=lambda rows, mend, schemas, writers, *, lenient, rescue: rows,
+        read_again=lambda rows, mend, schemas, find_writers, *, lenient, rescue: rows,
         count_outcomes=count,
         event_rows=lambda staged, note, table: [row for row in staged if row[1] == table],
         outcome_rows=lambda staged, note: staged,

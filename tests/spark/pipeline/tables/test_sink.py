@@ -155,7 +155,17 @@ def test_clustered(subject):
     assert offsets(subject.frame()) == list(range(4))
 
 
-@pytest.mark.parametrize("more_than", ["versions", pytest.param("hour", marks=pytest.mark.release)])
+@pytest.mark.parametrize(
+    ("subject", "more_than"),
+    [
+        ("iceberg", "versions"),
+        *(
+            pytest.param(*each, marks=pytest.mark.release)
+            for each in (("delta", "versions"), ("delta", "hour"), ("iceberg", "hour"))
+        ),
+    ],
+    indirect=["subject"],
+)
 def test_old_versions(subject, monkeypatch, more_than):
     """Of a day, `vacuum` keeps a number of versions and those of the last hour; files and ledger stay."""
     monkeypatch.setattr(_sink, "MOST_VERSIONS", 5)
