@@ -30,7 +30,7 @@ class RegistryData:
         try:
             from confluent_kafka.schema_registry import SchemaRegistryClient
 
-            self._client = SchemaRegistryClient.new_client({**settings, "url": url})
+            self._client = SchemaRegistryClient.new_client({"max.retries": 1, **settings, "url": url})
         except ImportError:
             need = 'pip install "confluent-kafka[avro,schemaregistry]"'
             raise BadUsage(f"--schema-registry needs the client of a registry: {need}") from None

@@ -113,3 +113,10 @@ def test_missing_options_are_reported_together(run):
         name in result.stderr for name in ("--group NAME", "-t TOPIC", "--to POSITION", "-b host:port")
     )
     assert result.stderr.count("\n") == 1
+
+
+def test_options_stand_after_the_command(run):
+    """Options in front of reset, which would have no effect, are refused."""
+    result = run("groups", "-b", "127.0.0.1:1", "reset", "--group", "g")
+    assert result.exit_code == 2
+    assert "options of reset must stand after its name" in result.stderr

@@ -53,6 +53,8 @@ def command(
     cloudevents-kafka groups -b localhost:9092 --group billing
     """
     if ctx.invoked_subcommand is not None:
+        if names or output or show_config or any(options.values()):
+            raise click.UsageError(f"options of {ctx.invoked_subcommand} must stand after its name")
         return
     settings = pop_settings(options)
     settings.check(show=show_config)
