@@ -213,10 +213,10 @@ def _from_table(
         if isinstance(value, dict) and value.keys() == {"file"} and f"{name}.file" not in _FILE_SETTINGS:
             yield name, _read_value(str(value["file"]), what)
         elif isinstance(value, dict) and value.keys() == {"env"}:
-            if (text := environment.get(str(value["env"]))) is None:
-                raise BadUsage(
-                    f"{where}: the environment must have the variable that {mask_name(name)} names"
-                )
+            text = environment.get(str(value["env"]))
+            if text is None or not is_utf8(text):
+                reference = f"the variable that {mask_name(name)} names"
+                raise BadUsage(f"{where}: the environment must have {reference}, with text in UTF-8")
             yield name, text
         elif isinstance(value, dict):
             yield from _from_table(f"{name}.", value, where, environment)

@@ -10,6 +10,7 @@ bootstrap.servers = "a:1,b:2"
 client.id = "me"
 socket.keepalive.enable = true
 "statistics.interval.ms" = 500
+schema.registry.url = "http://127.0.0.1:1"
 
 [staging]
 bootstrap.servers = "s:1"
@@ -103,3 +104,10 @@ def test_wrong_files(show, tmp_path, content):
     result = show("--profile", "a")
     assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
     assert str(file) in result.stderr
+
+
+def test_settings_of_a_registry_are_not_those_of_brokers(run, show, mock_cluster):
+    """Commands that need no registry take a profile that names one."""
+    for command in (["topics"], ["produce", "-t", "profiles"], ["consume", "-t", "profiles"]):
+        result = run(*command, "--profile", "local", "-b", mock_cluster, stdin="")
+        assert result.exit_code == 0, result.output
