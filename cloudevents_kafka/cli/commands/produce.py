@@ -117,7 +117,8 @@ def command(timeout: float, *, show_config: bool, **options: Any) -> None:
     chosen = _Options(**{name: options.pop(name) for name in _Options.__struct_fields__})
     one_event = {name: value for name, value in options.items() if value not in (None, ())}
     settings = _client_settings(settings, timeout)
-    settings.check(show=show_config, topic=chosen.topic or not one_event)
+    needed = {"topic": chosen.topic, **{name: options[name] for name in ("source", "type")}}
+    settings.check(show=show_config, **(needed if one_event else {}))
     overrides = _overrides(chosen)
     if one_event and chosen.files:
         raise click.UsageError("FILES and the options of one event exclude each other")

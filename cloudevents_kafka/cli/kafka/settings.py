@@ -62,6 +62,8 @@ _NO_BROKER: Final = (
 )
 _MISSING: Final = {
     "topic": "the topic is missing: pass -t TOPIC",
+    "source": "source: is required, pass --source URI-REFERENCE",
+    "type": "type: is required, pass --type TEXT",
     "group": "the group is missing: pass --group NAME",
     "out": "the folder is missing: pass --out DIR",
     "position": "the position is missing: pass --to POSITION",

@@ -249,3 +249,11 @@ def test_json_of_several_lines_has_one_hint(run, mock_cluster, topic, tmp_path, 
     )
     assert result.stderr.endswith(f"jq -c {filter} {file}\n")
     assert result.stderr.count("\n") == 1
+
+
+def test_missing_options_are_reported_together(run):
+    """What one event needs, the topic and the broker are in one message."""
+    result = run("produce", "--data", "1")
+    assert result.exit_code == 2
+    assert all(name in result.stderr for name in ("-t TOPIC", "--source", "--type", "-b host:port"))
+    assert result.stderr.count("\n") == 1
