@@ -105,6 +105,6 @@ def _bars(title: str, rows: Sequence[tuple[str, int]], width: int) -> Iterator[s
 def _bar(number: int, most: int, width: int) -> str:
     """Return a bar whose length is a share of the width, in eighths where the terminal has them."""
     eighths = max(1, round(8 * width * number / most)) if number else 0
-    if sys.stdout.encoding.lower() != "utf-8" or os.environ.get("TERM") == "dumb":
+    if "utf" not in str(sys.stdout.encoding).lower() or os.environ.get("TERM") == "dumb":
         return "#" * max(1, eighths // 8) if number else ""
     return (_BLOCKS[8] * (eighths // 8) + _BLOCKS[eighths % 8]).rstrip()
