@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _CALL_SECONDS: Final = 0.5  # the longest call of the client, which signals do not end
 _POLL_SECONDS: Final = 0.02  # between two polls for the client's error callback
 _NOTICE_SECONDS: Final = 1.0  # the waiting time after which a terminal shows it
-_REFUSED_SECONDS: Final = 1.0  # a name may have several addresses, of which one is tried after the other
+_REFUSED_SECONDS: Final = 0.5  # a name may have several addresses, of which one is tried after the other
 _REFUSED: Final = {"_TRANSPORT": "Connection refused", "_RESOLVE": ""}
 """Errors, with a part of their texts, after which a longer wait is of no use."""
 _Client = TypeVar("_Client", "AdminClient", "Consumer", "Producer")

@@ -125,6 +125,8 @@ def wrap(line: str, width: int | None) -> str:
             spaces |= set(range(end, word.start()))
             start, shift = word.start(), indent
         end = word.end()
+    if not breaks:
+        return line
     wrapped: list[str] = []
     at = 0
     for part in _STYLE.split(line):
