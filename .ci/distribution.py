@@ -57,13 +57,14 @@ MACHINE = re.compile(rb"/(root|home/\w+|Users/\w+|tmp/work)/")
 LICENCE_HEAD = """\
 # Licences of dependencies
 
-The package has the licence Apache-2.0. This is what it installs: its dependencies, and those of each
-extra, with the licences that their metadata names. `python .ci/distribution.py --licences` writes this page.
-The software bill of materials of a release lists also what these depend on, with versions.
+This package has the licence Apache-2.0. The tables list the packages that pip installs with it and with
+each of its extras, and the licences that their metadata names. The software bill of materials of a
+release also lists the dependencies of these packages, with versions.
+`python .ci/distribution.py --licences` writes this page.
 
-The jars that Spark and the local broker need are not part of the package. They are downloaded from the
-user's Maven repository: Apache Kafka, Spark's Kafka connector, Delta and Iceberg have the licence
-Apache-2.0, and their dependencies those that are named in their POM files.
+The package does not contain the jars that Spark and the local broker need. The library downloads them
+from the user's Maven repository. Apache Kafka, Spark's Kafka connector, Delta and Iceberg have the
+licence Apache-2.0. The POM files of these jars name the licences of their dependencies.
 """
 
 

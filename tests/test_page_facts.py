@@ -15,7 +15,7 @@ from cloudevents_kafka.formats import registry as formats
 from cloudevents_kafka.spark import connector, pipeline, table_formats
 from cloudevents_kafka.spark.pipeline.watching import FIGURES
 from cloudevents_kafka.spark.typed.shape import TYPES
-from tests.support import clauses_page
+from tests.support import clauses_page, speed_page
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -117,6 +117,17 @@ def test_names_in_the_design() -> None:
         if name not in modules and not any((r / name).exists() for r in (ROOT, package, package.parent))
     ]
     assert missing == []
+
+
+def test_figures_of_speed() -> None:
+    """The tables of figures are those of the benchmarks, and so is each other figure of the page."""
+    text = speed_page.PAGE.read_text("utf-8")
+    assert text == speed_page.markdown()
+    measured = text.partition("<!-- All measured figures")[2].replace("<!--", "")
+    prose = "\n".join(line for line in measured.splitlines() if not line.startswith("|"))
+    found = set(re.findall(r"(?<![\w.,])\d[\d.,]*\d(?!\w)", prose))
+    assert len(found) > 10
+    assert found - set(re.findall(r"\d[\d.,]*\d", speed_page.SOURCE.read_text("utf-8"))) == set()
 
 
 def test_benchmarks() -> None:

@@ -20,12 +20,12 @@ SECTIONS: Final = PACKAGE / "primitives" / "clauses.toml"
 _ID: Final = re.compile(r"(?:^|\()([A-Z]{1,2}-\d\d)(?:$|,)")
 _MAX_TEXT: Final = 200  # docstrings are longer
 _FILE_HEAD: Final = "# Sections of the clauses that errors cite, by `python -m tests.support.clauses_page`."
-_REPOSITORY: Final = "https://github.com/cloudevents-kafka/cloudevents-kafka/blob/main"
 
-_HEAD: Final = f"""# Clauses
+_HEAD: Final = """# Clauses
 
-A clause is one requirement of a specification, with an id that stays. Each problem in an error has the
-clause that is broken and its section, so that you can look it up, count it, and decide by it:
+A clause is one requirement of a specification. Its id never changes. Each problem in an error names the
+clause that is broken and the section of the specification. Your code can count the clauses or make decisions
+by them:
 
 ```python
 from cloudevents_kafka import Event, InvalidEvent
@@ -39,9 +39,10 @@ except InvalidEvent as error:
     assert error.problems[0].section == "core: id"
 ```
 
-The letters are those of the document: N, R, T, E and S for the core specification, J, A, AC and P for the
-formats, K for the Kafka binding, X for the documented extensions. `error.clauses` has them, the command
-line prints them, and in tables of Spark they are in `error.clause`.
+The letters of an id stand for the document. N, R, T, E and S are clauses of the core specification, and
+J, A, AC and P are clauses of the formats. K is the Kafka binding, and X stands for the documented
+extensions. `error.clauses` lists the clauses of an error, and the command line prints them. Tables of
+Spark contain them in the column `error.clause`.
 
 To see that this library meets a clause, run its cases:
 
@@ -49,23 +50,25 @@ To see that this library meets a clause, run its cases:
 python spec-conformance clauses --clause K-07
 ```
 
-Without `--clause` it runs all of them, and prints how many requirements pass, by area and level, and which
-do not, and why. Some cases need the extra `protobuf`, and some the package `cryptography`, which checks their
-signatures. [`clauses.toml`]({_REPOSITORY}/spec-conformance/clauses.toml)
-has each requirement with its cases and tests,
-[`report.md`]({_REPOSITORY}/spec-conformance/report.md) the results,
-and the [README there]({_REPOSITORY}/spec-conformance/README.md)
-how any SDK can use the cases, which are plain JSON.
+Without `--clause` the command runs the cases of all clauses. It prints how many requirements pass, by
+area and level. For each requirement that does not pass, it prints the reason. Some cases need the extra
+`protobuf`. Others need the package `cryptography`, because they check signatures.
 
-`python -m tests.support.clauses_page` writes this page, and the sections in errors, from `clauses.toml`."""
+* [`clauses.toml`](../spec-conformance/clauses.toml) lists each requirement with its cases and tests.
+* [`report.md`](../spec-conformance/report.md) contains the results.
+* The [README there](../spec-conformance/README.md) says how other SDKs can use the cases, which are plain
+  JSON.
+
+`python -m tests.support.clauses_page` writes this page from `clauses.toml`. It also writes the sections
+that errors print."""
 
 
 def markdown() -> str:
     """Return the page in Markdown."""
     clauses, cited = _clauses(), cited_clauses()
     count = (
-        f"Errors cite these {len(cited)} of {len(clauses)} clauses. The others are requirements that a "
-        "record cannot break, such as those for the converters themselves."
+        f"Errors cite these {len(cited)} of {len(clauses)} clauses. A record cannot break the others, which "
+        "are, for example, requirements for the converters themselves."
     )
     return "\n".join([_HEAD, "", "## The clauses that errors cite", "", count, *_tables(cited), ""])
 

@@ -1,4 +1,4 @@
-"""A schema that a table does not fit is read in the types of the table, whatever both are."""
+"""A schema that does not fit its table is read in the types of the table, for any two of them."""
 
 from __future__ import annotations
 
