@@ -10,7 +10,7 @@ from cloudevents_kafka.cli.records.json_lines import write_line
 from cloudevents_kafka.cli.records.output import data_text, item_lines
 from cloudevents_kafka.cli.records.registry_data import RegistryData
 from cloudevents_kafka.cli.records.template import LINE, LINE_OF_OTHERS, Template
-from cloudevents_kafka.cli.terminal.text import escape, escape_lines, fit, print_lines, width_of
+from cloudevents_kafka.cli.terminal.text import escape, escape_lines, fit_words, print_lines, width_of
 
 OUTPUT_FORMATS: Final = ("json", "text", "line", "raw")
 
@@ -44,7 +44,7 @@ class Output:
             self._buffer += item_lines(item, self._data_text)
         elif self._format == "line":
             line = (self._event if isinstance(item, Decoded) else self._other).render(item)
-            self._buffer.append(line if self._width is None else fit(line, self._width))
+            self._buffer.append(line if self._width is None else fit_words(line, self._width))
         else:
             value = item.record.value or b""
             text = escape_lines(value.decode("utf-8", "backslashreplace")) if self._terminal else None

@@ -90,6 +90,13 @@ def fit(text: str, width: int) -> str:
     return f"{text[:kept]}…"[:width]
 
 
+def fit_words(text: str, width: int) -> str:
+    """Return a text cut as by `fit`, but behind a word if that leaves most of the width."""
+    fitted = fit(text, width)
+    kept = fitted[:-1].rpartition(" ")[0].rstrip()
+    return f"{kept} …" if fitted != text and columns(kept) > width * 3 // 4 else fitted
+
+
 def _columns_of(sign: str) -> int:
     if unicodedata.combining(sign):
         return 0

@@ -8,7 +8,16 @@ import click
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloudevents_kafka.cli.terminal.text import columns, escape, escape_json, fit, near, styled, wrap
+from cloudevents_kafka.cli.terminal.text import (
+    columns,
+    escape,
+    escape_json,
+    fit,
+    fit_words,
+    near,
+    styled,
+    wrap,
+)
 
 
 @given(st.text())
@@ -82,3 +91,16 @@ def test_near_names():
     assert near("ordrs", names) == "; did you mean 'orders'?"
     assert near("metadatarequest", names) == "; did you mean 'MetadataRequest'?"
     assert near("x", names) == ""
+
+
+@given(WORDS, st.integers(20, 120))
+def test_lines_are_cut_behind_words(words, width):
+    """A line that is too long is cut behind a word, unless the last word is a large part of it."""
+    line = " ".join(words)
+    cut = fit_words(line, width)
+    assert columns(cut) <= width
+    if cut != line:
+        assert cut.endswith("…")
+        assert line.startswith(cut[:-1])
+        whole = cut.removesuffix(" …").split() == words[: len(cut.split()) - 1]
+        assert whole or len(max(cut[:-1].split(), key=columns)) * 2 > width // 4
