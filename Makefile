@@ -13,10 +13,10 @@ PYTHONS := python3 python3.13 python3.12 python3.11
 # for 4.2.0 there is Kafka's connector only.
 PYSPARK := pyspark==4.0.0
 PYSPARK_LATER := pyspark==4.1.1
-EXTRAS := spark,cli,protobuf,protocol,metrics,report,testing,test,readers
+EXTRAS := spark,cli,protobuf,protocol,metrics,report,testing,test,tracing,readers
 
 # `make check` installs no Spark; the other commands install all.
-LIGHT := cli,protobuf,protocol,metrics,report,testing,test
+LIGHT := cli,protobuf,protocol,metrics,report,testing,test,tracing
 INSTALLED := $(VENV)/.installed
 CHECKED := $(if $(wildcard $(INSTALLED))$(filter-out check lint,$(MAKECMDGOALS)),$(INSTALLED),$(VENV)/.light)
 SPARK_CLASSES := $(VENV)/spark-classes.jsa

@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = "cloudevents_kafka"
 LICENCES = ROOT / "docs" / "licences.md"
 # The extras of users; the others are for those who develop the package.
-EXTRAS = ("cli", "metrics", "protobuf", "protocol", "readers", "report", "spark", "testing")
+EXTRAS = ("cli", "metrics", "protobuf", "protocol", "readers", "report", "spark", "testing", "tracing")
 # What an sdist must have, next to the package: enough to build, test and understand it.
 IN_SDIST = (
     *("CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "PKG-INFO", "README.md", "pyproject.toml"),

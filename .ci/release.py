@@ -32,7 +32,7 @@ FREE_THREADED = "3.14t"
 # Where pyenv and uv install Pythons that are not on PATH.
 INSTALLED = (".pyenv/versions/{}.*/bin/python{}", ".local/share/uv/python/cpython-{}.*/bin/python{}")
 # As in the Makefile: all packages but Spark, and the tests that need neither a broker nor Spark.
-EXTRAS = "cli,protobuf,protocol,metrics,testing,test"
+EXTRAS = "cli,protobuf,protocol,metrics,testing,test,tracing"
 # What each extra of users is for, in a line of Python; "" is the package without an extra.
 TRIES = {
     "": "from cloudevents_kafka import *;from_record(to_record(Event(id='1', source='/', type='t', data=1)))",
@@ -46,6 +46,8 @@ TRIES = {
     "import cloudevents_kafka.spark.pipeline",
     "testing": "from cloudevents_kafka.testing import LocalBroker; import jgo, jdk",
     "readers": "import deltalake, duckdb, polars, pyiceberg.table",
+    "metrics": "from cloudevents_kafka.observing.prometheus import PrometheusObserver as P; P()",
+    "tracing": "from cloudevents_kafka.observing.opentelemetry import OpenTelemetryObserver as O; O()",
 }
 # Tools of tests that need newer releases of protobuf than the oldest of the extra; for Spark Connect only.
 NEWER = ("grpcio", "googleapis")

@@ -7,6 +7,7 @@ more. Importing it imports neither a Kafka client, nor asyncio, nor Spark. Read 
 * `attributes`, `codecs`, `event` and `formats`: an event and its parts, and one as a value;
 * `binding`: a record to an event, and back;
 * `registry` and `extensions`: what users add, and what documented extensions ask for;
+* `observing`: what clients call while they work, for traces and figures;
 * `clients`: wrappers of Kafka clients for producers, consumers and services, also for asyncio;
 * `protocol`: Kafka's protocol and a client; `testing`: brokers and fakes for tests;
 * `spark`: DataFrames and a pipeline; `cli`: a program;

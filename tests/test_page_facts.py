@@ -12,6 +12,7 @@ import cloudevents_kafka
 from cloudevents_kafka.cli.commands import pipeline as command
 from cloudevents_kafka.cli.terminal import errors
 from cloudevents_kafka.formats import registry as formats
+from cloudevents_kafka.observing import prometheus
 from cloudevents_kafka.spark import connector, pipeline, table_formats
 from cloudevents_kafka.spark.pipeline.watching import FIGURES
 from cloudevents_kafka.spark.typed.shape import TYPES
@@ -55,6 +56,14 @@ def test_figures() -> None:
     assert rows("how-to/watch_a_pipeline", "## Figures") == [
         [f"`{figure.name}`", ", ".join(f"`{label}`" for label in figure.labels), figure.text]
         for figure in FIGURES
+    ]
+
+
+def test_figures_of_a_service() -> None:
+    """The figures of clients have a row each, in the order of their table in the code."""
+    assert rows("how-to/metrics", "## Figures") == [
+        [f"`{name}`", ", ".join(f"`{label}`" for label in labels), text]
+        for name, (labels, text) in prometheus.FIGURES.items()
     ]
 
 

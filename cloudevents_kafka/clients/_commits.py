@@ -32,6 +32,8 @@ from cloudevents_kafka.clients._schedule import PartitionName, Schedule
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, TopicPartition
 
+    from cloudevents_kafka.observing.calls import Observers
+
 _REBALANCE_IN_PROGRESS: Final = 27
 _log: Final = logging.getLogger("cloudevents_kafka.run")
 
@@ -39,10 +41,17 @@ _log: Final = logging.getLogger("cloudevents_kafka.run")
 class Commits:
     """Commits what a run has done by its client; ``lock`` is that of the schedule."""
 
-    def __init__(self, client: Consumer, schedule: Schedule, lock: AbstractContextManager[object]) -> None:
+    def __init__(
+        self,
+        client: Consumer,
+        schedule: Schedule,
+        lock: AbstractContextManager[object],
+        observers: Observers | None,
+    ) -> None:
         self._client = client
         self._schedule = schedule
         self._lock = lock
+        self._observers = observers
         self._member: object = None  # the id of the client in its group, at the last check
 
     def look(self, assigned: list[TopicPartition], seconds: float) -> None:
@@ -77,8 +86,10 @@ class Commits:
             with self._lock:
                 places = self._schedule.done(names, again=is_final)
                 self._schedule.commit(places)
-            deadline = time.monotonic() + seconds if is_final else 0.0
+            began, deadline = time.monotonic(), time.monotonic() + seconds if is_final else 0.0
             done = self._commit(places, deadline) if places else ()
+            if self._observers is not None:
+                self._observers.of_places("committed", done or places, self._client, began)
             failed: list[object] = [place.error for place in done or () if place.error is not None]
         except KafkaException as error:  # the broker is away, or moves the group
             failed = [error]

@@ -24,6 +24,8 @@ from cloudevents_kafka.record import Headers, Record
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as TypeVarWithDefault
 
+    from cloudevents_kafka.observing.calls import Observers
+
     SentT_co = TypeVarWithDefault("SentT_co", bound=Event[Any] | Record, covariant=True, default=Event[Any])
 else:
     SentT_co = TypeVar("SentT_co", covariant=True)
@@ -214,6 +216,7 @@ class Deliveries(Generic[DeliveryT]):
         self.kind = kind
         self.count: Callable[[OnDelivery | None], OnDelivery | None] | None = None
         """Return the callback for a message that is being sent; set if handlers send by this producer."""
+        self.observers: Observers | None = None
         self.closed = False  # nothing more is sent
         self.wakes_at_once = False  # by the thread of the report
         self._shell = ref(shell)
@@ -240,10 +243,15 @@ class Deliveries(Generic[DeliveryT]):
         report = Report(sent, topic, self._shell, of_delivery, on_delivery)
         delivery._report_reference = reference = ref(report, self._forget)
         self.reports[reference] = of_delivery
+        called: Any = report
+        if self.observers is not None and self.observers.see("sending", "delivered", "failed"):
+            record = Record(topic=topic, key=key, value=value, headers=headers)
+            called = self.observers.send(sent, record, report)
+            headers = called.headers
         try:
             while True:
                 try:
-                    produce(topic, value=value, key=key, headers=headers, on_delivery=report)
+                    produce(topic, value=value, key=key, headers=headers, on_delivery=called)
                 except BufferError as error:
                     shell.make_room(error)
                 else:
@@ -252,7 +260,10 @@ class Deliveries(Generic[DeliveryT]):
             self.reports.pop(reference, None)
             delivery._report_reference = None
             del reference  # before the report is freed, which is of no interest now
-            if code_of(reason := error.args[0] if error.args else None) != TOO_LARGE:
+            reason = error.args[0] if error.args else None
+            if called is not report:
+                called.report(error if code_of(reason) is None else reason)
+            if code_of(reason) != TOO_LARGE:
                 raise
             delivery.done, delivery._client_error = True, reason
             size = Record(key=key, value=value, headers=headers).wire_size()

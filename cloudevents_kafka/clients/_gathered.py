@@ -6,9 +6,10 @@ which partitions continue; it does no input or output.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import islice
-from typing import TYPE_CHECKING, Generic
+from typing import TYPE_CHECKING, Any, Generic
 
 from cloudevents_kafka.clients._errors import PARTITION_EOF, ConsumeError, OnError, is_record
 from cloudevents_kafka.clients._protocols import Message
@@ -19,15 +20,40 @@ from cloudevents_kafka.record import Record
 if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
 
+    from cloudevents_kafka.observing.calls import Observers
+
 
 class Gathered(Generic[ItemT_co]):
     """Messages in ``waiting``, a list that is never replaced, and the function that reads them."""
 
-    def __init__(self, read_item: Callable[[Record], ItemT_co], on_error: OnError | None) -> None:
+    def __init__(
+        self, read_item: Callable[[Record], ItemT_co], on_error: OnError | None, client: Any
+    ) -> None:
         self.waiting: list[Message] = []
         self.read_item = read_item
+        self._read = read_item
+        self._client = client
+        self._batch: Callable[[], AbstractContextManager[object]] = nullcontext
+        self.observers: Observers | None = None
         self._on_error = on_error
         self._ends: dict[tuple[str | None, int | None], TopicPartition] | None = None
+
+    def observe(self, observers: Observers | None) -> None:
+        """Let these observers be called with records that are returned."""
+        self.observers, self._read, self._batch = observers, self.read_item, nullcontext
+        if observers is not None and observers.see("received"):
+            self._read = reading = observers.reading(self.read_item, self._client)
+            self._batch = reading.batch
+
+    @contextmanager
+    def observed(self, observers: Observers | None) -> Iterator[None]:
+        """Let these observers be called during a run. Yields once."""
+        before = self.observers
+        self.observe(observers)
+        try:
+            yield
+        finally:
+            self.observe(before)
 
     def add(self, messages: Iterable[Message]) -> None:
         """Add messages that the client has returned."""
@@ -45,6 +71,10 @@ class Gathered(Generic[ItemT_co]):
 
     def take_batch(self, max_records: int | None = None) -> list[ItemT_co]:
         """Return the next records, up to one that raises an error; raise it if it is the first."""
+        with self._batch():
+            return self._take_batch(max_records)
+
+    def _take_batch(self, max_records: int | None) -> list[ItemT_co]:
         batch: list[ItemT_co] = []
         waiting, number, failed = self.waiting, 0, False
         try:
@@ -72,7 +102,7 @@ class Gathered(Generic[ItemT_co]):
     def read(self, message: Message) -> ItemT_co:
         """Return the record of a message without an error."""
         kind, timestamp = message.timestamp()
-        return self.read_item(
+        return self._read(
             Record(  # as `Record.of` does, without a copy of the headers
                 key=message.key(),
                 value=message.value(),
@@ -93,11 +123,14 @@ class Gathered(Generic[ItemT_co]):
             if not (names is None or (message.topic(), message.partition()) in names)
         ]
 
-    def drop_moved(self, position: Callable[[list[TopicPartition]], list[TopicPartition]]) -> None:
+    def drop_moved(self) -> None:
         """Drop messages of partitions that were sought or revoked since, by the positions of the client.
 
         The position of the client is after the messages, until a partition moves.
         """
+        position = getattr(self._client, "position", None)
+        if position is None:  # only confluent-kafka's client has positions
+            return
         if self._ends is None:
             messages = [message for message in self.waiting if message.error() is None]
             last = {(message.topic(), message.partition()): message for message in messages}

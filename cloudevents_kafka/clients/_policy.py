@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict
 
 import msgspec
 
 from cloudevents_kafka.binding import Decoded, Undecodable
+from cloudevents_kafka.clients._protocols import add_observers
 from cloudevents_kafka.clients._schedule import Item
 from cloudevents_kafka.clients.dead_letters import DeadLetterError, DeadLetters
 from cloudevents_kafka.clients.passing import find_passing
@@ -23,6 +25,9 @@ from cloudevents_kafka.record import Record
 
 if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
+
+    from cloudevents_kafka.observing import Observer
+    from cloudevents_kafka.observing.calls import Observers
 
 Action = Literal["fail", "skip"] | DeadLetters
 """What becomes of a record that failed."""
@@ -64,6 +69,7 @@ class RunOptions(TypedDict, total=False):
     revoke_timeout: float | None
     stop_timeout: float
     idle_timeout: float | None
+    observers: Sequence[Observer]
 
 
 class Policy(msgspec.Struct, kw_only=True):
@@ -74,6 +80,9 @@ class Policy(msgspec.Struct, kw_only=True):
     tries: int = 1
     backoff: float = 0.5
     retry_on: type[Exception] | tuple[type[Exception], ...] | None = None
+    observers: Sequence[Observer] = ()
+    observed: Observers | None = None
+    """The observers of the consumer; after construction with ``observers``."""
 
     def __post_init__(self) -> None:
         """Check the values."""
@@ -85,6 +94,19 @@ class Policy(msgspec.Struct, kw_only=True):
             )
         if self.tries < 1 or not self.backoff >= 0:
             raise ValueError(f"tries must be from 1 and backoff from 0, got {self.tries} and {self.backoff}")
+        self.observed = add_observers(self.observed, self.observers)
+
+    def handling(self, item: Item) -> AbstractContextManager[object]:
+        """Return a context manager around the handler of a record."""
+        return nullcontext() if self.observed is None else self.observed.handling(item)
+
+    def note_outcome(
+        self, item: Item, attempt: int, error: Exception, action: Action, seconds: float | None = None
+    ) -> None:
+        """Call observers for a record that was set aside; see `log_outcome`."""
+        if self.observed is not None:
+            name = "skipped" if action == "skip" else "dead_lettered"
+            self.observed.of_item(name, item, error=error, attempt=attempt, seconds=seconds)
 
     def next_try(self, item: Item, attempt: int, error: Exception) -> float | None:
         """Return the seconds before another try, which is logged, or None if there is none.
@@ -97,7 +119,10 @@ class Policy(msgspec.Struct, kw_only=True):
         text = f"try {attempt} of {self.tries} failed: {_reason(error)}"
         _log.info("%s: %s", item.record.where, text, extra=fields_of(item, attempt, error))
         seconds = min(self.backoff * 2 ** min(attempt - 1, 30), _MAX_BACKOFF)
-        return float(seconds * random.uniform(0.5, 1))
+        seconds *= random.uniform(0.5, 1)
+        if self.observed is not None:
+            self.observed.of_item("retried", item, error=error, attempt=attempt, seconds=seconds)
+        return float(seconds)
 
     def _may_pass(self, error: Exception) -> bool:
         if self.retry_on is not None:

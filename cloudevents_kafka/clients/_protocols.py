@@ -7,11 +7,15 @@ user's class. The check runs when a client is passed, not when it is first used.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from cloudevents_kafka.record import Headers
+
+if TYPE_CHECKING:
+    from cloudevents_kafka.observing import Observer
+    from cloudevents_kafka.observing.calls import Observers
 
 # abort_transaction() or purge() has removed a sent or a queued message, which its caller expects.
 PURGED: Final = frozenset((-151, -152))  # _PURGE_INFLIGHT, _PURGE_QUEUE
@@ -156,6 +160,17 @@ def check_callbacks(**functions: object) -> None:
     for name, function in functions.items():
         if inspect.iscoroutinefunction(function):
             raise TypeError(f"{name} must be a plain function, got a coroutine function")
+
+
+def add_observers(before: Observers | None, observers: Sequence[Observer]) -> Observers | None:
+    """Return what calls the observers of a client and others, None without any; raise `TypeError`."""
+    if not isinstance(observers, Sequence):
+        raise TypeError(f"observers must be a list of observers, got {observers!r}; pass [observer]")
+    if not observers:
+        return before
+    from cloudevents_kafka.observing.calls import Observers  # not imported without an observer
+
+    return Observers(*(() if before is None else before.all), *observers)
 
 
 def _problem(client: object, name: str, needed: list[str]) -> str | None:

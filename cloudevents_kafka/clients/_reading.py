@@ -19,6 +19,8 @@ from cloudevents_kafka.record import Record
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as TypeVarWithDefault
 
+    from cloudevents_kafka.observing import Observer
+
     ItemT_co = TypeVarWithDefault(
         "ItemT_co", bound=Decoded | Undecodable, covariant=True, default=Decoded | Undecodable
     )
@@ -48,6 +50,7 @@ class ReadOptions(TypedDict, total=False):
     eager_data: bool
     on_error: OnError | None
     topics: Sequence[str] | None
+    observers: Sequence[Observer]
 
 
 def item_reader(

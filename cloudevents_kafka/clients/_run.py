@@ -57,7 +57,7 @@ class Run:
         self._policy = workers.policy
         self._workers = workers
         self._schedule = workers.schedule
-        self._commits = Commits(self._client, workers.schedule, workers.lock)
+        self._commits = Commits(self._client, workers.schedule, workers.lock, workers.policy.observed)
         self._assigned: list[TopicPartition] = []
         self._paused: set[PartitionName] = set()
         self._has_warned = events.is_subscribed

@@ -98,7 +98,11 @@ class Workers(ABC):
         sends = self._sends_of(task)
         try:
             with nullcontext() if sends is None else sends.counted():
-                await self._call(item)
+                if self.policy.observed is None:
+                    await self._call(item)
+                else:
+                    with self.policy.observed.handling(item):
+                        await self._call(item)
         except Exception as error:  # noqa: BLE001  # a user's function may raise any error
             return error
         self._returned(task, sends)
@@ -110,6 +114,7 @@ class Workers(ABC):
         action = self.policy.action(item, error)
         if isinstance(action, DeadLetters):
             await self._deliver(partial(deliver, action, item, error, attempt=attempt))
+        self.policy.note_outcome(item, attempt, error, action, time.monotonic() - task.began)
         with self.lock:
             log_outcome(item, attempt, error, action, self.counts)
             self._leave(task)

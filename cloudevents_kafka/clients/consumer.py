@@ -13,7 +13,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Self, TypeVar, Unpack, overload
 
 from cloudevents_kafka.binding import Decoded, ReverseKeyMapper, Undecodable
@@ -24,6 +23,7 @@ from cloudevents_kafka.clients._policy import Action, OnFailure, RunPolicy, RunR
 from cloudevents_kafka.clients._protocols import (
     Consumer,
     ConsumerT,
+    add_observers,
     check_callbacks,
     check_client,
     check_handler,
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from cloudevents_kafka.clients._run import Run
     from cloudevents_kafka.clients._workers import Workers
     from cloudevents_kafka.clients.producer import EventProducer
+    from cloudevents_kafka.observing import Observer
 
 __all__ = ["Action", "ConsumeError", "DataReader", "EventConsumer", "OnError", "OnFailure", "RunResult"]
 
@@ -70,7 +71,8 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
 
     ``on_error`` is called with each `ConsumeError` of the client, and returns whether to read on;
     without it, or if it returns None, an error from which the client recovers is logged as a warning, and a
-    final one is raised (`ConsumeError` lists them).
+    final one is raised (`ConsumeError` lists them). ``observers`` are called with what is read, handled and
+    committed: see `Observer`.
 
     Raises `ValueError` for wrong settings, and `TypeError` for other objects, such as a class or an asyncio
     client.
@@ -157,6 +159,7 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         data_type: Any = None,
         on_error: OnError | None = None,
         topics: Sequence[str] | None = None,
+        observers: Sequence[Observer] = (),
     ) -> None:
         self._settings: Mapping[str, Any] | None = consumer if isinstance(consumer, Mapping) else None
         client: Any = consumer if self._settings is None else make_consumer(self._settings)
@@ -171,7 +174,8 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
             eager_data=eager_data,
             data_type=data_type,
         )
-        self._gathered: Gathered[ItemT_co] = Gathered(read_item, on_error)
+        self._gathered: Gathered[ItemT_co] = Gathered(read_item, on_error, client)
+        self._gathered.observe(add_observers(None, observers))
         self._stopped = False
         self._left: list[TopicPartition] = []  # the first offsets that `run` has left unfinished
         self._run: Run | None = None
@@ -212,6 +216,8 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         self.discard(partitions)
         if self._run is not None:
             self._run.revoke(partitions, lost=lost)
+        if (observers := self._gathered.observers) is not None:
+            observers.of_places("revoked", partitions, client)
         if then is not None:
             then(client, partitions)
 
@@ -223,7 +229,7 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         """
         gathered = self._gathered
         if gathered.waiting:
-            self._drop_moved()
+            gathered.drop_moved()
         message = gathered.waiting.pop(0) if gathered.waiting else self.consumer.poll(timeout)
         if message is None or not (message.error() is None or gathered.is_record(message)):
             return None
@@ -262,7 +268,7 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         idle_since = time.monotonic()
         while not self._stopped:
             if gathered.waiting:
-                self._drop_moved()
+                gathered.drop_moved()
             if not gathered.waiting:
                 gathered.add(self.consumer.consume(max_records, timeout))
             batch = gathered.take_batch()
@@ -303,13 +309,10 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         """
         offsets = ends_of(done)
         if offsets:
+            began = time.monotonic()
             check_committed(self._client.commit(offsets=offsets, asynchronous=asynchronous) or ())
-
-    def _drop_moved(self) -> None:
-        """Drop gathered records of partitions that were sought or revoked since."""
-        position = getattr(self.consumer, "position", None)
-        if position is not None:  # only confluent-kafka's client has positions
-            self._gathered.drop_moved(position)
+            if (observers := self._gathered.observers) is not None:
+                observers.of_places("committed", offsets, self._client, began)
 
     def run(
         self: EventConsumer[Any, Decoded[T] | Undecodable],
@@ -326,6 +329,7 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         revoke_timeout: float | None = None,
         stop_timeout: float = 20.0,
         idle_timeout: float | None = None,
+        observers: Sequence[Observer] = (),
     ) -> RunResult:
         """Call ``handler`` with each event, commit what is done, and return the counts.
 
@@ -353,7 +357,7 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         since the last commit, are handled again; by another `run` only the latter. A record that is
         unfinished after ``max_age`` seconds is logged. When partitions are revoked, `run` waits up to
         ``revoke_timeout`` seconds for records in work, by default 60 or half of ``max.poll.interval.ms``, and
-        commits what is done, if it was subscribed by `subscribe`.
+        commits what is done, if it was subscribed by `subscribe`. ``observers`` are called, too.
 
         Raises the error of a record, `ConsumeError`, `DeadLetterError`, and `ValueError` for wrong options.
 
@@ -380,6 +384,8 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
             revoke_timeout=revoke_timeout,
             stop_timeout=stop_timeout,
             idle_timeout=idle_timeout,
+            observers=observers,
+            observed=self._gathered.observers,
         )
         return self._handle_all(Threads(policy, handler, producer))
 
@@ -388,7 +394,8 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
 
         self._run = run = Run(self, workers)
         try:
-            return run.handle_all()
+            with self._gathered.observed(workers.policy.observed):
+                return run.handle_all()
         finally:
             with self._lock:
                 self._run, self._left = None, run.left
@@ -434,7 +441,5 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         self.close()

@@ -11,7 +11,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Final, NamedTuple, TypedDict, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypedDict, TypeVar, Unpack, overload
 
 from cloudevents_kafka.binding import Decoded, Undecodable
 from cloudevents_kafka.clients._gathered import ends_of
@@ -34,6 +34,9 @@ from cloudevents_kafka.clients.dead_letters import DeadLetters
 from cloudevents_kafka.clients.producer import EventProducer
 from cloudevents_kafka.errors import DecodeError
 from cloudevents_kafka.primitives.plural import pluralize
+
+if TYPE_CHECKING:
+    from cloudevents_kafka.observing import Observer
 
 _TRANSACTIONS: Final = 10  # for the same records, by default
 _MAX_PAUSE: Final = 5.0  # seconds between two transactions of the same records
@@ -64,6 +67,7 @@ class ProcessorOptions(TypedDict, total=False):
     tries: int
     backoff: float
     retry_on: type[Exception] | tuple[type[Exception], ...] | None
+    observers: Sequence[Observer]
 
 
 class EventProcessor:
@@ -93,6 +97,7 @@ class EventProcessor:
 
     ``timeout`` is the longest time, in seconds, of one step of a transaction while brokers are away.
     The same records have ten transactions, or ``tries`` if that is above 1, before `run` raises an error.
+    ``observers`` are called for what the consumer and the producer do, as theirs are: see `Observer`.
 
     Raises `TypeError` if the clients have no transactions, or the handler is a coroutine function, and
     `ValueError` for times that are not above 0, and for dead letters of another producer.
@@ -142,6 +147,7 @@ class EventProcessor:
         tries: int = 1,
         backoff: float = 0.5,
         retry_on: type[Exception] | tuple[type[Exception], ...] | None = None,
+        observers: Sequence[Observer] = (),
     ) -> None:
         _check(consumer, EventConsumer, "consumer", "consumer_group_metadata")
         _check(producer, EventProducer, "producer", "send_offsets_to_transaction")
@@ -152,8 +158,11 @@ class EventProcessor:
         self._max_records = self._next_records = max_records
         self._time = TransactionTime(transaction_timeout, max_seconds)
         self._transactions = Transactions(producer, timeout, self._time, self._is_ending)
+        producer.observe(observers)
         self._policy = Policy(
             read=consumer.read_item,
+            observers=observers,
+            observed=consumer._gathered.observers,
             on_failure=on_failure or "fail",
             tries=tries,
             backoff=backoff,
@@ -193,7 +202,7 @@ class EventProcessor:
         if self._is_left:
             raise TransactionError("a handler of an earlier run has not returned")
         self._counts = RunResult()
-        with stop_at_sigterm(self.stop):
+        with stop_at_sigterm(self.stop), self.consumer._gathered.observed(self._policy.observed):
             try:
                 return self._process_all(stop_timeout, idle_timeout)
             except Unfinished:
@@ -246,8 +255,11 @@ class EventProcessor:
         try:
             number, is_aborted, pause = self._handle_in_thread(batch)
             if not is_aborted:
-                self._transactions.call("send_offsets_to_transaction", ends_of(batch[:number]), group)
+                began, offsets = time.monotonic(), ends_of(batch[:number])
+                self._transactions.call("send_offsets_to_transaction", offsets, group)
                 self._transactions.call("commit_transaction")
+                if (observers := self._policy.observed) is not None:
+                    observers.of_places("committed", offsets, self.consumer.consumer, began)
         except (TransactionError, Unfinished):
             raise
         except BaseException as error:
@@ -265,6 +277,7 @@ class EventProcessor:
             failure = self._failures.pop(_place(item), None)
             if failure is not None and failure[2] is not None:
                 log_outcome(item, failure[0], failure[1], failure[2], self._counts)
+                self._policy.note_outcome(item, failure[0], failure[1], failure[2])
         self._leave(batch, number)
         self._transactions.pause(pause)
         return number
@@ -314,7 +327,7 @@ class EventProcessor:
         if isinstance(item, Undecodable) and not self._passes_all:
             return item.error
         try:
-            with sends.counted():
+            with self._policy.handling(item), sends.counted():
                 self._handler(item)
         except BaseException as error:
             error.add_note(f"while {item.record.where or 'a record'} was handled")

@@ -7,21 +7,24 @@ raising ``BufferError``. Each sent event and record has a `Delivery`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, Generic, Self, TypedDict, cast
+from typing import TYPE_CHECKING, Any, Generic, Self, TypedDict, cast
 
 import msgspec
 
 from cloudevents_kafka.binding import ContentMode, KeyMapper, check_key_mapper, check_mode, encode
 from cloudevents_kafka.clients._deliveries import Delivery, DeliveryError, OnDelivery, Outgoing, Produce
 from cloudevents_kafka.clients._polling import Polling
-from cloudevents_kafka.clients._protocols import Producer, ProducerT, check_client
+from cloudevents_kafka.clients._protocols import Producer, ProducerT, add_observers, check_client
 from cloudevents_kafka.clients._sends import count_send
 from cloudevents_kafka.clients._settings import make_client
 from cloudevents_kafka.errors import EncodeError
 from cloudevents_kafka.event import Event, SdkEvent, check_event
 from cloudevents_kafka.record import HeaderInput, Record, RecordInput, with_bytes_headers
+
+if TYPE_CHECKING:
+    from cloudevents_kafka.observing import Observer
 
 __all__ = ["Delivery", "DeliveryError", "EventProducer", "OnDelivery"]
 
@@ -117,6 +120,8 @@ class EventProducer(Generic[ProducerT]):
     Failed events without an ``on_delivery`` are kept until `flush` or ``result`` raises an error for
     them: a service that calls neither should pass ``on_delivery``.
 
+    ``observers`` are called with each record that is sent, and add headers to it: see `Observer`.
+
     Raises `ValueError` for wrong settings and options, and `TypeError` for other objects, such as a class or
     an asyncio client.
 
@@ -135,6 +140,7 @@ class EventProducer(Generic[ProducerT]):
         format: str | None = None,
         key_mapper: KeyMapper | None = None,
         close_timeout: float | None = None,
+        observers: Sequence[Observer] = (),
     ) -> None:
         self._writer = Writer(topic, mode, format, key_mapper, close_timeout)
         client = make_client(producer, "Producer") if isinstance(producer, Mapping) else producer
@@ -143,6 +149,7 @@ class EventProducer(Generic[ProducerT]):
         self._polling = Polling(client, is_owned=client is not producer)
         self._deliveries = self._polling.deliveries
         self._waiting = self._polling.turns.waiting
+        self.observe(observers)
 
     def send(
         self,
@@ -202,6 +209,10 @@ class EventProducer(Generic[ProducerT]):
         else:
             self.producer.poll(0)
         return delivery
+
+    def observe(self, observers: Sequence[Observer]) -> None:
+        """Let observers be called, too, from now on."""
+        self._deliveries.observers = add_observers(self._deliveries.observers, observers)
 
     def count_sends(self) -> None:
         """Let what a handler sends count as a part of handling; see `EventConsumer.run`."""

@@ -35,6 +35,7 @@ EventProducer(FakeProducer()).send("x")  # refused: not an event
 EventProducer(FakeProducer()).send({"id": "1"})  # refused: not an event
 AsyncEventProducer(FakeProducer()).send({"id": "1"})  # refused: not an event
 EventProducer("localhost:9092")  # refused: neither settings nor a client
+EventProducer(FakeProducer(), observers=["x"])  # refused: not an observer
 EventProducer(FakeProducer(), key_mapper="x")  # refused: not a function
 EventProcessor(EventConsumer(client), sender, handle)  # refused: records that are not events come, too
 AsyncEventProcessor(AsyncEventConsumer(client), async_sender, handle_async)  # refused: they come, too

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, assert_type
@@ -35,6 +35,9 @@ from cloudevents_kafka import (
 )
 from cloudevents_kafka.clients.typed_data import by_dataschema, by_type
 from cloudevents_kafka.formats.json import JsonFormat
+from cloudevents_kafka.observing import Notice, Observer
+from cloudevents_kafka.observing.opentelemetry import OpenTelemetryObserver
+from cloudevents_kafka.observing.prometheus import PrometheusObserver
 from cloudevents_kafka.testing import FakeConsumer, FakeProducer
 
 
@@ -154,6 +157,33 @@ def send(producer: EventProducer[Any], order: Event[Any], record: Record) -> Non
     assert_type(producer.send(order).result().event, Event[Any])
     assert_type(producer.send_record(record).result(1).record, Record)
     assert_type(producer.send_record(record), Delivery[Record])
+
+
+class Late(Observer):
+    """Has the methods that it needs, with their types."""
+
+    def received(self, notices: Sequence[Notice]) -> None:
+        """Look at what is not an event."""
+        late = [(notice.topic, notice.offset, notice.clause) for notice in notices if notice.verdict]
+        assert_type(late, list[tuple[str | None, int | None, str | None]])
+
+    def sending(self, record: Record) -> dict[str, str]:
+        """Add a header."""
+        return {"by": record.topic or ""}
+
+
+def observe(client: Consumer, handle: Callable[[Decoded], None]) -> None:
+    """Observers are passed to clients, to a run, and to a processor."""
+    spans = OpenTelemetryObserver(attributes={"messaging.consumer.group.name": "mail"})
+    observers = [Late(), spans, PrometheusObserver()]
+    with EventConsumer(client, observers=observers) as events:
+        assert_type(events, EventConsumer[Consumer, Decoded | Undecodable])
+        events.run(handle, observers=(Late(),))
+    producer = EventProducer({"transactional.id": "1"}, observers=observers)
+    EventProcessor(events, producer, handle, on_failure="skip", observers=observers).run()
+    for item in events:
+        with spans.handling(item) as span:
+            span.set_attribute("late", value=True)
 
 
 event = Event(id="1", source="/", type="t", time=datetime.now().astimezone(), data={"a": 1}, attempt=3)

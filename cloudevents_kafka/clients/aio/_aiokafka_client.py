@@ -142,6 +142,10 @@ class AiokafkaClient:
             for (topic, partition), at in found.items()
         ]
 
+    def get_watermark_offsets(self, place: TopicPartition, *, cached: bool) -> tuple[int, int]:  # noqa: ARG002
+        """Return the end of a partition, as the client knows it."""
+        return 0, self._client.highwater(to_partition(place)) or -1
+
     def commit(self, *, offsets: list[TopicPartition], asynchronous: bool) -> None:  # noqa: ARG002
         """Commit offsets with their metadata."""
         self._wait(self.source.commit_assigned(offsets))

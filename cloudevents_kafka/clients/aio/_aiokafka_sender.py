@@ -39,6 +39,7 @@ class AiokafkaSender(Sender):
             )
         if "timestamp" in record:
             record["timestamp_ms"] = record.pop("timestamp")
+        record["headers"] = list(record["headers"])  # the client refuses a subclass
         self._queue.append((on_delivery, {"topic": topic, **record}))
         self.resume()
 

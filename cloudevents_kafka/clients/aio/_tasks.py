@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from contextvars import copy_context
 from typing import Any
 
 from cloudevents_kafka.binding import Decoded
@@ -26,6 +27,7 @@ class Tasks(Workers):
         self._handler = handler
         self._free = policy.concurrency
         self._loop = asyncio.get_running_loop()
+        self._context = copy_context()  # of the task that runs, and not of the one that wakes this
         self._scheduled = False  # whether the loop is going to begin records
         self._timer: asyncio.TimerHandle | None = None  # at the next try
         self._tasks: set[asyncio.Task[None]] = set()  # the loop has weak references only
@@ -46,7 +48,7 @@ class Tasks(Workers):
                 if task is None:
                     break
                 self._free -= 1
-                running = self._loop.create_task(self._handle(task))
+                running = self._loop.create_task(self._handle(task), context=self._context.copy())
                 self._tasks.add(running)
                 running.add_done_callback(self._tasks.discard)
             self._ended.notify_all()  # what was dropped is not ready any more

@@ -222,7 +222,8 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
 
         check_handler(handler, awaited=True)
         events, aiokafka = self._events, self._aiokafka
-        policy = RunPolicy(read=events.read_item, settings=events._settings, **options)
+        observed = self._gathered.observers
+        policy = RunPolicy(read=events.read_item, settings=events._settings, observed=observed, **options)
         await self._source.idle()
         if aiokafka is not None:
             aiokafka.begin()
@@ -340,7 +341,10 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
         nor any while the group is rebalanced, which is logged: the group reads their records again.
         """
         if offsets := ends_of(done):
+            began = time.monotonic()
             await self._source.commit(offsets)
+            if (observers := self._gathered.observers) is not None:
+                observers.of_places("committed", offsets, self._events.consumer, began)
 
     def stop(self) -> None:
         """End all iteration, within 0.2 seconds or the timeout of `batches`; a signal handler may call it."""

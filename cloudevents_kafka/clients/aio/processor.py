@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future
 from functools import partial
-from typing import Any, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from cloudevents_kafka.binding import Decoded, Undecodable
 from cloudevents_kafka.clients._policy import OnFailure
@@ -18,6 +18,9 @@ from cloudevents_kafka.clients.aio.consumer import AsyncEventConsumer
 from cloudevents_kafka.clients.aio.producer import AsyncEventProducer
 from cloudevents_kafka.clients.processor import EventProcessor, ProcessorOptions
 from cloudevents_kafka.clients.producer import EventProducer
+
+if TYPE_CHECKING:
+    from cloudevents_kafka.observing import Observer
 
 ItemT = TypeVar("ItemT", bound=Item)
 T = TypeVar("T")
@@ -135,6 +138,13 @@ class _Producer(EventProducer[Any]):
     def __init__(self, producer: AsyncEventProducer[Any]) -> None:
         super().__init__(producer.producer)
         self._asyncio = producer
+        self._deliveries.observers = producer._sender.deliveries.observers
+
+    def observe(self, observers: Sequence[Observer]) -> None:
+        """Let observers be called for what either producer sends."""
+        super().observe(observers)
+        if observers:
+            self._asyncio.observe(observers)
 
     def count_sends(self) -> None:
         """Count what either producer sends."""

@@ -6,15 +6,15 @@ Events are converted as in an `EventProducer`; a `Sender` passes them to the cli
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from types import TracebackType
-from typing import Any, Generic, Self, Unpack, cast
+from typing import TYPE_CHECKING, Any, Generic, Self, Unpack, cast
 
 from cloudevents_kafka.binding import ContentMode, KeyMapper
 from cloudevents_kafka.clients._deliveries import DeliveryError
-from cloudevents_kafka.clients._protocols import AnyProducerT, Producer, is_awaited
+from cloudevents_kafka.clients._protocols import AnyProducerT, Producer, add_observers, is_awaited
 from cloudevents_kafka.clients._sends import count_send
 from cloudevents_kafka.clients._settings import make_client
 from cloudevents_kafka.clients.aio._aiokafka_sender import AiokafkaSender
@@ -23,6 +23,9 @@ from cloudevents_kafka.clients.aio._sender import AsyncDelivery, PolledSender, S
 from cloudevents_kafka.clients.producer import WriteOptions, Writer, with_options
 from cloudevents_kafka.event import Event, SdkEvent
 from cloudevents_kafka.record import Record, RecordInput
+
+if TYPE_CHECKING:
+    from cloudevents_kafka.observing import Observer
 
 __all__ = ["AsyncDelivery", "AsyncEventProducer"]
 
@@ -67,6 +70,7 @@ class AsyncEventProducer(Generic[AnyProducerT]):
         key_mapper: KeyMapper | None = None,
         max_in_flight: int = 1000,
         close_timeout: float | None = None,
+        observers: Sequence[Observer] = (),
     ) -> None:
         self._writer = Writer(topic, mode, format, key_mapper, close_timeout)
         client: Any = make_client(producer, "Producer") if isinstance(producer, Mapping) else producer
@@ -76,6 +80,7 @@ class AsyncEventProducer(Generic[AnyProducerT]):
         sender: Callable[..., Sender] = AiokafkaSender if awaited else polled
         self._sender = sender(client, max_in_flight)
         self._turn = Turn()
+        self.observe(observers)
 
     async def send(
         self, event: Event[Any] | SdkEvent, topic: str | None = None, **options: Unpack[SendOptions]
@@ -141,6 +146,11 @@ class AsyncEventProducer(Generic[AnyProducerT]):
     def raise_failures(self) -> None:
         """Raise `DeliveryError` if events were not delivered since the last flush, without a wait."""
         self._sender.deliveries.raise_failures(0, 0)
+
+    def observe(self, observers: Sequence[Observer]) -> None:
+        """Let observers be called, too, from now on."""
+        deliveries = self._sender.deliveries
+        deliveries.observers = add_observers(deliveries.observers, observers)
 
     def count_sends(self) -> None:
         """Let what a handler sends count as a part of handling; see `AsyncEventConsumer.run`."""

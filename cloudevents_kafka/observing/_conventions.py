@@ -1,0 +1,48 @@
+"""The names of OpenTelemetry's semantic conventions 1.44.0 that spans of this library have.
+
+They are in development, so each version may change them: only this table has them. `TRACE` and `CLAUSE` are
+ours: the conventions have no name for whether a link leads to the hop or the origin, and none for a clause.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from opentelemetry.trace import SpanKind
+
+SCHEMA_URL: Final = "https://opentelemetry.io/schemas/1.44.0"
+
+
+class Operation(NamedTuple):
+    """The name and the type of an operation, and the kind of its spans."""
+
+    name: str
+    type: str
+    kind: SpanKind
+
+
+SEND: Final = Operation("send", "send", SpanKind.PRODUCER)
+POLL: Final = Operation("poll", "receive", SpanKind.CLIENT)
+PROCESS: Final = Operation("process", "process", SpanKind.CONSUMER)
+COMMIT: Final = Operation("commit", "settle", SpanKind.CLIENT)
+
+SYSTEM: Final = "messaging.system"
+OPERATION: Final = "messaging.operation.name"
+TYPE: Final = "messaging.operation.type"
+TOPIC: Final = "messaging.destination.name"
+PARTITION: Final = "messaging.destination.partition.id"
+OFFSET: Final = "messaging.kafka.offset"
+KEY: Final = "messaging.kafka.message.key"
+TOMBSTONE: Final = "messaging.kafka.message.tombstone"
+COUNT: Final = "messaging.batch.message_count"
+SIZE: Final = "messaging.message.body.size"
+ERROR: Final = "error.type"
+EVENT: Final = {  # by the attribute of the event
+    "id": "cloudevents.event_id",
+    "source": "cloudevents.event_source",
+    "specversion": "cloudevents.event_spec_version",
+    "type": "cloudevents.event_type",
+    "subject": "cloudevents.event_subject",
+}
+TRACE: Final = "cloudevents_kafka.trace"
+CLAUSE: Final = "cloudevents_kafka.clause"

@@ -1,0 +1,237 @@
+"""`OpenTelemetryObserver`: spans of what is sent, handled, read in batches and committed.
+
+Its law:
+
+1. A record that is sent has the trace of its "send" span in its headers, once, also if other instrumentation
+   of the client adds its own. The trace in the event, in which it originated, is not changed.
+2. A span links to the hop that delivered each of its records, and to the origin of an event if that differs.
+3. Its parent is the current span. If there is none, it is the hop of its record, if it has just one.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+from opentelemetry import context as contexts
+from opentelemetry import propagate, trace
+from opentelemetry.context import Context
+from opentelemetry.propagators.textmap import Getter
+from opentelemetry.trace import Link, Span, SpanContext, Status, StatusCode, TracerProvider
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+from cloudevents_kafka.binding import Decoded, Undecodable
+from cloudevents_kafka.event import Event
+from cloudevents_kafka.extensions import origin_trace
+from cloudevents_kafka.observing import _conventions as names
+from cloudevents_kafka.observing._protocol import Notice, Observer
+from cloudevents_kafka.record import HeaderInput, Headers, Record
+
+__all__ = ["OpenTelemetryObserver"]
+
+_Sources = Sequence[tuple[Record, Event[Any] | None]]
+
+
+class OpenTelemetryObserver(Observer):
+    """Spans by OpenTelemetry's conventions of messaging 1.44.0; needs the extra ``tracing``.
+
+    They are made by ``tracer_provider``, by default the global one; the global propagator reads and writes
+    the headers. Each span has ``attributes``, such as ``{"messaging.consumer.group.name": "mail"}``. Without
+    ``commits`` there are none of commits. One observer may be that of any number of clients.
+
+    Examples:
+        >>> from cloudevents_kafka import EventConsumer, EventProducer
+        >>> from cloudevents_kafka.observing.opentelemetry import OpenTelemetryObserver
+        >>> observers = [OpenTelemetryObserver()]
+        >>> invoices = EventProducer(producer, topic="invoices", observers=observers)
+        >>> with EventConsumer(consumer, observers=observers) as events:
+        ...     counts = events.run(lambda item: invoices.send(item.event), idle_timeout=0.1)
+        >>> counts.handled
+        2
+    """
+
+    def __init__(
+        self,
+        tracer_provider: TracerProvider | None = None,
+        *,
+        attributes: Mapping[str, str | int | float | bool] | None = None,
+        commits: bool = True,
+    ) -> None:
+        self._tracer = trace.get_tracer("cloudevents_kafka", None, tracer_provider, names.SCHEMA_URL)
+        self._attributes = dict(attributes or {})
+        self._commits = commits
+        self._sending: dict[int, Span] = {}  # by the id of a record, which lives until its report
+
+    def sending(self, record: Record) -> HeaderInput:
+        """Begin the span of a message, and return the headers of its trace."""
+        span, context = self._start(names.SEND, record.topic, [(record, None)])
+        self._sending[id(record)] = span
+        headers: dict[str, str] = {}
+        propagate.inject(headers, trace.set_span_in_context(span, context))
+        return headers
+
+    def delivered(self, notice: Notice) -> None:
+        """End the span of a message, with the error if it has failed."""
+        span = self._sending.pop(id(notice.record), None)
+        if span is not None:
+            place = {names.PARTITION: _text(notice.partition), names.OFFSET: notice.offset}
+            span.set_attributes(_known(place) | _of_event(notice.event))
+            _end(span, notice.error_name)
+
+    failed = delivered
+
+    @contextmanager
+    def handling(self, *items: Decoded | Undecodable) -> Iterator[Span]:
+        """Return a context manager with the span of the work on a record, or on all records of a batch.
+
+        A loop of your own, without a run, calls it.
+
+        Examples:
+            >>> from cloudevents_kafka import EventConsumer
+            >>> from cloudevents_kafka.observing.opentelemetry import OpenTelemetryObserver
+            >>> observer = OpenTelemetryObserver()
+            >>> for batch in EventConsumer(consumer).batches(idle_timeout=0.1):
+            ...     with observer.handling(*batch):
+            ...         print(len(batch))
+            2
+        """
+        found = [(item.record, item.event if isinstance(item, Decoded) else None) for item in items]
+        span, context = self._start(names.PROCESS, _one([record.topic for record, _ in found]), found)
+        token = contexts.attach(trace.set_span_in_context(span, context))
+        error_name = ""
+        try:
+            yield span
+        except BaseException as error:
+            error_name = type(error).__name__
+            span.record_exception(error)
+            raise
+        finally:
+            contexts.detach(token)
+            _end(span, error_name)
+
+    def received(self, notices: Sequence[Notice]) -> None:
+        """Make the span of a batch; a record that comes alone has only that of its handler."""
+        if len(notices) > 1:
+            found = [(each.record, each.event) for each in notices if each.record is not None]
+            topic = _one([each.topic for each in notices])
+            _end(self._start(names.POLL, topic, found, notices[0].seconds)[0])
+
+    def skipped(self, notice: Notice) -> None:
+        """Make the span of a record that is not an event, so that a run does not pass it to a handler."""
+        if notice.verdict is not None and notice.record is not None:
+            span, _ = self._start(names.PROCESS, notice.topic, [(notice.record, None)])
+            span.set_attributes(_known({names.CLAUSE: notice.clause}))
+            _end(span, notice.verdict)
+
+    dead_lettered = skipped
+
+    def committed(self, notices: Sequence[Notice]) -> None:
+        """Make the span of a commit."""
+        if self._commits:
+            topic = _one([each.topic for each in notices])
+            span, _ = self._start(names.COMMIT, topic, [], notices[0].seconds)
+            if len(notices) == 1:
+                place = {names.PARTITION: _text(notices[0].partition), names.OFFSET: notices[0].offset}
+                span.set_attributes(_known(place))
+            _end(span)
+
+    def _start(
+        self, operation: names.Operation, topic: str | None, found: _Sources, seconds: float | None = None
+    ) -> tuple[Span, Context]:
+        """Return a span that began some seconds ago, and its context, in which it is not current."""
+        context = contexts.get_current()
+        links: list[Link] = []
+        for record, event in found:
+            own, hop = _context_of(record)
+            context = own if len(found) == 1 else context
+            links += _links(hop, event)
+        partitions = [_text(record.partition) for record, _ in found]
+        attributes = {
+            names.SYSTEM: "kafka",
+            names.OPERATION: operation.name,
+            names.TYPE: operation.type,
+            names.TOPIC: topic,
+            names.PARTITION: None if topic is None else _one(partitions),
+            names.COUNT: len(found) if len(found) > 1 else None,
+            **(_of_record(found[0][0]) | _of_event(found[0][1]) if len(found) == 1 else {}),
+        }
+        name = operation.name if topic is None else f"{operation.name} {topic}"
+        began = time.time_ns() - int((seconds or 0) * 1e9)
+        attributes = self._attributes | _known(attributes)
+        return self._tracer.start_span(name, context, operation.kind, attributes, links, began), context
+
+
+def _end(span: Span, error_name: str = "") -> None:
+    if error_name:
+        span.set_attribute(names.ERROR, error_name)
+        span.set_status(Status(StatusCode.ERROR, error_name))
+    span.end()
+
+
+def _context_of(record: Record) -> tuple[Context, SpanContext]:
+    """Return the context for work on a record, in which the current span stays so, and the record's hop."""
+    current = trace.get_current_span()
+    context = propagate.extract(record.headers, contexts.get_current(), _HEADERS)
+    hop = trace.get_current_span(context)
+    if current.get_span_context().is_valid:
+        context = trace.set_span_in_context(current, context)
+    return context, trace.INVALID_SPAN_CONTEXT if hop is current else hop.get_span_context()
+
+
+def _links(hop: SpanContext, event: Event[Any] | None) -> Iterator[Link]:
+    """Yield the links to the hop of a record, and to the origin of its event if that differs."""
+    if hop.is_valid:
+        yield Link(hop, {names.TRACE: "hop"})
+    if event is not None and (origin := origin_trace(event)) is not None:
+        context = _W3C.extract(origin.carrier(), Context())
+        began = trace.get_current_span(context).get_span_context()
+        if (began.trace_id, began.span_id) != (hop.trace_id, hop.span_id):
+            yield Link(began, {names.TRACE: "origin"})
+
+
+def _of_record(record: Record) -> dict[str, Any]:
+    try:
+        key = None if record.key is None else record.key.decode()
+    except UnicodeDecodeError:
+        key = None  # the conventions leave out a key that is not a text
+    is_tombstone = True if record.value is None else None
+    size = len(record.value or b"")
+    return {names.OFFSET: record.offset, names.KEY: key, names.TOMBSTONE: is_tombstone, names.SIZE: size}
+
+
+def _of_event(event: Event[Any] | None) -> dict[str, Any]:
+    return (
+        {}
+        if event is None
+        else _known({name: event.text(attribute) for attribute, name in names.EVENT.items()})
+    )
+
+
+def _known(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in attributes.items() if value is not None}
+
+
+def _one(values: Sequence[str | None]) -> str | None:
+    """Return the value that all have, or None if they differ."""
+    return values[0] if values and len(set(values)) == 1 else None
+
+
+def _text(number: int | None) -> str | None:
+    return None if number is None else str(number)
+
+
+class _HeaderGetter(Getter[Headers]):
+    """Reads headers; several of one trace are ambiguous, and count as none, as in `hop_trace`."""
+
+    def get(self, carrier: Headers, key: str) -> list[str] | None:
+        found = [(value or b"").decode("utf-8", "replace") for name, value in carrier if name == key]
+        return found if len(found) == 1 or (found and key != "traceparent") else None
+
+    def keys(self, carrier: Headers) -> list[str]:
+        return [name for name, _ in carrier]
+
+
+_HEADERS: Final = _HeaderGetter()
+_W3C: Final = TraceContextTextMapPropagator()
