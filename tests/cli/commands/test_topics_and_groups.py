@@ -77,7 +77,15 @@ def test_an_unknown_group(run, servers, filled):
 
 @pytest.mark.parametrize(
     ("position", "expected"),
-    [("earliest", 0), ("latest", 5), ("3", 3), ("-1", 4), ("@0", 0), ("@9999999999999", 5), ("99", 5)],
+    [
+        ("earliest", 0),
+        ("-1", 4),
+        ("@0", 0),
+        *(
+            pytest.param(*case, marks=pytest.mark.release)
+            for case in (("latest", 5), ("3", 3), ("@9999999999999", 5), ("99", 5))
+        ),
+    ],
 )
 def test_reset(run, servers, filled, position, expected):
     """A reset changes nothing without --apply, and then what it has shown."""
