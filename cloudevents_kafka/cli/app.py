@@ -13,17 +13,21 @@ from cloudevents_kafka.cli.terminal.errors import (
     BadData,
     BrokerFailure,
     CommandError,
-    redact_usage_error,
+    from_click,
 )
 from cloudevents_kafka.cli.terminal.parameters import require_utf8
 from cloudevents_kafka.cli.terminal.signals import Interrupted
 from cloudevents_kafka.cli.terminal.streams import discard_stdout, standard_streams
+from cloudevents_kafka.cli.terminal.text import near
 from cloudevents_kafka.errors import CloudEventsKafkaError
 
 # The line of each command in the list of commands; its module in `commands` has it as `command`.
 COMMANDS: Final = {
     "consume": "Read events and other records from a topic.",
     "produce": "Send events: JSON lines, or one from options.",
+    "stats": "Count the records of a topic by type, source, verdict and more.",
+    "topics": "List topics: partitions, first and last offsets, sizes.",
+    "groups": "List consumer groups: members, offsets, lag; reset offsets.",
     "replay": "Send dead letters back to where they came from.",
     "decode": "Explain a record: mode, attributes, broken rules.",
     "broker": "Run a local Kafka broker for trying things out.",
@@ -69,6 +73,22 @@ class LazyGroup(click.Group):
         with standard_streams():
             return super().main(*args, **options)
 
+    def make_context(self, *args: Any, **options: Any) -> click.Context:
+        """Return the context of the group; an error of its own options becomes a `BadUsage`."""
+        try:
+            return super().make_context(*args, **options)
+        except click.UsageError as error:
+            raise from_click(error) from None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return a command, its name and its arguments; the error for a name has those that are near."""
+        name = args[0]
+        if name not in self._summaries and not name.startswith("-") and not ctx.resilient_parsing:
+            ctx.fail(f"no such command {name!r}{near(name, self._summaries)}")
+        return super().resolve_command(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Return the result of a command; an exception ends it with its exit code."""
         try:
@@ -83,7 +103,7 @@ class LazyGroup(click.Group):
         except CloudEventsKafkaError as error:
             raise _command_error(error) from error
         except click.UsageError as error:
-            raise redact_usage_error(error) from None
+            raise from_click(error) from None
 
 
 def _command_error(error: CloudEventsKafkaError) -> CommandError:
@@ -110,9 +130,9 @@ def app() -> None:
     Data goes to stdout, everything else to stderr. Exit codes: 0 success, 1 bad data,
     2 bad usage, 3 broker failure, 130 Ctrl-C.
 
-    Any librdkafka setting is accepted, from --config FILE, then the environment
-    (CE_KAFKA_BOOTSTRAP_SERVERS, CE_KAFKA_SASL_PASSWORD_FILE …), then -X; later ones
-    override earlier ones. Output and errors show only those known to be harmless.
+    Any librdkafka setting is accepted, from --profile NAME, then --config FILE, then the
+    environment (CE_KAFKA_BOOTSTRAP_SERVERS, CE_KAFKA_SASL_PASSWORD_FILE …), then -X; later
+    ones override earlier ones. Output and errors show only those known to be harmless.
     In addition sasl.oauthbearer.token.command is a command that prints a token for
     SASL OAUTHBEARER; it runs again before the token expires.
 

@@ -15,4 +15,4 @@ from cloudevents_kafka.counting._records import (
     Sample,
     key_label,
 )
-from cloudevents_kafka.counting._times import WIDTHS, TimeHistogram
+from cloudevents_kafka.counting._times import WIDTHS, TimeHistogram, TimeWindow

@@ -12,7 +12,7 @@ import click
 
 import conformance
 from cloudevents_kafka.cli.terminal.errors import BAD_DATA, BadData, BadUsage
-from cloudevents_kafka.cli.terminal.text import Style, escape, print_lines, styled
+from cloudevents_kafka.cli.terminal.text import Style, escape, near, print_lines, styled
 from cloudevents_kafka.primitives.plural import pluralize
 from conformance import flat_records, report
 
@@ -100,8 +100,10 @@ def _write(file: str, text: str) -> None:
 
 def _check_ids(dataset: conformance.Dataset, clauses: Sequence[str]) -> None:
     ids = {clause.id for clause in dataset.clauses}
-    if unknown := [name or repr(name) for name in clauses if name not in ids]:
-        raise BadUsage(f"--clause must be one of {', '.join(sorted(ids))}, got {', '.join(unknown)}")
+    if unknown := [name for name in clauses if name not in ids]:
+        families = ", ".join(sorted({name.partition("-")[0] for name in ids}))
+        advice = near(unknown[0], ids) or f", such as K-01; they begin with {families}"
+        raise BadUsage(f"--clause must be the id of a clause, got {', '.join(map(repr, unknown))}{advice}")
 
 
 # --- the lines of results; failures come last ---

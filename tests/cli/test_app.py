@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from cloudevents_kafka.cli.app import COMMANDS, LazyGroup
+from cloudevents_kafka.cli.app import app as root
 from cloudevents_kafka.cli.commands.protocol import COMMANDS as PROTOCOL_COMMANDS
 from cloudevents_kafka.cli.commands.table import COMMANDS as TABLE_COMMANDS
 from cloudevents_kafka.cli.terminal.errors import BadUsage
@@ -85,8 +86,42 @@ def test_as_a_module():
         [sys.executable, "-m", "cloudevents_kafka", "nonsense"], capture_output=True, text=True, check=False
     )
     assert result.returncode == 2
-    assert result.stderr.startswith("Usage: cloudevents-kafka")
+    assert result.stderr.startswith("cloudevents-kafka: no such command")
     assert result.stdout == ""
+
+
+USAGE = [
+    (["consum"], "no such command 'consum'; did you mean 'consume'? See cloudevents-kafka --help"),
+    (
+        ["protocol", "decod"],
+        "no such command 'decod'; did you mean 'decode'? See cloudevents-kafka protocol --help",
+    ),
+    (
+        ["consume", "--tpic"],
+        "no such option '--tpic'; did you mean '--topic'",
+    ),
+    (["--nonsense"], "no such option '--nonsense'; see cloudevents-kafka --help"),
+    (["doctor", "produc"], "got produc; did you mean 'produce'? See cloudevents-kafka doctor --help"),
+    (["consume", "-n", "0"], "invalid value for '-n' / '--count': 0 is not in the range x>=1; see"),
+    (
+        ["consume"],
+        "the topic is missing: pass -t TOPIC; the broker is missing: pass -b host:port, set CE_KAFKA_",
+    ),
+    (
+        ["consume", "-t", "x", "-b", "http://a:1"],
+        "a broker address must be host:port, such as localhost:9092, got",
+    ),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), USAGE, ids=[" ".join(case[0]) for case in USAGE])
+def test_bad_usage_is_one_sentence(arguments, message):
+    """Errors of usage are in the style of all others: one sentence, with near names and where help is."""
+    result = CliRunner().invoke(root, arguments, prog_name="cloudevents-kafka")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("cloudevents-kafka: ")
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -135,3 +170,17 @@ def test_ends(error, code, message):
     assert (result.exit_code, result.stdout) == (code, "")
     assert result.stderr.startswith(message)
     assert bool(result.stderr) is bool(message)
+
+
+ALL = [[], *([name] for name in COMMANDS), *(["protocol", name] for name in PROTOCOL_COMMANDS)]
+ALL += [*(["table", name] for name in TABLE_COMMANDS), ["groups", "reset"]]
+
+
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("words", ALL, ids=" ".join)
+def test_help_fits_a_terminal(words, width):
+    """Help fits 80 columns and 120, and nothing of it is cut."""
+    result = CliRunner().invoke(root, [*words, "--help"], prog_name="cloudevents-kafka", terminal_width=width)
+    assert result.exit_code == 0
+    assert [line for line in result.stdout.splitlines() if len(line) > 80] == [] or width > 80
+    assert "..." not in result.stdout.replace("[OPTIONS] COMMAND [ARGS]...", "").replace("]...", "")

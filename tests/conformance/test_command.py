@@ -312,8 +312,14 @@ def test_cases_that_need_a_missing_package(run, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--clause", "Z-99"], "--clause must be one of A-01, "),
-        (["--clause", "Z-99"], ", got Z-99"),
+        (
+            ["--clause", "Z-99"],
+            "--clause must be the id of a clause, got 'Z-99', such as K-01; they begin with ",
+        ),
+        (
+            ["--clause", "K-7"],
+            "--clause must be the id of a clause, got 'K-7'; did you mean 'K-17' or 'K-07'?",
+        ),
         (["--clause", ""], ", got ''"),
         (["--folder", "."], "clauses.toml"),
         (

@@ -8,18 +8,29 @@ from typing import Any
 
 import click
 
-from cloudevents_kafka.cli.kafka.reader import RangeReader, ReadRequest, consumer_settings, range_options
+from cloudevents_kafka.cli.data_schemas import REGISTRY
+from cloudevents_kafka.cli.kafka.reader import (
+    RangeReader,
+    ReadRequest,
+    check_stored,
+    consumer_settings,
+    range_options,
+)
 from cloudevents_kafka.cli.kafka.session import BrokerSession
 from cloudevents_kafka.cli.kafka.settings import Settings, kafka_options, pop_settings
-from cloudevents_kafka.cli.records.output import OUTPUT_FORMATS, Output, is_pipe_closed
+from cloudevents_kafka.cli.kafka.topic_names import topic_option
+from cloudevents_kafka.cli.records.output import is_pipe_closed
+from cloudevents_kafka.cli.records.registry_data import RegistryData
 from cloudevents_kafka.cli.records.selection import Filter, RecordWriter, filter_options
+from cloudevents_kafka.cli.records.writing import OUTPUT_FORMATS, Output
 from cloudevents_kafka.cli.terminal.signals import Interrupts
 from cloudevents_kafka.cli.terminal.streams import Progress
+from cloudevents_kafka.cli.terminal.text import print_message
 
 
 @click.command()
 @kafka_options
-@click.option("-t", "--topic", metavar="TOPIC", help="The topic to read.")
+@topic_option("The topic to read.")
 @range_options
 @click.option("-n", "--count", type=click.IntRange(min=1), metavar="N", help="Stop after N records.")
 @click.option("-f", "--follow", is_flag=True, help="Wait for new records at the end of the topic.")
@@ -35,10 +46,21 @@ from cloudevents_kafka.cli.terminal.streams import Progress
 @click.option(
     "-o", "--output", type=click.Choice(OUTPUT_FORMATS), help="[default: text on a terminal, else json]"
 )
+@click.option(
+    "--format", "template", metavar="TEMPLATE", help="One line for each record: '{offset:>8} {type} {data}'."
+)
+@click.option(
+    "--schema-registry",
+    metavar="URL",
+    help="Decode data that serializers of this registry have framed; -X schema.registry.NAME=VALUE has "
+    "other settings of its client.",
+)
 def command(
     timeout: float,
     count: int | None,
     output: str | None,
+    template: str | None,
+    schema_registry: str | None,
     *,
     commit: bool,
     lenient: bool,
@@ -61,32 +83,41 @@ def command(
       @1795262400000        the same, in ms since the epoch
       stored                the committed offset of --group
 
+    A TEMPLATE is Python's: its fields are topic, partition, offset, place, timestamp, key,
+    value, headers, mode, verdict, reason, clauses, data, the core attributes, and ce_NAME
+    for any attribute.
+
     \b
-    cloudevents-kafka consume -b localhost:9092 -t orders --type 'order.*' | jq .event
+    cloudevents-kafka consume -b localhost:9092 -t orders --type 'order.*' -n 9
     cloudevents-kafka consume -b localhost:9092 -t orders --from -1 --follow
     """
     settings = pop_settings(options)
     request = ReadRequest(**{name: options.pop(name) for name in ReadRequest.__struct_fields__})
-    writer = RecordWriter(Output(output), Filter(**options), count=count, lenient=lenient, strict=strict)
+    if template is not None and output is not None:
+        raise click.UsageError("--format and --output exclude each other")
+    settings, registry = _registry(settings, schema_registry)
+    printed = Output(output, template, registry)
+    writer = RecordWriter(printed, Filter(**options), count=count, lenient=lenient, strict=strict)
     settings = consumer_settings(settings, "consume", request.group)
-    if show_config:
-        click.echo(settings.to_text(), nl=False)
-        return
+    settings.check(show=show_config, topic=request.topic)
     _check(request, commit=commit)
     _run(request, writer, settings, timeout, commit=commit)
 
 
+def _registry(settings: Settings, url: str | None) -> tuple[Settings, RegistryData | None]:
+    """Return the settings without those of a schema registry, and the registry that they name."""
+    settings, own = settings.split(REGISTRY)
+    url = url or own.pop("url", None)
+    return settings, RegistryData(url, own) if url else None
+
+
 def _check(request: ReadRequest, *, commit: bool) -> None:
     """Raise `click.UsageError` for options that exclude each other."""
-    if not request.topic:
-        raise click.UsageError("the topic is missing: pass -t TOPIC")
     if commit and not request.group:
         raise click.UsageError("--commit stores the offsets of a group: pass --group, too")
     if request.follow and request.end is not None:
         raise click.UsageError("--follow and --until exclude each other")
-    positions = (request.begin, request.end)
-    if any(position and position.kind == "stored" for position in positions) and not request.group:
-        raise click.UsageError("'stored' is the offset of a group: pass --group, too")
+    check_stored(request)
 
 
 def _run(
@@ -113,4 +144,4 @@ def _run(
 
 
 def _report_lost_brokers() -> None:
-    click.echo("cloudevents-kafka: the brokers cannot be reached; retrying until Ctrl-C", err=True)
+    print_message("the brokers cannot be reached; retrying until Ctrl-C")

@@ -31,7 +31,7 @@ from cloudevents_kafka.cli.records.output import (
     row,
 )
 from cloudevents_kafka.cli.terminal.errors import BAD_DATA, BadData, BadUsage
-from cloudevents_kafka.cli.terminal.parameters import BYTES, FILE, header_option
+from cloudevents_kafka.cli.terminal.parameters import BYTES, FILE, header_option, output_option
 from cloudevents_kafka.cli.terminal.signals import Interrupts
 from cloudevents_kafka.cli.terminal.text import Style, escape, print_lines, styled
 from cloudevents_kafka.errors import DecodeError, Problem
@@ -53,14 +53,7 @@ Item = Decoded | Undecodable
 @click.option(
     "--value-file", type=FILE, metavar="FILE", help="One record: its value, from a file, byte for byte."
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="Text, or JSON lines.",
-)
+@output_option
 @click.pass_context
 def command(ctx: click.Context, /, output: str, files: tuple[str, ...], **options: Any) -> None:
     """Explain a record: mode, attributes, broken rules.
@@ -73,8 +66,9 @@ def command(ctx: click.Context, /, output: str, files: tuple[str, ...], **option
     if all records are events, else 1.
 
     \b
-    cloudevents-kafka consume -b localhost:9092 -t orders --from 1741 -n 1 | cloudevents-kafka decode
-    cloudevents-kafka decode --header ce_id=1 --header content-type=text/plain --value hello
+    cloudevents-kafka consume -b localhost:9092 -t orders --from -1 |
+        cloudevents-kafka decode
+    cloudevents-kafka decode --header ce_id=1 --value hello
     """
     is_one = any(value not in (None, ()) for value in options.values())
     if is_one and files:

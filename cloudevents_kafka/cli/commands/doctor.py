@@ -23,6 +23,7 @@ from cloudevents_kafka.cli.needs import (
     table_format,
 )
 from cloudevents_kafka.cli.terminal.errors import BAD_USAGE, BROKER_FAILURE, BrokerFailure
+from cloudevents_kafka.cli.terminal.text import near, print_lines
 from cloudevents_kafka.primitives.text_table import format_table
 
 PARTS: Final[dict[str, Check]] = {
@@ -35,7 +36,9 @@ PARTS: Final[dict[str, Check]] = {
 }
 _PIPELINE: Final = ("extra spark", "Java", "connector")
 COMMAND_NEEDS: Final[dict[str, tuple[str, ...]]] = {
-    **dict.fromkeys(("consume", "produce", "replay", "decode", "spark-zip", "protocol"), ()),
+    **dict.fromkeys(
+        ("consume", "produce", "topics", "groups", "stats", "replay", "decode", "spark-zip", "protocol"), ()
+    ),
     "produce --format protobuf": ("extra protobuf",),
     "broker": ("Java", "Kafka"),
     "demo": (*_PIPELINE, "Kafka"),
@@ -89,7 +92,7 @@ def command(
         "registry": _ask(partial(ask_registry, registry, timeout) if registry else None, "--registry URL"),
     }
     findings = {name: check(fetch and name in wanted) for name, check in PARTS.items() if name in shown}
-    click.echo(_report(findings, servers, chosen))
+    print_lines(_report(findings, servers, chosen).split("\n"))
     if any(finding.problem for finding in servers.values()):
         raise click.exceptions.Exit(BROKER_FAILURE)
     if commands and _missing(wanted, findings):
@@ -102,7 +105,10 @@ def _select(commands: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
     for name in commands:
         if name not in COMMAND_NEEDS:
             options = [one for one in COMMAND_NEEDS if _program(one) == _program(name)]
-            raise click.UsageError(f"COMMAND must be one of {', '.join(options or names)}, got {name}")
+            known = options or names
+            raise click.UsageError(
+                f"COMMAND must be one of {', '.join(known)}, got {name}{near(name, known)}"
+            )
     programs = {*map(_program, commands or COMMAND_NEEDS)}
     return {name: needs for name, needs in COMMAND_NEEDS.items() if _program(name) in programs}
 

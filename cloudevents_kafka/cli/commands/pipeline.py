@@ -12,13 +12,17 @@ from typing import Any, Final
 import click
 
 from cloudevents_kafka.cli.data_schemas import REGISTRY, by_pattern, read_schema_options, schema_options
+from cloudevents_kafka.cli.kafka.cluster import Cluster
 from cloudevents_kafka.cli.kafka.logins import TOKEN_COMMAND, token_command
+from cloudevents_kafka.cli.kafka.session import BrokerSession, ConnectionsRefused
 from cloudevents_kafka.cli.kafka.settings import Settings, config_option, pop_settings
+from cloudevents_kafka.cli.kafka.topic_names import complete_topics
 from cloudevents_kafka.cli.needs import connector, java, packages, require, table_format
 from cloudevents_kafka.cli.terminal.errors import BadData, BadUsage, BrokerFailure, ThresholdEnd
 from cloudevents_kafka.cli.terminal.parameters import FILE, SecondsType
 from cloudevents_kafka.cli.terminal.signals import Interrupts
-from cloudevents_kafka.cli.terminal.text import escape_json, escape_lines
+from cloudevents_kafka.cli.terminal.streams import Waiting
+from cloudevents_kafka.cli.terminal.text import escape_json, escape_lines, near
 from cloudevents_kafka.spark import pipeline
 
 # Settings that are passed to Spark's Kafka source, in addition to kafka.… and spark.….
@@ -28,6 +32,7 @@ _SOURCE_SETTINGS: Final = (
 )
 
 _HEARTBEAT_SECONDS: Final = 60.0
+_ASK_SECONDS: Final = 2.0  # the longest wait for brokers before Spark starts
 
 # Another folder, table, checkpoint or topic is needed.
 _WRONG_USE: Final = (
@@ -38,14 +43,20 @@ _WRONG_USE: Final = (
 
 @click.command()
 @click.option("-b", "--brokers", metavar="HOST:PORT,…", help="The brokers (bootstrap.servers).")
-@click.option("-t", "--topic", "topics", multiple=True, help="A topic to read. Repeatable.")
+@click.option(
+    "-t",
+    "--topic",
+    "topics",
+    multiple=True,
+    shell_complete=complete_topics,
+    help="A topic to read. Repeatable.",
+)
 @click.option(
     "--topic-pattern", metavar="REGEX", help="Read all topics whose names match, also those that come later."
 )
 @click.option(
     "-o",
     "--out",
-    required=True,
     metavar="DIR",
     help="The folder of tables, notes and checkpoint: a path, or a URL for Spark.",
 )
@@ -201,14 +212,18 @@ def command(summary_json: str | None, *, quiet: bool, **options: Any) -> None:
     file. Errors show only values known to be harmless. Tokens of a command
     (sasl.oauthbearer.token.command) must be JWTs, and need a Spark on this machine.
     """
+    settings = pop_settings(options)
+    topics = options["topics"] or options["topic_pattern"]
+    settings.check(show=False, topic=topics, out=options["out"])
     tables = [table_format(options["to"])] if options["to"] in ("delta", "iceberg") else []
     for_prometheus = options["metrics_port"] is not None or str(options["metrics_file"]).endswith(".prom")
     metrics = [packages("metrics")] if for_prometheus else []
     require("pipeline", packages("spark"), java, connector, *tables, *metrics)
     with ExitStack() as stack:
-        loaded = _with_tokens(pop_settings(options), options["master"], stack)
+        loaded = _with_tokens(settings, options["master"], stack)
         pipeline_options = _pipeline_options(loaded, options)
         interrupts = stack.enter_context(Interrupts())
+        _refuse_unknown_topics(settings, pipeline_options, interrupts)
         path = None if summary_json in {None, "-"} else Path(str(summary_json))
         console = _Console(loaded, interrupts, path, quiet=quiet)
         summary = _run(pipeline_options, loaded, console)
@@ -217,6 +232,33 @@ def command(summary_json: str | None, *, quiet: bool, **options: Any) -> None:
     if (pipeline_options.once or pipeline_options.backfill) and not summary.complete:
         interrupts.check()
     interrupts.check(signal.SIGTERM)
+
+
+def _refuse_unknown_topics(
+    settings: Settings, options: pipeline.PipelineOptions, interrupts: Interrupts
+) -> None:
+    """Raise `BadUsage` for a topic that does not exist, before Spark starts, which takes long.
+
+    Other problems are left to Spark, whose client may have other settings; so are folders of earlier runs,
+    whose notes say more about a topic that was deleted.
+    """
+    others, java = settings.split("kafka.")
+    others = others.split("spark.")[0].split(REGISTRY)[0]
+    if java or str(options.master).startswith("sc://") or Path(options.out).exists():
+        return
+    quiet = others.with_defaults("defaults of pipeline", {})
+    try:
+        with interrupts.waiting():
+            known = Cluster(BrokerSession(quiet, _ASK_SECONDS, interrupts)).topics()
+    except ConnectionsRefused:
+        raise
+    except (BadUsage, BrokerFailure):
+        return
+    for topic in options.topics:
+        if topic not in known:
+            raise BadUsage(
+                f"topic {topic} does not exist: check its name, or create it first{near(topic, known)}"
+            )
 
 
 def _with_tokens(settings: Settings, master: str | None, stack: ExitStack) -> Settings:
@@ -240,8 +282,7 @@ def _with_tokens(settings: Settings, master: str | None, stack: ExitStack) -> Se
 
 
 def _pipeline_options(settings: Settings, options: dict[str, Any]) -> pipeline.PipelineOptions:
-    effective = settings.effective
-    effective = {name: value for name, value in effective.items() if not name.startswith(REGISTRY)}
+    effective = settings.split(REGISTRY)[0].effective
     spark = {name: value for name, value in effective.items() if name.startswith("spark.")}
     source = {
         name: value for name, value in effective.items() if name.startswith(("kafka.", *_SOURCE_SETTINGS))
@@ -271,28 +312,41 @@ class _Console:
     def __init__(self, settings: Settings, interrupts: Interrupts, path: Path | None, *, quiet: bool) -> None:
         self._settings, self._interrupts, self._path, self._quiet = settings, interrupts, path, quiet
         self._announced = False
+        self._waiting = Waiting(self._wait_text, enabled=not quiet)
+        self._has_started = False
         self._last_line = time.monotonic()
         self._running: pipeline.EventPipeline | None = None
 
     def run(self, options: pipeline.PipelineOptions) -> pipeline.Summary:
         self._running = pipeline.EventPipeline(options, report=self._report, warn=self._warn)
-        if options.metrics_port is not None:
-            click.echo(f"metrics: {self._running.start().metrics_url}", err=True)
-        return self._running.run(stop=self._stop)
+        self._print("starting Spark, which takes some seconds")
+        with self._waiting:
+            if options.metrics_port is not None:
+                url = self._running.start().metrics_url
+                self._waiting.erase()
+                click.echo(f"metrics: {url}", err=True)
+            return self._running.run(stop=self._stop)
+
+    def _wait_text(self) -> str:
+        return "waiting for the first batch" if self._has_started else "starting Spark"
 
     def _print(self, text: str) -> None:
         self._last_line = time.monotonic()
+        self._waiting.erase()
         if not self._quiet:
             click.echo(f"{datetime.now(UTC):%H:%M:%SZ} {text}", err=True)
 
     def _report(self, batch: pipeline.BatchProgress) -> None:
+        self._waiting.clear()
         self._print(str(batch))
         if self._path is not None and self._running is not None:
             _write_summary(self._running.summary(), self._path)
 
     def _stop(self) -> bool:
         """Return whether to stop; print a line if there was none for a minute."""
+        self._has_started = True
         if self._interrupts.requested and not self._announced:
+            self._waiting.clear()
             self._announced = True
             click.echo("stopping after this batch; press Ctrl-C again to stop at once", err=True)
         elif self._running is not None and time.monotonic() > self._last_line + _HEARTBEAT_SECONDS:
@@ -300,6 +354,7 @@ class _Console:
         return self._interrupts.requested
 
     def _warn(self, text: str) -> None:
+        self._waiting.erase()
         click.echo(f"warning: {escape_lines(self._settings.redact(text))}", err=True)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
@@ -13,6 +14,7 @@ from cloudevents_kafka.binding import ContentMode, attribute_key, extra_headers
 from cloudevents_kafka.cli.kafka.sender import Sender
 from cloudevents_kafka.cli.kafka.session import BrokerSession
 from cloudevents_kafka.cli.kafka.settings import Settings, kafka_options, pop_settings
+from cloudevents_kafka.cli.kafka.topic_names import topic_option
 from cloudevents_kafka.cli.needs import packages, require
 from cloudevents_kafka.cli.records.inputs import event_from_options, read_lines
 from cloudevents_kafka.cli.records.json_lines import JsonLine, read_line
@@ -21,7 +23,7 @@ from cloudevents_kafka.cli.terminal.errors import BadData, BadUsage, BrokerFailu
 from cloudevents_kafka.cli.terminal.parameters import BYTES, FILE, PAIR, header_option
 from cloudevents_kafka.cli.terminal.signals import Interrupted, Interrupts
 from cloudevents_kafka.cli.terminal.streams import Progress
-from cloudevents_kafka.cli.terminal.text import escape
+from cloudevents_kafka.cli.terminal.text import escape, print_message
 from cloudevents_kafka.errors import CloudEventsKafkaError, EncodeError
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.formats import registry as formats
@@ -45,12 +47,13 @@ class _Options(msgspec.Struct, kw_only=True):
     keep_partitions: bool
     keep_timestamps: bool
     strict: bool
+    verbose: bool
 
 
 @click.command()
 @click.argument("files", nargs=-1, type=FILE, metavar="[FILES]...")
 @kafka_options
-@click.option("-t", "--topic", metavar="TOPIC", help="The topic; overrides the topic of a line.")
+@topic_option("The topic; overrides the topic of a line.")
 @click.option(
     "-m",
     "--mode",
@@ -69,6 +72,9 @@ class _Options(msgspec.Struct, kw_only=True):
 @click.option("--keep-partitions", is_flag=True, help="Send each line to its own partition.")
 @click.option("--keep-timestamps", is_flag=True, help="Send each line with its own timestamp.")
 @click.option("--strict", is_flag=True, help="Stop at the first bad line.")
+@click.option(
+    "-v", "--verbose", is_flag=True, help="Print where each record went, such as orders[0]@17, on stdout."
+)
 @click.option("--id", help="One event: its id.  [default: a new UUID]")
 @click.option("--source", help="One event: its source.")
 @click.option("--type", help="One event: its type.")
@@ -102,17 +108,17 @@ def command(timeout: float, *, show_config: bool, **options: Any) -> None:
     skipped; the exit code is then 1.
 
     \b
-    cloudevents-kafka produce -b localhost:9092 -t orders \\
-        --source /shop --type order.placed --data '{"total": 12.5}' --key-from subject
-    cloudevents-kafka consume -b old:9092 -t orders | cloudevents-kafka produce -b new:9092
+    cloudevents-kafka produce -b localhost:9092 -t orders --key-from subject \\
+        --source /shop --type order.placed --data '{"total": 12.5}'
+    cloudevents-kafka consume -b old:9092 -t orders |
+        cloudevents-kafka produce -b new:9092
     """
     settings = pop_settings(options)
     chosen = _Options(**{name: options.pop(name) for name in _Options.__struct_fields__})
     one_event = {name: value for name, value in options.items() if value not in (None, ())}
     settings = _client_settings(settings, timeout)
-    if show_config:
-        click.echo(settings.to_text(), nl=False)
-        return
+    needed = {"topic": chosen.topic, **{name: options[name] for name in ("source", "type")}}
+    settings.check(show=show_config, **(needed if one_event else {}))
     overrides = _overrides(chosen)
     if one_event and chosen.files:
         raise click.UsageError("FILES and the options of one event exclude each other")
@@ -157,14 +163,21 @@ def _run(
 ) -> None:
     from confluent_kafka import Producer
 
-    with Interrupts() as interrupts, Progress("delivered") as progress:
+    typed = (
+        event is None and sys.stdin.isatty() and not set(options.files) - {"-"}
+    )  # a person types the lines
+    with Interrupts() as interrupts, Progress("delivered", enabled=not typed) as progress:
+
+        def print_place(place: str) -> None:
+            progress.clear()
+            click.echo(escape(place))
 
         def report(where: str, reason: object) -> None:
             progress.clear()
-            click.echo(f"cloudevents-kafka: {escape(f'{where}: {reason}')}", err=True)
+            print_message(escape(f"{where}: {reason}"))
 
         session = BrokerSession(settings, timeout, interrupts)
-        sender = Sender(session.create(Producer), session, report)
+        sender = Sender(session.create(Producer), session, report, print_place if options.verbose else None)
         if options.topic is not None:
             sender.check_topic(options.topic)
         bad_lines = 0
@@ -216,15 +229,15 @@ def _place(record: Record, options: _Options) -> Record:
 
 @contextmanager
 def _flush_at_end(sender: Sender) -> Iterator[None]:
-    """Return a context manager that waits for the brokers, also after bad usage or the first Ctrl-C."""
+    """Return a context manager that waits for the brokers, also after an error or the first Ctrl-C."""
     try:
         yield
-    except BadUsage:
+    except (BadData, BadUsage):
         sender.flush()  # the records before the error are good
         raise
     except Interrupted:
         sender.flush()
         delivered = pluralize(sender.delivered, "record")
-        click.echo(f"cloudevents-kafka: interrupted; {delivered} delivered", err=True)
+        print_message(f"interrupted; {delivered} delivered")
         raise
     sender.flush()

@@ -15,10 +15,11 @@ from cloudevents_kafka.cli.kafka.reader import RangeReader, ReadRequest, consume
 from cloudevents_kafka.cli.kafka.sender import Sender
 from cloudevents_kafka.cli.kafka.session import BrokerSession
 from cloudevents_kafka.cli.kafka.settings import kafka_options, pop_settings
+from cloudevents_kafka.cli.kafka.topic_names import topic_option
 from cloudevents_kafka.cli.records.selection import Filter, filter_options
 from cloudevents_kafka.cli.terminal.errors import BadData, BrokerFailure
 from cloudevents_kafka.cli.terminal.signals import Interrupts
-from cloudevents_kafka.cli.terminal.text import escape
+from cloudevents_kafka.cli.terminal.text import escape, print_message
 from cloudevents_kafka.clients.dead_letters import DeadLetter
 from cloudevents_kafka.counting import Labels
 from cloudevents_kafka.primitives.plural import pluralize
@@ -42,7 +43,7 @@ class _Choice(msgspec.Struct, frozen=True, kw_only=True):
 
 @click.command()
 @kafka_options
-@click.option("-t", "--topic", metavar="TOPIC", help="The topic of the dead letters.")
+@topic_option("The topic of the dead letters.")
 @click.option("--to", metavar="TOPIC", help="Send to this topic.  [default: where each came from]")
 @click.option("--send", is_flag=True, help="Send them. Without it, only report what would be sent.")
 @range_options
@@ -73,7 +74,7 @@ def command(timeout: float, *, send: bool, show_config: bool, **options: Any) ->
 
     \b
     cloudevents-kafka replay -b localhost:9092 -t orders.dead
-    cloudevents-kafka replay -b localhost:9092 -t orders.dead --error 'Timeout*' -n 10 --send
+    cloudevents-kafka replay -b localhost:9092 -t orders.dead -n 10 --send
     """
     settings = pop_settings(options)
     group = options["group"]
@@ -85,11 +86,7 @@ def command(timeout: float, *, send: bool, show_config: bool, **options: Any) ->
     )
     consuming = consumer_settings(settings, "replay", group)
     producing = settings.with_defaults("defaults of replay", {"enable.idempotence": "true"})
-    if show_config:
-        click.echo((producing if send else consuming).to_text(), nl=False)
-        return
-    if choice.topic is None:
-        raise click.UsageError("the topic is missing: pass -t TOPIC")
+    (producing if send else consuming).check(show=show_config, topic=choice.topic)
     if choice.to == choice.topic:
         raise click.UsageError("--to must be another topic than that of the dead letters")
     with ExitStack() as stack:
@@ -179,7 +176,7 @@ class _Replay:
 
     def report_failure(self, where: str, reason: str) -> None:
         """Print why a record was not delivered."""
-        click.echo(f"cloudevents-kafka: {escape(f'{where}: {reason}')}", err=True)
+        print_message(escape(f"{where}: {reason}"))
 
     def print_report(self, *, sent: int | None) -> None:
         """Print the counts, and the number of sent records; None if nothing was to be sent."""

@@ -22,6 +22,7 @@ from cloudevents_kafka.cli.kafka.reader import (
 )
 from cloudevents_kafka.cli.kafka.session import BrokerSession
 from cloudevents_kafka.cli.kafka.settings import Settings, kafka_options, pop_settings
+from cloudevents_kafka.cli.kafka.topic_names import topic_option
 from cloudevents_kafka.cli.needs import java, packages, require, table_format
 from cloudevents_kafka.cli.report.page import Report, to_html
 from cloudevents_kafka.cli.terminal.errors import BadUsage, BrokerFailure
@@ -41,7 +42,7 @@ _OF_TABLES: Final = ("folder", "names", "master", "conf")
 
 @click.command()
 @kafka_options
-@click.option("-t", "--topic", metavar="TOPIC", help="Report on a topic.")
+@topic_option("Report on a topic.")
 @range_options
 @click.option("-n", "--count", type=click.IntRange(min=1), metavar="N", help="Stop after N records.")
 @click.option("--group", metavar="NAME", help="Show how far this group is behind.")
@@ -76,18 +77,15 @@ def command(timeout: float, html: str, *, show_config: bool, **options: Any) -> 
     For tables and a run, lag is shown if -b is set.
 
     \b
-    cloudevents-kafka report -b localhost:9092 -t orders --from -1000 --group billing
+    cloudevents-kafka report -b localhost:9092 -t orders --group billing
     cloudevents-kafka report -b localhost:9092 --out lake/orders
     cloudevents-kafka report --summary-json run.json --html run.html
     """
     settings = pop_settings(options)
-    options["conf"] = {name: value for name, value in settings.effective.items() if name.startswith("spark.")}
-    for name in options["conf"]:
-        settings = settings.without(name)
+    settings, spark = settings.split("spark.")
+    options["conf"] = {f"spark.{name}": value for name, value in spark.items()}
     settings = consumer_settings(settings, "report", options["group"])
-    if show_config:
-        click.echo(settings.to_text(), nl=False)
-        return
+    settings.check(show=show_config, broker=False)
     require("report", packages("report"))
     kinds = {"topic": _of_topic, "folder": _of_tables, "names": _of_tables, "run": _of_run}
     chosen = {kind for name, kind in kinds.items() if options[name]}

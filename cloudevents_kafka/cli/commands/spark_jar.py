@@ -20,7 +20,8 @@ def command(file: str) -> None:
     sessions, write it to FILE, and then either
 
     \b
-    on the client    set spark.sql.catalog.cloudevents_kafka.jar to the path of FILE
+    on the client    set spark.sql.catalog.cloudevents_kafka.jar to the path
+                     of FILE
     on the server    start Spark with --jars FILE and with the settings that this
                      command prints, one on each line, as for spark-defaults.conf
 

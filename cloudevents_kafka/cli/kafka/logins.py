@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from cloudevents_kafka.cli.data_schemas import REGISTRY
 from cloudevents_kafka.cli.kafka.settings import Settings
 from cloudevents_kafka.cli.terminal.errors import BadUsage
 from cloudevents_kafka.primitives.redaction import mask_url
@@ -54,7 +55,7 @@ def token_command(settings: Settings) -> TokenCommand | None:
 
 def client_settings(settings: Settings, command: TokenCommand | None) -> dict[str, Any]:
     """Return the settings of confluent-kafka's client, with the callback that runs the command."""
-    effective: dict[str, Any] = dict(settings.effective)
+    effective: dict[str, Any] = settings.split(REGISTRY)[0].effective  # a profile may have these, too
     effective.pop(TOKEN_COMMAND, None)
     if command is not None:
         effective.pop(_EXTENSIONS, None)  # librdkafka's extensions are for its own tokens

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 import click
 import msgspec
@@ -26,6 +26,7 @@ from cloudevents_kafka.record import Record
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, TopicPartition
 
+_Command = TypeVar("_Command", bound=Callable[..., Any])
 _NUMBER: Final = re.compile(r"[0-9]{1,18}", re.ASCII)
 _LAST: Final = re.compile(r"-[1-9][0-9]{0,17}", re.ASCII)
 _UNUSED_GROUP: Final = "cloudevents-kafka-cli"  # the client requires a group.id
@@ -86,6 +87,13 @@ def _parse_partitions(ctx: click.Context, param: click.Parameter, texts: tuple[s
     return tuple(dict.fromkeys(map(int, parts)))
 
 
+def partitions_option(help: str) -> Callable[[_Command], _Command]:
+    """Return the decorator for the option -p, whose value is numbers of partitions."""
+    return click.option(
+        "-p", "--partitions", multiple=True, callback=_parse_partitions, metavar="N,…", help=help
+    )
+
+
 range_options: Final = option_group(
     click.option(
         "--from", "begin", type=PositionType(), metavar="POSITION", help="Start here.  [default: earliest]"
@@ -93,14 +101,7 @@ range_options: Final = option_group(
     click.option(
         "--until", "end", type=PositionType(), metavar="POSITION", help="Stop before this position."
     ),
-    click.option(
-        "-p",
-        "--partitions",
-        multiple=True,
-        callback=_parse_partitions,
-        metavar="N,…",
-        help="Read only these.",
-    ),
+    partitions_option("Read only these."),
 )
 
 
@@ -158,6 +159,12 @@ class ReadRequest(msgspec.Struct, frozen=True, kw_only=True):
     end: Position | None
     follow: bool
     group: str | None
+
+
+def check_stored(request: ReadRequest) -> None:
+    """Raise `BadUsage` for the position of a group without a group."""
+    if Position("stored") in (request.begin, request.end) and not request.group:
+        raise BadUsage("'stored' is the offset of a group: pass --group, too")
 
 
 class RangeReader:

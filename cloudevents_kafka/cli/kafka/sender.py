@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from cloudevents_kafka.cli.kafka.session import BrokerSession
 from cloudevents_kafka.cli.terminal.errors import BadUsage
+from cloudevents_kafka.cli.terminal.text import print_message
 from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.record import Record
 
@@ -22,15 +22,21 @@ _TOPIC_CREATION_SECONDS: Final = 3.0  # the time for a broker to create a missin
 class Sender:
     """A sender of records in order; ``sent``, ``delivered`` and ``failed`` are the counts so far.
 
-    ``report`` is called with the origin (file and line) of an undelivered record, and the reason.
+    ``report`` is called with the origin (file and line) of an undelivered record, and the reason, and
+    ``on_delivered`` with the place of each delivered one, such as ``orders[0]@17``.
     """
 
     def __init__(
-        self, producer: Producer, session: BrokerSession, report: Callable[[str, str], None]
+        self,
+        producer: Producer,
+        session: BrokerSession,
+        report: Callable[[str, str], None],
+        on_delivered: Callable[[str], None] | None = None,
     ) -> None:
         self._producer = producer
         self._session = session
         self._report = report
+        self._on_delivered = on_delivered
         self._last_answer = time.monotonic()
         self._topic_errors: dict[str, BadUsage | None] = {}
         self.delivered = 0
@@ -61,10 +67,12 @@ class Sender:
         """
         self.check_topic(record.topic or "")
 
-        def answered(error: KafkaError | None, message: Any) -> None:  # noqa: ARG001  # the client passes both
+        def answered(error: KafkaError | None, message: Any) -> None:
             self._last_answer = time.monotonic()
             if error is None:
                 self.delivered += 1
+                if self._on_delivered is not None:
+                    self._on_delivered(f"{message.topic()}[{message.partition()}]@{message.offset()}")
             else:
                 self.failed += 1
                 self._report(origin, f"not delivered: {error.str()}")
@@ -108,7 +116,7 @@ class Sender:
         finally:
             if self.unanswered:
                 records = pluralize(self.unanswered, "record")
-                print(f"cloudevents-kafka: {records} may or may not be delivered", file=sys.stderr)
+                print_message(f"{records} may or may not be delivered")
 
     def _check_timeout(self) -> None:
         if time.monotonic() - self._last_answer > self._session.timeout:

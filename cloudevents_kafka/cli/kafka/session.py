@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -22,14 +22,19 @@ from cloudevents_kafka.cli.kafka.logins import (
 from cloudevents_kafka.cli.kafka.settings import Settings
 from cloudevents_kafka.cli.terminal.errors import BadUsage, BrokerFailure, CommandError
 from cloudevents_kafka.cli.terminal.signals import Interrupts
+from cloudevents_kafka.cli.terminal.text import near
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, KafkaError, Producer
+    from confluent_kafka.admin import AdminClient
 
 _CALL_SECONDS: Final = 0.5  # the longest call of the client, which signals do not end
 _POLL_SECONDS: Final = 0.02  # between two polls for the client's error callback
 _NOTICE_SECONDS: Final = 1.0  # the waiting time after which a terminal shows it
-_Client = TypeVar("_Client", "Consumer", "Producer")
+_REFUSED_SECONDS: Final = 0.5  # a name may have several addresses, of which one is tried after the other
+_REFUSED: Final = {"_TRANSPORT": "Connection refused", "_RESOLVE": ""}
+"""Errors, with a part of their texts, after which a longer wait is of no use."""
+_Client = TypeVar("_Client", "AdminClient", "Consumer", "Producer")
 
 # Errors by `KafkaError.name()`, as librdkafka documents them: its codes would need the client here.
 _LOGIN: Final = ("_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED")
@@ -41,6 +46,10 @@ _ADVICE: Final = {
     "_SSL": "check security.protocol and ssl.ca.location (--show-config)",
     "_RESOLVE": "check the host name in -b",
 }
+
+
+class ConnectionsRefused(BrokerFailure):
+    """Nothing listens at the addresses of the brokers."""
 
 
 class BrokerSession:
@@ -110,6 +119,19 @@ class BrokerSession:
             self._lost = True
             self._on_lost()
 
+    @property
+    def _is_refused(self) -> bool:
+        """Whether nothing listens at any of the addresses, or none of their hosts is known."""
+        error = self._last_error
+        if error is None or not self._lost or self._connected:
+            return False
+        return error.name() in _REFUSED and _REFUSED[error.name()] in error.str()
+
+    def _refusal(self) -> CommandError:
+        if self._last_error is not None and self._last_error.name() == "_RESOLVE":
+            return self.failure("cannot be found")
+        return ConnectionsRefused(self.failure("refuses connections").message)
+
     def mark_connected(self) -> None:
         """Record that a broker can be reached, or reached again."""
         self._connected = True
@@ -149,7 +171,9 @@ class BrokerSession:
         """Return the error of a broker that did not answer within the timeout."""
         return self.failure(f"did not answer within {self.timeout:g} s")
 
-    def partitions(self, client: Consumer | Producer, topic: str, *, grace: float = 0) -> list[int]:
+    def partitions(
+        self, client: AdminClient | Consumer | Producer, topic: str, *, grace: float = 0
+    ) -> list[int]:
         """Return the partitions of a topic, sorted.
 
         For ``grace`` seconds the broker may create the topic. Raises `BadUsage` if it does not exist,
@@ -167,18 +191,21 @@ class BrokerSession:
             if error is not None and not is_transient(error) and time.monotonic() >= grace_ends:
                 break
         if error is not None:
-            raise self.topic_error(error, topic)
+            cluster = self.metadata(client)
+            raise self.topic_error(error, topic, cluster.topics if cluster else ())
         raise self.no_answer()
 
-    def topic_error(self, error: KafkaError, topic: str) -> CommandError:
-        """Return the error of a topic that the broker refuses."""
+    def topic_error(self, error: KafkaError, topic: str, names: Iterable[str] = ()) -> CommandError:
+        """Return the error of a topic that the broker refuses; ``names`` are those of its topics."""
         if error.name() in ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC"):
-            return BadUsage(f"broker {self.address} has no topic {topic!r}; check -t")
+            return BadUsage(
+                f"broker {self.address} has no topic {topic!r}{near(topic, names) or '; check -t'}"
+            )
         if error.name() == "TOPIC_EXCEPTION":
             return BadUsage(f"a topic name must have letters, digits, '.', '_' and '-' only, got {topic!r}")
         return self.failure(f"refuses topic {topic!r}", error)
 
-    def poll_until_timeout(self, client: Consumer | Producer) -> Iterator[None]:
+    def poll_until_timeout(self, client: AdminClient | Consumer | Producer) -> Iterator[None]:
         """Yield until the timeout; poll the client for errors and check for signals in between."""
         started = time.monotonic()
         announced = not sys.stderr.isatty()
@@ -186,6 +213,8 @@ class BrokerSession:
             yield
             client.poll(_POLL_SECONDS)
             self.check()
+            if self._is_refused and time.monotonic() - started > _REFUSED_SECONDS:
+                raise self._refusal()
             if not announced and time.monotonic() - started > _NOTICE_SECONDS:
                 print(f"waiting for broker {self.address} …", file=sys.stderr)
                 announced = True

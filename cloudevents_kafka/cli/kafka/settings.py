@@ -2,11 +2,14 @@
 
 Any librdkafka setting is accepted under its own name. Later sources override earlier ones:
 
-1. ``--config file.properties`` (or the file that ``CE_KAFKA_CONFIG`` names): lines of
+1. ``--profile name`` (or ``CE_KAFKA_PROFILE``): a table of the file ``profiles.toml`` in the folder of
+   configurations, or of the file that ``CE_KAFKA_PROFILES`` names. A secret is a reference:
+   ``sasl.password = { file = "…" }`` or ``{ env = "…" }``;
+2. ``--config file.properties`` (or the file that ``CE_KAFKA_CONFIG`` names): lines of
    ``name=value``; a line that starts with ``#`` or ``!`` is a comment;
-2. the environment: ``CE_KAFKA_`` and the name in capitals, with underscores for dots, such as
+3. the environment: ``CE_KAFKA_`` and the name in capitals, with underscores for dots, such as
    ``CE_KAFKA_BOOTSTRAP_SERVERS``;
-3. ``-X name=value``, and ``-b`` for ``bootstrap.servers``.
+4. ``-X name=value``, and ``-b`` for ``bootstrap.servers``.
 
 In addition ``sasl.oauthbearer.token.command`` is a command that prints a token (see `logins`).
 
@@ -20,7 +23,8 @@ secret by mistake: a setting without ``=``, or the name of a file with a secret.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,16 +33,41 @@ import msgspec
 
 from cloudevents_kafka.cli.terminal.errors import BadUsage
 from cloudevents_kafka.cli.terminal.parameters import FILE, SecondsType, is_utf8, option_group
-from cloudevents_kafka.primitives.redaction import mask_name, mask_setting, mask_settings
+from cloudevents_kafka.cli.terminal.text import near
+from cloudevents_kafka.primitives.redaction import (
+    MASK,
+    is_secret_name,
+    mask_name,
+    mask_setting,
+    mask_settings,
+    mask_url,
+)
 
 _PREFIX: Final = "CE_KAFKA_"
 _CONFIG_VARIABLE: Final = "CE_KAFKA_CONFIG"
+_PROFILE_VARIABLE: Final = "CE_KAFKA_PROFILE"
+_PROFILES_VARIABLE: Final = "CE_KAFKA_PROFILES"
+_OWN_VARIABLES: Final = (_CONFIG_VARIABLE, _PROFILE_VARIABLE, _PROFILES_VARIABLE)
 # Settings whose own name ends in .file; in other variables, _FILE means "read the value from a file".
 _FILE_SETTINGS: Final = (
     "sasl.oauthbearer.assertion.file",
     "sasl.oauthbearer.assertion.private.key.file",
     "sasl.oauthbearer.assertion.jwt.template.file",
 )
+# What librdkafka accepts in front of an address; the port follows.
+_PROTOCOLS: Final = ("plaintext", "ssl", "sasl_plaintext", "sasl_ssl")
+_NO_BROKER: Final = (
+    "the broker is missing: pass -b host:port, set CE_KAFKA_BOOTSTRAP_SERVERS, "
+    "or put bootstrap.servers into a file for --config"
+)
+_MISSING: Final = {
+    "topic": "the topic is missing: pass -t TOPIC",
+    "source": "source: is required, pass --source URI-REFERENCE",
+    "type": "type: is required, pass --type TEXT",
+    "group": "the group is missing: pass --group NAME",
+    "out": "the folder is missing: pass --out DIR",
+    "position": "the position is missing: pass --to POSITION",
+}
 _WITH_UNDERSCORE: Final = {"log.level": "log_level"}
 
 
@@ -58,19 +87,42 @@ class Settings(msgspec.Struct, frozen=True):
     @property
     def bootstrap_servers(self) -> str:
         """The addresses of the first brokers. Raises `BadUsage` if they are missing or have credentials."""
-        effective = self.effective
-        servers = effective.get("bootstrap.servers") or effective.get("metadata.broker.list")
+        servers = self.named_servers
         if not servers:
-            raise BadUsage(
-                "the broker is missing: pass -b host:port, set CE_KAFKA_BOOTSTRAP_SERVERS, "
-                "or put bootstrap.servers into a file for --config"
-            )
+            raise BadUsage(_NO_BROKER)
         if "@" in servers:
             raise BadUsage(
                 "a broker address must be host:port, without a user or a password before @; "
                 "set sasl.username and sasl.password instead"
             )
+        for address in servers.split(","):
+            scheme, separator, _ = address.strip().partition("://")
+            if separator and scheme.lower() not in _PROTOCOLS:
+                raise BadUsage(
+                    "a broker address must be host:port, such as localhost:9092, got "
+                    f"{mask_url(address.strip())}; a URL is the address of another server, such as a schema "
+                    "registry or a REST proxy"
+                )
         return servers
+
+    @property
+    def named_servers(self) -> str | None:
+        """The addresses of the first brokers, unchecked; None if there are none."""
+        return self.effective.get("bootstrap.servers") or self.effective.get("metadata.broker.list")
+
+    def check(self, *, show: bool, broker: bool = True, **missing: object) -> None:
+        """Raise one `BadUsage` for all options that are missing, and by default the broker.
+
+        With ``show``, print the settings in force instead, and end the command.
+        """
+        if show:
+            click.echo(self.to_text(), nl=False)
+            raise click.exceptions.Exit
+        texts = [_MISSING[name] for name, value in missing.items() if not value]
+        if broker and not self.named_servers:
+            texts.append(_NO_BROKER)
+        if texts:
+            raise BadUsage("; ".join(texts))
 
     def with_defaults(self, name: str, settings: Mapping[str, str]) -> Settings:
         """Return settings in which all present sources override the new one.
@@ -91,6 +143,14 @@ class Settings(msgspec.Struct, frozen=True):
             for source, settings in self.sources
         )
         return Settings(tuple(kept))
+
+    def split(self, prefix: str) -> tuple[Settings, dict[str, str]]:
+        """Return the settings whose names do not begin with a prefix, and the others, without it."""
+        own = {name: value for name, value in self.effective.items() if name.startswith(prefix)}
+        rest = self
+        for name in own:
+            rest = rest.without(name)
+        return rest, {name.removeprefix(prefix): value for name, value in own.items()}
 
     def to_text(self) -> str:
         """Return the settings in force as lines, grouped by source, with possible secrets masked."""
@@ -113,16 +173,62 @@ class Settings(msgspec.Struct, frozen=True):
 
 
 def load_settings(
-    config: str | None, environment: Mapping[str, str], pairs: Iterable[str], brokers: str | None
+    config: str | None,
+    environment: Mapping[str, str],
+    pairs: Iterable[str],
+    brokers: str | None,
+    profile: str | None = None,
 ) -> Settings:
-    """Return the settings of a file, the environment, and -X and -b. Raises `BadUsage` if one is wrong."""
-    path = config or environment.get(_CONFIG_VARIABLE)
-    sources = [(path, _from_file(path))] if path else []
+    """Return the settings of all sources. Raises `BadUsage` if one is wrong."""
+    path, profile = config or environment.get(_CONFIG_VARIABLE), profile or environment.get(_PROFILE_VARIABLE)
+    sources = [(f"profile {profile}", _from_profile(profile, environment))] if profile else []
+    sources += [(path, _from_file(path))] if path else []
     sources.append(("environment", _from_environment(environment)))
     from_options = _from_pairs((pair, "-X") for pair in pairs)
     if brokers is not None:
         from_options["bootstrap.servers"] = brokers
     return Settings((*sources, ("command line", from_options)))
+
+
+def _from_profile(profile: str, environment: Mapping[str, str]) -> dict[str, str]:
+    own = Path(click.get_app_dir("cloudevents-kafka"), "profiles.toml")
+    path = environment.get(_PROFILES_VARIABLE) or str(own)
+    try:
+        profiles = tomllib.loads(_read(path, f"--profile: cannot read {path}: "))
+    except tomllib.TOMLDecodeError as error:
+        raise BadUsage(f"{path} must be TOML: {error}") from None
+    table = profiles.get(profile)
+    if not isinstance(table, dict):
+        advice = near(profile, profiles) or f"; it has {', '.join(profiles) or 'none'}"
+        raise BadUsage(f"{path} has no profile {profile!r}{advice}")
+    return dict(_from_table("", table, f"{path}, profile {profile}", environment))
+
+
+def _from_table(
+    prefix: str, table: Mapping[str, Any], where: str, environment: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
+    """Yield the settings of a table: TOML reads a dotted name as nested tables."""
+    for key, value in table.items():
+        name = f"{prefix}{key}"
+        what = f"{where}: {mask_name(name)}"
+        _check_name(name, where)
+        if isinstance(value, dict) and value.keys() == {"file"} and f"{name}.file" not in _FILE_SETTINGS:
+            yield name, _read_value(str(value["file"]), what)
+        elif isinstance(value, dict) and value.keys() == {"env"}:
+            text = environment.get(str(value["env"]))
+            if text is None or not is_utf8(text):
+                reference = f"the variable that {mask_name(name)} names"
+                raise BadUsage(f"{where}: the environment must have {reference}, with text in UTF-8")
+            yield name, text
+        elif isinstance(value, dict):
+            yield from _from_table(f"{name}.", value, where, environment)
+        elif not isinstance(value, str | int | float):
+            raise BadUsage(f"{what} must be text, a number or a boolean")
+        else:
+            text = str(value).lower() if isinstance(value, bool) else str(value)
+            if is_secret_name(name) and mask_setting(name, text) == MASK:
+                raise BadUsage(f'{what} may be a secret: refer to it, {{ file = "…" }} or {{ env = "…" }}')
+            yield name, text
 
 
 def _from_file(path: str) -> dict[str, str]:
@@ -148,7 +254,7 @@ def _from_pairs(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
 def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:
     settings: dict[str, str] = {}
     for variable, value in environment.items():
-        if not variable.startswith(_PREFIX) or variable == _CONFIG_VARIABLE or not value:
+        if not variable.startswith(_PREFIX) or variable in _OWN_VARIABLES or not value:
             continue
         name = variable[len(_PREFIX) :].lower().replace("_", ".")
         from_file = name.endswith(".file") and name not in _FILE_SETTINGS
@@ -202,10 +308,14 @@ setting_option: Final = click.option(
     multiple=True,
     help="Any librdkafka setting; NAME@=FILE reads the value from a file. Repeatable.",
 )
-config_option: Final = click.option(
-    "--config", type=FILE, metavar="FILE", help="Read settings, lines of NAME=VALUE (or CE_KAFKA_CONFIG)."
+config_option: Final = option_group(
+    click.option(
+        "--config", type=FILE, metavar="FILE", help="Read settings, lines of NAME=VALUE (or CE_KAFKA_CONFIG)."
+    ),
+    click.option("--profile", metavar="NAME", help="Read settings of a profile (or CE_KAFKA_PROFILE)."),
 )
-client_options: Final = option_group(
+kafka_options: Final = option_group(
+    click.option("-b", "--brokers", metavar="HOST:PORT,…", help="The brokers (bootstrap.servers)."),
     setting_option,
     config_option,
     click.option(
@@ -217,16 +327,8 @@ client_options: Final = option_group(
 )
 
 
-kafka_options: Final = option_group(
-    click.option("-b", "--brokers", metavar="HOST:PORT,…", help="The brokers (bootstrap.servers)."),
-    client_options,
-)
-
-
-def pop_settings(options: dict[str, Any], brokers: str | None = None) -> Settings:
-    """Remove the values of `kafka_options` or `client_options` from a command's options; return all settings.
-
-    ``brokers`` are those of a command without -b.
-    """
-    brokers = options.pop("brokers", brokers)
-    return load_settings(options.pop("config"), os.environ, options.pop("options"), brokers)
+def pop_settings(options: dict[str, Any]) -> Settings:
+    """Remove the values of `kafka_options` from a command's options; return all settings."""
+    brokers = options.pop("brokers")
+    config, pairs, profile = (options.pop(name) for name in ("config", "options", "profile"))
+    return load_settings(config, os.environ, pairs or (), brokers, profile)

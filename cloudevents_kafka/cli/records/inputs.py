@@ -15,7 +15,7 @@ import msgspec
 from cloudevents_kafka.attributes.media_type import media_type
 from cloudevents_kafka.attributes.timestamps import from_datetime
 from cloudevents_kafka.attributes.types import CORE
-from cloudevents_kafka.cli.terminal.errors import BadUsage
+from cloudevents_kafka.cli.terminal.errors import BadData, BadUsage
 from cloudevents_kafka.cli.terminal.signals import Interrupts
 from cloudevents_kafka.cli.terminal.text import escape
 from cloudevents_kafka.codecs.json import is_json
@@ -47,8 +47,22 @@ def read_lines(
                 if not text:
                     break
                 number += 1
+                if number == 1:
+                    _refuse_long_document(text, name, path)
                 if text.strip():
                     yield InputLine(f"{name}:{number}", text)
+
+
+def _refuse_long_document(text: bytes, name: str, path: str) -> None:
+    """Raise `BadData` for a first line with which JSON of several lines begins: each would be an error."""
+    start = text.strip()
+    if start[:1] in (b"{", b"[") and start[-1:] in (b"{", b"[", b",") and not is_json(start):
+        each = ".[]" if start[:1] == b"[" else "."
+        file = "" if path == _STDIN else f" {name}"
+        raise BadData(
+            f"{name}:1: each line must be a JSON object, got JSON of several lines; "
+            f"put it on one line each first: jq -c {each}{file}"
+        )
 
 
 def _open(path: str, stack: ExitStack, expected: str) -> tuple[BinaryIO, str]:

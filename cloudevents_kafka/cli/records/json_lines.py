@@ -25,6 +25,9 @@ tolerated. A record that is not an event has ``error`` instead::
 
     "error": {"verdict": "not-an-event", "reason": "…", "clauses": ["K-11"]}
 
+With --schema-registry, ``decoded`` is the data as the registry's schema reads it, or ``decode_error``
+the reason why it does not.
+
 `produce` sends the same bytes again, for any record. If the ``event`` of a line was edited, it
 differs from the line's record: then the event is sent, encoded like the record (mode, key, other
 headers). Tools such as jq store numbers as doubles; that alone is not an edit. A line without
@@ -68,10 +71,10 @@ _NOT_AN_OBJECT: Final = "the line must be a JSON object"
 # --- writing -------------------------------------------------------------------
 
 
-def write_line(item: Decoded | Undecodable) -> bytes:
-    """Return the line of a decoded record, with its line end; any record has one."""
+def write_line(item: Decoded | Undecodable, more: Mapping[str, Any] = MappingProxyType({})) -> bytes:
+    """Return the line of a decoded record, with more members and its line end; any record has one."""
     decoded = _event_members(item) if isinstance(item, Decoded) else {"error": error_object(item.error)}
-    return encode_json(record_object(item.record, decoded)) + b"\n"
+    return encode_json(record_object(item.record, {**decoded, **more})) + b"\n"
 
 
 def record_object(record: Record, decoded: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:

@@ -9,24 +9,25 @@ from __future__ import annotations
 import base64
 import select
 import sys
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from cloudevents_kafka.binding import Decoded, Undecodable, Verdict, attribute_of, sniff
-from cloudevents_kafka.cli.records.json_lines import write_line
-from cloudevents_kafka.cli.terminal.text import escape, escape_lines, print_lines, styled
+from cloudevents_kafka.cli.records.json_lines import encode_json
+from cloudevents_kafka.cli.terminal.text import escape, print_lines, styled
 from cloudevents_kafka.codecs.payload import decode_text, implies_json
 from cloudevents_kafka.errors import DataError
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.primitives.epoch import format_milliseconds
+from cloudevents_kafka.primitives.text_table import format_table
 from cloudevents_kafka.record import Record
 
-OUTPUT_FORMATS: Final = ("json", "text", "raw")
 _SPACES: Final = str.maketrans("\n\r\t", "   ")  # JSON has these characters between tokens only
 _NAME_WIDTH: Final = len("datacontenttype")
 
 
-def item_lines(item: Decoded | Undecodable) -> list[str]:
-    """Return the lines of one record, with an empty line at the end."""
+def item_lines(item: Decoded | Undecodable, data: Callable[[Decoded], str]) -> list[str]:
+    """Return the lines of one record, with the text of its data, and an empty line at the end."""
     heading, record = record_heading(item.record), item.record
     if isinstance(item, Undecodable):
         reason = row(item.error.verdict, styled(escape(item.error.reason), "error"))
@@ -34,6 +35,7 @@ def item_lines(item: Decoded | Undecodable) -> list[str]:
     return [
         f"{heading}{styled(f'  {mode_text(sniff(record.headers))}', 'dim')}",
         *_event_lines(item.event),
+        *([] if item.event.payload is None else [row("data", data(item))]),
         *(row("tolerated", styled(escape(str(problem)), "warning")) for problem in item.tolerated),
         *header_lines(record, extra_only=True),
         "",
@@ -67,10 +69,9 @@ def timestamp_text(milliseconds: int) -> str:
 
 
 def _event_lines(event: Event) -> list[str]:
-    """Return the lines of an event's attributes, in their order, and of its data."""
+    """Return the lines of an event's attributes, in their order."""
     texts = {name: escape(str(event.text(name))) for name in event}
-    lines = [row(name, styled(text, "good") if name == "type" else text) for name, text in texts.items()]
-    return lines if event.payload is None else [*lines, row("data", data_text(event))]
+    return [row(name, styled(text, "good") if name == "type" else text) for name, text in texts.items()]
 
 
 def data_text(event: Event) -> str:
@@ -110,38 +111,23 @@ def bytes_text(value: bytes | None) -> str:
         return f"base64:{base64.b64encode(value).decode()}"
 
 
-class Output:
-    """The records that `consume` writes; they are on stdout once `flush` returns.
+def is_listed_as_json(output: str | None) -> bool:
+    """Return whether a command prints JSON: by its option, else if stdout is not a terminal."""
+    return output == "json" or (output is None and not sys.stdout.isatty())
 
-    The default format is text on a terminal, and JSON lines elsewhere. ``raw`` is the value of each
-    record and a line end, and null as an empty line; on a terminal, control characters are escaped.
-    """
 
-    def __init__(self, format: str | None) -> None:
-        self._terminal = sys.stdout.isatty()
-        self._format = format or ("text" if self._terminal else "json")
-        self._is_text = self._format == "text" or (self._format == "raw" and self._terminal)
-        self._buffer: list[Any] = []
-
-    def write(self, item: Decoded | Undecodable) -> None:
-        """Add a record to the output."""
-        if self._format == "json":
-            self._buffer.append(write_line(item))
-        elif self._format == "text":
-            self._buffer += item_lines(item)
-        else:
-            value = item.record.value or b""
-            text = escape_lines(value.decode("utf-8", "backslashreplace")) if self._terminal else None
-            self._buffer.append(value + b"\n" if text is None else text)
-
-    def flush(self) -> None:
-        """Write the added records to stdout."""
-        buffer, self._buffer = self._buffer, []
-        if self._is_text:
-            print_lines(buffer)
-        else:
-            sys.stdout.buffer.write(b"".join(buffer))
-            sys.stdout.buffer.flush()
+def print_listing(
+    header: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    objects: Iterable[dict[str, Any]],
+    output: str | None,
+) -> None:
+    """Print a table, or the objects as JSON lines; by default a table on a terminal only."""
+    if is_listed_as_json(output):
+        sys.stdout.write("".join(f"{encode_json(each).decode()}\n" for each in objects))
+        return
+    texts = [[f"{cell:,}" if isinstance(cell, int) else escape(str(cell)) for cell in row] for row in rows]
+    print_lines(format_table(header, texts).split("\n") if texts else ["  (none)"])
 
 
 def is_pipe_closed() -> bool:

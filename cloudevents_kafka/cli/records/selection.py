@@ -10,12 +10,15 @@ import click
 import msgspec
 
 from cloudevents_kafka.binding import Decoded, Undecodable, decode
-from cloudevents_kafka.cli.records.output import Output
+from cloudevents_kafka.cli.records.writing import Output
 from cloudevents_kafka.cli.terminal.errors import BadData
 from cloudevents_kafka.cli.terminal.parameters import PAIR, header_option, option_group
+from cloudevents_kafka.cli.terminal.text import print_message
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.record import Record
+
+VERDICTS: Final = ("event", "any-error", "not-an-event", "broken-event", "unsupported-format", "batch")
 
 filter_options: Final = option_group(
     click.option("--type", "types", multiple=True, metavar="GLOB", help="Only events whose type matches."),
@@ -29,6 +32,13 @@ filter_options: Final = option_group(
         help="Only events with this attribute. Repeatable: all must match.",
     ),
     header_option("Only records with this header. Repeatable: all must match."),
+    click.option(
+        "--verdict",
+        "verdicts",
+        multiple=True,
+        type=click.Choice(VERDICTS),
+        help="Only records with this verdict; any-error is each but event. Repeatable.",
+    ),
 )
 
 
@@ -37,7 +47,7 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True):
 
     ``types``, ``sources`` and ``subjects`` are globs, of which one must match; ``where`` is names of
     attributes with their exact text; ``headers`` is names with the value of one such header, or None
-    for any value.
+    for any value; ``verdicts`` are some of `VERDICTS`, of which one must match.
     """
 
     types: Sequence[str] = ()
@@ -45,6 +55,7 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True):
     subjects: Sequence[str] = ()
     where: Sequence[tuple[str, str]] = ()
     headers: Sequence[tuple[str, bytes | None]] = ()
+    verdicts: Sequence[str] = ()
 
     @property
     def needs_event(self) -> bool:
@@ -53,6 +64,9 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True):
 
     def matches(self, item: Decoded | Undecodable) -> bool:
         """Return whether a record meets all conditions."""
+        verdict = ("event",) if isinstance(item, Decoded) else ("any-error", item.error.verdict)
+        if self.verdicts and not set(verdict) & set(self.verdicts):
+            return False
         found = item.record.headers
         if not all(any(n == name and value in (None, v) for n, v in found) for name, value in self.headers):
             return False
@@ -81,7 +95,7 @@ class RecordWriter:
         self._count = count
         self._lenient = lenient
         self._strict = strict
-        self._skipped = 0
+        self._skipped = self._refused = self._readable = 0
         self._error: BadData | None = None
         self.written = 0
 
@@ -106,15 +120,20 @@ class RecordWriter:
                 self._error = BadData(f"{item.error}; to read on, leave out --strict")
                 return False
             self._skipped += self._filter.needs_event
+            self._refused += 1
+            self._readable += not self._lenient and isinstance(decode(item.record, lenient=True), Decoded)
         if self._filter.matches(item):
             self._output.write(item)
             self.written += 1
         return True
 
     def finish(self) -> None:
-        """Report skipped records. Raises `BadData` if ``strict`` has ended writing."""
+        """Report skipped records, and what --lenient adds. Raises `BadData` if ``strict`` has ended it."""
+        if self._readable:
+            refused = pluralize(self._refused, "record that is not an event", "records that are not events")
+            print_message(f"--lenient would read {self._readable:,} of {refused}")
         if self._skipped:
             skipped = pluralize(self._skipped, "record that is not an event", "records that are not events")
-            click.echo(f"cloudevents-kafka: the filters skipped {skipped}", err=True)
+            print_message(f"the filters skipped {skipped}")
         if self._error:
             raise self._error

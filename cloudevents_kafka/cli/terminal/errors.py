@@ -16,7 +16,7 @@ from typing import Final
 
 import click
 
-from cloudevents_kafka.cli.terminal.text import escape_lines
+from cloudevents_kafka.cli.terminal.text import near, print_message
 
 BAD_DATA: Final = 1
 BAD_USAGE: Final = 2
@@ -33,7 +33,7 @@ class CommandError(click.ClickException):
 
     def show(self, file: object = None) -> None:  # noqa: ARG002  # click's signature
         """Print the message on stderr, with control characters escaped."""
-        click.echo(f"cloudevents-kafka: {escape_lines(self.format_message())}", err=True)
+        print_message(self.format_message())
 
 
 class _RedactedError(CommandError):
@@ -68,13 +68,22 @@ class ThresholdEnd(CommandError):
     exit_code = THRESHOLD
 
 
-def redact_usage_error(error: click.UsageError) -> click.UsageError:
-    """Return click's error without the words of the command line that it quotes.
+def from_click(error: click.UsageError) -> click.ClickException:
+    """Return an error of click as a `BadUsage`, without the words of the command line that it quotes.
 
     One of them may be a secret: in ``-X sasl.password hunter2`` the last word is an unexpected argument.
     """
-    from cloudevents_kafka.primitives.redaction import mask_assignments
-
-    message = _EXTRA_ARGUMENTS.sub(r"\1 (not shown: it may be a secret)", error.message)
-    vars(error)["message"] = mask_assignments(message)
-    return error
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        return error
+    text = error.message if isinstance(error, click.NoSuchOption) else error.format_message()
+    text = _EXTRA_ARGUMENTS.sub(r"\1 (not shown: it may be a secret)", text).removesuffix(".")
+    if isinstance(error, click.NoSuchOption) and error.ctx is not None:
+        names = [
+            name for option in error.ctx.command.params for name in (*option.opts, *option.secondary_opts)
+        ]
+        text += near(error.option_name, names)
+    if text[1:2].islower():
+        text = text[0].lower() + text[1:]
+    if error.ctx is not None:
+        text += f"{' See' if text.endswith('?') else '; see'} {error.ctx.command_path} --help"
+    return BadUsage(text)

@@ -101,6 +101,23 @@ def option_group(*options: Callable[[Any], Any]) -> Callable[[_Command], _Comman
     return add
 
 
+listing_option: Final = click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["text", "json"]),
+    help="Text, or JSON lines.  [default: text on a terminal, else json]",
+)
+
+output_option: Final = click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Text, or JSON lines.",
+)
+
+
 def header_option(help: str, *, allow_null: bool = True) -> Callable[[_Command], _Command]:
     """Return the decorator for the repeatable option --header, whose value is a list of headers."""
     metavar = "NAME[=VALUE]" if allow_null else "NAME=VALUE"

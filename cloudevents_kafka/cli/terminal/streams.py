@@ -14,8 +14,9 @@ import codecs
 import io
 import os
 import sys
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Final, Self, TextIO
 
@@ -97,12 +98,50 @@ def _discard(stream: TextIO) -> None:
         os.close(null)
 
 
+def can_redraw() -> bool:
+    """Return whether stderr is a terminal on which a line can be updated in place."""
+    return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+
+
+class Waiting:
+    """A line such as ``starting Spark … 12 s``, which a thread updates each second until it is cleared."""
+
+    def __init__(self, text: Callable[[], str], *, enabled: bool) -> None:
+        self._text = text
+        self._enabled = enabled and can_redraw()
+        self._ended = threading.Event()
+
+    def _run(self) -> None:
+        started = time.monotonic()
+        while not self._ended.wait(1):
+            sys.stderr.write(f"\r{self._text()} … {time.monotonic() - started:.0f} s\x1b[K")
+            sys.stderr.flush()
+
+    def erase(self) -> None:
+        """Erase the line; the next second draws it again."""
+        if self._enabled and not self._ended.is_set():
+            sys.stderr.write("\r\x1b[K")
+
+    def clear(self) -> None:
+        """Erase the line for good."""
+        self.erase()
+        self._ended.set()
+
+    def __enter__(self) -> Self:
+        if self._enabled:
+            threading.Thread(target=self._run, name="waiting", daemon=True).start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.clear()
+
+
 class Progress:
     """A line such as ``2,000 delivered`` that is updated in place and erased at the end."""
 
     def __init__(self, label: str, *, enabled: bool = True) -> None:
         self._label = label
-        self._enabled = enabled and sys.stderr.isatty()
+        self._enabled = enabled and can_redraw()
         self._updated = time.monotonic()
         self._on_screen = False
 

@@ -8,7 +8,8 @@ import re
 import sys
 import unicodedata
 from collections.abc import Iterable
-from typing import Any, Final, Literal
+from difflib import get_close_matches
+from typing import Any, Final, Literal, TextIO
 
 import click
 
@@ -19,6 +20,10 @@ _UNSAFE: Final = re.compile(
     "\U000e0000-\U000e0fff]"
 )
 _NOT_ASCII: Final = re.compile("[^\n -~]")
+_STYLE: Final = re.compile(r"(\x1b\[[0-9;]*m)")
+_FIRST_COLUMN: Final = re.compile(r" *\S+(?: \S+)* {2,}(?=\S)")
+_NEAR: Final = 0.7  # the least share of letters in common
+_WIDTH: Final = 80  # of a terminal that does not say its width
 Style = Literal["heading", "name", "type", "value", "good", "header", "dim", "error", "warning"]
 _STYLES: Final[dict[Style, dict[str, Any]]] = {
     "heading": {"bold": True},
@@ -85,10 +90,68 @@ def fit(text: str, width: int) -> str:
     return f"{text[:kept]}…"[:width]
 
 
+def fit_words(text: str, width: int) -> str:
+    """Return a text cut as by `fit`, but behind a word if that leaves most of the width."""
+    fitted = fit(text, width)
+    kept = fitted[:-1].rpartition(" ")[0].rstrip()
+    return f"{kept} …" if fitted != text and columns(kept) > width * 3 // 4 else fitted
+
+
 def _columns_of(sign: str) -> int:
     if unicodedata.combining(sign):
         return 0
     return 2 if unicodedata.east_asian_width(sign) in "WF" else 1
+
+
+def width_of(stream: TextIO) -> int | None:
+    """Return the width of a terminal in columns; None if the stream is not one."""
+    try:
+        return (os.get_terminal_size(stream.fileno()).columns or _WIDTH) if stream.isatty() else None
+    except (OSError, ValueError):
+        return None
+
+
+def wrap(line: str, width: int | None) -> str:
+    """Return a styled line that is broken between words to fit a width; None is endless.
+
+    What follows a break stands below the second column of the line, if it has columns; they are two spaces
+    or more apart. A word that is too long stays whole.
+    """
+    plain = click.unstyle(line)
+    if width is None or columns(plain) <= width:
+        return line
+    second = _FIRST_COLUMN.match(plain)
+    indent = len(plain) - len(plain.lstrip()) + 2 if second is None else min(second.end(), width // 2)
+    kept_until = indent if second is None else second.end()
+    breaks: set[int] = set()
+    spaces: set[int] = set()
+    start = end = shift = 0
+    for word in re.finditer(r"\S+", plain):
+        if word.start() > kept_until and shift + columns(plain[start : word.end()]) > width:
+            breaks.add(word.start())
+            spaces |= set(range(end, word.start()))
+            start, shift = word.start(), indent
+        end = word.end()
+    if not breaks:
+        return line
+    wrapped: list[str] = []
+    at = 0
+    for part in _STYLE.split(line):
+        if part.startswith("\x1b"):
+            wrapped.append(part)
+            continue
+        for place, sign in enumerate(part, at):
+            broken = f"\n{' ' * indent}{sign}" if place in breaks else sign
+            wrapped.append("" if place in spaces else broken)
+        at += len(part)
+    return "".join(wrapped)
+
+
+def near(name: str, names: Iterable[str]) -> str:
+    """Return a question with names that are near one: ``; did you mean 'orders'?``, or an empty text."""
+    by_lower = {known.lower(): known for known in names}
+    found = [repr(by_lower[key]) for key in get_close_matches(name.lower(), by_lower, cutoff=_NEAR)]
+    return f"; did you mean {' or '.join(found)}?" if found else ""
 
 
 def styled(text: str, style: Style) -> str:
@@ -96,8 +159,17 @@ def styled(text: str, style: Style) -> str:
     return click.style(text, **_STYLES[style])
 
 
-def print_lines(lines: Iterable[str]) -> None:
-    """Print lines of styled text on stdout, in color on a terminal with colors."""
+def print_lines(lines: Iterable[str], *, whole_words: bool = True) -> None:
+    """Print lines of styled text on stdout; a terminal gets whole words, and color if it has colors."""
     # The variable NO_COLOR turns colors off with any text but "".
     color = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    click.echo("".join(f"{line}\n" for line in lines), file=sys.stdout, nl=False, color=color)
+    width = width_of(sys.stdout) if whole_words else None
+    text = "".join(f"{wrap(line, width)}\n" for line in lines)
+    click.echo(text, file=sys.stdout, nl=False, color=color)
+
+
+def print_message(text: str) -> None:
+    """Print a message of the command line on stderr, escaped; a terminal gets whole words."""
+    width = width_of(sys.stderr)
+    lines = escape_lines(f"cloudevents-kafka: {text}").split("\n")
+    click.echo("\n".join(wrap(line, width) for line in lines), err=True)

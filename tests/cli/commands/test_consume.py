@@ -179,10 +179,10 @@ def test_broker_and_topic_are_required(run, arguments):
 
 
 def test_an_unreachable_broker(run):
-    """An unreachable broker is reported within the timeout, with its address and advice; exit code 3."""
-    result = run("consume", "-b", "127.0.0.1:1", "-t", "x", "--timeout", "0.6")
+    """A broker that refuses connections is reported soon, with its address and advice; exit code 3."""
+    result = run("consume", "-b", "127.0.0.1:1", "-t", "x")
     assert (result.exit_code, result.stdout) == (3, "")
-    assert "broker 127.0.0.1:1 did not answer within 0.6 s" in result.stderr
+    assert "broker 127.0.0.1:1 refuses connections: " in result.stderr
     assert "Connection refused" in result.stderr
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from cloudevents_kafka import Event, Record, decode, to_record
-from cloudevents_kafka.cli.records.output import item_lines, timestamp_text
+from cloudevents_kafka.cli.records.output import data_text, item_lines, timestamp_text
 
 
 def test_text_has_no_control_characters():
@@ -17,7 +17,7 @@ def test_text_has_no_control_characters():
         headers=[("x", controls)],
     )
     for item in (decode(record), decode(event)):
-        assert click.unstyle("".join(item_lines(item))).isprintable()
+        assert click.unstyle("".join(item_lines(item, lambda item: data_text(item.event)))).isprintable()
 
 
 def test_timestamps_out_of_range():

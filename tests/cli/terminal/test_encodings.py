@@ -106,7 +106,7 @@ def test_text(filled: list[str], streams: Streams, encoding: str) -> None:
 @pytest.mark.parametrize(
     ("words", "shown"),
     [
-        (["protocol", "decode", "--hex", "0000000a00120000000000070000", "--json"], "fields"),
+        (["protocol", "decode", "--hex", "0000000a00120000000000070000", "-o", "json"], "fields"),
         (["decode", "--key", TEXT, "-o", "json"], "key"),
     ],
 )

@@ -84,7 +84,7 @@ def test_bytes_are_any(run, tmp_path):
     file.write_text('{"key":"x"}\nnonsense\n')
     assert "/\\udcff.jsonl:2: the line must be a JSON object" in run("decode", file).stderr
     file.write_text("0000000a00120000000000070000")
-    [frame] = lines(run("protocol", "decode", "--json", file).stdout)
+    [frame] = lines(run("protocol", "decode", "-o", "json", file).stdout)
     assert frame["where"].endswith("/\\udcff.jsonl:1")
 
 
@@ -92,8 +92,8 @@ AS_BYTES = [
     [b"produce", b"-b", b"127.0.0.1:1", b"-t", b"\xff"],
     [b"consume", b"-b", b"\xff:1", b"-t", b"t"],
     [b"consume", b"-b", b"127.0.0.1:1", b"-t", b"t", b"--group", b"\xff"],
-    [b"protocol", b"api-versions", b"\xff:1"],
-    [b"protocol", b"produce", b"127.0.0.1:1", b"t", b"--header", b"\xff", b"x"],
+    [b"protocol", b"api-versions", b"-b", b"\xff:1"],
+    [b"protocol", b"produce", b"-b", b"127.0.0.1:1", b"t", b"--header", b"\xff", b"x"],
     [b"decode", b"-o", b"json", *(part.encode() for part in HEADERS), b"--header", b"ce_\xff=\xfe"],
 ]
 
@@ -136,7 +136,7 @@ def test_seconds(run, words, parameter, text):
         return
     result = run(*words, f"--{parameter.name}={text}", *(["x:1"] if "protocol" in words else []))
     assert (result.exit_code, result.stdout) == (2, "")
-    assert f"Invalid value for '--{parameter.name}'" in result.stderr
+    assert f"invalid value for '--{parameter.name}'" in result.stderr
 
 
 def test_options_in_seconds():
@@ -150,10 +150,10 @@ def test_options_in_seconds():
 @pytest.mark.parametrize("host", ["a..b", "a" * 64, "é" * 64, ".a"])
 def test_invalid_host_names(run, host):
     """A broker with an invalid host name is reported with advice."""
-    result = run("protocol", "api-versions", f"{host}:9092")
+    result = run("protocol", "api-versions", "-b", f"{host}:9092")
     assert (result.exit_code, result.stdout) == (3, "")
     assert "cannot connect" in result.stderr
-    assert "check BROKER" in result.stderr
+    assert "check -b" in result.stderr
 
 
 def test_types_accept_converted_values():

@@ -81,7 +81,7 @@ READING = [
     ["protocol", "decode"],
     ["produce", "-b", "127.0.0.1:1"],
     ["produce", "-b", "127.0.0.1:1", "-t", "t", "--data-file", "-", "--source", "/", "--type", "t"],
-    ["protocol", "produce", "127.0.0.1:1", "t"],
+    ["protocol", "produce", "-b", "127.0.0.1:1", "t"],
 ]
 
 

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import json
 
+import click
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloudevents_kafka.cli.terminal.text import columns, escape, escape_json, fit
+from cloudevents_kafka.cli.terminal.text import (
+    columns,
+    escape,
+    escape_json,
+    fit,
+    fit_words,
+    near,
+    styled,
+    wrap,
+)
 
 
 @given(st.text())
@@ -50,3 +60,47 @@ def test_json_of_several_lines() -> None:
     text = json.dumps({"a": ["\x9b", "\n"]}, indent=2, ensure_ascii=False)
     assert json.loads(escape_json(text)) == {"a": ["\x9b", "\n"]}
     assert escape_json(text).count("\n") == text.count("\n")
+
+
+WORDS = st.lists(st.text("ab你,-", min_size=1, max_size=30), min_size=1, max_size=30)
+
+
+@given(WORDS, WORDS, st.integers(20, 120), st.sampled_from(["  ", "   ", " "]))
+def test_wrapped_lines_keep_whole_words(names, words, width, between):
+    """A wrapped line has the same words, whole; each line that is too wide is a single word."""
+    name, text = " ".join(names), " ".join(words)
+    line = styled(f"  {name}{between}", "name") + styled(text, "error")
+    wrapped = click.unstyle(wrap(line, width))
+    assert wrapped.split() == [*names, *words]
+    _, *others = wrapped.split("\n")
+    assert all(columns(part) <= width or " " not in part.strip() for part in others)
+    indents = {len(part) - len(part.lstrip()) for part in others}
+    assert len(indents) <= 1
+    assert wrap(line, None) == line == wrap(line, 10**6)
+
+
+def test_further_lines_stand_below_the_second_column():
+    """Further lines stand below the second column of a line, and those of a sentence two spaces in."""
+    assert wrap("  name   one two three", 18) == "  name   one two\n         three"
+    assert wrap("one two three four", 9) == "one two\n  three\n  four"
+
+
+def test_near_names():
+    """Names that are near, in any case, are suggested in one question; others are not."""
+    names = ["orders", "order-lines", "payments", "MetadataRequest"]
+    assert near("ordrs", names) == "; did you mean 'orders'?"
+    assert near("metadatarequest", names) == "; did you mean 'MetadataRequest'?"
+    assert near("x", names) == ""
+
+
+@given(WORDS, st.integers(20, 120))
+def test_lines_are_cut_behind_words(words, width):
+    """A line that is too long is cut behind a word, unless the last word is a large part of it."""
+    line = " ".join(words)
+    cut = fit_words(line, width)
+    assert columns(cut) <= width
+    if cut != line:
+        assert cut.endswith("…")
+        assert line.startswith(cut[:-1])
+        whole = cut.removesuffix(" …").split() == words[: len(cut.split()) - 1]
+        assert whole or len(max(cut[:-1].split(), key=columns)) * 2 > width // 4

@@ -256,7 +256,7 @@ def test_protocol_commands(provider, brokers, run, fetch, tmp_path, monkeypatch)
     capture = tmp_path / "capture.jsonl"
     command = f"sasl.oauthbearer.token.command={fetch} {SECRET}"
     words = ("-X", "security.protocol=sasl_plaintext", "-X", command, "--trace", str(capture))
-    sent = run("protocol", "produce", brokers, "orders", "by our client", *words)
+    sent = run("protocol", "produce", "-b", brokers, "orders", "by our client", *words)
     assert (sent.exit_code, sent.stderr) == (0, "")
     (tmp_path / "secret").write_text(f"{SECRET}\n")
     settings = client_credentials(provider, **{"client.id": "shop", "sasl.oauthbearer.scope": "kafka"})
@@ -265,13 +265,15 @@ def test_protocol_commands(provider, brokers, run, fetch, tmp_path, monkeypatch)
     file = tmp_path / "client.properties"
     file.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
     before = len(provider.requests)
-    read = run("protocol", "fetch", brokers, "orders", "--offset", "-1", "--json", "--config", str(file))
+    read = run(
+        "protocol", "fetch", "-b", brokers, "orders", "--from", "-1", "-o", "json", "--config", str(file)
+    )
     assert read.exit_code == 0, read.stderr
     assert json.loads(read.stdout)["value"] == "by our client"
     assert "scope=kafka" in provider.requests[before]
     monkeypatch.setenv("CE_KAFKA_SECURITY_PROTOCOL", "SASL_PLAINTEXT")
     monkeypatch.setenv("CE_KAFKA_SASL_OAUTHBEARER_TOKEN_COMMAND", f"{fetch} {SECRET}")
-    assert run("protocol", "api-versions", brokers).exit_code == 0
+    assert run("protocol", "api-versions", "-b", brokers).exit_code == 0
     assert not any(text in capture.read_text() for text in ("Bearer", b"Bearer".hex(), SECRET))
 
 
@@ -286,7 +288,7 @@ def test_protocol_commands_without_a_token(provider, brokers, run, settings, wor
     """The error has the endpoint, its answer and what to check, and no secret."""
     pairs = client_credentials(provider, **settings).items()
     options = [part for name, value in pairs for part in ("-X", f"{name}={value}")]
-    result = run("protocol", "api-versions", brokers, *options)
+    result = run("protocol", "api-versions", "-b", brokers, *options)
     assert (result.exit_code, result.stdout) == (3, "")
     assert words in result.stderr
     assert "wrong-Xv9y" not in result.stderr
@@ -295,7 +297,7 @@ def test_protocol_commands_without_a_token(provider, brokers, run, settings, wor
 def test_protocol_commands_with_a_token_that_is_refused(provider, brokers, run, fetch):
     """The error says whether the command or the broker refuses, and what to check."""
     command = "sasl.oauthbearer.token.command"
-    login = ("protocol", "api-versions", brokers, "-X", "security.protocol=sasl_plaintext", "-X")
+    login = ("protocol", "api-versions", "-b", brokers, "-X", "security.protocol=sasl_plaintext", "-X")
     failed = run(*login, f"{command}={fetch} wrong-Xv9y")
     assert failed.exit_code == 3
     assert "HTTP Error 401: Unauthorized; run it by hand; check sasl.oauthbearer.token" in failed.stderr

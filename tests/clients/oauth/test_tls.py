@@ -111,7 +111,7 @@ def test_the_command_line(settings, way, tmp_path):
     done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert " answers: 1 broker, " in done.stdout
-    argv[3:5] = ["protocol", "api-versions", settings[way]["bootstrap.servers"]]
+    argv[3:5] = ["protocol", "api-versions", "-b", settings[way]["bootstrap.servers"]]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
 

@@ -17,6 +17,7 @@ from cloudevents_kafka.spark import pipeline
 
 if TYPE_CHECKING:
     from cloudevents_kafka.spark.pipeline import PipelineOptions
+    from cloudevents_kafka.testing import LocalBroker
 
 pytestmark = pytest.mark.spark
 
@@ -27,8 +28,12 @@ def run(
     error: Exception | None = None,
     once: bool = True,
     send: int | None = None,
+    source: tuple[str, str] | None = None,
 ) -> Any:
-    """Return the result of the command and the options of the pipeline that it made."""
+    """Return the result of the command and the options of the pipeline that it made.
+
+    With ``source``, brokers and a topic, the brokers are asked for the topic.
+    """
     made: list[PipelineOptions] = []
 
     class Fake:
@@ -56,8 +61,11 @@ def run(
             )
 
     monkeypatch.setattr(pipeline, "EventPipeline", Fake)
+    if source is None:
+        monkeypatch.setattr(command, "_refuse_unknown_topics", lambda *_: None)
+    brokers, topic = source or ("b:1", "t")
     done = CliRunner().invoke(
-        app, ["pipeline", "-b", "b:1", "-t", "t", "-o", "o", *["--once"] * once, *options]
+        app, ["pipeline", "-b", brokers, "-t", topic, "-o", "o", *["--once"] * once, *options]
     )
     return done, made
 
@@ -138,6 +146,7 @@ def test_port_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
             raise pipeline.ThresholdCrossed("topic t is behind")
 
     monkeypatch.setattr(pipeline, "EventPipeline", Fake)
+    monkeypatch.setattr(command, "_refuse_unknown_topics", lambda *_: None)
     arguments = ["pipeline", "-b", "b:1", "-t", "t", "-o", "o", "--metrics-port", "0"]
     done = CliRunner().invoke(app, arguments)
     assert made[0].metrics_port == "0"
@@ -205,6 +214,7 @@ def test_continuous_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
             )
 
     monkeypatch.setattr(pipeline, "EventPipeline", Fake)
+    monkeypatch.setattr(command, "_refuse_unknown_topics", lambda *_: None)
     monkeypatch.setattr(command, "_HEARTBEAT_SECONDS", -1.0)
     arguments = ["pipeline", "-b", "b:1", "-t", "t", "-o", "o", "--summary-json", str(path)]
     done = CliRunner().invoke(app, arguments)
@@ -223,3 +233,38 @@ def test_help() -> None:
     assert "[parquet|delta|iceberg|kafka]" in text
     assert "at least once" in text
     assert "Parquet tables" not in text
+
+
+@pytest.mark.broker
+def test_an_unknown_topic_is_refused_before_spark_starts(
+    monkeypatch: pytest.MonkeyPatch, kafka_broker: LocalBroker, kafka_topic: str
+) -> None:
+    """A topic that does not exist is an error with a near name before Spark starts; one that does is read."""
+    servers = kafka_broker.bootstrap_servers
+    done, made = run(monkeypatch, source=(servers, f"{kafka_topic}x"))
+    assert (done.exit_code, made) == (2, [])
+    assert re.search(rf"topic \S+ does not exist: .*; did you mean '{kafka_topic}'", done.stderr)
+    done, made = run(monkeypatch, source=(servers, kafka_topic))
+    assert (done.exit_code, len(made)) == (0, 1)
+    assert done.stderr.endswith("Z starting Spark, which takes some seconds\n")
+
+
+def test_a_broker_that_refuses_connections_is_reported_before_spark_starts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """If nothing listens at the address, Spark is not started; exit code 3, and the address."""
+    done, made = run(monkeypatch, source=("127.0.0.1:1", "t"))
+    assert (done.exit_code, made) == (3, [])
+    assert "broker 127.0.0.1:1 refuses connections: " in done.stderr
+
+
+def test_missing_options_are_reported_together() -> None:
+    """The topic, the folder and the broker are in one message."""
+    done = CliRunner().invoke(app, ["pipeline"])
+    assert done.exit_code == 2
+    assert all(name in done.stderr for name in ("-t TOPIC", "--out DIR", "-b host:port"))
+
+
+def test_quiet_runs_print_no_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With --quiet nothing is printed before the summary."""
+    assert run(monkeypatch, "--quiet")[0].stderr == ""

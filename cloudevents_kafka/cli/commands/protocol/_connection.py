@@ -13,7 +13,7 @@ import msgspec
 
 from cloudevents_kafka import protocol
 from cloudevents_kafka.cli.commands.protocol._login import explain_refusal, read_login
-from cloudevents_kafka.cli.kafka.settings import Settings, client_options, pop_settings
+from cloudevents_kafka.cli.kafka.settings import Settings, kafka_options, pop_settings
 from cloudevents_kafka.cli.terminal.errors import BadData, BadUsage, BrokerFailure, CommandError
 from cloudevents_kafka.cli.terminal.parameters import FILE
 from cloudevents_kafka.protocol.error_codes import ErrorCode
@@ -34,27 +34,22 @@ class ConnectionOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def connection_options(command: _Decorated) -> _Decorated:
-    """Return a command with the argument BROKER and the options of a connection, passed as ``connection``."""
+    """Return a command with the options of a connection, which are passed as ``connection``."""
 
     @wraps(command)
-    def with_connection(*, broker: str, trace: str | None, timeout: float, **options: Any) -> Any:
-        settings = pop_settings(options, broker)
-        if options.pop("show_config"):
-            return click.echo(settings.to_text(), nl=False)
+    def with_connection(*, trace: str | None, timeout: float, show_config: bool, **options: Any) -> Any:
+        settings = pop_settings(options)
+        settings.check(show=show_config)
+        broker = settings.bootstrap_servers
         connection = ConnectionOptions(broker=broker, settings=settings, trace=trace, timeout=timeout)
         return command(connection=connection, **options)
 
-    argument = click.argument("broker", metavar="BROKER")
-    return cast("_Decorated", argument(client_options(_trace_option(with_connection))))
+    return cast("_Decorated", kafka_options(_trace_option(with_connection)))
 
 
 @contextmanager
 def connect(options: ConnectionOptions) -> Iterator[protocol.Client]:
     """Return a context manager for a client; errors of the client end the command."""
-    if "@" in options.broker:
-        raise BadUsage(
-            "BROKER must be host:port, without a user or a password; set sasl.username and sasl.password"
-        )
     login = read_login(options.settings, options.timeout)
     with ExitStack() as stack:
         trace = None if options.trace is None else stack.enter_context(_open_capture(options.trace))
@@ -63,9 +58,10 @@ def connect(options: ConnectionOptions) -> Iterator[protocol.Client]:
                 options.broker, timeout=options.timeout, tls=login.tls, sasl=login.sasl, trace=trace
             )
         except ValueError as error:
-            raise BadUsage(f"BROKER: {error}") from None
+            raise BadUsage(f"-b: {error}") from None
         stack.enter_context(client)
         try:
+            client.api_versions()  # fails at once if nothing listens; other requests try again
             yield client
         except protocol.ProtocolError as error:
             raise command_error(error, options) from None
@@ -85,7 +81,7 @@ def command_error(error: protocol.ProtocolError, options: ConnectionOptions) -> 
         return BrokerFailure(f"{text}; {explain_refusal(options.settings, text)}")
     if isinstance(error, protocol.Disconnected | protocol.DeadlineExceeded) and cause is error:
         return BrokerFailure(
-            f"{text}; check BROKER, that a broker listens there, and security.protocol (--show-config)"
+            f"{text}; check -b, that a broker listens there, and security.protocol (--show-config)"
         )
     return BrokerFailure(text)
 

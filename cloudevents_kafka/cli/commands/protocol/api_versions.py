@@ -9,7 +9,9 @@ import click
 
 from cloudevents_kafka.cli.commands.protocol._connection import ConnectionOptions, connect, connection_options
 from cloudevents_kafka.cli.records.json_lines import encode_json
+from cloudevents_kafka.cli.terminal.parameters import output_option
 from cloudevents_kafka.cli.terminal.signals import Interrupts
+from cloudevents_kafka.cli.terminal.text import print_message
 from cloudevents_kafka.protocol.api_keys import api_name
 from cloudevents_kafka.protocol.client import CLIENT_VERSIONS, VERSIONS_0_8, VERSIONS_0_9
 from cloudevents_kafka.protocol.messages import APIS
@@ -23,23 +25,23 @@ _NOT_LISTED: Final = (
 
 @click.command()
 @connection_options
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON line for each API.")
-def command(connection: ConnectionOptions, *, as_json: bool) -> None:
+@output_option
+def command(connection: ConnectionOptions, output: str) -> None:
     """Print the API versions that a broker supports.
 
     Prints for each API its key and name, the versions that the broker supports, those that
     this library declares, those that its client uses, and the one that the client picks.
 
     \b
-    cloudevents-kafka protocol api-versions localhost:9092
+    cloudevents-kafka protocol api-versions -b localhost:9092
     """
     with Interrupts() as interrupts, interrupts.waiting(), connect(connection) as client:
         versions = client.api_versions()
         if versions in (VERSIONS_0_8, VERSIONS_0_9):
             client.metadata([])  # fails if this is not a broker at all
-            click.echo(f"cloudevents-kafka: broker {connection.broker} {_NOT_LISTED}", err=True)
+            print_message(f"broker {connection.broker} {_NOT_LISTED}")
     rows = _rows(versions)
-    if as_json:
+    if output == "json":
         click.echo("\n".join(encode_json(row).decode() for row in rows))
     else:
         click.echo(_table(rows))

@@ -14,7 +14,7 @@ from cloudevents_kafka.cli.records.inputs import InputLine, read_lines
 from cloudevents_kafka.cli.terminal.errors import BAD_DATA, BadData, BadUsage
 from cloudevents_kafka.cli.terminal.parameters import FILE
 from cloudevents_kafka.cli.terminal.signals import Interrupts
-from cloudevents_kafka.cli.terminal.text import escape_lines
+from cloudevents_kafka.cli.terminal.text import near, print_message
 from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.protocol import Malformed, explain
 from cloudevents_kafka.protocol.client import parse_line
@@ -38,12 +38,12 @@ Explain = Callable[[bytes], explain.ExplainedFrame]
 )
 @click.option("--bare", is_flag=True, help="The frames have no size field.  [default: detected]")
 @click.option("--v07", is_flag=True, help="The frames are of Kafka 0.7.")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON line for each frame.")
 @click.option(
-    "--tree/--table",
-    "as_tree",
-    default=None,
-    help="Print a tree that fits the width, or paths in full.  [default: a tree on a terminal]",
+    "-o",
+    "--output",
+    type=click.Choice(["tree", "table", "json"]),
+    help="A tree that fits the width, paths in full, or JSON lines.  "
+    "[default: tree on a terminal, else table]",
 )
 @click.pass_context
 def command(
@@ -51,9 +51,7 @@ def command(
     /,
     file: str,
     digits: str | None,
-    *,
-    as_json: bool,
-    as_tree: bool | None,
+    output: Form | None,
     **options: Any,
 ) -> None:
     """Explain frames field by field: position, bytes, path, type, value.
@@ -75,12 +73,12 @@ def command(
 
     \b
     cloudevents-kafka protocol decode --hex 0000000a00120000000000070000
-    cloudevents-kafka protocol decode --json capture.jsonl
+    cloudevents-kafka protocol decode -o json capture.jsonl
     """
     if digits is not None and file != "-":
         raise click.UsageError("FILE and --hex exclude each other")
     explain_frame = _explainer(**options)
-    form: Form = "json" if as_json else "tree" if _is_tree(as_tree) else "table"
+    form: Form = output or ("tree" if sys.stdout.isatty() else "table")
     frames = bad = 0
     allowance = Allowance()
     with Interrupts() as interrupts:
@@ -96,19 +94,15 @@ def command(
             bad += _report_problems(frame, quiet=bad >= _MAX_MESSAGES)
     if bad > _MAX_MESSAGES:
         more = pluralize(bad - _MAX_MESSAGES, "more line is", "more lines are")
-        click.echo(f"cloudevents-kafka: {more} bad; only the first {_MAX_MESSAGES} are shown here", err=True)
+        print_message(f"{more} bad; only the first {_MAX_MESSAGES} are shown here")
     if allowance.refused:
         more = pluralize(allowance.refused, "bad frame is", "bad frames are")
-        click.echo(f"cloudevents-kafka: {more} left out of the output, after 1 MiB of others", err=True)
+        print_message(f"{more} left out of the output, after 1 MiB of others")
     if not frames:
         raise BadUsage(
             "a frame is missing: pass digits or a capture in FILE or on stdin, or digits with --hex"
         )
     ctx.exit(BAD_DATA if bad else 0)
-
-
-def _is_tree(asked: bool | None) -> bool:  # noqa: FBT001  # as click passes it
-    return sys.stdout.isatty() if asked is None else asked
 
 
 def _report_problems(frame: Frame | BadData, *, quiet: bool) -> bool:
@@ -121,7 +115,7 @@ def _report_problems(frame: Frame | BadData, *, quiet: bool) -> bool:
     if problems and not quiet:
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
         text = f"{frame.where}: {heading(frame.explained)}: {problems[0]}{more}"
-        click.echo(f"cloudevents-kafka: {escape_lines(text)}", err=True)
+        print_message(text)
     return bool(problems)
 
 
@@ -167,4 +161,4 @@ def _api_key(text: str, *, v07: bool) -> int:
     for name, key in keys.items():
         if text.lower() in (name.lower(), str(key)):
             return key
-    raise BadUsage(f"--api must be one of {', '.join(keys)} or its key, got {text}")
+    raise BadUsage(f"--api must be the name of an API or its key, got {text!r}{near(text, keys)}")

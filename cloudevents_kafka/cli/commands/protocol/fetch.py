@@ -14,6 +14,7 @@ from cloudevents_kafka.cli.kafka.reader import Position, PositionType, check_par
 from cloudevents_kafka.cli.records.json_lines import encode_json, record_object
 from cloudevents_kafka.cli.records.output import content_lines, record_heading
 from cloudevents_kafka.cli.terminal.errors import BadUsage, BrokerFailure
+from cloudevents_kafka.cli.terminal.parameters import output_option
 from cloudevents_kafka.cli.terminal.signals import Interrupts
 from cloudevents_kafka.cli.terminal.text import print_lines
 from cloudevents_kafka.protocol import Client, Consumer, TopicPartition
@@ -27,23 +28,24 @@ _POLL_SECONDS: Final = 0.5
 @click.argument("topic")
 @click.argument("partition", type=click.IntRange(min=0), required=False)
 @click.option(
-    "--offset",
+    "--from",
+    "begin",
     type=PositionType(),
     default="earliest",
     show_default=True,
     metavar="POSITION",
     help="Start here: earliest, latest, N, -N (the last N), @TIME (RFC 3339, or ms).",
 )
-@click.option("--count", type=click.IntRange(min=1), metavar="N", help="Stop after N records.")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON line for each record.")
+@click.option("-n", "--count", type=click.IntRange(min=1), metavar="N", help="Stop after N records.")
+@output_option
 def command(
     connection: ConnectionOptions,
     topic: str,
     partition: int | None,
-    offset: Position,
+    begin: Position,
     count: int | None,
     *,
-    as_json: bool,
+    output: str,
 ) -> None:
     """Read records with the pure-Python client.
 
@@ -51,13 +53,13 @@ def command(
     nothing. Records are printed without decoding events.
 
     \b
-    cloudevents-kafka protocol fetch localhost:9092 orders --offset earliest --count 3
+    cloudevents-kafka protocol fetch -b localhost:9092 orders --from earliest -n 3
     """
-    if offset.kind == "stored":
-        raise click.UsageError("--offset must not be stored: it needs a group, and this command joins none")
+    if begin.kind == "stored":
+        raise click.UsageError("--from must not be stored: it needs a group, and this command joins none")
     with Interrupts() as interrupts, interrupts.waiting(), connect(connection) as client:
-        for number, record in enumerate(_read(client, connection, topic, partition, offset), 1):
-            if as_json:
+        for number, record in enumerate(_read(client, connection, topic, partition, begin), 1):
+            if output == "json":
                 click.echo(encode_json(record_object(record)))
             else:
                 print_lines([record_heading(record), *content_lines(record), ""])

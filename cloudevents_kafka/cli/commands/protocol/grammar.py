@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Sequence
 
 import click
 
 from cloudevents_kafka.cli.terminal.errors import BadUsage
+from cloudevents_kafka.cli.terminal.text import near
 from cloudevents_kafka.protocol.explain.grammar import text as grammar_text
 from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.messages.connection import RequestHeader, ResponseHeader
@@ -68,10 +68,8 @@ def _find(name: str) -> list[type[Structure]]:
     found = [messages[key] for key in (f"{lower}request", f"{lower}response") if key in messages]
     if found:
         return found
-    closest = sorted(
-        _messages(), key=lambda key: difflib.SequenceMatcher(None, lower, key.lower()).ratio(), reverse=True
-    )
-    raise BadUsage(f"no message has the name {name!r}; the names, closest first, are {', '.join(closest)}")
+    advice = near(name, _messages()) or "; without a name, all of them are listed"
+    raise BadUsage(f"no message has the name {name!r}{advice}")
 
 
 def _messages() -> dict[str, type[Structure]]:

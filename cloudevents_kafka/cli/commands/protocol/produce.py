@@ -18,7 +18,7 @@ from cloudevents_kafka.cli.needs import packages, require
 from cloudevents_kafka.cli.records.inputs import read_stdin
 from cloudevents_kafka.cli.records.json_lines import encode_json
 from cloudevents_kafka.cli.terminal.errors import BrokerFailure
-from cloudevents_kafka.cli.terminal.parameters import BYTES, header_option
+from cloudevents_kafka.cli.terminal.parameters import BYTES, header_option, output_option
 from cloudevents_kafka.cli.terminal.signals import Interrupts
 from cloudevents_kafka.cli.terminal.text import escape
 from cloudevents_kafka.protocol import Client, Message
@@ -38,7 +38,7 @@ CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 @click.option(
     "--compression", type=click.Choice(CODECS), default="none", show_default=True, help="Compress the record."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print topic, partition and offset as a JSON line.")
+@output_option
 def command(
     connection: ConnectionOptions,
     topic: str,
@@ -46,8 +46,8 @@ def command(
     compression: str,
     partition: int | None,
     *,
+    output: str,
     null: bool,
-    as_json: bool,
     **record: Any,
 ) -> None:
     """Send a record with the pure-Python client.
@@ -56,7 +56,7 @@ def command(
     topic, partition and offset of the record once the broker has it.
 
     \b
-    cloudevents-kafka protocol produce localhost:9092 orders --key c-7 --header trace=1 hello
+    cloudevents-kafka protocol produce -b localhost:9092 orders --key c-7 hello
     """
     if null and value != _STDIN:
         raise click.UsageError("--null and VALUE exclude each other")
@@ -69,7 +69,7 @@ def command(
             message = _deliver(client, connection, topic, compression, record)
     place = {"topic": topic, "partition": message.partition(), "offset": message.offset()}
     text = f"{escape(topic)}[{message.partition()}]@{message.offset()}"
-    click.echo(encode_json(place) if as_json else text)
+    click.echo(encode_json(place) if output == "json" else text)
 
 
 def _deliver(
@@ -87,7 +87,7 @@ def _deliver(
     if not reports:
         raise BrokerFailure(
             f"broker {connection.broker} did not accept the record within {connection.timeout:g} s; "
-            "check BROKER and TOPIC"
+            "check -b and TOPIC"
         )
     if (error := reports[0].error()) is not None:
         raise command_error(error, connection)

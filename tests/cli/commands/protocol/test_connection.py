@@ -52,12 +52,14 @@ def silent_server():
 
 def test_api_versions(run, broker):
     """Each API has the versions of the broker, of this library and of its client, and the picked one."""
-    result = run("protocol", "api-versions", broker)
+    result = run("protocol", "api-versions", "-b", broker)
     assert (result.exit_code, result.stderr) == (0, "")
     head, first, *_ = (line.split() for line in result.stdout.splitlines())
     assert head == ["key", "api", "broker", "declared", "client", "picks"]
     assert first == ["0", "Produce", "0-13", "0-13", "0-12", "12"]
-    rows = {row["key"]: row for row in lines(run("protocol", "api-versions", broker, "--json").stdout)}
+    rows = {
+        row["key"]: row for row in lines(run("protocol", "api-versions", "-b", broker, "-o", "json").stdout)
+    }
     assert list(rows[0]) == head
     assert list(rows[0].values()) == [0, "Produce", "0-13", "0-13", "0-12", 12]
     assert {row["api"] for row in rows.values()} >= {api.name for api in APIS.values()}
@@ -65,7 +67,7 @@ def test_api_versions(run, broker):
 
 def test_api_versions_of_an_old_broker(run, old_broker):
     """For a broker that does not list its versions, those of such brokers are printed with a note."""
-    result = run("protocol", "api-versions", old_broker)
+    result = run("protocol", "api-versions", "-b", old_broker)
     assert result.exit_code == 0
     assert f"broker {old_broker} does not list its API versions" in result.stderr
     rows = [line.split() for line in result.stdout.splitlines()]
@@ -85,11 +87,11 @@ def test_codecs():
 def test_round_trip(run, broker, topic, codec):
     """``fetch`` reads the key, the headers and the value that ``produce`` sends."""
     sent = run(
-        *("protocol", "produce", broker, topic, "--key", "k", "--header", "a=1", "--header", "n"),
+        *("protocol", "produce", "-b", broker, topic, "--key", "k", "--header", "a=1", "--header", "n"),
         *("--compression", codec, "hello"),
     )
     assert (sent.exit_code, sent.stdout, sent.stderr) == (0, f"{topic}[0]@0\n", "")
-    result = run("protocol", "fetch", broker, topic, "--json")
+    result = run("protocol", "fetch", "-b", broker, topic, "-o", "json")
     [found] = lines(result.stdout)
     assert (result.exit_code, found.pop("timestamp") > 0) == (0, True)
     assert found == {
@@ -100,7 +102,7 @@ def test_round_trip(run, broker, topic, codec):
         "headers": [["a", "1"], ["n", None]],
         "value": "hello",
     }
-    text = run("protocol", "fetch", broker, topic).stdout.splitlines()
+    text = run("protocol", "fetch", "-b", broker, topic).stdout.splitlines()
     assert text[0].startswith(f"{topic}[0]@0  ")
     assert [line.split() for line in text[1:4]] == [
         ["header", "a", "=", "1"],
@@ -111,19 +113,21 @@ def test_round_trip(run, broker, topic, codec):
 
 def test_old_brokers(run, old_broker, topic):
     """A broker of 0.8.2 stores and returns records; headers, which it does not support, are refused."""
-    assert run("protocol", "produce", old_broker, topic, "x", "--json").stdout.endswith('"offset":0}\n')
-    assert lines(run("protocol", "fetch", old_broker, topic, "--json").stdout)[0]["value"] == "x"
-    refused = run("protocol", "produce", old_broker, topic, "x", "--header", "a=1")
+    assert run("protocol", "produce", "-b", old_broker, topic, "x", "-o", "json").stdout.endswith(
+        '"offset":0}\n'
+    )
+    assert lines(run("protocol", "fetch", "-b", old_broker, topic, "-o", "json").stdout)[0]["value"] == "x"
+    refused = run("protocol", "produce", "-b", old_broker, topic, "x", "--header", "a=1")
     assert refused.exit_code == 3
     assert "brokers before 0.11 have no headers" in refused.stderr
 
 
 def test_values(run, broker, topic):
     """A value is text, the bytes of stdin, or null."""
-    assert run("protocol", "produce", broker, topic, stdin=b"\xff\n").exit_code == 0
-    assert run("protocol", "produce", broker, topic, "-", stdin=b"").exit_code == 0
-    assert run("protocol", "produce", broker, topic, "--null").exit_code == 0
-    found = lines(run("protocol", "fetch", broker, topic, "--json").stdout)
+    assert run("protocol", "produce", "-b", broker, topic, stdin=b"\xff\n").exit_code == 0
+    assert run("protocol", "produce", "-b", broker, topic, "-", stdin=b"").exit_code == 0
+    assert run("protocol", "produce", "-b", broker, topic, "--null").exit_code == 0
+    found = lines(run("protocol", "fetch", "-b", broker, topic, "-o", "json").stdout)
     assert [line["value"] for line in found] == [{"base64": "/wo="}, "", None]
 
 
@@ -132,19 +136,19 @@ def test_values(run, broker, topic):
     [
         ([], [0, 1, 2, 3]),
         (["--count", "2"], [0, 1]),
-        (["--offset", "2"], [2, 3]),
-        (["--offset", "99"], []),
-        (["--offset", "-1"], [3]),
-        (["--offset", "latest"], []),
-        (["--offset", "@0"], [0, 1, 2, 3]),
-        (["--offset", "@2100-01-01T00:00:00Z"], []),
+        (["--from", "2"], [2, 3]),
+        (["--from", "99"], []),
+        (["--from", "-1"], [3]),
+        (["--from", "latest"], []),
+        (["--from", "@0"], [0, 1, 2, 3]),
+        (["--from", "@2100-01-01T00:00:00Z"], []),
     ],
 )
 def test_positions(run, broker, topic, arguments, offsets):
     """Records are read from --offset to the end of the partition, or to --count."""
     for number in range(4):
-        run("protocol", "produce", broker, topic, str(number))
-    result = run("protocol", "fetch", broker, topic, "0", "--json", *arguments)
+        run("protocol", "produce", "-b", broker, topic, str(number))
+    result = run("protocol", "fetch", "-b", broker, topic, "0", "-o", "json", *arguments)
     assert (result.exit_code, [line["offset"] for line in lines(result.stdout)]) == (0, offsets)
 
 
@@ -154,39 +158,47 @@ def test_all_partitions(run, topic):
         broker.create_topic(topic, 3)
         servers = broker.bootstrap_servers
         for partition in (0, 2, 2):
-            run("protocol", "produce", servers, topic, "x", "--partition", partition)
-        found = lines(run("protocol", "fetch", servers, topic, "--json").stdout)
+            run("protocol", "produce", "-b", servers, topic, "x", "--partition", partition)
+        found = lines(run("protocol", "fetch", "-b", servers, topic, "-o", "json").stdout)
         assert sorted((line["partition"], line["offset"]) for line in found) == [(0, 0), (2, 0), (2, 1)]
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["fetch", "BROKER", "nothing"], 2, "has no topic 'nothing'; check TOPIC"),
-        (["fetch", "BROKER", "known", "7"], 2, "topic 'known' has no partition 7; it has partition 0"),
-        (["fetch", "BROKER", "known", "--offset", "stored"], 2, "needs a group"),
-        (["fetch", "BROKER", "known", "--offset", "x"], 2, "a position must be"),
-        (["produce", "BROKER", "known", "x", "--null"], 2, "--null and VALUE exclude each other"),
+        (["fetch", "-b", "BROKER", "nothing"], 2, "has no topic 'nothing'; check TOPIC"),
+        (["fetch", "-b", "BROKER", "known", "7"], 2, "topic 'known' has no partition 7; it has partition 0"),
+        (["fetch", "-b", "BROKER", "known", "--from", "stored"], 2, "needs a group"),
+        (["fetch", "-b", "BROKER", "known", "--from", "x"], 2, "a position must be"),
+        (["produce", "-b", "BROKER", "known", "x", "--null"], 2, "--null and VALUE exclude each other"),
         (
-            ["produce", "BROKER", "known", "x", "--partition", "7", "--timeout", "0.3"],
+            ["produce", "-b", "BROKER", "known", "x", "--partition", "7", "--timeout", "0.3"],
             2,
             "topic 'known' has no partition 7; it has partition 0",
         ),
         (
-            ["produce", "BROKER", "known", "x", "-X", "security.protocol=x"],
+            ["produce", "-b", "BROKER", "known", "x", "-X", "security.protocol=x"],
             2,
             "security.protocol must be one",
         ),
-        (["produce", "BROKER", "known", "x", "--trace", "/no/where"], 2, "--trace: cannot write /no/where"),
-        (["api-versions", "a:b"], 2, "BROKER: an address must be host:port, got 'a:b'"),
-        (["api-versions", "CLOSED", "--timeout", "0.3"], 3, "check BROKER, that a broker listens there"),
-        (["fetch", "CLOSED", "t", "--timeout", "0.3"], 3, "check BROKER, that a broker listens there"),
-        (["produce", "CLOSED", "t", "x", "--timeout", "0.3"], 3, "check BROKER, that a broker listens there"),
+        (
+            ["produce", "-b", "BROKER", "known", "x", "--trace", "/no/where"],
+            2,
+            "--trace: cannot write /no/where",
+        ),
+        (["api-versions", "-b", "a:b"], 2, "-b: an address must be host:port, got 'a:b'"),
+        (["api-versions", "-b", "CLOSED", "--timeout", "0.3"], 3, "check -b, that a broker listens there"),
+        (["fetch", "-b", "CLOSED", "t", "--timeout", "0.3"], 3, "check -b, that a broker listens there"),
+        (
+            ["produce", "-b", "CLOSED", "t", "x", "--timeout", "0.3"],
+            3,
+            "check -b, that a broker listens there",
+        ),
     ],
 )
 def test_errors(run, broker, closed_port, arguments, code, message):
     """An error is one message with advice, and has its exit code."""
-    run("protocol", "produce", broker, "known", "x")
+    run("protocol", "produce", "-b", broker, "known", "x")
     result = run(
         "protocol", *({"BROKER": broker, "CLOSED": closed_port}.get(word, word) for word in arguments)
     )
@@ -198,9 +210,9 @@ def test_errors(run, broker, closed_port, arguments, code, message):
 def test_traces(run, broker, topic, tmp_path):
     """``protocol decode`` explains the frames of --trace: every response has its request."""
     path = tmp_path / "capture.jsonl"
-    run("protocol", "produce", broker, topic, "hello", "--compression", "gzip", "--trace", path)
-    run("protocol", "fetch", broker, topic, "--trace", path)
-    result = run("protocol", "decode", path, "--json")
+    run("protocol", "produce", "-b", broker, topic, "hello", "--compression", "gzip", "--trace", path)
+    run("protocol", "fetch", "-b", broker, topic, "--trace", path)
+    result = run("protocol", "decode", path, "-o", "json")
     assert (result.exit_code, result.stderr) == (0, "")
     found = lines(result.stdout)
     assert [line["problems"] for line in found] == [[]] * len(found)
@@ -224,7 +236,7 @@ def test_login(run, monkeypatch, tmp_path, mechanism):
     with WireBroker("4.3", users={"ann": PASSWORD}) as broker:
         settings = ("security.protocol=sasl_plaintext", "sasl.username=ann", f"sasl.mechanism={mechanism}")
         options = [word for setting in settings for word in ("-X", setting)]
-        ask = ("protocol", "api-versions", broker.bootstrap_servers, *options)
+        ask = ("protocol", "api-versions", "-b", broker.bootstrap_servers, *options)
         monkeypatch.setenv("CE_KAFKA_SASL_PASSWORD", PASSWORD)
         good = run(*ask, "--trace", path)
         monkeypatch.setenv("CE_KAFKA_SASL_PASSWORD", "wrong horse")
@@ -254,7 +266,7 @@ def test_tls(run, certificate):
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     server.load_cert_chain(cert, key)
     with WireBroker("4.3", tls=server) as broker:
-        ask = ("protocol", "api-versions", broker.bootstrap_servers)
+        ask = ("protocol", "api-versions", "-b", broker.bootstrap_servers)
         assert run(*ask, "-X", "security.protocol=ssl", "-X", f"ssl.ca.location={cert}").exit_code == 0
         result = run(*ask, "-X", "security.protocol=ssl", "--timeout", 1)
         assert (result.exit_code, result.stdout) == (3, "")
@@ -267,10 +279,10 @@ def test_tls(run, certificate):
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["produce", "BROKER", "t"],
-        ["produce", "CLOSED", "t", "x"],
-        ["fetch", "CLOSED", "t"],
-        ["api-versions", "SILENT"],
+        ["produce", "-b", "BROKER", "t"],
+        ["produce", "-b", "SILENT", "t", "x"],
+        ["fetch", "-b", "SILENT", "t"],
+        ["api-versions", "-b", "SILENT"],
     ],
 )
 def test_ctrl_c(broker, closed_port, silent_server, arguments):
@@ -291,14 +303,16 @@ def test_ctrl_c(broker, closed_port, silent_server, arguments):
 def test_a_real_broker(run, kafka_broker: LocalBroker, kafka_topic: str, tmp_path):
     """A real Kafka lists its APIs, stores a record and returns it, and its frames are explained."""
     servers, path = kafka_broker.bootstrap_servers, tmp_path / "capture.jsonl"
-    rows = {row["api"]: row for row in lines(run("protocol", "api-versions", servers, "--json").stdout)}
+    rows = {
+        row["api"]: row for row in lines(run("protocol", "api-versions", "-b", servers, "-o", "json").stdout)
+    }
     assert rows["DescribeCluster"]["picks"] is None
     assert rows["Fetch"]["picks"] == 12
     assert not any(name.startswith("API ") for name in rows)
-    assert run("protocol", "produce", servers, kafka_topic, "x", "--trace", path).exit_code == 0
-    found = lines(run("protocol", "fetch", servers, kafka_topic, "--json", "--trace", path).stdout)
+    assert run("protocol", "produce", "-b", servers, kafka_topic, "x", "--trace", path).exit_code == 0
+    found = lines(run("protocol", "fetch", "-b", servers, kafka_topic, "-o", "json", "--trace", path).stdout)
     assert [line["value"] for line in found] == ["x"]
-    result = run("protocol", "decode", path, "--json")
+    result = run("protocol", "decode", path, "-o", "json")
     assert (result.exit_code, result.stderr) == (0, "")
 
 
@@ -313,6 +327,19 @@ def test_transaction_markers_at_the_end(run, kafka_broker: LocalBroker, kafka_to
         producer.produce(kafka_topic, "x", partition=0)
         producer.flush(20)
         end(20)
-    result = run("protocol", "fetch", servers, kafka_topic, "0", "--json", "--timeout", "5")
+    result = run("protocol", "fetch", "-b", servers, kafka_topic, "0", "-o", "json", "--timeout", "5")
     assert (result.exit_code, result.stderr) == (0, "")
     assert [line["offset"] for line in lines(result.stdout)] == [0]
+
+
+def test_options_are_those_of_the_other_commands(run, broker, topic, monkeypatch):
+    """The broker is that of the environment, a range begins with --from, and -n and -o are as elsewhere."""
+    monkeypatch.setenv("CE_KAFKA_BOOTSTRAP_SERVERS", broker)
+    for value in "abc":
+        [place] = lines(run("protocol", "produce", topic, value, "-o", "json").stdout)
+    assert place["offset"] == 2
+    [found] = lines(run("protocol", "fetch", topic, "--from", "-2", "-n", "1", "-o", "json").stdout)
+    assert found["value"] == "b"
+    assert run("protocol", "api-versions", "-o", "json").exit_code == 0
+    monkeypatch.delenv("CE_KAFKA_BOOTSTRAP_SERVERS")
+    assert "the broker is missing: pass -b host:port" in run("protocol", "fetch", topic).stderr

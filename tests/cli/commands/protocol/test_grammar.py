@@ -57,7 +57,7 @@ def test_names(run):
     [
         (
             ["MetadataReqest"],
-            "no message has the name 'MetadataReqest'; the names, closest first, are MetadataReq",
+            "no message has the name 'MetadataReqest'; did you mean 'MetadataRequest'",
         ),
         (["Metadata", "99"], "MetadataRequest has versions 0-13, got 99"),
         (["Metadata", "0-99"], "MetadataRequest has versions 0-13, got 0-99"),

@@ -115,7 +115,9 @@ def test_a_certificate_authority_is_trusted(monkeypatch):
 
 def test_the_settings_in_force_are_shown(run):
     """--show-config prints the settings, with the address, and no secret; nothing is connected."""
-    done = run("protocol", "api-versions", "127.0.0.1:1", "-X", "sasl.password=hunter22", "--show-config")
+    done = run(
+        "protocol", "api-versions", "-b", "127.0.0.1:1", "-X", "sasl.password=hunter22", "--show-config"
+    )
     assert done.exit_code == 0
     assert "bootstrap.servers=127.0.0.1:1" in done.stdout
     assert "hunter22" not in done.stdout
@@ -129,7 +131,9 @@ def test_login_by_settings(run, tmp_path):
             "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\n"
             "sasl.username=ann\nsasl.password=secret\n"
         )
-        assert run("protocol", "api-versions", broker.bootstrap_servers, "--config", file).exit_code == 0
+        assert (
+            run("protocol", "api-versions", "-b", broker.bootstrap_servers, "--config", file).exit_code == 0
+        )
 
 
 def test_mechanisms():

@@ -1,0 +1,90 @@
+"""``groups reset``: change the committed offsets of a group, dry unless ``--apply``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from cloudevents_kafka.cli.commands.groups import connected
+from cloudevents_kafka.cli.kafka.cluster import Cluster, Partition
+from cloudevents_kafka.cli.kafka.reader import (
+    Position,
+    PositionType,
+    check_partitions,
+    partitions_option,
+    resolve_offset,
+)
+from cloudevents_kafka.cli.kafka.settings import kafka_options, pop_settings
+from cloudevents_kafka.cli.kafka.topic_names import topic_option
+from cloudevents_kafka.cli.records.output import print_listing
+from cloudevents_kafka.cli.terminal.errors import BadUsage
+from cloudevents_kafka.cli.terminal.parameters import listing_option
+from cloudevents_kafka.cli.terminal.text import near, print_message
+from cloudevents_kafka.primitives.plural import pluralize
+
+
+@click.command()
+@kafka_options
+@click.option("--group", metavar="NAME", help="The group.")
+@topic_option("The topic.")
+@partitions_option("Change only these.")
+@click.option("--to", "position", type=PositionType(), metavar="POSITION", help="The new offsets.")
+@click.option("--apply", is_flag=True, help="Commit them. Without it, only report what would change.")
+@listing_option
+def command(
+    group: str | None,
+    topic: str | None,
+    position: Position | None,
+    timeout: float,
+    output: str | None,
+    *,
+    partitions: tuple[int, ...],
+    apply: bool,
+    show_config: bool,
+    **options: Any,
+) -> None:
+    """Change the committed offsets of a group in a topic.
+
+    Without --apply, this prints what would change, and changes nothing. POSITION is that of
+    consume, such as earliest, 1741, -10 or @2026-11-21T12:00:00Z. All members of the group
+    must be stopped.
+
+    \b
+    cloudevents-kafka groups reset --group billing -t orders --to -100 --apply
+    """
+    settings = pop_settings(options)
+    settings.check(show=show_config, group=group, topic=topic, position=position)
+    if group is None or topic is None or position is None:
+        return  # `require` has raised
+    with connected(settings, timeout) as cluster:
+        existing = cluster.partitions(topic)
+        check_partitions(topic, partitions, existing)
+        chosen = [(topic, number) for number in partitions or existing]
+        before, after = _offsets(cluster, group, chosen, position)
+        known = cluster.group_names()
+        members = len(cluster.groups([group])[0].members) if group in known else 0
+        if members and apply:
+            raise BadUsage(f"group {group!r} has {pluralize(members, 'member')}; stop all of them first")
+        if apply:
+            cluster.commit(group, after)
+    rows = [[f"{topic}[{one[1]}]", before.get(one, ""), after[one]] for one in chosen]
+    objects = [
+        {"topic": topic, "partition": one[1], "from": before.get(one), "to": after[one]} for one in chosen
+    ]
+    print_listing(["partition", "from", "to"], rows, objects, output)
+    if group not in known:
+        print_message(f"group {group!r} {'is' if apply else 'would be'} new{near(group, known)}")
+    if not apply:
+        more = f", after stopping {pluralize(members, 'member')}" if members else ""
+        print_message(f"nothing was changed: add --apply{more}")
+
+
+def _offsets(
+    cluster: Cluster, group: str, partitions: list[Partition], position: Position
+) -> tuple[dict[Partition, int], dict[Partition, int]]:
+    """Return the offsets of a group before and after a reset."""
+    marks = cluster.watermarks(partitions)
+    before = cluster.committed(group)
+    known = cluster.offsets_at(partitions, position.number) if position.kind == "time" else before
+    return before, {one: resolve_offset(position, marks[one], known.get(one)) for one in partitions}

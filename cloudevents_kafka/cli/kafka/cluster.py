@@ -1,0 +1,143 @@
+"""What a cluster has, by its admin client: topics with their offsets, and groups with their members."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from cloudevents_kafka.cli.kafka.lag import Lag
+from cloudevents_kafka.cli.kafka.session import BrokerSession
+from cloudevents_kafka.cli.terminal.errors import BadUsage
+from cloudevents_kafka.cli.terminal.text import near
+
+if TYPE_CHECKING:
+    from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]  # it is documented
+
+_Key = TypeVar("_Key")
+Partition = tuple[str, int]
+"""A topic and the number of one of its partitions."""
+
+
+class Watermarks(NamedTuple):
+    """The first offset of a partition, and the offset after its last."""
+
+    low: int
+    high: int
+
+
+class Group(NamedTuple):
+    """A consumer group: its state, its members, and how far it is behind where it has committed."""
+
+    name: str
+    state: str
+    members: Sequence[Any]
+    lags: Mapping[Partition, Lag]
+
+    @property
+    def behind(self) -> int:
+        """The number of offsets that the group has not read."""
+        return sum(lag.behind for lag in self.lags.values())
+
+
+class Cluster:
+    """The topics and groups of a cluster; each method raises `BrokerFailure` if it does not answer."""
+
+    def __init__(self, session: BrokerSession) -> None:
+        from confluent_kafka.admin import AdminClient
+
+        self._session = session
+        self._client = session.create(AdminClient)
+
+    def topics(self) -> dict[str, list[int]]:
+        """Return the topics by name, in order, with the numbers of their partitions."""
+        with self._session.client_errors():
+            for _ in self._session.poll_until_timeout(self._client):
+                if found := self._session.metadata(self._client):
+                    return {name: sorted(topic.partitions) for name, topic in sorted(found.topics.items())}
+        raise self._session.no_answer()
+
+    def partitions(self, topic: str) -> list[int]:
+        """Return the partitions of a topic. Raises `BadUsage` if it does not exist."""
+        topics = self.topics()  # a question about one topic may create it
+        if topic not in topics:
+            raise BadUsage(f"broker {self._session.address} has no topic {topic!r}{near(topic, topics)}")
+        return topics[topic]
+
+    def watermarks(self, partitions: Sequence[Partition]) -> dict[Partition, Watermarks]:
+        """Return the offsets of partitions."""
+        from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]  # it is documented
+
+        low, high = (self._offsets(partitions, spec()) for spec in (OffsetSpec.earliest, OffsetSpec.latest))  # type: ignore[no-untyped-call]
+        return {one: Watermarks(low[one], high[one]) for one in partitions}
+
+    def offsets_at(self, partitions: Sequence[Partition], time: int) -> dict[Partition, int]:
+        """Return the offset of the first record from a time on, in ms, by partition if it has one."""
+        from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]  # it is documented
+
+        found = self._offsets(partitions, OffsetSpec.for_timestamp(time))
+        return {one: offset for one, offset in found.items() if offset >= 0}
+
+    def _offsets(self, partitions: Sequence[Partition], spec: OffsetSpec) -> dict[Partition, int]:
+        from confluent_kafka import TopicPartition
+
+        asked = {TopicPartition(*one): spec for one in partitions}
+        found = self._ask(self._client.list_offsets, asked) if asked else {}
+        return {(one.topic, one.partition): answer.offset for one, answer in found.items()}
+
+    def group_names(self) -> list[str]:
+        """Return the names of the groups, in order."""
+        found = self._ask(lambda **timeout: {"": self._client.list_consumer_groups(**timeout)})[""]
+        for error in found.errors:
+            raise self._session.failure("does not list its groups", error.args[0])
+        return sorted(group.group_id for group in found.valid)
+
+    def groups(self, names: Sequence[str]) -> list[Group]:
+        """Return groups by their names; one that does not exist is ``DEAD``."""
+        described = self._ask(self._client.describe_consumer_groups, list(names)) if names else {}
+        topics = self.topics()  # groups keep the offsets of topics that were deleted
+        committed = {
+            name: {one: at for one, at in self.committed(name).items() if one[1] in topics.get(one[0], ())}
+            for name in names
+        }
+        every = sorted({one for offsets in committed.values() for one in offsets})
+        marks = self.watermarks(every)
+        groups = []
+        for name in names:
+            lags = {
+                one: Lag(f"{one[0]}[{one[1]}]", max(marks[one].low, offset), marks[one].high)
+                for one, offset in sorted(committed[name].items())
+            }
+            group = described[name]
+            groups.append(Group(name, group.state.name, group.members, lags))
+        return groups
+
+    def committed(self, group: str) -> dict[Partition, int]:
+        """Return the offsets that a group has committed."""
+        from confluent_kafka import ConsumerGroupTopicPartitions
+
+        asked = [ConsumerGroupTopicPartitions(group)]
+        found = self._checked(self._ask(self._client.list_consumer_group_offsets, asked)[group])
+        return {(one.topic, one.partition): one.offset for one in found if one.offset >= 0}
+
+    def commit(self, group: str, offsets: Mapping[Partition, int]) -> None:
+        """Commit offsets for a group that has no members."""
+        from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
+
+        wanted = [TopicPartition(*one, offset) for one, offset in offsets.items()]
+        asked = [ConsumerGroupTopicPartitions(group, wanted)]
+        self._checked(self._ask(self._client.alter_consumer_group_offsets, asked)[group])
+
+    def _checked(self, answer: Any) -> list[Any]:
+        partitions: list[Any] = answer.topic_partitions
+        for one in partitions:
+            if one.error is not None:
+                raise self._session.failure(f"failed for {one.topic}[{one.partition}]", one.error)
+        return partitions
+
+    def _ask(self, call: Callable[..., Mapping[_Key, Future[Any]]], *arguments: object) -> dict[_Key, Any]:
+        """Return the results of a call of the client, once its brokers can be reached."""
+        self.topics()
+        with self._session.client_errors():
+            futures = call(*arguments, request_timeout=self._session.timeout)
+            return {key: future.result() for key, future in futures.items()}

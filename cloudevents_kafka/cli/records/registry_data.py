@@ -1,0 +1,100 @@
+"""Data that serializers of a schema registry have framed, as JSON for people and pipes."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from cloudevents_kafka.binding import Decoded
+from cloudevents_kafka.cli.terminal.errors import BadUsage, BrokerFailure
+from cloudevents_kafka.codecs import avro
+from cloudevents_kafka.codecs.json import is_json
+from cloudevents_kafka.errors import DataError
+from cloudevents_kafka.primitives.bounded import remember
+from cloudevents_kafka.primitives.redaction import mask_text, mask_url
+
+_HEADER: Final = "__value_schema_id"
+_NOT_FOUND: Final = 404
+_MOST: Final = 200  # characters of a reason
+_Read = Callable[[bytes], Any]
+
+
+class RegistryData:
+    """Decodes data by the schemas of a registry; each is fetched once."""
+
+    def __init__(self, url: str, settings: Mapping[str, str]) -> None:
+        """Raise `BadUsage` for settings that the client does not accept, or if it is not installed."""
+        try:
+            from confluent_kafka.schema_registry import SchemaRegistryClient
+
+            self._client = SchemaRegistryClient.new_client({"max.retries": 1, **settings, "url": url})
+        except ImportError:
+            need = 'pip install "confluent-kafka[avro,schemaregistry]"'
+            raise BadUsage(f"--schema-registry needs the client of a registry: {need}") from None
+        except (TypeError, ValueError) as error:
+            raise BadUsage(f"--schema-registry: {mask_text(str(error))}") from None
+        self._url = mask_url(url)
+        self._readers: dict[str, _Read] = {}
+
+    def __call__(self, item: Decoded) -> dict[str, Any]:
+        """Return ``decoded``, the data as JSON, or ``decode_error``; nothing for data without a frame."""
+        payload = item.event.payload or b""
+        header = next((value for name, value in item.record.headers if name == _HEADER and value), None)
+        if header is None and payload[:1] not in (b"\0", b"\1"):
+            return {}
+        from confluent_kafka.schema_registry.serde import SchemaId
+
+        name, stream = SchemaId(""), io.BytesIO(payload)
+        try:
+            if header is None:
+                name.from_bytes(stream)
+            else:
+                name.from_bytes(io.BytesIO(header))
+            value = self._reader(str(name.id if name.guid is None else name.guid))(stream.read())
+            return {"decoded": msgspec.Raw(msgspec.json.encode(value, enc_hook=str))}
+        except BrokerFailure:
+            raise
+        except Exception as error:  # noqa: BLE001  # fastavro raises errors of any type
+            return {"decode_error": (str(error) or type(error).__name__)[:_MOST]}
+
+    def _reader(self, name: str) -> _Read:
+        """Return what reads data of a schema; it is known by its id, or its GUID."""
+        return self._readers.get(name) or remember(self._readers, name, self._fetch(name))
+
+    def _fetch(self, name: str) -> _Read:
+        try:
+            found = (
+                self._client.get_schema(int(name))
+                if name.isdigit()
+                else self._client.get_schema_by_guid(name)
+            )
+        except Exception as error:  # noqa: BLE001  # of the client, or of the network
+            if getattr(error, "http_status_code", None) == _NOT_FOUND:
+                return _refuse(f"the registry has no schema {name}")
+            reason = mask_text(str(error) or type(error).__name__)[:_MOST]
+            raise BrokerFailure(
+                f"registry {self._url} does not answer: {reason}; check --schema-registry"
+            ) from None
+        kind = found.schema_type or "AVRO"
+        if kind == "JSON":
+            return _read_json
+        if kind != "AVRO" or found.references:
+            return _refuse(f"schema {name} is of {kind}{' with references' * bool(found.references)}")
+        decode = avro(msgspec.json.decode(found.schema_str or "null")).decode
+        return decode if decode is not None else _read_json
+
+
+def _read_json(payload: bytes) -> Any:
+    if not is_json(payload):
+        raise DataError("the data behind the id of its schema is not JSON")
+    return msgspec.Raw(payload)
+
+
+def _refuse(reason: str) -> _Read:
+    def read(_: bytes) -> Any:
+        raise DataError(reason)
+
+    return read

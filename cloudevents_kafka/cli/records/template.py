@@ -1,0 +1,91 @@
+"""Templates of lines for records, in Python's format syntax, such as ``{offset:>8} {type} {data}``.
+
+A field is one of `FIELDS`, a core attribute, or ``ce_`` with the name of any attribute, as in a header.
+Fields are looked up by name alone: the template is not a program, and cannot reach into values.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from string import Formatter
+from typing import Any, Final
+
+from cloudevents_kafka.attributes.types import CORE
+from cloudevents_kafka.binding import Decoded, Undecodable, sniff
+from cloudevents_kafka.cli.records.output import bytes_text, timestamp_text
+from cloudevents_kafka.cli.terminal.errors import BadUsage
+from cloudevents_kafka.cli.terminal.text import escape, near
+from cloudevents_kafka.errors import NotAnEvent
+from cloudevents_kafka.record import Record
+
+Item = Decoded | Undecodable
+_Field = Callable[[Item], Any]
+_ATTRIBUTE: Final = re.compile("ce_[a-z0-9]+")
+
+
+def _of_error(name: str) -> _Field:
+    return lambda item: getattr(item.error, name) if isinstance(item, Undecodable) else ""
+
+
+FIELDS: Final[dict[str, _Field]] = {
+    "topic": lambda item: item.record.topic,
+    "partition": lambda item: item.record.partition,
+    "offset": lambda item: item.record.offset,
+    "place": lambda item: item.record.where,
+    "timestamp": lambda item: None if (at := item.record.timestamp) is None else timestamp_text(at),
+    "key": lambda item: bytes_text(item.record.key),
+    "value": lambda item: bytes_text(item.record.value),
+    "headers": lambda item: ",".join(f"{name}={bytes_text(value)}" for name, value in item.record.headers),
+    "mode": lambda item: sniff(item.record.headers).mode if isinstance(item, Decoded) else None,
+    "verdict": lambda item: item.error.verdict if isinstance(item, Undecodable) else "event",
+    "reason": _of_error("reason"),
+    "clauses": lambda item: ",".join(item.error.clauses) if isinstance(item, Undecodable) else "",
+}
+
+
+LINE: Final = "{place}  {timestamp}  {type}  {source}  {id}  {data}"
+"""The template of ``-o line`` for events."""
+LINE_OF_OTHERS: Final = "{place}  {timestamp}  {verdict}  {reason}"
+_NAMES: Final = ("data", *FIELDS, *CORE)
+
+
+class Template:
+    """A template; ``data`` returns the text of an event's data. Raises `BadUsage` if it is wrong."""
+
+    def __init__(self, text: str, data: Callable[[Decoded], str]) -> None:
+        self._text, self._data = text.replace("\\t", "\t").replace("\\n", "\n"), data
+        try:
+            for _, name, _, _ in Formatter().parse(self._text):
+                _check_field(name)
+            self.render(Undecodable(NotAnEvent("", record=Record(partition=0, offset=0)), Record()))
+        except (ValueError, KeyError) as error:
+            raise BadUsage(f"--format: {error}") from None
+
+    def render(self, item: Item) -> str:
+        """Return the line of a record."""
+        return self._text.format_map(_Values(item, self._data))
+
+
+def _check_field(name: str | None) -> None:
+    if name is not None and name not in _NAMES and not _ATTRIBUTE.fullmatch(name):
+        advice = near(name, _NAMES) or f"; it must be one of {', '.join(_NAMES)}, or ce_ATTRIBUTE"
+        raise ValueError(f"{name!r} is not a field{advice}")
+
+
+class _Values(dict[str, Any]):
+    """The values of a record's fields, each made when it is asked for: numbers, or escaped text."""
+
+    def __init__(self, item: Item, data: Callable[[Decoded], str]) -> None:
+        super().__init__()
+        self._item, self._data = item, data
+
+    def __missing__(self, name: str) -> Any:
+        if name in FIELDS:
+            value = FIELDS[name](self._item)
+        elif not isinstance(self._item, Decoded):
+            value = None
+        else:
+            event = self._item.event
+            value = self._data(self._item) if name == "data" else event.text(name.removeprefix("ce_"))
+        return value if isinstance(value, int) else escape("" if value is None else str(value))
