@@ -11,7 +11,7 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 from cloudevents_kafka.spark.pipeline.watching import Metrics
 
 
-class MetricsListener(StreamingQueryListener):
+class MetricsListener(StreamingQueryListener):  # type: ignore[misc]  # without PySpark it is Any
     """Writes the figures of streaming queries to a file, or serves them to Prometheus, as a pipeline does.
 
     Pass it to ``spark.streams.addListener``, and call `close` at the end. It has what Spark reports: batches,

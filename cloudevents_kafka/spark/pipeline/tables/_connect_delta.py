@@ -100,7 +100,10 @@ class ConnectDeltaTable(DeltaTable):
 
     def _history(self, limit: str) -> Sequence[Row]:
         history = self._spark.sql(f"DESCRIBE HISTORY {self._sql_name} {limit}")
-        return history.select("version", "operation", "operationParameters", "userMetadata").collect()
+        rows: Sequence[Row] = history.select(
+            "version", "operation", "operationParameters", "userMetadata"
+        ).collect()
+        return rows
 
     def _commits(self, history: Sequence[Row]) -> Iterator[_Commit]:
         """Yield the commits of pipelines; raise `WrongTable` if some came from a session with Java."""

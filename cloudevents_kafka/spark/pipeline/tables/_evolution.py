@@ -62,7 +62,8 @@ def type_sql(type_: DataType) -> str:
         return f"array<{type_sql(type_.elementType)}>"
     if isinstance(type_, MapType):
         return f"map<{type_sql(type_.keyType)}, {type_sql(type_.valueType)}>"
-    return type_.simpleString()
+    name: str = type_.simpleString()
+    return name
 
 
 def _children(type_: DataType) -> Mapping[str, DataType]:
@@ -83,6 +84,6 @@ def _is_wider(wide: DataType, narrow: DataType) -> bool:
     from pyspark.sql.types import DecimalType
 
     if isinstance(wide, DecimalType) and isinstance(narrow, DecimalType):
-        return wide.scale == narrow.scale and wide.precision > narrow.precision
+        return bool(wide.scale == narrow.scale and wide.precision > narrow.precision)
     one, other = wide.simpleString(), narrow.simpleString()
     return any(one in order and other in order and order.index(one) > order.index(other) for order in _WIDER)

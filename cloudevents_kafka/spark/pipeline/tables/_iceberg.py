@@ -209,7 +209,7 @@ class IcebergTable(_sink.Table):
 
     def count_files(self) -> int:
         """Return the number of data files of the newest version."""
-        return self._spark.table(f"{self._sql_name}.files").count()
+        return int(self._spark.table(f"{self._sql_name}.files").count())
 
     def optimize(self, sort_by: tuple[str, ...] = ()) -> None:
         """Run rewrite_data_files and rewrite_manifests; see `Table.optimize`."""

@@ -255,7 +255,8 @@ class Table(ABC):
 
     def columns(self) -> Sequence[str]:
         """Return the names of the columns."""
-        return self.read().columns
+        names: Sequence[str] = self.read().columns
+        return names
 
     @abstractmethod
     def optimize(self, sort_by: tuple[str, ...] = ()) -> None:
