@@ -1,4 +1,4 @@
-"""README's snippets, the pages of docs and all examples run, with a real broker if they need one."""
+"""README's snippets and all examples run, with a real broker if they need one."""
 
 from __future__ import annotations
 
@@ -11,11 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from cloudevents_kafka import Event, EventProducer, Record
 from cloudevents_kafka.testing import LocalBroker
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted((ROOT / "docs").rglob("*.md"))
 
 
 def blocks(page: Path) -> list[tuple[str, str, str]]:
@@ -66,53 +64,6 @@ def test_readme_snippets_run(kafka_broker: LocalBroker) -> None:
     output = run(sys.executable, "-c", code.replace("idle_timeout=10", "idle_timeout=6"))
     assert "com.example.order.placed None {'order': 17, 'total': '9.50'} b'customer-4'" in output
     assert "orders[2]@1741: not a CloudEvent" in output
-
-
-def needs_broker(page: Path) -> bool:
-    """Return whether the blocks of a page start a broker, or read and write at ``localhost:9092``."""
-    code = python(page)
-    return "LocalBroker()" in code or ("localhost:9092" in code and "test.mock" not in code)
-
-
-def on_broker(page: Path, broker: LocalBroker) -> str:
-    """Return the blocks of a page for a broker, with a topic that has two events and another record."""
-    topic = broker.create_topic(f"page-{page.stem}")
-    broker.create_topic(f"{topic}.dead")
-    with EventProducer({"bootstrap.servers": broker.bootstrap_servers}, topic=topic) as producer:
-        for number in (1, 2):
-            producer.send(Event(id=str(number), source="/shop", type="order.placed", data={"order": number}))
-        producer.send_record(Record(value=b"not an event"))
-    code = python(page).replace("localhost:9092", broker.bootstrap_servers)
-    return re.sub(r'(?<=")orders\b', topic, code)
-
-
-@pytest.mark.parametrize(
-    "page",
-    [
-        pytest.param(
-            page,
-            marks=[pytest.mark.spark] * ("kafka.spark " in python(page))
-            + [pytest.mark.broker] * needs_broker(page),
-        )
-        for page in PAGES
-    ],
-    ids=lambda page: page.stem,
-)
-def test_pages_run(page: Path, request: pytest.FixtureRequest) -> None:
-    """The Python blocks of each page in docs run, one after the other, on a real broker if they name one."""
-    code = python(page)
-    if "localhost:9092" in code and needs_broker(page):
-        code = on_broker(page, request.getfixturevalue("kafka_broker"))
-    run(sys.executable, "-c", code)
-
-
-@pytest.mark.broker
-def test_the_test_on_a_page_passes(tmp_path: Path) -> None:
-    """The test that the page about testing shows passes, in a folder of its own."""
-    text = (ROOT / "docs" / "how-to" / "testing.md").read_text("utf-8")
-    ((name, code),) = re.findall(r'^```python title="([^"]+)"\n(.*?)^```', text, re.MULTILINE | re.DOTALL)
-    (tmp_path / name).write_text(code, "utf-8")
-    assert "1 passed" in run(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path))
 
 
 def test_readme_is_complete_on_its_own() -> None:

@@ -1,0 +1,116 @@
+"""How the pages of docs are run: their blocks of Python, on a broker, and what they print."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+from cloudevents_kafka import Event, EventProducer, Record
+from cloudevents_kafka.testing import LocalBroker
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.rglob("*.md"))
+MARK = "-- end of a block --"
+_BLOCK = re.compile(r'^```(\w+)( spark)?(?: title="([^"]+)")?\n(.*?)^```', re.MULTILINE | re.DOTALL)
+# Topics that are read and written by name, as topic="…", topics=["…"] or subscribe(["…"]).
+_TOPIC = re.compile(r'(?:topics?=|subscribe\(|(?:Subscri|publi|topic)\w*\()\[?"([\w.-]+)"')
+
+
+class Block(NamedTuple):
+    """A block of Python, its file if it has a title, and the output that the page shows after it, if any."""
+
+    code: str
+    title: str
+    shown: str | None
+
+
+def blocks(page: Path) -> list[Block]:
+    """Return the blocks of Python of a page that need no session of Spark."""
+    text = page.read_text("utf-8")
+    found = []
+    for block, after in pairwise([*_BLOCK.finditer(text), None]):
+        assert block is not None
+        language, spark, title, code = block.groups()
+        if language == "python" and not spark:
+            is_output = after and after[1] == "text" and not text[block.end() : after.start()].strip()
+            found.append(Block(code, title or "", after[4] if after and is_output else None))
+    return found
+
+
+def python(page: Path) -> str:
+    """Return the blocks of a page that have no title, one after the other."""
+    return "\n".join(block.code for block in blocks(page) if not block.title)
+
+
+def needs_broker(page: Path) -> bool:
+    """Return whether the blocks of a page start a broker, or read and write at ``localhost:9092``."""
+    code = python(page)
+    return "LocalBroker()" in code or "localhost:9092" in code
+
+
+def topics(page: Path) -> set[str]:
+    """Return the topics that the blocks of a page name."""
+    return {"orders", *_TOPIC.findall(python(page))}
+
+
+def run(page: Path, folder: Path, broker: LocalBroker | None) -> list[str]:
+    """Run the blocks of a page as printed in a folder, and return what each prints.
+
+    In place of ``localhost:9092`` they have the address of the broker, whose topic ``orders`` has two events
+    and another record. Its topics have the name of the page, too, since other pages use the broker.
+    """
+    code = f"\nprint({MARK!r}, flush=True)\n".join(b.code for b in blocks(page) if not b.title)
+    names: dict[str, str] = {}
+    if broker is not None:
+        names = {name: broker.create_topic(f"{name}-of-{page.stem}") for name in topics(page)}
+        fill(broker, names["orders"])
+        code = code.replace("localhost:9092", broker.bootstrap_servers)
+        code = code.replace("idle_timeout=5", "idle_timeout=3")  # this broker lets members join at once
+        code = re.sub(r'"([\w.-]+)"', lambda match: f'"{names.get(match[1], match[1])}"', code)
+    for block in blocks(page):
+        if block.title:
+            (folder / block.title).write_text(block.code, "utf-8")
+    (folder / "page.py").write_text(code, "utf-8")
+    printed = program(folder, "page.py")
+    for name, own in names.items():
+        printed = printed.replace(own, name)
+    if broker is not None:
+        printed = printed.replace(broker.bootstrap_servers, "localhost:9092")
+    return printed.split(f"{MARK}\n")
+
+
+def program(folder: Path, *arguments: str) -> str:
+    """Run Python to its end in a folder, and return all that it printed; if it fails, fail with that."""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=120,
+        check=False,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONUNBUFFERED": "1"},
+    )
+    assert done.returncode == 0, f"{arguments}\n{done.stdout}"
+    return done.stdout
+
+
+def fill(broker: LocalBroker, topic: str) -> None:
+    """Send two events, the data of one of which is odd, and a record that is not an event."""
+    with EventProducer({"bootstrap.servers": broker.bootstrap_servers}, topic=topic) as producer:
+        for number, total in (17, "9.50"), (18, "much"):
+            data = {"order": number, "total": total}
+            producer.send(Event(id=str(number - 16), source="/shop", type="order.placed", data=data))
+        producer.send_record(Record(value=b"not an event"))
+
+
+def matches(shown: str, printed: str) -> bool:
+    """Return whether lines are in an output, one after the other; … is any text."""
+    lines = (re.escape(line).replace("…", ".*") for line in shown.splitlines())
+    return re.search("^" + "\n".join(lines) + "$", printed, re.MULTILINE) is not None

@@ -1,0 +1,73 @@
+"""The Python of the pages of docs runs as printed, with a real broker if it needs one."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.docs import pages
+
+FAKES = re.compile(r"\bFake\w+|test\.mock")
+HOW_TO = [page for page in pages.PAGES if page.parent.name == "how-to"]
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(
+            page,
+            marks=[pytest.mark.spark] * ("kafka.spark " in pages.python(page))
+            + [pytest.mark.broker] * pages.needs_broker(page),
+        )
+        for page in pages.PAGES
+        if pages.blocks(page)
+    ],
+    ids=lambda page: page.stem,
+)
+def test_pages_run(page: Path, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    """The blocks of a page run one after the other, and print what the page shows."""
+    broker = request.getfixturevalue("kafka_broker") if pages.needs_broker(page) else None
+    printed = pages.run(page, tmp_path, broker)
+    shown = [block.shown for block in pages.blocks(page) if not block.title]
+    for expected, output in zip(shown, printed, strict=True):
+        assert expected is None or pages.matches(expected, output), (
+            f"expected:\n{expected}\nprinted:\n{output}"
+        )
+
+
+@pytest.mark.broker
+def test_the_test_on_a_page_passes(tmp_path: Path) -> None:
+    """The tests that pages show pass, in a folder of their own."""
+    for page in HOW_TO:
+        for block in pages.blocks(page):
+            if block.title.startswith("test_"):
+                (tmp_path / block.title).write_text(block.code, "utf-8")
+    found = len(list(tmp_path.iterdir()))
+    output = pages.program(tmp_path, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path))
+    assert found
+    assert f"{found} passed" in output
+
+
+@pytest.mark.parametrize("page", HOW_TO, ids=lambda page: page.stem)
+def test_a_page_begins_with_the_code_of_a_service(page: Path) -> None:
+    """A page has its first block before its first heading, and fakes are on the page about tests only."""
+    text = page.read_text("utf-8")
+    first = text.partition("\n## ")[0]
+    assert "\n```" in first, "the first block must be before the first heading"
+    assert page.stem == "testing" or not FAKES.search(text)
+
+
+@pytest.mark.parametrize("page", HOW_TO, ids=lambda page: page.stem)
+def test_a_page_says_what_can_go_wrong(page: Path) -> None:
+    """Each page has a section about it, with messages as they are printed."""
+    section = page.read_text("utf-8").partition("\n## What can go wrong\n")[2].partition("\n## ")[0]
+    assert re.search(r"^\| (?:`|The|A)", section, re.MULTILINE), "a table of messages"
+
+
+@pytest.mark.parametrize("page", pages.PAGES, ids=lambda page: page.stem)
+def test_a_page_reads_nothing_of_a_checkout(page: Path) -> None:
+    """A reader who has installed the package can run the page."""
+    code = "\n".join(block.code for block in pages.blocks(page))
+    assert "spec-conformance" not in code
