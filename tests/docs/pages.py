@@ -63,7 +63,7 @@ def run(page: Path, folder: Path, broker: LocalBroker | None) -> list[str]:
     """Run the blocks of a page as printed in a folder, and return what each prints.
 
     In place of ``localhost:9092`` they have the address of the broker, whose topic ``orders`` has two events
-    and another record. Its topics have the name of the page, too, since other pages use the broker.
+    and another record, and in place of ``localhost:8081`` a schema registry in the process. Its topics have the name of the page, too, since other pages use the broker.
     """
     code = f"\nprint({MARK!r}, flush=True)\n".join(b.code for b in blocks(page) if not b.title)
     names: dict[str, str] = {}
@@ -71,6 +71,7 @@ def run(page: Path, folder: Path, broker: LocalBroker | None) -> list[str]:
         names = {name: broker.create_topic(f"{name}-of-{page.stem}") for name in topics(page)}
         fill(broker, names["orders"])
         code = code.replace("localhost:9092", broker.bootstrap_servers)
+        code = code.replace("http://localhost:8081", "mock://")  # confluent-kafka's registry in the process
         code = code.replace("idle_timeout=5", "idle_timeout=3")  # this broker lets members join at once
         code = re.sub(r'"([\w.-]+)"', lambda match: f'"{names.get(match[1], match[1])}"', code)
     for block in blocks(page):
