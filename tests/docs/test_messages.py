@@ -19,7 +19,7 @@ from tests.docs import pages
 PACKAGE = Path(cloudevents_kafka.__file__).parent
 # Messages of other programs.
 FOREIGN = re.compile(
-    r"Broker: |Local: |librdkafka|^KafkaError|^Confluent|^faststream|^fastapi|Connection refused"
+    r"Broker: |Local: |librdkafka|^Kafka|^Confluent|^faststream|^fastapi|Connection refused"
 )
 HOW_TO = [page for page in pages.PAGES if page.parent.name == "how-to"]
 
