@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -108,6 +109,10 @@ def programs(page: Path) -> dict[str, str]:
     )
     blocks = "\n".join(code for _, title, code in found if not title)
     session = _SPARK if any(spark for spark, _, _ in found) else ""
+    titles = [title for _, title, _ in found if title]
+    for title in titles:  # a page imports its files
+        blocks = re.sub(rf"\b(from|import) {title}\b", rf"\1 {name}_{title}", blocks)
+        blocks = re.sub(rf"\b{title}\.", f"{name}_{title}.", blocks)
     files = {f"{name}_{title}": code for _, title, code in found if title}
     return {name: session + blocks, **files} if blocks else files
 
@@ -122,6 +127,7 @@ def test_the_blocks_of_pages_are_typed(tmp_path: Path, cache: Path, *, spark: bo
         name: code
         for name, code in found.items()
         if any(name in code for name in ("pyspark", "pandas")) == spark
+        and all(find_spec(each) for each in ("fastapi", "faststream") if each in name)
     }
     assert chosen
     files = [tmp_path / f"{name}.py" for name in chosen]

@@ -19,7 +19,7 @@ PAGES = sorted(DOCS.rglob("*.md"))
 MARK = "-- end of a block --"
 _BLOCK = re.compile(r'^```(\w+)( spark)?(?: title="([^"]+)")?\n(.*?)^```', re.MULTILINE | re.DOTALL)
 # Topics that are read and written by name, as topic="…", topics=["…"] or subscribe(["…"]).
-_TOPIC = re.compile(r'(?:topics?=|subscribe\(|(?:Subscri|publi|topic)\w*\()\[?"([\w.-]+)"')
+_TOPIC = re.compile(r'(?:topics?=|subscribe\()\[?"([\w.-]+)"')
 
 
 class Block(NamedTuple):
@@ -50,33 +50,36 @@ def python(page: Path) -> str:
 
 def needs_broker(page: Path) -> bool:
     """Return whether the blocks of a page start a broker, or read and write at ``localhost:9092``."""
-    code = python(page)
+    code = "".join(block.code for block in blocks(page))
     return "LocalBroker()" in code or "localhost:9092" in code
 
 
 def topics(page: Path) -> set[str]:
     """Return the topics that the blocks of a page name."""
-    return {"orders", *_TOPIC.findall(python(page))}
+    return {"orders", *_TOPIC.findall("".join(block.code for block in blocks(page)))}
 
 
 def run(page: Path, folder: Path, broker: LocalBroker | None) -> list[str]:
     """Run the blocks of a page as printed in a folder, and return what each prints.
 
     In place of ``localhost:9092`` they have the address of the broker, whose topic ``orders`` has two events
-    and another record, and in place of ``localhost:8081`` a schema registry in the process. Its topics have the name of the page, too, since other pages use the broker.
+    and another record, and in place of ``localhost:8081`` a schema registry in the process. Topics have the
+    name of the page, too, since other pages use the broker.
     """
-    code = f"\nprint({MARK!r}, flush=True)\n".join(b.code for b in blocks(page) if not b.title)
+    replaced = {"http://localhost:8081": "mock://"}  # confluent-kafka's registry in the process
     names: dict[str, str] = {}
     if broker is not None:
         names = {name: broker.create_topic(f"{name}-of-{page.stem}") for name in topics(page)}
         fill(broker, names["orders"])
-        code = code.replace("localhost:9092", broker.bootstrap_servers)
-        code = code.replace("http://localhost:8081", "mock://")  # confluent-kafka's registry in the process
-        code = code.replace("idle_timeout=5", "idle_timeout=3")  # this broker lets members join at once
-        code = re.sub(r'"([\w.-]+)"', lambda match: f'"{names.get(match[1], match[1])}"', code)
-    for block in blocks(page):
+        replaced["localhost:9092"] = broker.bootstrap_servers
+        replaced["idle_timeout=5"] = "idle_timeout=3"  # this broker lets members join at once
+        replaced |= {f'"{name}"': f'"{own}"' for name, own in names.items()}
+    found = blocks(page)
+    for block in found:
         if block.title:
-            (folder / block.title).write_text(block.code, "utf-8")
+            (folder / block.title).write_text(_replace(block.code, replaced), "utf-8")
+    code = f"\nprint({MARK!r}, flush=True)\n".join(block.code for block in found if not block.title)
+    code = _replace(code, replaced)
     (folder / "page.py").write_text(code, "utf-8")
     printed = program(folder, "page.py")
     for name, own in names.items():
@@ -84,6 +87,12 @@ def run(page: Path, folder: Path, broker: LocalBroker | None) -> list[str]:
     if broker is not None:
         printed = printed.replace(broker.bootstrap_servers, "localhost:9092")
     return printed.split(f"{MARK}\n")
+
+
+def _replace(text: str, replaced: dict[str, str]) -> str:
+    for old, new in replaced.items():
+        text = text.replace(old, new)
+    return text
 
 
 def program(folder: Path, *arguments: str) -> str:
@@ -112,6 +121,7 @@ def fill(broker: LocalBroker, topic: str) -> None:
 
 
 def matches(shown: str, printed: str) -> bool:
-    """Return whether lines are in an output, one after the other; … is any text."""
-    lines = (re.escape(line).replace("…", ".*") for line in shown.splitlines())
-    return re.search("^" + "\n".join(lines) + "$", printed, re.MULTILINE) is not None
+    """Return whether lines are in an output in their order, with others between them; … is any text."""
+    rest = iter(printed.splitlines())
+    patterns = (".*".join(map(re.escape, line.split("…"))) for line in shown.splitlines())
+    return all(any(re.fullmatch(pattern, line) for line in rest) for pattern in patterns)

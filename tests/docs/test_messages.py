@@ -18,9 +18,7 @@ from tests.docs import pages
 
 PACKAGE = Path(cloudevents_kafka.__file__).parent
 # Messages of other programs.
-FOREIGN = re.compile(
-    r"Broker: |Local: |librdkafka|^Kafka|^Confluent|^faststream|^fastapi|Connection refused"
-)
+FOREIGN = re.compile(r"Broker: |Local: |librdkafka|^Kafka|^Confluent|^503|^Unicode|Connection refused")
 HOW_TO = [page for page in pages.PAGES if page.parent.name == "how-to"]
 
 
