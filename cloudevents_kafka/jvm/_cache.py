@@ -6,7 +6,6 @@ so Ctrl-C or a power cut leaves no partial entry.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import tempfile
@@ -57,6 +56,8 @@ def locked(entry: Path, *, waiting: Callable[[], object] = lambda: None) -> Iter
 
     Raises `CacheNotWritable` if there can be no lock.
     """
+    import fcntl  # which Windows does not have
+
     with _open_lock(entry) as handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
