@@ -20,7 +20,7 @@ from cloudevents_kafka.testing.local import free_ports
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "tutorial.md"
-INSTALLS = ("python3 -m venv", ". .venv", "pip install")
+INSTALLS = ("python3 -m venv", ". .venv", "git clone", "pip install")
 SECONDS = 100  # for each thing that a reader waits for
 
 

@@ -3,10 +3,12 @@
     python .ci/site/check.py SITE CHROMIUM [--shots FOLDER]
 
 Serve the folder SITE on 127.0.0.1. Each page must fit the width of a phone and of a desktop, without an
-error on the console and without a request to another host. The search must find what `SEARCHES` names,
+error on the console and without a request to another host. It must have the version. On a desktop no block
+of code may scroll sideways, on a phone no table with names of columns in its cells, and no button may be on
+the text that it copies. The search must find what `SEARCHES` names, and what `FIRST` names before all else,
 also where the site is opened from its folder. No link within the site may be broken; links to other hosts
 must be absolute and https. Print each problem, and exit with status 1 if there is one. ``--shots`` writes
-a picture of each page at both widths.
+a picture of each page at both widths, light and dark.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import unquote, urldefrag, urlsplit
 
 if TYPE_CHECKING:
@@ -34,6 +36,14 @@ SEARCHES = {
     "EventProcessor": "reference/cloudevents_kafka.html",
     "SequenceTracker": "reference/extensions.html",
     "LocalBroker": "reference/testing.html",
+}
+# Words, and the page that a search for them must find first.
+FIRST = {
+    "tombstone": "how-to/tombstones.html",
+    "retry": "how-to/dead_letters.html",
+    "logging": "how-to/logging.html",
+    "metrics": "how-to/watch_a_pipeline.html",
+    "FastAPI": "how-to/fastapi.html",
 }
 _LINKS = "[...document.querySelectorAll('a[href],img[src]')].map(e => e.href || e.src)"
 _ANCHORS = "[...document.querySelectorAll('[id]')].map(e => e.id)"
@@ -55,6 +65,18 @@ _UNRENDERED = r"""[...document.querySelectorAll('article :is(p, li, td)')].filte
     const copy = e.cloneNode(true);
     copy.querySelectorAll('code, pre').forEach(code => code.remove());
     return /```|\]\(|^:::|(^|\s)\*\*\w/.test(copy.textContent);
+}).map(e => e.textContent.trim().slice(0, 40))"""
+# Blocks of code, and tables that stand in rows on a phone, that scroll sideways.
+_SCROLLING = """[...document.querySelectorAll('article pre > code')].filter(
+    e => e.scrollWidth > e.clientWidth + 1
+).map(e => e.textContent.trim().slice(0, 40))"""
+_WIDE_TABLES = """[...document.querySelectorAll('article table[data-stacked]')].filter(
+    e => e.scrollWidth > e.clientWidth + 1 || e.getBoundingClientRect().right > innerWidth
+).map(e => e.textContent.trim().slice(0, 40))"""
+# Buttons that are on the text which they copy.
+_COVERING = """[...document.querySelectorAll('article pre')].filter(e => {
+    const button = e.querySelector('.md-code__nav'), code = e.querySelector('code');
+    return button && button.getBoundingClientRect().left < code.getBoundingClientRect().right - 1;
 }).map(e => e.textContent.trim().slice(0, 40))"""
 
 
@@ -82,8 +104,16 @@ def pages_of(site: Path) -> list[str]:
 class Visit:
     """A browser's tab of one width, and the problems that it saw."""
 
-    def __init__(self, browser: Browser, width: int, address: str, shots: Path | None) -> None:
-        self.page: Page = browser.new_page(viewport={"width": width, "height": 800})
+    def __init__(
+        self,
+        browser: Browser,
+        width: int,
+        address: str,
+        shots: Path | None,
+        mode: Literal["light", "dark"] = "light",
+    ) -> None:
+        self.page: Page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=mode)
+        self._mode = mode
         self.width = width
         self.shots = shots
         self._address = address
@@ -108,23 +138,32 @@ class Visit:
             self._seen.append(f"the page is {pixels} pixels too wide")
         self._seen += [f"cut off: {element}" for element in self.page.evaluate(_CUT_OFF)[:3]]
         self._seen += [f"not rendered: {text}" for text in self.page.evaluate(_UNRENDERED)[:3]]
+        if self.width == max(WIDTHS):
+            self._seen += [f"scrolls sideways: {text}" for text in self.page.evaluate(_SCROLLING)[:3]]
+        else:
+            self._seen += [f"a table is too wide: {text}" for text in self.page.evaluate(_WIDE_TABLES)[:3]]
+        self._seen += [f"a button covers: {text}" for text in self.page.evaluate(_COVERING)[:3]]
+        if not re.search(r"\d+\.\d+\.\d+", self.page.inner_text("header")):
+            self._seen.append("the version is missing")
         if self.shots is not None:
             name = path.removesuffix(".html").replace("/", "-")
-            self.page.screenshot(path=self.shots / f"{name}-{self.width}.png", full_page=True)
+            picture = f"{name}-{self.width}-{self._mode}.png"
+            self.page.screenshot(path=self.shots / picture, full_page=True)
         for problem in self._seen:
             yield f"{path} at {self.width} pixels: {problem}"
 
-    def search(self, words: str, expected: str) -> Iterator[str]:
-        """Search for words, and yield a problem if the expected page is not found."""
+    def search(self, words: str, expected: str, *, first: bool = False) -> Iterator[str]:
+        """Search for words, and yield a problem if the expected page is not found, or not before others."""
         self.page.goto(f"{self._address}index.html", wait_until="load")
         self.page.keyboard.press("s")
         self.page.keyboard.type(words)
         self.page.wait_for_selector(".md-search-result__item", timeout=20_000)
         links = self.page.eval_on_selector_all(".md-search-result__link", "all => all.map(a => a.href)")
-        found = {re.split("[?#]", link.removeprefix(self._address))[0] for link in links}
-        if expected not in found:
-            seen = ", ".join(sorted(found)) or "nothing"
-            yield f"a search for {words!r} must find {expected}, found {seen}"
+        found = [re.split("[?#]", link.removeprefix(self._address))[0] for link in links]
+        if expected not in found[: 1 if first else None]:
+            where = " first" if first else ""
+            seen = ", ".join(dict.fromkeys(found)) or "nothing"
+            yield f"a search for {words!r} must find {expected}{where}, found {seen}"
 
 
 def link_problems(links: dict[str, list[str]], anchors: dict[str, set[str]], address: str) -> Iterator[str]:
@@ -158,6 +197,11 @@ def check(browser: Browser, site: Path, address: str, shots: Path | None) -> Ite
             anchors[path] = set(visit.page.evaluate(_ANCHORS))
         for words, expected in SEARCHES.items():
             yield from visit.search(words, expected)
+        for words, expected in FIRST.items():
+            yield from visit.search(words, expected, first=True)
+        dark = Visit(browser, width, address, shots, "dark")
+        for path in pages if shots is not None else ():
+            yield from dark.problems(path)
     opened = Visit(browser, WIDTHS[-1], f"{site.resolve().as_uri()}/", None)
     for words, expected in [*SEARCHES.items()][:1]:  # without a server
         yield from opened.search(words, expected)
@@ -180,7 +224,7 @@ def main(arguments: list[str]) -> int:
             print(problem, flush=True)
         browser.close()
     pages = len(pages_of(Path(site)))
-    print(f"{pages} pages at {len(WIDTHS)} widths, {len(SEARCHES)} searches: {count} problems")
+    print(f"{pages} pages at {len(WIDTHS)} widths, {len(SEARCHES) + len(FIRST)} searches: {count} problems")
     return int(count > 0)
 
 

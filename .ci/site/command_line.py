@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import inspect
 import re
 from collections.abc import Iterator
@@ -66,4 +67,4 @@ def _option(record: tuple[str, str]) -> str:
 
 def _escape(text: str) -> str:
     """Return a text in which Markdown finds no marks."""
-    return re.sub(r"([\\`*_{}\[\]<>#|])", r"\\\1", text)
+    return re.sub(r"([\\`*_{}\[\]#])", r"\\\1", html.escape(text, quote=False))

@@ -1,21 +1,28 @@
 """Hooks of MkDocs: what pages show that is written elsewhere.
 
-* A link out of the folder of pages, such as ``../examples/emit.py``, leads to the file on the project's host.
+* A link out of the folder of pages, such as ``../examples/emit.py``, leads to the file on the project's host,
+  or to the page that includes it.
 * A drawing becomes a part of the page, so that it follows the page's switch from light to dark.
 * ``<!-- include: FILE -->`` is replaced by a Markdown file of the repository.
 * ``<!-- command line -->`` is replaced by the help of all commands.
 * A mark of the tests after a block's language, as in ``python spark``, is left out.
 * In the reference, the name of a public object in a docstring is a link to it.
+* The name of the site has the version, so each page has it.
+* Cells of tables have the names of their columns, under which they stand on a phone.
 """
 
 from __future__ import annotations
 
+import html
 import posixpath
 import re
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+
+import cloudevents_kafka
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -29,6 +36,9 @@ _FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 _MARKED = re.compile(r"^(```\w+) spark$", re.MULTILINE)
 _INCLUDE = re.compile(r"<!-- include: (\S+) -->")
 _SHOWN = re.compile(r"^::: ([\w.]+)", re.MULTILINE)
+_TABLE = re.compile(r"<table>.*?</table>", re.DOTALL)
+_HEAD = re.compile(r"<th[^>]*>(.*?)</th>", re.DOTALL)
+_TAG = re.compile(r"<[^>]+>")
 _DRAWING = re.compile(r'<img alt="([^"]*)" src="([^":]+\.svg)"\s*/?>')
 _CODE = re.compile(
     r"(?<!<autoref)(<a [^>]*>.*?</a>|<pre.*?</pre>|<h\d.*?</h\d>|<code>([A-Za-z_][\w.]*)(?:\(\))?</code>)",
@@ -36,31 +46,46 @@ _CODE = re.compile(
 )
 
 
+def on_config(config: Any, **_: Any) -> Any:
+    """Return the settings of the site, whose name has the version of the package."""
+    config.site_name = f"{config.site_name} {cloudevents_kafka.__version__}"
+    return config
+
+
+@cache
+def including_pages() -> dict[str, str]:
+    """Return the page that includes a file of the repository, by the path of the file."""
+    pages = (ROOT / "docs").rglob("*.md")
+    found = {page.relative_to(ROOT).as_posix(): _INCLUDE.search(page.read_text("utf-8")) for page in pages}
+    return {include[1]: page for page, include in found.items() if include is not None}
+
+
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Return the text of a page with what it includes, and with links to the project's host."""
-    folder = posixpath.dirname(f"docs/{page.file.src_uri}")
-    markdown = _outside_code(_MARKED.sub(r"\1", markdown), folder)
+    source = f"docs/{page.file.src_uri}"
+    markdown = _outside_code(_MARKED.sub(r"\1", markdown), posixpath.dirname(source), source)
     markdown = _INCLUDE.sub(
-        lambda match: _outside_code(_read(match[1]), posixpath.dirname(match[1]), page.file.src_uri), markdown
+        lambda match: _outside_code(_read(match[1]), posixpath.dirname(match[1]), source), markdown
     )
     return markdown.replace("<!-- command line -->", command_line.to_markdown())
 
 
-def on_page_content(html: str, page: Any, **_: Any) -> str:
+def on_page_content(content: str, page: Any, **_: Any) -> str:
     """Return the HTML of a page with its drawings in it, and with links to public objects."""
     folder = posixpath.dirname(f"docs/{page.file.src_uri}")
-    html = _DRAWING.sub(lambda match: _drawing(match[2], folder), html)
+    content = _DRAWING.sub(lambda match: _drawing(match[2], folder), content)
+    content = _TABLE.sub(lambda match: _with_names(match[0]), content)
     if not page.file.src_uri.startswith("reference/"):
-        return html
+        return content
     shown = tuple(_SHOWN.findall(page.markdown or ""))
-    return _CODE.sub(lambda match: _reference(match, shown), html)
+    return _CODE.sub(lambda match: _reference(match, shown), content)
 
 
 def _read(name: str) -> str:
     return (ROOT / name).read_text("utf-8")
 
 
-def _outside_code(markdown: str, folder: str, page: str | None = None) -> str:
+def _outside_code(markdown: str, folder: str, page: str) -> str:
     """Return a text whose links start in a folder, with links that work on the page of the site."""
     parts = re.split(f"({_FENCE.pattern})", markdown, flags=_FENCE.flags)
     return "".join(
@@ -71,17 +96,32 @@ def _outside_code(markdown: str, folder: str, page: str | None = None) -> str:
     )
 
 
-def _target(target: str, folder: str, page: str | None) -> str:
+def _target(target: str, folder: str, page: str) -> str:
     """Return the target of a link of a file in a folder, seen from the page."""
     parts = urlsplit(target)
     if parts.scheme or not parts.path:
         return target
     path = posixpath.normpath(posixpath.join(folder, parts.path))
+    path = including_pages().get(path, path)
     anchor = f"#{parts.fragment}" if parts.fragment else ""
     if path.startswith("docs/"):
-        return target if page is None else posixpath.relpath(path, posixpath.dirname(f"docs/{page}")) + anchor
+        return posixpath.relpath(path, posixpath.dirname(page)) + anchor
     kind = "tree" if (ROOT / path).is_dir() else "blob"
     return f"{REPOSITORY}/{kind}/main/{path}{anchor}"
+
+
+def _with_names(table: str) -> str:
+    """Return a table of three and more columns whose cells have the names of their columns."""
+    names = [_TAG.sub("", name).strip() for name in _HEAD.findall(table)]
+    if len(names) < 3:
+        return table
+    rows = re.split(r"(<tr>)", table)
+    return "".join(_named(row, names) for row in rows).replace("<table>", "<table data-stacked>", 1)
+
+
+def _named(row: str, names: list[str]) -> str:
+    left = iter(names)
+    return re.sub(r"<td", lambda _: f'<td data-label="{html.escape(next(left, ""))}"', row)
 
 
 def _drawing(source: str, folder: str) -> str:

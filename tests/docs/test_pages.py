@@ -73,3 +73,9 @@ def test_a_page_reads_nothing_of_a_checkout(page: Path) -> None:
     """A reader who has installed the package can run the page."""
     code = "\n".join(block.code for block in pages.blocks(page))
     assert "spec-conformance" not in code
+
+
+@pytest.mark.parametrize("page", pages.PAGES, ids=lambda page: page.stem)
+def test_links_inside_the_project_are_relative(page: Path) -> None:
+    """So they lead to the same version, on the site and in a checkout."""
+    assert re.findall(r"/cloudevents-kafka/(?:blob|tree)/\S*", page.read_text("utf-8")) == []

@@ -32,7 +32,9 @@ def page(name: str) -> SimpleNamespace:
     [
         ("[a](../../examples/emit.py)", f"[a]({HOST}/blob/main/examples/emit.py)"),
         ("[a](../../examples/)", f"[a]({HOST}/tree/main/examples)"),
-        ("[a](../../spec-conformance/peers.md#go)", f"[a]({HOST}/blob/main/spec-conformance/peers.md#go)"),
+        ("[a](../../spec-conformance/peers.md#go)", "[a](../proofs/peers.md#go)"),
+        ("[a](../../CHANGELOG.md)", "[a](../changelog.md)"),
+        ("[a](../../CONTRIBUTING.md)", f"[a]({HOST}/blob/main/CONTRIBUTING.md)"),
         ("[a](consume.md#errors)", "[a](consume.md#errors)"),
         ("[a](#here)", "[a](#here)"),
         ("[a](https://example.com/x)", "[a](https://example.com/x)"),

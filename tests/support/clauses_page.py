@@ -44,10 +44,10 @@ J, A, AC and P are clauses of the formats. K is the Kafka binding, and X stands 
 extensions. `error.clauses` lists the clauses of an error, and the command line prints them. Tables of
 Spark contain them in the column `error.clause`.
 
-To see that this library meets a clause, run its cases:
+To see that this library meets a clause, run its cases in a checkout of the project:
 
-```sh
-python spec-conformance clauses --clause K-07
+```console
+$ python spec-conformance clauses --clause K-07
 ```
 
 Without `--clause` the command runs the cases of all clauses. It prints how many requirements pass, by
