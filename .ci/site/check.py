@@ -32,7 +32,7 @@ WIDTHS = (360, 1280)  # pixels: of a phone, of a desktop
 SEARCHES = {
     "dead letters": "how-to/dead_letters.html",
     "exactly once": "how-to/exactly_once.html",
-    "quarantine": "how-to/land_with_spark.html",
+    "quarantine": "how-to/replay_quarantine.html",
     "EventProcessor": "reference/cloudevents_kafka.html",
     "SequenceTracker": "reference/extensions.html",
     "LocalBroker": "reference/testing.html",

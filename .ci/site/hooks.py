@@ -7,7 +7,8 @@
 * ``<!-- command line -->`` is replaced by the help of all commands.
 * A mark of the tests after a block's language, as in ``python spark``, is left out.
 * In the reference, the name of a public object in a docstring is a link to it.
-* The name of the site has the version, so each page has it.
+* A search finds pages with tasks before the reference, and the reference before lists such as the changelog.
+* The name of the site and the last line have the version, so each page has it.
 * Cells of tables have the names of their columns, under which they stand on a phone.
 """
 
@@ -36,6 +37,15 @@ _FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 _MARKED = re.compile(r"^(```\w+) spark$", re.MULTILINE)
 _INCLUDE = re.compile(r"<!-- include: (\S+) -->")
 _SHOWN = re.compile(r"^::: ([\w.]+)", re.MULTILINE)
+# How much a page counts in a search, by its folder; 1 is the default.
+_BOOSTS = {
+    "how-to": 4,
+    "reference": 0.5,
+    "proofs": 0.2,
+    "changelog.md": 0.2,
+    "licences.md": 0.2,
+    "design.md": 0.5,
+}
 _TABLE = re.compile(r"<table>.*?</table>", re.DOTALL)
 _HEAD = re.compile(r"<th[^>]*>(.*?)</th>", re.DOTALL)
 _TAG = re.compile(r"<[^>]+>")
@@ -47,8 +57,9 @@ _CODE = re.compile(
 
 
 def on_config(config: Any, **_: Any) -> Any:
-    """Return the settings of the site, whose name has the version of the package."""
+    """Return the settings of the site, whose name and last line have the version of the package."""
     config.site_name = f"{config.site_name} {cloudevents_kafka.__version__}"
+    config.copyright = f"Version {cloudevents_kafka.__version__}"
     return config
 
 
@@ -63,6 +74,8 @@ def including_pages() -> dict[str, str]:
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Return the text of a page with what it includes, and with links to the project's host."""
     source = f"docs/{page.file.src_uri}"
+    if (boost := _BOOSTS.get(page.file.src_uri.partition("/")[0])) is not None:
+        page.meta["search"] = {"boost": boost}
     markdown = _outside_code(_MARKED.sub(r"\1", markdown), posixpath.dirname(source), source)
     markdown = _INCLUDE.sub(
         lambda match: _outside_code(_read(match[1]), posixpath.dirname(match[1]), source), markdown

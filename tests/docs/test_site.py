@@ -9,6 +9,8 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
+from cloudevents_kafka import __version__
+
 SITE = Path(__file__).parents[2] / ".ci" / "site"
 HOST = "https://github.com/cloudevents-kafka/cloudevents-kafka"
 
@@ -24,7 +26,9 @@ def site(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 def page(name: str) -> SimpleNamespace:
-    return SimpleNamespace(file=SimpleNamespace(src_uri=name), markdown="::: cloudevents_kafka.clients.aio")
+    return SimpleNamespace(
+        file=SimpleNamespace(src_uri=name), markdown="::: cloudevents_kafka.clients.aio", meta={}
+    )
 
 
 @pytest.mark.parametrize(
@@ -68,6 +72,29 @@ def test_names_of_public_objects_are_links(site):
     shown = site.hooks.on_page_content(html, page("reference/aio.md"))
     assert 'identifier="cloudevents_kafka.Event.data" optional><code>Event.data</code></autoref>' in shown
     assert shown.count("<autoref") == 1
+
+
+def test_the_site_has_the_version(site):
+    """The name of the site, which each page has, ends with it."""
+    config = site.hooks.on_config(SimpleNamespace(site_name="CloudEvents over Kafka"))
+    assert config.site_name == f"CloudEvents over Kafka {__version__}"
+
+
+def test_cells_of_wide_tables_have_the_names_of_their_columns(site):
+    """On a phone they stand under these; a table of two columns stays as it is."""
+    head = "<table><thead><tr><th>a</th><th><code>b</code></th>{}</tr></thead>"
+    rows = "<tbody><tr><td>1</td><td>2</td>{}</tr></tbody></table>"
+    wide = (head + rows).format("<th>c</th>", "<td>3</td>")
+    shown = site.hooks.on_page_content(wide, page("how-to/produce.md"))
+    assert '<td data-label="a">1</td><td data-label="b">2</td><td data-label="c">3</td>' in shown
+    narrow = (head + rows).format("", "")
+    assert site.hooks.on_page_content(narrow, page("how-to/produce.md")) == narrow
+
+
+def test_help_is_not_escaped_twice(site):
+    """Bounds of a number are shown as --help prints them."""
+    assert "\\<" not in site.command_line.to_markdown()
+    assert site.command_line._escape("[default: 15.0; 0<x<=9]") == r"\[default: 15.0; 0&lt;x&lt;=9\]"
 
 
 def test_each_command_has_a_section(site):
