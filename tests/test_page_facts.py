@@ -100,9 +100,7 @@ def test_types_of_data() -> None:
     assert rows("how-to/typed_tables", "## Types") == expected
 
 
-@pytest.mark.parametrize(
-    "row", rows("how-to/land_with_spark", "## When something goes wrong"), ids=lambda r: r[0]
-)
+@pytest.mark.parametrize("row", rows("how-to/land_with_spark", "### Exit codes"), ids=lambda r: r[0])
 def test_exit_codes_of_the_pipeline(row: list[str]) -> None:
     """Each error of the pipeline ends the command with the exit code in the table."""
     for name in row[0].replace("`", "").split(", "):
