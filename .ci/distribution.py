@@ -27,7 +27,16 @@ LICENCES = ROOT / "docs" / "licences.md"
 EXTRAS = ("cli", "metrics", "protobuf", "protocol", "readers", "report", "spark", "testing", "tracing")
 # What an sdist must have, next to the package: enough to build, test and understand it.
 IN_SDIST = (
-    *("CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "PKG-INFO", "README.md", "pyproject.toml"),
+    *(
+        "CHANGELOG.md",
+        "CONTRIBUTING.md",
+        "LICENSE",
+        "Makefile",
+        "PKG-INFO",
+        "README.md",
+        "RELEASING.md",
+        "pyproject.toml",
+    ),
     *(
         ".ci/release.py",
         ".github/workflows/release.yml",

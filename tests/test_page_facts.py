@@ -111,6 +111,18 @@ def test_exit_codes_of_the_pipeline(row: list[str]) -> None:
         assert int(row[1]) == (errors.THRESHOLD if error is pipeline.ThresholdCrossed else code)
 
 
+@pytest.mark.parametrize(
+    "page", ["README.md", "CONTRIBUTING.md", "docs/operations.md", "docs/stability.md", "docs/tutorial.md"]
+)
+def test_versions_of_python(page: str) -> None:
+    """Pages name the versions that the classifiers have, and of 3.14 only that it was not tried."""
+    text = (ROOT / "pyproject.toml").read_text("utf-8")
+    listed = re.findall(r"Python :: (3\.\d+)", text)
+    found = set(re.findall(r"\b3\.1\d\b(?!\.)", (ROOT / page).read_text("utf-8")))
+    assert set(listed) == found - {"3.10", "3.14"}
+    assert ("3.14" in found) is (page == "docs/stability.md")
+
+
 def test_names_in_the_design() -> None:
     """Each private module, and each file, that the page about the design names exists."""
     text = re.sub(r"^```.*?^```", "", (DOCS / "design.md").read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)

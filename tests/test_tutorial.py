@@ -129,7 +129,7 @@ def follow(reader: Terminals, folder: Path) -> None:
     for block in page():
         text = block.text.replace("9092", str(port))
         if block.language == "sh":
-            for command in text.splitlines():
+            for command in re.split(r"(?<![\\|])\n", text.rstrip()):  # some have several lines
                 if not command.startswith(INSTALLS):
                     reader.run(command, block.title)
         elif block.language == "text":

@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[2]
 SOURCES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
+    ROOT / "RELEASING.md",
     ROOT / "CHANGELOG.md",
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
