@@ -24,7 +24,7 @@ HOW_TO = [page for page in pages.PAGES if page.parent.name == "how-to" and page.
             + [pytest.mark.broker] * pages.needs_broker(page),
         )
         for page in pages.PAGES
-        if pages.blocks(page)
+        if pages.python(page)
     ],
     ids=lambda page: page.stem,
 )
