@@ -63,6 +63,37 @@ def test_a_page_begins_with_the_code_of_a_service(page: Path) -> None:
     assert page.stem == "testing" or not FAKES.search(text)
 
 
+# The line that a page is about.
+ABOUT = {
+    "asyncio": "await events.run(",
+    "consume": "for item in events",
+    "convert": "to_record(event)",
+    "dead_letters": "events.run(",
+    "exactly_once": "EventProcessor(events",
+    "extensions": "partitionkey=",
+    "fastapi": "async with AsyncEventProducer(",
+    "faststream": "return decode(",
+    "logging": "logging.basicConfig(",
+    "other_languages": "lenient=True",
+    "produce": "producer.send(event)",
+    "registry_data": "serialize_data(event",
+    "testing": "FakeProducer()",
+    "tombstones": "producer.send_record(",
+    "typed_data": "data_type=Order",
+    "what_an_event_needs": "event = Event(",
+    "which_loop": "events.run(",
+}
+
+
+@pytest.mark.parametrize(("name", "line"), ABOUT.items())
+def test_a_page_comes_to_its_point(name: str, line: str) -> None:
+    """At most eight lines are before the line that the page is about."""
+    first = pages.blocks(pages.DOCS / "how-to" / f"{name}.md")[0].code
+    before, found, _ = first.partition(line)
+    assert found
+    assert len([text for text in before.splitlines() if text.strip()]) <= 9  # with the line itself
+
+
 @pytest.mark.parametrize("page", HOW_TO, ids=lambda page: page.stem)
 def test_a_page_says_what_can_go_wrong(page: Path) -> None:
     """Each page has a section about it, with messages as they are printed."""
