@@ -124,9 +124,9 @@ def _target(target: str, folder: str, page: str) -> str:
 
 
 def _with_names(table: str) -> str:
-    """Return a table of three and more columns whose cells have the names of their columns."""
+    """Return a table of two and more columns whose cells have the names of their columns."""
     names = [_TAG.sub("", name).strip() for name in _HEAD.findall(table)]
-    if len(names) < 3:
+    if len(names) < 2:
         return table
     rows = re.split(r"(<tr>)", table)
     return "".join(_named(row, names) for row in rows).replace("<table>", "<table data-stacked>", 1)
