@@ -63,8 +63,8 @@ def run(page: Path, folder: Path, broker: LocalBroker | None) -> list[str]:
     """Run the blocks of a page as printed in a folder, and return what each prints.
 
     In place of ``localhost:9092`` they have the address of the broker, whose topic ``orders`` has two events
-    and another record, and in place of ``localhost:8081`` a schema registry in the process. Topics have the
-    name of the page, too, since other pages use the broker.
+    and another record, and in place of ``localhost:8081`` a schema registry in the process. Topics and groups
+    have the name of the page, too, since other pages use the broker at the same time.
     """
     replaced = {"http://localhost:8081": "mock://"}  # confluent-kafka's registry in the process
     names: dict[str, str] = {}
@@ -74,6 +74,7 @@ def run(page: Path, folder: Path, broker: LocalBroker | None) -> list[str]:
         replaced["localhost:9092"] = broker.bootstrap_servers
         replaced["idle_timeout=5"] = "idle_timeout=3"  # this broker lets members join at once
         replaced |= {f'"{name}"': f'"{own}"' for name, own in names.items()}
+        replaced |= {start: f"{start}{page.stem}-" for start in ('"group.id": "', 'group_id="')}
     found = blocks(page)
     for block in found:
         if block.title:

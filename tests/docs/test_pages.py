@@ -3,16 +3,40 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+from cloudevents_kafka.testing import LocalBroker
 from tests.docs import pages
 
 FAKES = re.compile(r"\bFake\w+|test\.mock")
+FRAMEWORKS = {"fastapi", "faststream"}  # each has a page of its name
 # These are being rewritten.
 OTHERS = {"look_into_a_topic", "porting", "tracing"}
 HOW_TO = [page for page in pages.PAGES if page.parent.name == "how-to" and page.stem not in OTHERS]
+
+
+@pytest.fixture(scope="session")
+def printed(
+    kafka_broker: LocalBroker, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[Path, Future[list[str]]]]:
+    """Run the pages that need a broker, four at a time, as they mostly wait for records."""
+    asked = [
+        item.callspec.params["page"]
+        for item in request.session.items
+        if isinstance(item, pytest.Function) and item.originalname == "test_pages_run"
+    ]
+    here = [page for page in asked if page.stem not in FRAMEWORKS or find_spec(page.stem)]
+    with ThreadPoolExecutor(4) as pool:
+        yield {
+            page: pool.submit(pages.run, page, tmp_path_factory.mktemp(page.stem), kafka_broker)
+            for page in here
+            if pages.needs_broker(page)
+        }
 
 
 @pytest.mark.parametrize(
@@ -30,10 +54,12 @@ HOW_TO = [page for page in pages.PAGES if page.parent.name == "how-to" and page.
 )
 def test_pages_run(page: Path, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     """The blocks of a page run one after the other, and print what the page shows."""
-    if page.stem in {"fastapi", "faststream"}:
+    if page.stem in FRAMEWORKS:
         pytest.importorskip(page.stem)
-    broker = request.getfixturevalue("kafka_broker") if pages.needs_broker(page) else None
-    printed = pages.run(page, tmp_path, broker)
+    if pages.needs_broker(page):
+        printed = request.getfixturevalue("printed")[page].result()
+    else:
+        printed = pages.run(page, tmp_path, None)
     shown = [block.shown for block in pages.blocks(page) if not block.title]
     for expected, output in zip(shown, printed, strict=True):
         assert expected is None or pages.matches(expected, output), (
