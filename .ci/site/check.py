@@ -42,7 +42,7 @@ FIRST = {
     "tombstone": "how-to/tombstones.html",
     "retry": "how-to/dead_letters.html",
     "logging": "how-to/logging.html",
-    "metrics": "how-to/watch_a_pipeline.html",
+    "metrics": "how-to/metrics.html",
     "FastAPI": "how-to/fastapi.html",
 }
 _LINKS = "[...document.querySelectorAll('a[href],img[src]')].map(e => e.href || e.src)"

@@ -66,7 +66,8 @@ def run(page: Path, folder: Path, broker: LocalBroker | None) -> list[str]:
     and another record, and in place of ``localhost:8081`` a schema registry in the process. Topics and groups
     have the name of the page, too, since other pages use the broker at the same time.
     """
-    replaced = {"http://localhost:8081": "mock://"}  # confluent-kafka's registry in the process
+    # confluent-kafka's registry in the process, and any free port.
+    replaced = {"http://localhost:8081": "mock://", "start_http_server(9109": "start_http_server(0"}
     names: dict[str, str] = {}
     if broker is not None:
         names = {name: broker.create_topic(f"{name}-of-{page.stem}") for name in topics(page)}

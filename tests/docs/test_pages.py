@@ -16,7 +16,7 @@ from tests.docs import pages
 FAKES = re.compile(r"\bFake\w+|test\.mock")
 FRAMEWORKS = {"fastapi", "faststream"}  # each has a page of its name
 # These are being rewritten.
-OTHERS = {"look_into_a_topic", "porting", "tracing"}
+OTHERS = {"look_into_a_topic", "porting"}
 HOW_TO = [page for page in pages.PAGES if page.parent.name == "how-to" and page.stem not in OTHERS]
 
 
@@ -100,10 +100,12 @@ ABOUT = {
     "fastapi": "async with AsyncEventProducer(",
     "faststream": "return decode(",
     "logging": "logging.basicConfig(",
+    "metrics": "PrometheusObserver()",
     "other_languages": "lenient=True",
     "produce": "producer.send(event)",
     "registry_data": "serialize_data(event",
     "testing": "FakeProducer()",
+    "tracing": "OpenTelemetryObserver()",
     "tombstones": "producer.send_record(",
     "typed_data": "data_type=Order",
     "what_an_event_needs": "event = Event(",
