@@ -16,7 +16,7 @@ from tests.docs import pages
 FAKES = re.compile(r"\bFake\w+|test\.mock")
 FRAMEWORKS = {"fastapi", "faststream"}  # each has a page of its name
 # These are being rewritten.
-OTHERS = {"look_into_a_topic", "porting"}
+OTHERS = {"look_into_a_topic"}
 HOW_TO = [page for page in pages.PAGES if page.parent.name == "how-to" and page.stem not in OTHERS]
 
 
