@@ -19,7 +19,8 @@ from tests.docs import pages
 PACKAGE = Path(cloudevents_kafka.__file__).parent
 # Messages of other programs.
 FOREIGN = re.compile(
-    r"Broker: |Local: |librdkafka|^Kafka|^Confluent|^503|^Unicode|^No module|^Duplicated|^ModuleNot|^Analysis|Connection refused"
+    r"Broker: |Local: |librdkafka|^Kafka|^Confluent|^503|Connection refused"
+    "|^Unicode|^No module|^Duplicated|^ModuleNot|^Analysis"
 )
 HOW_TO = [page for page in pages.PAGES if page.parent.name == "how-to"]
 
