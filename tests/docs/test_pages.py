@@ -15,9 +15,7 @@ from tests.docs import pages
 
 FAKES = re.compile(r"\bFake\w+|test\.mock")
 FRAMEWORKS = {"fastapi", "faststream"}  # each has a page of its name
-# These are being rewritten.
-OTHERS = {"look_into_a_topic"}
-HOW_TO = [page for page in pages.PAGES if page.parent.name == "how-to" and page.stem not in OTHERS]
+HOW_TO = [page for page in pages.PAGES if page.parent.name == "how-to"]
 
 
 @pytest.fixture(scope="session")
@@ -139,6 +137,4 @@ def test_a_page_reads_nothing_of_a_checkout(page: Path) -> None:
 @pytest.mark.parametrize("page", pages.PAGES, ids=lambda page: page.stem)
 def test_links_inside_the_project_are_relative(page: Path) -> None:
     """So they lead to the same version, on the site and in a checkout."""
-    assert page.stem in OTHERS or not re.findall(
-        r"/cloudevents-kafka/(?:blob|tree)/\S*", page.read_text("utf-8")
-    )
+    assert not re.findall(r"/cloudevents-kafka/(?:blob|tree)/\S*", page.read_text("utf-8"))
