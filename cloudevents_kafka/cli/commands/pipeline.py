@@ -24,6 +24,7 @@ from cloudevents_kafka.cli.terminal.signals import Interrupts
 from cloudevents_kafka.cli.terminal.streams import Waiting
 from cloudevents_kafka.cli.terminal.text import escape_json, escape_lines, near
 from cloudevents_kafka.spark import pipeline
+from cloudevents_kafka.spark.pipeline.landing import check_renames
 
 # Settings that are passed to Spark's Kafka source, in addition to kafka.… and spark.….
 _SOURCE_SETTINGS: Final = (
@@ -223,6 +224,7 @@ def command(summary_json: str | None, *, quiet: bool, **options: Any) -> None:
         loaded = _with_tokens(settings, options["master"], stack)
         pipeline_options = _pipeline_options(loaded, options)
         interrupts = stack.enter_context(Interrupts())
+        _check_folder(pipeline_options)
         _refuse_unknown_topics(settings, pipeline_options, interrupts)
         path = None if summary_json in {None, "-"} else Path(str(summary_json))
         console = _Console(loaded, interrupts, path, quiet=quiet)
@@ -232,6 +234,14 @@ def command(summary_json: str | None, *, quiet: bool, **options: Any) -> None:
     if (pipeline_options.once or pipeline_options.backfill) and not summary.complete:
         interrupts.check()
     interrupts.check(signal.SIGTERM)
+
+
+def _check_folder(options: pipeline.PipelineOptions) -> None:
+    """Raise `BadUsage` for a folder that does not suit the tables, even if no broker answers."""
+    try:
+        check_renames(options)
+    except pipeline.WrongStore as error:
+        raise BadUsage(str(error)) from error
 
 
 def _refuse_unknown_topics(
