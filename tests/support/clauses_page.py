@@ -67,8 +67,8 @@ def markdown() -> str:
     """Return the page in Markdown."""
     clauses, cited = _clauses(), cited_clauses()
     count = (
-        f"Errors cite these {len(cited)} of {len(clauses)} clauses. A record cannot break the others, which "
-        "are, for example, requirements for the converters themselves."
+        f"Errors cite these {len(cited)} of {len(clauses)} clauses. The other clauses are not about "
+        "a record. Most of them are requirements for the converters."
     )
     return "\n".join([_HEAD, "", "## The clauses that errors cite", "", count, *_tables(cited), ""])
 
