@@ -159,19 +159,16 @@ def test_a_processor_is_counted(service: Service) -> None:
         EventProducer(transactional, topic=service.out) as producer,
         EventConsumer(service.reading, topics=[service.topic]) as consumer,
     ):
-        left = [COUNT]
 
         def handle(item: Any) -> None:
             producer.send(item.event)
-            left[0] -= 1
-            if not left[0]:
-                processor.stop()
 
         processor = EventProcessor(consumer, producer, handle, observers=service.observers)
-        assert processor.run() == COUNT
+        assert processor.run(idle_timeout=3) == COUNT
         assert service.lags() == dict.fromkeys("012", 0)
-    assert service.figure("delivered_records_total", topic=service.out) == COUNT
-    assert service.figure("handling_seconds_count", topic=service.topic, error="") == COUNT
+    # More, if a busy broker has moved the group, and a transaction was repeated.
+    assert service.figure("delivered_records_total", topic=service.out) >= COUNT
+    assert service.figure("handling_seconds_count", topic=service.topic, error="") >= COUNT
 
 
 def test_lags_move_with_their_partitions(service: Service) -> None:

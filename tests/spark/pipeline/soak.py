@@ -22,7 +22,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -95,8 +95,17 @@ def _record(number: int) -> Record:
 class Soak:
     """Kills and starts; ``output`` has the lines of all programs."""
 
-    def __init__(self, broker: LocalBroker, folder: Path, seed: int, rate: float, most_batches: int) -> None:
+    def __init__(
+        self,
+        broker: LocalBroker,
+        folder: Path,
+        seed: int,
+        rate: float,
+        most_batches: int,
+        kinds: Sequence[str] = KINDS,
+    ) -> None:
         self.broker = broker
+        self.kinds = kinds
         self.folder = folder
         self.killed: Counter[str] = Counter()
         self.starts = 0
@@ -172,7 +181,7 @@ class Soak:
         argv = [sys.executable, str(_DRIVER), self.broker.bootstrap_servers, TOPIC, str(self.folder)]
         # In a folder of its own: a killed Spark leaves files where it runs.
         process = subprocess.Popen(
-            [*argv, self._master, *KINDS],
+            [*argv, self._master, *self.kinds],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -217,9 +226,9 @@ class Soak:
 
     def finish(self) -> None:
         """Wait until all records have landed, as long as that goes on, and stop the program."""
-        expected = len(KINDS) * sum(1 for _ in topic_rows(self.broker.bootstrap_servers))
+        expected = len(self.kinds) * sum(1 for _ in topic_rows(self.broker.bootstrap_servers))
         landed, deadline = -1, 0.0
-        while (now := sum(map(self._records_landed, KINDS))) < expected:
+        while (now := sum(map(self._records_landed, self.kinds))) < expected:
             if now > landed:  # after many kills minutes of work may be left
                 landed, deadline = now, time.monotonic() + SECONDS
             _ = self._running
@@ -248,7 +257,7 @@ class Soak:
     def check(self) -> int:
         """Check that each kind of table has each record once; return the number of records."""
         expected = dict(topic_rows(self.broker.bootstrap_servers))
-        for kind in KINDS:
+        for kind in self.kinds:
             events, quarantine = (
                 rows_of(kind, self.folder / kind / name) for name in ("events", "quarantine")
             )
@@ -316,22 +325,24 @@ def victims_of(kills: int, seed: int) -> list[str]:
 
     Where each is killed once, the executor is the first: the starts after it need no cluster.
     """
-    victims = [VICTIMS[number % len(VICTIMS)] for number in range(kills)]
-    random.Random(seed).shuffle(victims)
+    chance = random.Random(seed)
+    order = chance.sample(VICTIMS, len(VICTIMS))
+    victims = [order[number % len(order)] for number in range(kills)]
+    chance.shuffle(victims)
     if kills == len(VICTIMS):
         victims.sort(key=lambda victim: victim != "executor")  # the starts after it need no cluster
     return victims
 
 
-def run(kills: int, seed: int, rate: float, most_batches: int = 3) -> None:
+def run(kills: int, seed: int, rate: float, most_batches: int = 3, *, kinds: Sequence[str] = KINDS) -> None:
     """Kill and start, land the rest, compare the tables with the topic, and print what happened.
 
-    At most so many batches land before each kill.
+    At most so many batches land before each kill, in each of these kinds of tables.
     """
     _say(f"{kills} kills, --seed {seed}")
     start = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="soak-") as folder, LocalBroker() as broker:
-        soak = Soak(broker, Path(folder), seed, rate, most_batches)
+        soak = Soak(broker, Path(folder), seed, rate, most_batches, kinds)
         try:
             soak.kill_many(victims_of(kills, seed))
             soak.finish()
@@ -340,7 +351,7 @@ def run(kills: int, seed: int, rate: float, most_batches: int = 3) -> None:
         records = soak.check()
     killed = ", ".join(f"{victim} {count}" for victim, count in sorted(soak.killed.items()))
     _say(f"killed: {killed}; {soak.starts} starts, {time.monotonic() - start:.0f} s")
-    _say(f"each of {records:,} records is once in {', '.join(KINDS)}")
+    _say(f"each of {records:,} records is once in {', '.join(kinds)}")
 
 
 def main() -> None:

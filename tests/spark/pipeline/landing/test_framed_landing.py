@@ -134,6 +134,7 @@ def test_killed_between_tables(lake: Lake, step: int, monkeypatch: pytest.Monkey
     assert again.outcomes == {"refused": 2}
 
 
+@pytest.mark.release
 def test_a_replay_asks_the_registry(lake: Lake) -> None:
     """Data whose schema the registry did not know lands by a replay when it does."""
     registry, schema = Registry(), json.dumps(VERSIONS[0])

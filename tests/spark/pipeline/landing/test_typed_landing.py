@@ -131,7 +131,7 @@ def test_data_by_type(lake: Lake, to: str, monkeypatch: pytest.MonkeyPatch, *, i
 @pytest.mark.parametrize(
     ("to", "step"),
     [
-        pytest.param(to, step, marks=[] if (to, step) == ("delta", 2) else pytest.mark.release)
+        pytest.param(to, step, marks=pytest.mark.release)
         for to in ("delta", "iceberg")
         for step in range(1, 6)
     ],
