@@ -31,10 +31,13 @@ share_classes()
 
 
 # What tests share on one worker of pytest-xdist, the longest first, so that the others run at the same time.
-GROUPS = ("pipeline", "tables", "spark", "program", "old brokers", "broker", "")
+GROUPS = ("broker", "tables", "landing", "pipeline", "spark", "program", "old brokers", "")
 
-# Folders of the pipeline whose tests have a session of their own, as together they would take longest.
-TABLES = frozenset(("backfill", "batches", "replays", "tables"))
+# Folders of the pipeline whose tests have sessions of their own, as together they would take longest.
+SESSIONS = {
+    "landing": "landing",
+    **dict.fromkeys(("backfill", "batches", "replays", "tables"), "tables"),
+}
 
 
 @pytest.hookimpl(tryfirst=True)  # before that of pytest-xdist, which reads the groups
@@ -53,7 +56,7 @@ def group(item: pytest.Item) -> str:
     if "spark" in fixtures:
         return "spark"
     if "session" in fixtures:
-        return "tables" if TABLES.intersection(item.path.parts) else "pipeline"
+        return next((SESSIONS[part] for part in item.path.parts if part in SESSIONS), "pipeline")
     if "spark" in item.path.parts or item.get_closest_marker("spark"):
         return "program"
     if item.get_closest_marker("legacy"):
