@@ -47,7 +47,7 @@ TRIES = {
     "spark": "from pyspark.sql import SparkSession; from cloudevents_kafka.spark import configure_session;"
     "configure_session(SparkSession.builder, formats=['delta', 'iceberg']);"
     "import cloudevents_kafka.spark.pipeline",
-    "testing": "from cloudevents_kafka.testing import LocalBroker; import jgo, jdk",
+    "testing": "from cloudevents_kafka.testing import LocalBroker; import jgo",
     "readers": "import deltalake, duckdb, polars, pyiceberg.table",
     "metrics": "from cloudevents_kafka.observing.prometheus import PrometheusObserver as P; P()",
     "tracing": "from cloudevents_kafka.observing.opentelemetry import OpenTelemetryObserver as O; O()",
