@@ -26,7 +26,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 pytest_plugins = ["tests.support.time_limits"]
 
 # Modules that import PySpark are not collected where it is not installed.
-collect_ignore = [] if find_spec("pyspark") else ["demo", "spark"]
+collect_ignore = [] if find_spec("pyspark") else ["cli/demo", "spark"]
 share_classes()
 
 

@@ -13,9 +13,11 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
+import cloudevents_kafka
+
 ROOT: Final = Path(__file__).parents[2]
 PAGE: Final = ROOT / "docs" / "clauses.md"
-PACKAGE: Final = ROOT / "cloudevents_kafka"
+PACKAGE: Final = Path(cloudevents_kafka.__file__).parent  # which may be installed
 SECTIONS: Final = PACKAGE / "primitives" / "clauses.toml"
 _ID: Final = re.compile(r"(?:^|\()([A-Z]{1,2}-\d\d)(?:$|,)")
 _MAX_TEXT: Final = 200  # docstrings are longer
