@@ -49,8 +49,9 @@ TRIES = {
     "import cloudevents_kafka.spark.pipeline",
     "testing": "from cloudevents_kafka.testing import LocalBroker; import jgo",
     "readers": "import deltalake, duckdb, polars, pyiceberg.table",
-    "metrics": "from cloudevents_kafka.observing.prometheus import PrometheusObserver as P; P()",
-    "tracing": "from cloudevents_kafka.observing.opentelemetry import OpenTelemetryObserver as O; O()",
+    "metrics": "from cloudevents_kafka.clients.observing.prometheus import PrometheusObserver as P; P()",
+    "tracing": "from cloudevents_kafka.clients.observing.opentelemetry import OpenTelemetryObserver; "
+    "OpenTelemetryObserver()",
 }
 # Tools of tests that need newer releases of protobuf than the oldest of the extra; for Spark Connect only.
 NEWER = ("grpcio", "googleapis")

@@ -31,8 +31,8 @@ def observers(kind: str) -> dict[str, Any]:
     if kind == "none":
         return {}
     if kind == "inert":
-        return {"observers": [importlib.import_module("cloudevents_kafka.observing").Observer()]}
-    module = importlib.import_module(f"cloudevents_kafka.observing.{kind}")
+        return {"observers": [importlib.import_module("cloudevents_kafka.clients.observing").Observer()]}
+    module = importlib.import_module(f"cloudevents_kafka.clients.observing.{kind}")
     if kind == "prometheus":
         from prometheus_client import CollectorRegistry
 

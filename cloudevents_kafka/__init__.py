@@ -8,8 +8,8 @@ more. Importing it imports neither a Kafka client, nor asyncio, nor Spark. Read 
 * `binding`: a record to an event, and back;
 * `registry` and `extensions`: what users add, and what documented extensions ask for;
 * `sdk`: the functions of the official SDK, under their own names;
-* `observing`: what clients call while they work, for traces and figures;
-* `clients`: wrappers of Kafka clients for producers, consumers and services, also for asyncio;
+* `clients`: wrappers of Kafka clients for producers, consumers and services, also for asyncio, and what
+  observes them for traces and figures;
 * `protocol`: Kafka's protocol and a client; `testing`: brokers and fakes for tests;
 * `spark`: DataFrames and a pipeline; `cli`: a program;
 * `primitives` and `jvm`: small parts, such as masking of secrets, and Java with its jars.

@@ -11,8 +11,8 @@ import pytest
 import cloudevents_kafka
 from cloudevents_kafka.cli.commands import pipeline as command
 from cloudevents_kafka.cli.terminal import errors
+from cloudevents_kafka.clients.observing import prometheus
 from cloudevents_kafka.formats import registry as formats
-from cloudevents_kafka.observing import prometheus
 from cloudevents_kafka.spark import connector, pipeline, table_formats
 from cloudevents_kafka.spark.pipeline.watching import FIGURES
 from cloudevents_kafka.spark.typed.shape import TYPES

@@ -16,7 +16,6 @@ CAPTIONS = {
     "testing": "brokers and fakes for tests",
     "spark": "DataFrames and the pipeline",
     "clients": "clients, handlers, dead letters, logins",
-    "observing": "what clients call: traces and figures",
     "extensions": "extensions, what users add, and counts",
     "binding": "a record to an event, and back",
     "formats": "a whole event to one value, and back",

@@ -32,7 +32,7 @@ from cloudevents_kafka.clients._schedule import PartitionName, Schedule
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, TopicPartition
 
-    from cloudevents_kafka.observing.calls import Observers
+    from cloudevents_kafka.clients.observing.calls import Observers
 
 _REBALANCE_IN_PROGRESS: Final = 27
 _log: Final = logging.getLogger("cloudevents_kafka.run")

@@ -24,7 +24,7 @@ from cloudevents_kafka.record import Headers, Record
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as TypeVarWithDefault
 
-    from cloudevents_kafka.observing.calls import Observers
+    from cloudevents_kafka.clients.observing.calls import Observers
 
     SentT_co = TypeVarWithDefault("SentT_co", bound=Event[Any] | Record, covariant=True, default=Event[Any])
 else:

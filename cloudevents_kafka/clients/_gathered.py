@@ -20,7 +20,7 @@ from cloudevents_kafka.record import Record
 if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
 
-    from cloudevents_kafka.observing.calls import Observers
+    from cloudevents_kafka.clients.observing.calls import Observers
 
 
 class Gathered(Generic[ItemT_co]):

@@ -26,8 +26,8 @@ from cloudevents_kafka.record import Record
 if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
 
-    from cloudevents_kafka.observing import Observer
-    from cloudevents_kafka.observing.calls import Observers
+    from cloudevents_kafka.clients.observing import Observer
+    from cloudevents_kafka.clients.observing.calls import Observers
 
 Action = Literal["fail", "skip"] | DeadLetters
 """What becomes of a record that failed."""

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 from cloudevents_kafka.record import Headers
 
 if TYPE_CHECKING:
-    from cloudevents_kafka.observing import Observer
-    from cloudevents_kafka.observing.calls import Observers
+    from cloudevents_kafka.clients.observing import Observer
+    from cloudevents_kafka.clients.observing.calls import Observers
 
 # abort_transaction() or purge() has removed a sent or a queued message, which its caller expects.
 PURGED: Final = frozenset((-151, -152))  # _PURGE_INFLIGHT, _PURGE_QUEUE
@@ -168,7 +168,7 @@ def add_observers(before: Observers | None, observers: Sequence[Observer]) -> Ob
         raise TypeError(f"observers must be a list of observers, got {observers!r}; pass [observer]")
     if not observers:
         return before
-    from cloudevents_kafka.observing.calls import Observers  # not imported without an observer
+    from cloudevents_kafka.clients.observing.calls import Observers  # not imported without an observer
 
     return Observers(*(() if before is None else before.all), *observers)
 

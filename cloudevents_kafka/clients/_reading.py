@@ -19,7 +19,7 @@ from cloudevents_kafka.record import Record
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as TypeVarWithDefault
 
-    from cloudevents_kafka.observing import Observer
+    from cloudevents_kafka.clients.observing import Observer
 
     ItemT_co = TypeVarWithDefault(
         "ItemT_co", bound=Decoded | Undecodable, covariant=True, default=Decoded | Undecodable

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
     from cloudevents_kafka.clients._run import Run
     from cloudevents_kafka.clients._workers import Workers
+    from cloudevents_kafka.clients.observing import Observer
     from cloudevents_kafka.clients.producer import EventProducer
-    from cloudevents_kafka.observing import Observer
 
 __all__ = ["Action", "ConsumeError", "DataReader", "EventConsumer", "OnError", "OnFailure", "RunResult"]
 

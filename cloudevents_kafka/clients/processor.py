@@ -36,7 +36,7 @@ from cloudevents_kafka.errors import DecodeError
 from cloudevents_kafka.primitives.plural import pluralize
 
 if TYPE_CHECKING:
-    from cloudevents_kafka.observing import Observer
+    from cloudevents_kafka.clients.observing import Observer
 
 _TRANSACTIONS: Final = 10  # for the same records, by default
 _MAX_PAUSE: Final = 5.0  # seconds between two transactions of the same records

@@ -24,7 +24,7 @@ from cloudevents_kafka.event import Event, SdkEvent, check_event
 from cloudevents_kafka.record import HeaderInput, Record, RecordInput, with_bytes_headers
 
 if TYPE_CHECKING:
-    from cloudevents_kafka.observing import Observer
+    from cloudevents_kafka.clients.observing import Observer
 
 __all__ = ["Delivery", "DeliveryError", "EventProducer", "OnDelivery"]
 

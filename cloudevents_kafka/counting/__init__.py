@@ -3,7 +3,7 @@
 `Labels` and `TimeHistogram` count, each by a law that its module states; `RecordCounts` has them for records.
 """
 
-from cloudevents_kafka.counting._labels import MAX_LABELS, OTHERS, Labels, limit_labels, limit_nested
+from cloudevents_kafka.counting._labels import MAX_LABELS, Labels, limit_labels, limit_nested
 from cloudevents_kafka.counting._records import (
     CUT,
     MOST_HEADERS,

@@ -18,8 +18,9 @@ from collections.abc import Hashable, Mapping
 from heapq import nlargest
 from typing import Final, Generic, TypeVar
 
+from cloudevents_kafka.primitives.bounded import OTHERS
+
 MAX_LABELS: Final = 1000
-OTHERS: Final = "(others)"
 
 _Label = TypeVar("_Label", bound=Hashable)
 _Nested = Mapping[str, Mapping[str, int]]

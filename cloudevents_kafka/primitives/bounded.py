@@ -10,6 +10,8 @@ V = TypeVar("V")
 
 MAX_ENTRIES: Final = 4096
 MAX_KEY_LENGTH: Final = 256
+OTHERS: Final = "(others)"
+"""The label of all that has no place of its own in a count."""
 
 
 def remember(cache: dict[K, V], key: K, value: V, max_entries: int = MAX_ENTRIES) -> V:

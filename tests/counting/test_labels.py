@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloudevents_kafka.counting import OTHERS, Labels, limit_labels, limit_nested
+from cloudevents_kafka.counting import Labels, limit_labels, limit_nested
+from cloudevents_kafka.primitives.bounded import OTHERS
 
 NAMES = st.sampled_from("abcdefghijkl")
 MOST = st.integers(1, 5)

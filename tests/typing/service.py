@@ -33,11 +33,11 @@ from cloudevents_kafka import (
     register_extension,
     register_format,
 )
+from cloudevents_kafka.clients.observing import Notice, Observer
+from cloudevents_kafka.clients.observing.opentelemetry import OpenTelemetryObserver
+from cloudevents_kafka.clients.observing.prometheus import PrometheusObserver
 from cloudevents_kafka.clients.typed_data import by_dataschema, by_type
 from cloudevents_kafka.formats.json import JsonFormat
-from cloudevents_kafka.observing import Notice, Observer
-from cloudevents_kafka.observing.opentelemetry import OpenTelemetryObserver
-from cloudevents_kafka.observing.prometheus import PrometheusObserver
 from cloudevents_kafka.testing import FakeConsumer, FakeProducer
 
 

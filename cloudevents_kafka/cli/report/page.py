@@ -11,7 +11,8 @@ from cloudevents_kafka.cli.kafka.lag import Lag
 from cloudevents_kafka.cli.records.output import timestamp_text
 from cloudevents_kafka.cli.report.figures import bars
 from cloudevents_kafka.cli.report.html import document, h, shown
-from cloudevents_kafka.counting import NOT_EVENTS, OTHERS, Labels, RecordCounts, Sample
+from cloudevents_kafka.counting import NOT_EVENTS, Labels, RecordCounts, Sample
+from cloudevents_kafka.primitives.bounded import OTHERS
 from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.primitives.redaction import MASK, is_secret_name
 

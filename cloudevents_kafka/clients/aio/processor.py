@@ -20,7 +20,7 @@ from cloudevents_kafka.clients.processor import EventProcessor, ProcessorOptions
 from cloudevents_kafka.clients.producer import EventProducer
 
 if TYPE_CHECKING:
-    from cloudevents_kafka.observing import Observer
+    from cloudevents_kafka.clients.observing import Observer
 
 ItemT = TypeVar("ItemT", bound=Item)
 T = TypeVar("T")

@@ -25,7 +25,7 @@ from cloudevents_kafka.event import Event, SdkEvent
 from cloudevents_kafka.record import Record, RecordInput
 
 if TYPE_CHECKING:
-    from cloudevents_kafka.observing import Observer
+    from cloudevents_kafka.clients.observing import Observer
 
 __all__ = ["AsyncDelivery", "AsyncEventProducer"]
 

@@ -10,6 +10,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from cloudevents_kafka import counting
+from cloudevents_kafka.primitives.bounded import OTHERS
 from cloudevents_kafka.record import Record
 from cloudevents_kafka.spark.pipeline._errors import WrongTable, failures_in_words
 from cloudevents_kafka.spark.pipeline._reports import Summary
@@ -184,7 +185,7 @@ def _count_labels(rows: DataFrame, counts: counting.RecordCounts) -> None:
 def _count_times(rows: DataFrame, counts: counting.RecordCounts) -> None:
     """Count times by type, of the most frequent types; in bins of the width of the histogram."""
     types = ", ".join(literal(name) for name, _ in counts.types.most_common(_TYPES)[0]) or "NULL"
-    event = f"if(`type` IN ({types}), `type`, {literal(counting.OTHERS)})"
+    event = f"if(`type` IN ({types}), `type`, {literal(OTHERS)})"
     label = f"if(error IS NULL, {event}, {literal(counting.NOT_EVENTS)}) AS label"
     bins = rows.selectExpr(f"{_start(counts.times.width)} AS start", label).groupBy("start", "label")
     for start, name, count in bins.count().collect():

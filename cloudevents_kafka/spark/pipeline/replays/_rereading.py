@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from inspect import getmodule
 from typing import TYPE_CHECKING, Any, Final
 
-from cloudevents_kafka.counting import OTHERS
+from cloudevents_kafka.primitives.bounded import OTHERS
 from cloudevents_kafka.spark.pipeline.batches import error_rule
 from cloudevents_kafka.spark.pipeline.notes import EVENTS
 from cloudevents_kafka.spark.pipeline.replays._replay_notes import LANDED, REFUSED, ReplayNote

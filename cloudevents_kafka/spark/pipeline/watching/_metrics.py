@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import msgspec
 
-from cloudevents_kafka.counting import OTHERS
+from cloudevents_kafka.primitives.bounded import OTHERS
 from cloudevents_kafka.spark.pipeline._errors import PipelineFailed
 from cloudevents_kafka.spark.pipeline._reports import BatchProgress, batch_progress
 from cloudevents_kafka.spark.pipeline.notes import BatchCounts

@@ -12,7 +12,7 @@ import pyarrow.dataset as ds
 import pytest
 
 from cloudevents_kafka import Event, Record, to_record
-from cloudevents_kafka.counting import OTHERS
+from cloudevents_kafka.primitives.bounded import OTHERS
 from cloudevents_kafka.spark.java.reader import foreign_sql, reader_sql
 from cloudevents_kafka.spark.pipeline.batches import BatchWriter, _batch, _batch_rows
 from cloudevents_kafka.spark.pipeline.batches._observed import label_counts

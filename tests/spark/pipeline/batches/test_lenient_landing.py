@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import Producer
 
 from cloudevents_kafka import Decoded, Record, decode
-from cloudevents_kafka.counting import OTHERS
+from cloudevents_kafka.primitives.bounded import OTHERS
 from cloudevents_kafka.spark.pipeline import BatchCounts, PipelineFailed
 from cloudevents_kafka.spark.pipeline.batches import BatchWriter
 from cloudevents_kafka.spark.pipeline.batches._observed import rule_counts

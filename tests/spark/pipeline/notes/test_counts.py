@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from cloudevents_kafka.counting import MAX_LABELS, OTHERS
+from cloudevents_kafka.counting import MAX_LABELS
+from cloudevents_kafka.primitives.bounded import OTHERS
 from cloudevents_kafka.spark.pipeline import BatchCounts
 
 

@@ -37,9 +37,9 @@ from cloudevents_kafka import (
     from_record,
     to_record,
 )
+from cloudevents_kafka.clients.observing import _conventions as conventions
+from cloudevents_kafka.clients.observing.opentelemetry import OpenTelemetryObserver
 from cloudevents_kafka.extensions import Trace, hop_trace, origin_trace, start_trace
-from cloudevents_kafka.observing import _conventions as conventions
-from cloudevents_kafka.observing.opentelemetry import OpenTelemetryObserver
 from cloudevents_kafka.testing import FakeConsumer, FakeLog, FakeMessage, FakeProducer, LocalBroker
 
 HOP = Trace("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "vendor=1")

@@ -4,6 +4,6 @@
 observers. `opentelemetry`, with the names in `_conventions`, makes spans, and `prometheus` figures.
 """
 
-from cloudevents_kafka.observing._protocol import Notice, Observer
+from cloudevents_kafka.clients.observing._protocol import Notice, Observer
 
 __all__ = ["Notice", "Observer"]

@@ -26,10 +26,10 @@ from cloudevents_kafka import (
     EventProcessor,
     EventProducer,
 )
+from cloudevents_kafka.clients.observing import Observer
+from cloudevents_kafka.clients.observing.opentelemetry import OpenTelemetryObserver
+from cloudevents_kafka.clients.observing.prometheus import PREFIX, PrometheusObserver
 from cloudevents_kafka.extensions import hop_trace
-from cloudevents_kafka.observing import Observer
-from cloudevents_kafka.observing.opentelemetry import OpenTelemetryObserver
-from cloudevents_kafka.observing.prometheus import PREFIX, PrometheusObserver
 from cloudevents_kafka.testing import LocalBroker
 
 pytestmark = pytest.mark.broker

@@ -17,8 +17,8 @@ import msgspec
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram
 
 from cloudevents_kafka.binding import Decoded, Undecodable
-from cloudevents_kafka.counting import OTHERS
-from cloudevents_kafka.observing._protocol import Notice, Observer
+from cloudevents_kafka.clients.observing._protocol import Notice, Observer
+from cloudevents_kafka.primitives.bounded import OTHERS
 
 __all__ = ["PrometheusObserver"]
 
@@ -70,7 +70,7 @@ class PrometheusObserver(Observer):
     Examples:
         >>> from prometheus_client import CollectorRegistry
         >>> from cloudevents_kafka import EventConsumer
-        >>> from cloudevents_kafka.observing.prometheus import PrometheusObserver
+        >>> from cloudevents_kafka.clients.observing.prometheus import PrometheusObserver
         >>> figures = CollectorRegistry()
         >>> with EventConsumer(consumer, observers=[PrometheusObserver(figures)]) as events:
         ...     counts = events.run(lambda item: None, idle_timeout=0.1)

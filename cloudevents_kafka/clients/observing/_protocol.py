@@ -37,7 +37,7 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     until another try, from reading a record in a run to its end, or of the call that commits.
 
     Examples:
-        >>> from cloudevents_kafka.observing import Notice
+        >>> from cloudevents_kafka.clients.observing import Notice
         >>> Notice(topic="orders", partition=0, offset=7).error_name
         ''
     """
@@ -66,7 +66,7 @@ class Observer:
 
     Examples:
         >>> from cloudevents_kafka import Event, EventProducer
-        >>> from cloudevents_kafka.observing import Notice, Observer
+        >>> from cloudevents_kafka.clients.observing import Notice, Observer
         >>> class Printer(Observer):
         ...     def delivered(self, notice: Notice) -> None:
         ...         print(notice.topic, notice.partition, notice.offset)

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec.structs import force_setattr
 
 from cloudevents_kafka.binding import Decoded, Undecodable
+from cloudevents_kafka.clients.observing._protocol import Notice, Observer
 from cloudevents_kafka.errors import DecodeError
 from cloudevents_kafka.event import Event
-from cloudevents_kafka.observing._protocol import Notice, Observer
 from cloudevents_kafka.record import Headers, Record, to_headers
 
 if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
 
-_log: Final = logging.getLogger("cloudevents_kafka.observing")
+_log: Final = logging.getLogger("cloudevents_kafka.clients.observing")
 
 
 class Observers:

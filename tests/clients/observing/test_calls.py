@@ -34,7 +34,7 @@ from cloudevents_kafka import (
     Undecodable,
     to_record,
 )
-from cloudevents_kafka.observing import Notice, Observer
+from cloudevents_kafka.clients.observing import Notice, Observer
 from cloudevents_kafka.testing import FakeConsumer, FakeLog, FakeMessage, FakeProducer
 
 Call = tuple[str, Any]
@@ -257,7 +257,7 @@ def test_wrong_headers_are_not_sent(headers: Any, caplog: pytest.LogCaptureFixtu
     with EventProducer(client, topic="in", observers=[Wrong()]) as producer:
         producer.send(event(1))
     assert sent_headers(client) == to_record(event(1)).headers
-    [logged] = [each for each in caplog.records if each.name == "cloudevents_kafka.observing"]
+    [logged] = [each for each in caplog.records if each.name == "cloudevents_kafka.clients.observing"]
     start = "Wrong.sending has failed; such errors are not logged again: Traceback"
     assert logged.getMessage().startswith(start)
 
@@ -552,7 +552,7 @@ def test_the_handler_runs_within_its_observers(run: Any) -> None:
 def test_an_error_of_an_observer_is_logged_once(run: Any, caplog: pytest.LogCaptureFixture) -> None:
     """Each kind of error of an observer is logged once, with its traceback, and the run goes on."""
     run(reader(*map(message, range(5))), Service({}), [Raising(enters=True)])
-    logged = [each for each in caplog.records if each.name == "cloudevents_kafka.observing"]
+    logged = [each for each in caplog.records if each.name == "cloudevents_kafka.clients.observing"]
     texts = Counter(each.getMessage().split()[0] for each in logged)
     assert texts == {"Raising.received": 1, "Raising.handling": 1, "Raising.committed": 1}
     assert all(each.levelno == logging.WARNING and "Traceback" in each.getMessage() for each in logged)

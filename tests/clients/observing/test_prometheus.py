@@ -23,8 +23,8 @@ from cloudevents_kafka import (
     EventProducer,
     to_record,
 )
-from cloudevents_kafka.counting import OTHERS
-from cloudevents_kafka.observing.prometheus import FIGURES, MOST_LABELS, PREFIX, PrometheusObserver
+from cloudevents_kafka.clients.observing.prometheus import FIGURES, MOST_LABELS, PREFIX, PrometheusObserver
+from cloudevents_kafka.primitives.bounded import OTHERS
 from cloudevents_kafka.testing import FakeConsumer, FakeLog, FakeMessage, FakeProducer
 
 

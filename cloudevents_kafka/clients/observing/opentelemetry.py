@@ -23,10 +23,9 @@ from opentelemetry.trace import Link, Span, SpanContext, Status, StatusCode, Tra
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from cloudevents_kafka.binding import Decoded, Undecodable
+from cloudevents_kafka.clients.observing import _conventions as names
+from cloudevents_kafka.clients.observing._protocol import Notice, Observer
 from cloudevents_kafka.event import Event
-from cloudevents_kafka.extensions import origin_trace
-from cloudevents_kafka.observing import _conventions as names
-from cloudevents_kafka.observing._protocol import Notice, Observer
 from cloudevents_kafka.record import HeaderInput, Headers, Record
 
 __all__ = ["OpenTelemetryObserver"]
@@ -43,7 +42,7 @@ class OpenTelemetryObserver(Observer):
 
     Examples:
         >>> from cloudevents_kafka import EventConsumer, EventProducer
-        >>> from cloudevents_kafka.observing.opentelemetry import OpenTelemetryObserver
+        >>> from cloudevents_kafka.clients.observing.opentelemetry import OpenTelemetryObserver
         >>> observers = [OpenTelemetryObserver()]
         >>> invoices = EventProducer(producer, topic="invoices", observers=observers)
         >>> with EventConsumer(consumer, observers=observers) as events:
@@ -90,7 +89,7 @@ class OpenTelemetryObserver(Observer):
 
         Examples:
             >>> from cloudevents_kafka import EventConsumer
-            >>> from cloudevents_kafka.observing.opentelemetry import OpenTelemetryObserver
+            >>> from cloudevents_kafka.clients.observing.opentelemetry import OpenTelemetryObserver
             >>> observer = OpenTelemetryObserver()
             >>> for batch in EventConsumer(consumer).batches(idle_timeout=0.1):
             ...     with observer.handling(*batch):
@@ -184,11 +183,12 @@ def _links(hop: SpanContext, event: Event[Any] | None) -> Iterator[Link]:
     """Yield the links to the hop of a record, and to the origin of its event if that differs."""
     if hop.is_valid:
         yield Link(hop, {names.TRACE: "hop"})
-    if event is not None and (origin := origin_trace(event)) is not None:
-        context = _W3C.extract(origin.carrier(), Context())
-        began = trace.get_current_span(context).get_span_context()
-        if (began.trace_id, began.span_id) != (hop.trace_id, hop.span_id):
-            yield Link(began, {names.TRACE: "origin"})
+    if event is None:
+        return
+    origin = {name: event.text(name) or "" for name in ("traceparent", "tracestate")}
+    began = trace.get_current_span(_W3C.extract(origin, Context())).get_span_context()
+    if began.is_valid and (began.trace_id, began.span_id) != (hop.trace_id, hop.span_id):
+        yield Link(began, {names.TRACE: "origin"})
 
 
 def _of_record(record: Record) -> dict[str, Any]:
