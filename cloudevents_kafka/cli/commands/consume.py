@@ -12,7 +12,7 @@ from cloudevents_kafka.cli.data_schemas import REGISTRY
 from cloudevents_kafka.cli.kafka.reader import (
     RangeReader,
     ReadRequest,
-    check_stored,
+    check_request,
     consumer_settings,
     range_options,
 )
@@ -115,9 +115,7 @@ def _check(request: ReadRequest, *, commit: bool) -> None:
     """Raise `click.UsageError` for options that exclude each other."""
     if commit and not request.group:
         raise click.UsageError("--commit stores the offsets of a group: pass --group, too")
-    if request.follow and request.end is not None:
-        raise click.UsageError("--follow and --until exclude each other")
-    check_stored(request)
+    check_request(request)
 
 
 def _run(

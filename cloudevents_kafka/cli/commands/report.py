@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
-from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 import msgspec
+from msgspec.structs import replace
 
-from cloudevents_kafka.binding import decode
 from cloudevents_kafka.cli.kafka.lag import Lag, committed, lags
 from cloudevents_kafka.cli.kafka.reader import (
-    Position,
     RangeReader,
     ReadRequest,
+    check_request,
     consumer_settings,
     range_options,
 )
@@ -24,6 +23,7 @@ from cloudevents_kafka.cli.kafka.session import BrokerSession
 from cloudevents_kafka.cli.kafka.settings import Settings, kafka_options, pop_settings
 from cloudevents_kafka.cli.kafka.topic_names import topic_option
 from cloudevents_kafka.cli.needs import java, packages, require, table_format
+from cloudevents_kafka.cli.records.statistics import count_records
 from cloudevents_kafka.cli.report.page import Report, to_html
 from cloudevents_kafka.cli.terminal.errors import BadUsage, BrokerFailure
 from cloudevents_kafka.cli.terminal.parameters import FILE
@@ -114,14 +114,12 @@ def _connected(settings: Settings, timeout: float) -> Iterator[tuple[Consumer, B
 def _of_topic(settings: Settings, timeout: float, options: dict[str, Any]) -> Report:
     counts, topic, group = RecordCounts(), options["topic"], options["group"]
     asked = {name: options[name] for name in ("topic", "partitions", "begin", "end")}
-    if Position("stored") in asked.values() and not group:
-        raise click.UsageError("'stored' is the offset of a group: pass --group, too")
+    request = ReadRequest(**asked, follow=False, group=None)
+    check_request(replace(request, group=group))
     with _connected(settings, timeout) as (consumer, session), Progress("records") as progress:
-        reader = RangeReader(consumer, session, ReadRequest(**asked, follow=False, group=None))
+        reader = RangeReader(consumer, session, request)
         reader.start()
-        for record in islice(chain.from_iterable(reader.batches()), options["count"]):
-            counts.add(decode(record, lenient=options["lenient"]))
-            progress.update(counts.events + counts.others)
+        count_records(reader.batches(), counts, options["count"], progress, lenient=options["lenient"])
         behind = lags(consumer, session, committed(consumer, session, topic)) if group else []
         return Report(
             f"Topic {topic}", [("brokers", session.address), ("group", group or "none")], counts, behind

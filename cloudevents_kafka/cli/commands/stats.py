@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from itertools import chain, islice
+from contextlib import closing
 from typing import Any
 
 import click
 
-from cloudevents_kafka.binding import decode
 from cloudevents_kafka.cli.kafka.reader import (
     RangeReader,
     ReadRequest,
-    check_stored,
+    check_request,
     consumer_settings,
     range_options,
 )
@@ -19,7 +18,7 @@ from cloudevents_kafka.cli.kafka.session import BrokerSession
 from cloudevents_kafka.cli.kafka.settings import kafka_options, pop_settings
 from cloudevents_kafka.cli.kafka.topic_names import topic_option
 from cloudevents_kafka.cli.records.output import is_listed_as_json
-from cloudevents_kafka.cli.records.statistics import statistics, to_lines
+from cloudevents_kafka.cli.records.statistics import count_records, statistics, to_lines
 from cloudevents_kafka.cli.terminal.parameters import listing_option
 from cloudevents_kafka.cli.terminal.signals import Interrupted, Interrupts
 from cloudevents_kafka.cli.terminal.streams import Progress
@@ -58,19 +57,18 @@ def command(
     settings = consumer_settings(pop_settings(options), "stats", options["group"])
     settings.check(show=show_config, topic=options["topic"])
     request = ReadRequest(**options)
-    check_stored(request)
+    check_request(request)
     counts = RecordCounts()
     with Interrupts() as interrupts, Progress("records") as progress:
         from confluent_kafka import Consumer
 
         session = BrokerSession(settings, timeout, interrupts)
-        reader = RangeReader(session.create(Consumer), session, request)
         stopped: Interrupted | None = None
         try:
-            reader.start()
-            for record in islice(chain.from_iterable(reader.batches()), count):
-                counts.add(decode(record, lenient=lenient))
-                progress.update(counts.events + counts.others)
+            with closing(session.create(Consumer)) as consumer:
+                reader = RangeReader(consumer, session, request)
+                reader.start()
+                count_records(reader.batches(), counts, count, progress, lenient=lenient)
         except Interrupted as error:
             stopped = error
     if is_listed_as_json(output):

@@ -161,8 +161,10 @@ class ReadRequest(msgspec.Struct, frozen=True, kw_only=True):
     group: str | None
 
 
-def check_stored(request: ReadRequest) -> None:
-    """Raise `BadUsage` for the position of a group without a group."""
+def check_request(request: ReadRequest) -> None:
+    """Raise `BadUsage` for the position of a group without a group, and for two ends."""
+    if request.follow and request.end is not None:
+        raise BadUsage("--follow and --until exclude each other")
     if Position("stored") in (request.begin, request.end) and not request.group:
         raise BadUsage("'stored' is the offset of a group: pass --group, too")
 

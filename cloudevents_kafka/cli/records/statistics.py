@@ -1,20 +1,24 @@
-"""Counts of records as a JSON object, and as bars of text."""
+"""Counts of the records of a topic, as a JSON object and as bars of text."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
 from typing import Final
 
 import click
 
+from cloudevents_kafka.binding import decode
 from cloudevents_kafka.cli.records.json_lines import encode_json
 from cloudevents_kafka.cli.records.output import timestamp_text
+from cloudevents_kafka.cli.terminal.streams import Progress
 from cloudevents_kafka.cli.terminal.text import columns, escape, styled, width_of
 from cloudevents_kafka.counting import CUT, Labels, RecordCounts, TimeWindow
 from cloudevents_kafka.primitives.bounded import MAX_KEY_LENGTH, OTHERS
 from cloudevents_kafka.primitives.plural import pluralize
+from cloudevents_kafka.record import Record
 
 _ROWS: Final = 10  # of each part, of text
 _LISTED: Final = 100  # of each part, in JSON
@@ -24,6 +28,20 @@ _BLOCKS: Final = " ▏▎▍▌▋▊▉█"
 _UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _PARTS: Final = ("types", "sources", "modes", "formats", "errors", "tolerated", "keys")
 """The counts by label, by their names in `RecordCounts`; ``errors`` are verdicts with their clauses."""
+
+
+def count_records(
+    batches: Iterable[list[Record]],
+    counts: RecordCounts,
+    most: int | None,
+    progress: Progress,
+    *,
+    lenient: bool,
+) -> None:
+    """Add records to the counts, at most so many of them."""
+    for record in islice(chain.from_iterable(batches), most):
+        counts.add(decode(record, lenient=lenient))
+        progress.update(counts.events + counts.others)
 
 
 def _labels(counts: RecordCounts) -> Iterator[tuple[str, Labels[str]]]:

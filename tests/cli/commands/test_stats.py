@@ -53,6 +53,8 @@ def test_text(run, filled):
 def test_a_range(run, filled):
     """A range is counted as consume reads it."""
     assert json.loads(run(*filled, "-p", "0", "--from", "2", "-n", "3").stdout)["events"] == 3
+    result = run(*filled, "--follow", "--until", "3")
+    assert (result.exit_code, result.stderr.count("--follow and --until exclude each other")) == (2, 1)
     result = run(*filled, "--from", "stored")
     assert (result.exit_code, result.stdout) == (2, "")
     assert "pass --group, too" in result.stderr
