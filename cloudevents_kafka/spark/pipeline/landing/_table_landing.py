@@ -9,10 +9,13 @@ events of routes, of a batch whose events it does not see.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec.structs import replace
 
 from cloudevents_kafka.spark._patterns import patterns_in
 from cloudevents_kafka.spark.pipeline import notes
@@ -28,7 +31,7 @@ from cloudevents_kafka.spark.pipeline.tables import (
 from cloudevents_kafka.spark.typed.shape import VALUE
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
     from cloudevents_kafka.spark.pipeline.batches import BatchWriter
     from cloudevents_kafka.spark.pipeline.stores import Store
@@ -64,20 +67,37 @@ class TableLanding(Landing):
         """Return the name of a table in its catalog, or its URL."""
         return self._open(table).name
 
+    def begun(self) -> notes.BegunBatch | None:
+        """Return the batch that must be finished; if no table has rows of it, by the types of the tables now.
+
+        Its note is written again then: from the first commit on the batch is read as the note says.
+        """
+        batch = super().begun()
+        if batch is None or not batch.schemas:
+            return batch
+        self._batch, self._ledgers = batch, {}
+        if any(self._left(table) != batch.offsets for table in self.tables):
+            return batch
+        # The start of the run warns of the schemas.
+        schemas = self.fit(batch.schemas, lambda _: None, rescue=batch.rescue)
+        fitting = replace(batch, schemas=schemas)
+        if fitting != batch:
+            self.manifests.write(fitting)
+        return fitting
+
     def fit(
         self,
         schemas: Mapping[str, DataSchema],
-        spark: SparkSession,
-        warn: Callable[[str], None],
+        warn: Callable[[str], None] = warnings.warn,
         *,
-        rescue: bool = False,
+        rescue: bool,
     ) -> Mapping[str, DataSchema]:
         """Return schemas by which data is read in the types that its tables have; warn of others."""
         fitting = dict(schemas)
         for table in dict.fromkeys((notes.EVENTS, *self._routes.values())):
             for pattern in patterns_in(table, self._routes, schemas):
                 schema = fitting[pattern]
-                column, types = self._open(table).misfits(schema.type_in(spark, rescue=rescue))
+                column, types = self._open(table).misfits(schema, rescue=rescue)
                 if types and () not in types:  # a column of another kind ends the run
                     fitting[pattern] = schema.fit(types, column)
                     places = (

@@ -92,7 +92,7 @@ def open_landing(
     try:
         landing.schemas = open_schemas(spark, options.schemas, options.tables)
         if isinstance(landing, TableLanding):
-            landing.schemas = landing.fit(landing.schemas, spark, warn, rescue=options.rescue)
+            landing.schemas = landing.fit(landing.schemas, warn, rescue=options.rescue)
     except ValueError as error:  # of DDL, which a session reads, or of tables with several schemas
         raise WrongTable(f"schemas: {error}") from error
     landing.rescue = options.rescue

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 import uuid
-import warnings
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import cache, partial
@@ -203,7 +202,7 @@ class _Folder:
         landing = TableLanding(store, str(last.to), open_table, self._routes)
         landing.recover()  # which compares the tables with the notes
         self._ledger = landing.ledger
-        self._schemas = landing.fit(self._schemas, spark, warnings.warn, rescue=self._rescue)
+        self._schemas = landing.fit(self._schemas, rescue=self._rescue)
         self._target = TablesReplay(open_table, self._routes.values(), spark)
         self.outcomes_table = open_table(notes.OUTCOMES).name
 

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import DataType, StructType
 
+    from cloudevents_kafka.spark.typed.schemas import DataSchema
+
 ADDED_COLUMNS: Final = (TOLERATED, VALUE)
 """Columns of events that are added to a table without them."""
 
@@ -231,9 +233,11 @@ class Table(ABC):
                     f"no such column. Do: ALTER TABLE … ALTER COLUMN {field.name} DROP NOT NULL"
                 )
 
-    def misfits(self, value: DataType) -> tuple[DataType, dict[tuple[str, ...], DataType]]:
-        """Return the type of the column `VALUE`, and what types its parts have where a type does not fit."""
-        existing = self._schema()
+    def misfits(
+        self, schema: DataSchema, *, rescue: bool
+    ) -> tuple[DataType, dict[tuple[str, ...], DataType]]:
+        """Return the type of the column `VALUE`, and of its parts where values of a schema do not fit."""
+        existing, value = self._schema(), schema.type_in(self._spark, rescue=rescue)
         column = value if existing is None or VALUE not in existing.names else existing[VALUE].dataType
         changes = [change for change in differences(column, value) if self._is_misfit(change)]
         return column, {change.path: change.found for change in changes if change.found is not None}

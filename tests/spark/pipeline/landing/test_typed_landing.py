@@ -15,11 +15,12 @@ from confluent_kafka import Producer
 from cloudevents_kafka import Event, to_record
 from cloudevents_kafka.cli.app import app
 from cloudevents_kafka.spark._patterns import patterns_in
-from cloudevents_kafka.spark.pipeline import PipelineFailed, PipelineOptions, Summary
+from cloudevents_kafka.spark.pipeline import PipelineFailed, PipelineOptions, Summary, WrongTable
+from cloudevents_kafka.spark.pipeline.landing import TableLanding
 from cloudevents_kafka.spark.pipeline.tables import table_in_folder
 from cloudevents_kafka.spark.typed.schemas import has_avro
 from tests.spark.pipeline.lake import Lake
-from tests.spark.pipeline.landing.test_fan_out import kill_after
+from tests.spark.pipeline.landing.test_fan_out import Killed, kill_after
 from tests.spark.typed.payloads import AVRO, avro_of
 
 if TYPE_CHECKING:
@@ -208,6 +209,32 @@ def test_changed_type(lake: Lake, to: str) -> None:
     rows = rows_of(lake, to, "events").orderBy("offset").selectExpr("value.total", "value.note")
     assert [tuple(row) for row in rows.collect()] == [(1, None), (2, None), (5, False)]
     # With the old schema again, or in a fresh table, they land by a replay.
+
+
+@pytest.mark.parametrize("to", ["iceberg", pytest.param("delta", marks=pytest.mark.release)])
+@pytest.mark.parametrize("step", [0, pytest.param(1, marks=pytest.mark.release)])
+def test_a_table_changed_after_a_batch_was_begun(
+    lake: Lake, to: str, step: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A begun batch that no table has is read in the types that the table has now; each record lands once."""
+    send_data(lake, "order", "application/json", b'{"total":1}')
+    lake.run(to=to, schemas={"order": "total INT"})
+    send_data(lake, "order", "application/json", b'{"total":2}', b'{"total":"x"}', b"{}", b"[]")
+    with monkeypatch.context() as patch:
+        # As if another pipeline had made the table after this one has looked.
+        patch.setattr(TableLanding, "fit", lambda _, schemas, *__, **___: schemas)
+        with pytest.raises(WrongTable, match=r"column value\.total .* must have the type string, got int"):
+            lake.run(to=to, schemas={"order": "total STRING"})
+    if step:  # killed again, after the commit of the quarantine
+        with monkeypatch.context() as patch:
+            kill_after(step, patch)
+            with pytest.raises(Killed):  # at the start, which finishes the batch
+                lake.run(to=to, schemas={"order": "total STRING"})
+    summary = lake.run(to=to, schemas={"order": "total STRING"})
+    assert (summary.total.read, summary.total.events, summary.total.quarantined) == (5, 3, 2)
+    totals = rows_of(lake, to, "events").orderBy("offset").selectExpr("value.total").collect()
+    assert [row.total for row in totals] == [1, 2, None]
+    assert rows_of(lake, to, "quarantine").count() == 2
 
 
 @pytest.mark.parametrize("to", ["delta", pytest.param("iceberg", marks=pytest.mark.release)])
