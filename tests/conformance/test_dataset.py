@@ -121,14 +121,17 @@ def test_clause_has_both_sides(clause: Clause) -> None:
 
 
 def test_named_tests_exist() -> None:
-    """Each test that a clause names exists, and `make test` runs it."""
+    """Each test that a clause names exists, `make test` runs it, and its cases have results of their own.
+
+    In a loop, a case whose package is missing would make those that fail next to it count as not run.
+    """
     for test in sorted({test for clause in DATASET.clauses for test in clause.tests}):
         path, _, name = test.partition("::")
         tree = ast.parse((ROOT / path).read_text("utf-8"))
         functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
         assert name in functions, test
         marks = " ".join(map(ast.unparse, functions[name].decorator_list))
-        assert not re.search(r"mark\.(peer|release)\b", marks), test
+        assert not re.search(r"mark\.(peer|release)\b|\beach\(", marks), test
 
 
 def test_tests_named_after_a_clause_are_listed() -> None:

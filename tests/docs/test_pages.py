@@ -128,14 +128,14 @@ def test_a_page_says_what_can_go_wrong(page: Path) -> None:
     assert re.search(r"^\| (?:`|The|A)", section, re.MULTILINE), "a table of messages"
 
 
-@each("page", pages.PAGES, ids=lambda page: page.stem)
+@each("page", pages.PAGES, ids=lambda page: page.relative_to(pages.DOCS).as_posix())
 def test_a_page_reads_nothing_of_a_checkout(page: Path) -> None:
     """A reader who has installed the package can run the page."""
     code = "\n".join(block.code for block in pages.blocks(page))
     assert "spec-conformance" not in code
 
 
-@each("page", pages.PAGES, ids=lambda page: page.stem)
+@each("page", pages.PAGES, ids=lambda page: page.relative_to(pages.DOCS).as_posix())
 def test_links_inside_the_project_are_relative(page: Path) -> None:
     """So they lead to the same version, on the site and in a checkout."""
     assert not re.findall(r"/cloudevents-kafka/(?:blob|tree)/\S*", page.read_text("utf-8"))
