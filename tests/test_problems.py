@@ -13,6 +13,7 @@ from cloudevents_kafka import BrokenEvent, Decoded, Event, InvalidEvent, Problem
 from cloudevents_kafka.attributes.extension_types import type_of
 from cloudevents_kafka.attributes.types import AttributeType
 from cloudevents_kafka.primitives import varint, zigzag
+from tests.support.cases import each
 from tests.support.strategies import GOOD
 
 Entries = list[tuple[str, Any]]
@@ -257,16 +258,14 @@ def _pairs() -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize(("name", "pair"), _pairs())
+@each(("name", "pair"), _pairs())
 def test_a_pair_of_problems_is_reported_with_both_clauses(name: str, pair: tuple[Case, Case]) -> None:
     """Each entry point reports both problems, each once, and nothing else."""
     entry_point = ENTRY_POINTS[name]
     assert entry_point.read(_break(pair), lenient=False) == _expected(entry_point, pair)
 
 
-@pytest.mark.parametrize(
-    ("name", "pair"), [case for case in _pairs() if not case.values[0].startswith("Event")]
-)
+@each(("name", "pair"), [case for case in _pairs() if not case.values[0].startswith("Event")])
 def test_lenient_reading_reports_no_other_problem(name: str, pair: tuple[Case, Case]) -> None:
     """Lenient reading tolerates or reports problems of the strict reading, with the same clauses."""
     entry_point = ENTRY_POINTS[name]

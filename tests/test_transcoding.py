@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,18 +13,17 @@ from cloudevents_kafka import Decoded, EncodeError, Event, Record, decode
 from cloudevents_kafka.formats.json import JsonFormat
 from tests.support import strategies as make
 from tests.support import transcoding
+from tests.support.cases import each
 from tests.support.transcoding import CHANGES, REFUSALS, as_event, check_form, forms, state_of, write
 
 TABLE = transcoding.load()
 READ_ONLY = {form for one in TABLE["refusals"] if "always" in one for form in one["forms"]}
 
 
-def pairs(kind: str) -> pytest.MarkDecorator:
-    """Parametrize with the entries of a kind, each in each of its forms."""
+def pairs(kind: str) -> Callable[..., Any]:
+    """Return a decorator that runs a test with the entries of a kind, each in each of its forms."""
     found = [(one, form) for one in TABLE[kind] for form in one["forms"]]
-    return pytest.mark.parametrize(
-        ("entry", "form"), found, ids=[f"{one['id']}-{form}" for one, form in found]
-    )
+    return each(("entry", "form"), found, ids=[f"{one['id']}-{form}" for one, form in found])
 
 
 def clauses() -> set[str]:
@@ -52,7 +52,7 @@ def test_the_page_is_current() -> None:
 
 
 @pytest.mark.parametrize("form", forms())
-@pytest.mark.parametrize("aspect", TABLE["aspects"], ids=lambda aspect: aspect["id"])
+@each("aspect", TABLE["aspects"], ids=lambda aspect: aspect["id"])
 def test_an_aspect_is_kept_or_its_loss_is_listed(aspect: Any, form: str) -> None:
     """An aspect changes exactly in the forms whose losses name it."""
     event = as_event(aspect["event"])

@@ -13,6 +13,7 @@ from cloudevents_kafka import Event, from_record, to_record
 from cloudevents_kafka.attributes.media_type import _CHARSETS
 from cloudevents_kafka.codecs.payload import DataKind, from_payload, to_payload
 from tests.support import strategies as make
+from tests.support.cases import each
 
 CHARSETS = sorted({*_CHARSETS, "us-ascii"})
 CODECS = sorted({*_CHARSETS.values(), "us-ascii"})
@@ -43,7 +44,7 @@ def test_what_a_charset_does_not_have_is_escaped(charset: str, data: Any, payloa
     assert from_payload(payload, DataKind.BYTES, content_type) == data
 
 
-@pytest.mark.parametrize("charset", CHARSETS)
+@each("charset", CHARSETS)
 def test_json_in_every_charset(charset: str) -> None:
     """A value is read back, and the payload is a text of the charset, and JSON."""
     content_type = f"application/json;charset={charset}"

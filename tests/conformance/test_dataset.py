@@ -15,6 +15,8 @@ import pytest
 from conformance import Clause, Dataset, DatasetError
 from conformance._dataset import KINDS
 
+from tests.support.cases import each
+
 DATASET = Dataset()
 CLAUSES = {clause.id: clause for clause in DATASET.clauses}
 VECTORS = DATASET.folder / "vectors"
@@ -64,7 +66,7 @@ def test_schema_and_types_have_the_same_kinds() -> None:
     assert _schemas_of_kinds().keys() == KINDS.keys()
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@each("kind", KINDS)
 def test_schema_and_type_have_the_same_members(kind: str) -> None:
     """The schema and the type of a kind have the same members, and the same of them are required."""
     schema, cls = _schemas_of_kinds()[kind], KINDS[kind]
@@ -103,14 +105,14 @@ def test_files_name_their_clauses() -> None:
         assert {case.clause for case in DATASET.cases(name)} <= set(clauses), name
 
 
-@pytest.mark.parametrize("clause", DATASET.clauses, ids=[clause.id for clause in DATASET.clauses])
+@each("clause", DATASET.clauses, ids=[clause.id for clause in DATASET.clauses])
 def test_clause_has_cases_tests_or_a_reason(clause: Clause) -> None:
     """A clause has cases or tests, or a reason why it has none; never both."""
     assert clause.level in LEVELS
     assert bool(clause.vectors or clause.tests) is (clause.open is None)
 
 
-@pytest.mark.parametrize("clause", DATASET.clauses, ids=[clause.id for clause in DATASET.clauses])
+@each("clause", DATASET.clauses, ids=[clause.id for clause in DATASET.clauses])
 def test_clause_has_both_sides(clause: Clause) -> None:
     """A clause with cases has one of something accepted and one of something refused, or a reason why not."""
     sides = {case.accepts for _, case in DATASET.all_cases if case.clause == clause.id}
@@ -119,14 +121,17 @@ def test_clause_has_both_sides(clause: Clause) -> None:
 
 
 def test_named_tests_exist() -> None:
-    """Each test that a clause names exists, and `make test` runs it."""
+    """Each test that a clause names exists, `make test` runs it, and its cases have results of their own.
+
+    In a loop, a case whose package is missing would make those that fail next to it count as not run.
+    """
     for test in sorted({test for clause in DATASET.clauses for test in clause.tests}):
         path, _, name = test.partition("::")
         tree = ast.parse((ROOT / path).read_text("utf-8"))
         functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
         assert name in functions, test
         marks = " ".join(map(ast.unparse, functions[name].decorator_list))
-        assert not re.search(r"mark\.(peer|release)\b", marks), test
+        assert not re.search(r"mark\.(peer|release)\b|\beach\(", marks), test
 
 
 def test_tests_named_after_a_clause_are_listed() -> None:

@@ -1,4 +1,4 @@
-"""The vectors, one test for each case."""
+"""The vectors, in loops that name each case that fails."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from conformance.notation import as_record
 from cloudevents_kafka import registry
 from cloudevents_kafka.attributes import extension_types
 from cloudevents_kafka.extensions import SIZE_LIMIT
+from tests.support.cases import each
 
 DATASET = Dataset()
 CASES = [case for _, case in DATASET.all_cases]
@@ -25,13 +26,13 @@ INPUTS = [
 ]
 
 
-@pytest.mark.parametrize(("case", "input_"), INPUTS)
+@each(("case", "input_"), INPUTS)
 def test_attribute(case: Any, input_: Any) -> None:
     """The constructor, headers and every format agree on whether a value or an event is accepted."""
     case.check_input(input_)
 
 
-@pytest.mark.parametrize("case", OTHER_CASES, ids=[case.id for case in OTHER_CASES])
+@each("case", OTHER_CASES, ids=[case.id for case in OTHER_CASES])
 def test_case(case: Any) -> None:
     """The library does what a case of an event or a record expects."""
     case.run()

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.cases import each
+
 ROOT = Path(__file__).parents[2]
 SOURCES = [
     ROOT / "README.md",
@@ -61,7 +63,7 @@ def problem(page: Path, target: str) -> str | None:
     return None
 
 
-@pytest.mark.parametrize("page", SOURCES, ids=lambda page: page.relative_to(ROOT).as_posix())
+@each("page", SOURCES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_links_lead_to_files_and_sections(page: Path) -> None:
     """A link names a file or folder by its path or its address; an anchor is a section of it."""
     targets = re.findall(r"\]\(<?([^)\s>]+)>?(?: \"[^\"]*\")?\)", without_code(page))

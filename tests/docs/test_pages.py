@@ -12,6 +12,7 @@ import pytest
 
 from cloudevents_kafka.testing import LocalBroker
 from tests.docs import pages
+from tests.support.cases import each
 
 FAKES = re.compile(r"\bFake\w+|test\.mock")
 FRAMEWORKS = {"fastapi", "faststream"}  # each has a page of its name
@@ -78,7 +79,7 @@ def test_the_test_on_a_page_passes(tmp_path: Path) -> None:
     assert f"{found} passed" in output
 
 
-@pytest.mark.parametrize("page", HOW_TO, ids=lambda page: page.stem)
+@each("page", HOW_TO, ids=lambda page: page.stem)
 def test_a_page_begins_with_the_code_of_a_service(page: Path) -> None:
     """A page has its first block before its first heading, and fakes are on the page about tests only."""
     text = page.read_text("utf-8")
@@ -111,7 +112,7 @@ ABOUT = {
 }
 
 
-@pytest.mark.parametrize(("name", "line"), ABOUT.items())
+@each(("name", "line"), ABOUT.items())
 def test_a_page_comes_to_its_point(name: str, line: str) -> None:
     """At most eight lines are before the line that the page is about."""
     first = pages.blocks(pages.DOCS / "how-to" / f"{name}.md")[0].code
@@ -120,21 +121,21 @@ def test_a_page_comes_to_its_point(name: str, line: str) -> None:
     assert len([text for text in before.splitlines() if text.strip()]) <= 9  # with the line itself
 
 
-@pytest.mark.parametrize("page", HOW_TO, ids=lambda page: page.stem)
+@each("page", HOW_TO, ids=lambda page: page.stem)
 def test_a_page_says_what_can_go_wrong(page: Path) -> None:
     """Each page has a section about it, with messages as they are printed."""
     section = page.read_text("utf-8").partition("\n## What can go wrong\n")[2].partition("\n## ")[0]
     assert re.search(r"^\| (?:`|The|A)", section, re.MULTILINE), "a table of messages"
 
 
-@pytest.mark.parametrize("page", pages.PAGES, ids=lambda page: page.stem)
+@each("page", pages.PAGES, ids=lambda page: page.relative_to(pages.DOCS).as_posix())
 def test_a_page_reads_nothing_of_a_checkout(page: Path) -> None:
     """A reader who has installed the package can run the page."""
     code = "\n".join(block.code for block in pages.blocks(page))
     assert "spec-conformance" not in code
 
 
-@pytest.mark.parametrize("page", pages.PAGES, ids=lambda page: page.stem)
+@each("page", pages.PAGES, ids=lambda page: page.relative_to(pages.DOCS).as_posix())
 def test_links_inside_the_project_are_relative(page: Path) -> None:
     """So they lead to the same version, on the site and in a checkout."""
     assert not re.findall(r"/cloudevents-kafka/(?:blob|tree)/\S*", page.read_text("utf-8"))

@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from cloudevents_kafka import Codec, Event, InvalidEvent, Record, from_record, register_codec, to_record
 from cloudevents_kafka.codecs.payload import DataKind
 from tests.support import strategies as make
+from tests.support.cases import each
 
 TIME = datetime(2018, 4, 5, 17, 31, tzinfo=UTC)
 ATTRIBUTES: dict[str, Any] = {"specversion": "1.0", "id": "1", "source": "/s", "type": "t"}
@@ -191,9 +192,9 @@ JSON_TEXTS = ['{"a": 1} ', "[1]", "123", "true", "null", '"x"', r'"\ud800"', "["
 OTHER_TEXTS = ["hello", "", "NaN", "{a: 1}", "1 2", "\ufeff1", "'x'"]
 
 
-@pytest.mark.parametrize("kind", [CloudEvent, OldCloudEvent])
+@pytest.mark.parametrize("kind", [CloudEvent, OldCloudEvent], ids=["new", "old"])
 @pytest.mark.parametrize("content_type", ["application/json", "Application/X+JSON; a=b", None])
-@pytest.mark.parametrize("text", JSON_TEXTS + OTHER_TEXTS)
+@each("text", JSON_TEXTS + OTHER_TEXTS)
 def test_a_text_of_the_sdk_that_is_json_is_the_document(
     kind: Any, content_type: str | None, text: str
 ) -> None:
@@ -208,7 +209,7 @@ def test_a_text_of_the_sdk_that_is_json_is_the_document(
     assert Event.of(sdk).kind is DataKind.JSON
 
 
-@pytest.mark.parametrize("text", JSON_TEXTS + OTHER_TEXTS)
+@each("text", JSON_TEXTS + OTHER_TEXTS)
 def test_a_text_of_another_type_stays_a_text(text: str) -> None:
     """A text of the SDK that is not JSON by its type is written as it stands; one of an Event is a string."""
     sdk = CloudEvent({**ATTRIBUTES, "datacontenttype": "text/plain"}, text)

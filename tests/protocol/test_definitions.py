@@ -14,6 +14,7 @@ from cloudevents_kafka.protocol.api_keys import ApiKey, api_name
 from cloudevents_kafka.protocol.layout import Array, Codec, Layout, LengthPrefixed, default_of, layout_of
 from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.schema import NO_UUID, ArrayOf, Field, Structure, Versions, spec_of
+from tests.support.cases import each
 
 from .apache import MESSAGES, NEWEST, OLDEST, definitions, versions_of
 
@@ -146,7 +147,7 @@ def type_of(codec: Codec) -> str:
 
 
 @pytest.mark.parametrize("release", [OLDEST, NEWEST])
-@pytest.mark.parametrize("message", MESSAGES, ids=lambda message: message.__name__)
+@each("message", MESSAGES)
 def test_fields(message, release):
     """Names, order, types, nulls, tags, defaults and compact lengths are Apache's in each version."""
     there = versions_of(release, message)
@@ -155,7 +156,7 @@ def test_fields(message, release):
         assert ours(message, version) == theirs(release, message, version), version
 
 
-@pytest.mark.parametrize("message", MESSAGES, ids=lambda message: message.__name__)
+@each("message", MESSAGES)
 def test_versions(message):
     """A message is declared from version 0, which 3.9.1 still has, to the newest of 4.4.0."""
     about = spec_of(message)
@@ -165,7 +166,7 @@ def test_versions(message):
 
 
 @pytest.mark.parametrize("release", [OLDEST, NEWEST])
-@pytest.mark.parametrize("message", MESSAGES, ids=lambda message: message.__name__)
+@each("message", MESSAGES)
 def test_specs(message, release):
     """API keys and flexible versions are Apache's."""
     about, whole = spec_of(message), definitions(release)[message.__name__]

@@ -20,6 +20,7 @@ from cloudevents_kafka.protocol.schema import (
     spec_of,
 )
 from tests.protocol.generated import CASES, IDS, Everything, EverythingInner
+from tests.support.cases import each
 
 
 def names(layout):
@@ -102,7 +103,7 @@ def test_parts_of_messages():
         spec_of(FetchTopic)
 
 
-@pytest.mark.parametrize(("structure", "version"), CASES, ids=IDS)
+@each(("structure", "version"), CASES, ids=IDS)
 def test_defaults(structure, version):
     """Each field has a default of its type or null; a mutable default is a new object each time."""
 

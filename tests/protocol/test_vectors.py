@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.messages.connection import ApiVersionsResponse, RequestHeader
 from cloudevents_kafka.protocol.messages.offsets import OffsetCommitRequestBeta
 from tests.protocol.captured import ANSWERED_IN, CAPTURED, Exchange
+from tests.support.cases import each
 
 # Requests cut behind their header on purpose: the broker closed the connection.
 CUT = {
@@ -31,9 +33,10 @@ WITH_TIME_STAMP = {
 }
 
 
-def cases(kept: Any) -> pytest.MarkDecorator:
+def cases(kept: Any) -> Callable[..., Any]:
+    """Return a decorator that runs a test with each exchange that is kept."""
     found = [one for one in CAPTURED if kept(one)]
-    return pytest.mark.parametrize("one", found, ids=[f"{one.file}-{one.number}" for one in found])
+    return each("one", found, ids=[f"{one.file}-{one.number}" for one in found])
 
 
 def header_of(one: Exchange) -> tuple[RequestHeader, int]:

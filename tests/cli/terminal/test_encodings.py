@@ -16,6 +16,7 @@ import pytest
 from cloudevents_kafka import Event, Record, to_record
 from cloudevents_kafka.cli.app import app
 from tests.cli.command_line import send
+from tests.support.cases import each
 
 ENCODINGS = ["ascii", "latin-1", "cp1252", "cp437", "koi8-r", "utf-8"]
 TEXT = "é€ж\N{GRINNING FACE}"
@@ -63,7 +64,7 @@ def streams(encoding: str, monkeypatch: pytest.MonkeyPatch) -> Streams:
     return Streams(encoding, monkeypatch)
 
 
-@pytest.mark.parametrize("words", list(commands(app)), ids=" ".join)
+@each("words", list(commands(app)), ids=" ".join)
 def test_help(words: tuple[str, ...], streams: Streams, encoding: str) -> None:
     """The help of each command is that in UTF-8, with escapes for what the encoding does not have."""
     out, err, code = streams.run(*words, "--help")

@@ -13,6 +13,7 @@ from cloudevents_kafka.cli.commands import protocol, table
 from cloudevents_kafka.cli.terminal.parameters import BYTES, FILE, PAIR, PairType, SecondsType, TextType
 from cloudevents_kafka.protocol.client import MAX_SECONDS
 from tests.cli.command_line import HEADERS, lines
+from tests.support.cases import each
 
 NOT_UTF8 = "\udcff"  # what Python makes of the byte ff
 GROUPS = {"protocol": protocol, "table": table}
@@ -37,7 +38,7 @@ def of_type(kind):
     ]
 
 
-@pytest.mark.parametrize(("words", "parameter"), of_type(click.ParamType))
+@each(("words", "parameter"), of_type(click.ParamType))
 def test_every_parameter_has_a_checked_type(words, parameter):
     """No parameter has click's unchecked string type."""
     assert parameter.type is not click.STRING
@@ -51,8 +52,8 @@ def words_with(words, parameter, text):
     return [*words, *["x"] * arguments.index(parameter.name), text]
 
 
-@pytest.mark.parametrize(("words", "parameter"), of_type(TextType))
 @pytest.mark.parametrize("text", [NOT_UTF8, f"a={NOT_UTF8}", "\ud800"], ids=ascii)
+@each(("words", "parameter"), of_type(TextType))
 def test_text_is_utf8(run, words, parameter, text):
     """Text that is not UTF-8 is bad usage; the error does not quote it, since it may be a secret."""
     result = run(*words_with(words, parameter, text))
@@ -61,7 +62,7 @@ def test_text_is_utf8(run, words, parameter, text):
     assert "udc" not in result.stderr
 
 
-@pytest.mark.parametrize(("words", "parameter"), of_type(PairType))
+@each(("words", "parameter"), of_type(PairType))
 def test_names_of_headers_are_utf8(run, words, parameter):
     """The name of a header must be UTF-8, too."""
     result = run(*words_with(words, parameter, f"ce_{NOT_UTF8}=a"))
@@ -127,8 +128,8 @@ def test_settings_are_utf8(run, monkeypatch, command, name):
 SECONDS = ["0", "-1", "nan", "inf", "-inf", "1e300", "2000001", "x", ""]
 
 
-@pytest.mark.parametrize(("words", "parameter"), of_type(SecondsType))
 @pytest.mark.parametrize("text", SECONDS)
+@each(("words", "parameter"), of_type(SecondsType))
 def test_seconds(run, words, parameter, text):
     """Seconds are a finite number above 0 (--interval: from 0), at most the limit of the system."""
     if (parameter.name, text) == ("interval", "0"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from cloudevents_kafka.primitives.redaction import (
     mask_url,
     mask_urls,
 )
+from tests.support.cases import each
 
 HARMLESS = [
     ("bootstrap.servers", "a:9092, [::1]:9093,c"),
@@ -61,7 +63,7 @@ SECRET = [
 ]
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "value", "text"),
     [
         *((name, value, value) for name, value in HARMLESS),
@@ -76,8 +78,7 @@ def test_harmless_values(name, value, text):
     assert mask_setting(name, value) == text
 
 
-@pytest.mark.parametrize("name", SECRET)
-@pytest.mark.parametrize("value", ["hunter2", "1", "true", "/path"])
+@each(("name", "value"), product(SECRET, ["hunter2", "1", "true", "/path"]))
 def test_secret(name, value):
     """Unknown settings are masked, also if their values look harmless."""
     assert mask_setting(name, value) == MASK
@@ -200,7 +201,7 @@ URLS = [
 PLAIN_TEXTS = ["h:9092", "http://h:80/x/y", "me@example.org", "why? at 10:30", "a:1,b:2", "", "jdbc:x://h/y"]
 
 
-@pytest.mark.parametrize(("text", "masked"), [*URLS, *((text, text) for text in PLAIN_TEXTS)])
+@each(("text", "masked"), [*URLS, *((text, text) for text in PLAIN_TEXTS)])
 def test_urls(text, masked):
     """User, password and query are masked; scheme, host, port, path and other text are kept."""
     assert mask_urls(text) == masked
@@ -221,8 +222,8 @@ ROWS = re.findall(r"^\| `(.*)` \| `(.*)` \|$", TABLE, re.MULTILINE)
 WORDS = ("refused: Bearer", "cannot resolve", "GET https://host/a?")
 
 
-@pytest.mark.parametrize(("text", "shown"), ROWS)
 @pytest.mark.parametrize("password", ["PW", "P W", "P'W", 'P"W', "P=W:x", "P<W"])
+@each(("text", "shown"), ROWS)
 def test_the_promises_of_the_page(text, shown, password):
     """Each text of the table in the page about security is shown as it says, with each kind of password."""
     assert mask_text(text) == shown
@@ -238,7 +239,7 @@ def test_the_page_has_promises():
     assert len(ROWS) == 21
 
 
-@pytest.mark.parametrize("text", [shown for _, shown in ROWS])
+@each("text", [shown for _, shown in ROWS])
 def test_masked_text_stays(text):
     """What is masked is not changed by another turn."""
     assert mask_text(text) == text
@@ -290,7 +291,7 @@ CUT = [
 
 
 @pytest.mark.parametrize("form", CUT)
-@pytest.mark.parametrize("before", range(1, 90, 3))
+@each("before", range(1, 90, 3))
 def test_a_secret_at_the_cut(form, before):
     """No part of a secret is shown where a text is cut."""
     text = "z " * ((16_384 - before) // 2) + form.format("aB1" * 20)

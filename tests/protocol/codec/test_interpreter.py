@@ -22,6 +22,7 @@ from cloudevents_kafka.protocol.messages.topics import (
     MetadataResponseBroker,
 )
 from tests.protocol.generated import CASES, IDS, Everything, EverythingInner, bulk
+from tests.support.cases import each
 
 
 def read(structure, version, data):
@@ -139,7 +140,7 @@ def test_visitor():
     ]
 
 
-@pytest.mark.parametrize(("structure", "version"), CASES, ids=IDS)
+@each(("structure", "version"), CASES, ids=IDS)
 def test_visitor_covers_all_bytes(structure, version):
     """The calls of a visitor cover all bytes of a message."""
     layout = layout_of(structure, version)

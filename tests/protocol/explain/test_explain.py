@@ -39,6 +39,7 @@ from cloudevents_kafka.protocol.v07.message_set import pack
 from cloudevents_kafka.protocol.v07.messages import ProduceRequest as ProduceRequest07
 from tests.protocol.captured import CAPTURED, FILES, exchanges
 from tests.protocol.generated import any_case, messages
+from tests.support.cases import each
 
 KEYS = [*APIS, ApiKey.DESCRIBE_CLUSTER, -1]
 OLD = exchanges(Path(__file__).parent.parent / "vectors" / "0.7.2.json")
@@ -83,7 +84,7 @@ def only_records(found: ExplainedFrame) -> list[tuple[str, Any]]:
 # --- captured frames ----------------------------------------------------
 
 
-@pytest.mark.parametrize("one", CAPTURED, **ids)
+@each("one", CAPTURED, **ids)
 def test_requests_of_the_captures(one):
     """A request has a problem exactly if it does not decode, apart from wrong checksums."""
     found = check(explain_request(one.request), one.request)
@@ -96,14 +97,14 @@ def test_requests_of_the_captures(one):
         assert [p for p in found.problems if not p.path.endswith(".crc")] == []
 
 
-@pytest.mark.parametrize("one", [one for one in CAPTURED if one.response], **ids)
+@each("one", [one for one in CAPTURED if one.response], **ids)
 def test_captured_responses(one):
     """A response is explained to its last byte, with its correlation id."""
     found = check(explain_response(one.response, one.key, one.version), one.response)
     assert found.value("header.correlation_id") == explain_request(one.request).value("header.correlation_id")
 
 
-@pytest.mark.parametrize("one", OLD, **ids)
+@each("one", OLD, **ids)
 def test_frames_of_07(one):
     """Frames of Kafka 0.7 are explained to their last byte; only those sent broken have problems."""
     found = check(explain_request_07(one.request), one.request)

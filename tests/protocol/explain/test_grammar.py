@@ -34,6 +34,7 @@ from cloudevents_kafka.protocol.messages.offsets import (
 from cloudevents_kafka.protocol.messages.produce import MessageSetEntry, ProduceRequest, ProduceResponse
 from cloudevents_kafka.protocol.messages.topics import MetadataRequest, MetadataResponse
 from tests.protocol.captured import record_sets
+from tests.support.cases import each
 
 GUIDE = {
     MetadataRequest: """
@@ -337,7 +338,7 @@ def test_record_batches(version, records):
     assert ("Records => " in text(ProduceRequest, version)) is records
 
 
-@pytest.mark.parametrize(("message", "version"), VERSIONS)
+@each(("message", "version"), VERSIONS)
 def test_all_versions(message, version):
     """In every version, each name on a right side is defined once, and each definition is used."""
     for parent in tree(production(message, version)):

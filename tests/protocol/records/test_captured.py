@@ -7,6 +7,7 @@ import pytest
 from cloudevents_kafka.protocol.errors import Corrupt, Malformed
 from cloudevents_kafka.protocol.records import Batches, Codec, RecordBatch, encode_batch, encode_message_set
 from tests.protocol.captured import RecordSet, record_sets
+from tests.support.cases import each
 
 BROKEN = {"produce bad crc": Corrupt, "negative size": Malformed, "size 3": Malformed}
 SETS = list(record_sets())
@@ -49,7 +50,7 @@ def test_there_are_enough_of_each_kind():
     assert len(entries) > 200
 
 
-@pytest.mark.parametrize("captured", WHOLE, ids=named)
+@each("captured", WHOLE, ids=named)
 def test_every_set_round_trips(captured):
     """All records decode; uncompressed ones encode to the same bytes."""
     batches = Batches(captured.data)
@@ -63,7 +64,7 @@ def test_every_set_round_trips(captured):
     assert len(written) + batches.partial_size == len(captured.data)
 
 
-@pytest.mark.parametrize("captured", PACKED, ids=named)
+@each("captured", PACKED, ids=named)
 def test_compressed_sets_round_trip(captured):
     """The records of a compressed entry are the same, with offsets, after they are compressed again."""
     for batch in Batches(captured.data):
@@ -76,7 +77,7 @@ def test_compressed_sets_round_trip(captured):
         assert list(Batches(packed).records()) == records
 
 
-@pytest.mark.parametrize("captured", [one for one in SETS if one.name in BROKEN], ids=named)
+@each("captured", [one for one in SETS if one.name in BROKEN], ids=named)
 def test_broken_sets_are_refused(captured):
     """Sets that brokers refused raise the corresponding error."""
     with pytest.raises(BROKEN[captured.name]):

@@ -12,6 +12,7 @@ import pytest
 from confluent_kafka import Consumer, Producer
 
 from cloudevents_kafka.testing import FakeConsumer, FakeLog, FakeMessage, FakeProducer, LocalBroker
+from tests.support.cases import each
 
 SCRIPT: Any = run_path(str(Path(__file__).with_name("calls.py")))
 CALLS, outcome = SCRIPT["CALLS"], SCRIPT["outcome"]
@@ -76,7 +77,7 @@ def written(kafka_broker: LocalBroker) -> Real:
     return real
 
 
-@pytest.mark.parametrize("name", CALLS)
+@each("name", CALLS)
 def test_the_fakes_have_an_outcome_for_each_call(name: str) -> None:
     """Without a broker, no call ends in an error that the client does not have, and it is the same again."""
     found = outcome(lambda: CALLS[name](Fake("orders")))
