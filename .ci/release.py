@@ -57,6 +57,17 @@ TRIES = {
 NEWER = ("grpcio", "googleapis")
 # Programs of Chromium, by their names on PATH.
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+# The tests of pages and examples.
+PAGES = (
+    "tests/cli/demo",
+    "tests/docs",
+    "tests/spark/pipeline/test_docstrings.py",
+    "tests/spark/pipeline/test_examples.py",
+    "tests/test_docstrings.py",
+    "tests/test_page_commands.py",
+    "tests/test_readme.py",
+    "tests/test_tutorial.py",
+)
 ALONE = "not broker and not spark and not legacy and not peer and not release"
 
 
@@ -94,7 +105,11 @@ def main(arguments: list[str]) -> int:
 
 def all_steps(minutes: float, examples: float, seed: int) -> Iterator[Step]:
     """Yield all steps, in the order in which they run."""
-    yield Step("tests", "the tests marked release: long series of kills, matrices of settings", long_tests)
+    yield Step("tests", "the tests marked release that neither of the next two steps has", long_tests)
+    title = "the tests of Spark marked release: each format of table, series of kills, matrices of settings"
+    yield Step("tables", title, spark_tests)
+    yield Step("pages", "the pages, examples and the demo that make test has no time for", page_tests)
+    yield Step("old-brokers", "the tests marked legacy: old brokers, ZooKeeper, Java's clients", old_brokers)
     yield Step("check", "make check in a new tree, whose environment has no Spark", light_tests)
     title = f"kills while events are forwarded (200) and pipelines land records (50), --seed {seed}"
     yield Step("soak", title, partial(soak, seed))
@@ -164,9 +179,32 @@ def pytest(*options: str, **variables: str) -> None:
 
 
 def long_tests() -> None:
-    """Run the tests marked `release`, with old and new brokers."""
+    """Run the tests marked `release`, but for those of Spark and of pages."""
+    make("ready")
+    marked("release", "tests", leave_out=("tests/spark", *PAGES))
+
+
+def spark_tests() -> None:
+    """Run the tests of Spark that are marked `release`."""
+    make("ready")
+    marked("release", "tests/spark", leave_out=PAGES)
+
+
+def page_tests() -> None:
+    """Run the tests of pages and examples that are marked `release`."""
+    make("ready")
+    marked("release", *PAGES)
+
+
+def old_brokers() -> None:
+    """Run the tests marked `legacy`."""
     make("legacy")
-    pytest("-m", "release", "--durations", "10")
+    marked("legacy", "tests")
+
+
+def marked(marker: str, *paths: str, leave_out: tuple[str, ...] = ()) -> None:
+    """Run the tests in paths that have a marker."""
+    pytest("-m", marker, "--durations", "10", *(f"--ignore={path}" for path in leave_out), *paths)
 
 
 def light_tests() -> None:

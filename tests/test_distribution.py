@@ -153,7 +153,7 @@ def test_supported_pythons_are_the_same_everywhere(distribution):
         assert re.findall(r'"(3\.\d+)"', re.findall(r"python: \[(.*)\]", workflow)[0]) == tested
 
 
-@pytest.mark.parametrize("name", ["checks.yml", "release.yml"])
+@pytest.mark.parametrize("name", ["checks.yml", "nightly.yml", "old-brokers.yml", "release.yml"])
 def test_workflows_run_what_exists(name):
     """Each step of a workflow is a target of the Makefile or a step of the release; no registry is named."""
     if not (ROOT / ".github").is_dir():
@@ -167,6 +167,9 @@ def test_workflows_run_what_exists(name):
         [sys.executable, ROOT / ".ci" / "release.py", "--list"], capture_output=True, text=True, check=True
     )
     steps = {line.split()[0] for line in listed.stdout.splitlines()}
-    for flags in re.findall(r'RELEASE_FLAGS="([^"$]+)"', workflow):
-        assert set(flags.split()) <= steps
+    named = re.findall(r'RELEASE_FLAGS="([^"$]+)"', workflow) + re.findall(r"step: \[(.+)\]", workflow)
+    for names in named:
+        assert set(re.findall(r"[\w.-]+", names)) <= steps
+    pins = re.findall(r"uses: .+@(.+)", workflow)
+    assert all(re.fullmatch(r"[0-9a-f]{40} # v\d+\.\d+\.\d+", pin) for pin in pins)
     assert not re.search(r"pypi\.org|https?://", workflow)

@@ -112,7 +112,7 @@ def test_commands_run(page: str, kafka_broker: LocalBroker, tmp_path: Path) -> N
 
 @pytest.mark.broker
 @pytest.mark.spark
-@pytest.mark.release  # test_tutorial has their sample
+@pytest.mark.release  # the demo runs a pipeline in each run
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("page", SPARK_PAGES)
 def test_commands_of_spark_run(page: str, kafka_broker: LocalBroker, tmp_path: Path) -> None:

@@ -93,6 +93,9 @@ def test_steps_can_be_named() -> None:
     names = [line.split()[0] for line in listed.stdout.splitlines()]
     assert names == [
         "tests",
+        "tables",
+        "pages",
+        "old-brokers",
         "check",
         "soak",
         "properties",
@@ -111,7 +114,7 @@ def test_steps_can_be_named() -> None:
     ]
     wrong = subprocess.run([sys.executable, SCRIPT, "test"], capture_output=True, text=True, check=False)
     assert wrong.returncode == 2
-    assert "STEP must be one of tests, check, soak, properties" in wrong.stderr
+    assert "STEP must be one of tests, tables, pages, old-brokers, check" in wrong.stderr
     assert "got test" in wrong.stderr
 
 

@@ -138,6 +138,7 @@ def follow(reader: Terminals, folder: Path) -> None:
             (folder / block.title).write_text(text, "utf-8")
 
 
+@pytest.mark.release  # the demo and the other pages are its sample
 @pytest.mark.broker
 @pytest.mark.spark
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -12,17 +13,15 @@ from tests.support.old_brokers import LegacyKafka
 
 from .kafkas import ALL, Kafka
 
-# They answer as their neighbours do in nearly all cases.
-_FOR_RELEASE = frozenset(("0.8.2.2", "1.1.1"))
-
 
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave the tests on two of the releases to ``make release``."""
+    """Mark the tests of today's broker, which run at each change, and those of the others."""
+    folder = Path(__file__).parent
     for item in items:
         callspec = getattr(item, "callspec", None)
-        if callspec is not None and callspec.params.get("kafka") in _FOR_RELEASE:
-            item.add_marker(pytest.mark.release)
+        if folder in item.path.parents and callspec is not None and "kafka" in callspec.params:
+            item.add_marker("broker" if callspec.params["kafka"] == KAFKA_VERSION else "legacy")
 
 
 @pytest.fixture(scope="session", params=ALL)

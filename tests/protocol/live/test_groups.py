@@ -11,8 +11,6 @@ from cloudevents_kafka.protocol import BrokerError, Unsupported
 
 from .kafkas import delivered, since, write
 
-pytestmark = pytest.mark.legacy
-
 QUICK = {"session_timeout": 6.0, "heartbeat_interval": 0.2, "reset": "earliest", "auto_commit": None}
 
 

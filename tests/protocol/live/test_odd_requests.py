@@ -13,8 +13,6 @@ from tests.support.wire_broker import RELEASES, WireBroker
 from .odd import fetch_cases, frame_cases, group_cases, produce_cases, topic_cases
 from .odd.asking import Asking, NotHereError
 
-pytestmark = pytest.mark.legacy
-
 EMULATED = {
     "0.8.2-beta": "0.8.2-beta",
     "0.8.2.2": "0.8.2",

@@ -14,7 +14,7 @@ with warnings.catch_warnings(
 ):  # it reads its own files in an old way
     import kafka as kafka_python
 
-pytestmark = [pytest.mark.legacy, pytest.mark.oracle]
+pytestmark = pytest.mark.oracle
 
 RECORDS = [(b"k%d" % n, b"%d" % n * n) for n in range(20)] + [(None, b"no key"), (b"gone", None), (b"", b"")]
 

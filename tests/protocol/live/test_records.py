@@ -11,8 +11,6 @@ from cloudevents_kafka.protocol import EARLIEST, LATEST, TopicPartition, Unsuppo
 
 from .kafkas import delivered, pairs, read, since, write
 
-pytestmark = pytest.mark.legacy
-
 
 def test_api_versions(kafka, client):
     """A broker lists its versions; 0.8 disconnects and 0.9 does not respond, and are treated as such."""

@@ -30,7 +30,7 @@ from cloudevents_kafka.testing.local import free_ports
 
 from .kafkas import delivered, pairs, read, write
 
-pytestmark = [pytest.mark.legacy, pytest.mark.broker]
+pytestmark = pytest.mark.broker
 
 PASSWORD = secrets.token_urlsafe(12)
 USERS = [Plain("alice", PASSWORD), *(Scram("bob,=", PASSWORD, f"SCRAM-SHA-{n}") for n in (256, 512))]

@@ -52,9 +52,10 @@ def orders(lake: Lake) -> Lake:
     return lake
 
 
+# The pages that most readers begin with; the others have tests of what they show.
+IN_EACH_RUN = {"README", "land_with_spark"}
 PAGES = [
-    # README has a sample of the long page.
-    pytest.param(page, marks=[pytest.mark.release] * (page.stem == "transform_with_spark"))
+    pytest.param(page, marks=[pytest.mark.release] * (page.stem not in IN_EACH_RUN))
     for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
     if spark_blocks(page) and page != CONNECT_PAGE  # which runs in test_connect_pipeline
 ]
@@ -76,7 +77,9 @@ def test_all_examples_have_a_test() -> None:
     assert {path.stem for path in FOLDER.glob("*.py")} == RUN | {"land_connect"}  # in test_connect_pipeline
 
 
-@pytest.mark.parametrize("to", ["parquet", "delta", "iceberg"])
+@pytest.mark.parametrize(
+    "to", ["delta", *(pytest.param(to, marks=pytest.mark.release) for to in ("parquet", "iceberg"))]
+)
 def test_land(orders: Lake, to: str, capsys: pytest.CaptureFixture[str]) -> None:
     """The three events are in each kind of table, and DuckDB counts them in Delta's."""
     load("land").main(orders.spark, orders.broker.bootstrap_servers, orders.topic, str(orders.out), to)
@@ -93,6 +96,7 @@ def test_land(orders: Lake, to: str, capsys: pytest.CaptureFixture[str]) -> None
         assert [row.split()[:2] for row in counts] == [[f"com.example.order.{step}", "1"] for step in steps]
 
 
+@pytest.mark.release  # test_land is its sample
 def test_fan_out(orders: Lake, capsys: pytest.CaptureFixture[str]) -> None:
     """Each table has the events of its types."""
     load("fan_out").main(orders.spark, orders.broker.bootstrap_servers, orders.topic, str(orders.out))
@@ -107,6 +111,7 @@ def test_fan_out(orders: Lake, capsys: pytest.CaptureFixture[str]) -> None:
     assert "com.example.order.placed" not in payments
 
 
+@pytest.mark.release  # test_land is its sample
 def test_replay_quarantine(orders: Lake, capsys: pytest.CaptureFixture[str]) -> None:
     """A record without an id lands after it was mended, once."""
     producer = Producer({"bootstrap.servers": orders.broker.bootstrap_servers})
@@ -127,6 +132,7 @@ def test_replay_quarantine(orders: Lake, capsys: pytest.CaptureFixture[str]) -> 
     ]
 
 
+@pytest.mark.release  # test_land is its sample
 def test_backfill(orders: Lake, capsys: pytest.CaptureFixture[str]) -> None:
     """What was before the pipeline's start lands in batches while it runs."""
     load("backfill").main(orders.spark, orders.broker.bootstrap_servers, orders.topic, str(orders.out))
@@ -138,6 +144,7 @@ def test_backfill(orders: Lake, capsys: pytest.CaptureFixture[str]) -> None:
     ]
 
 
+@pytest.mark.release  # test_land is its sample
 def test_typed_orders(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
     """Totals by minutes of event time come from the columns; an order that does not fit is set aside."""
     items = [{"sku": "a", "price": 9.5}, {"sku": "b", "price": 1.25, "number": 2}]
@@ -159,6 +166,7 @@ def test_typed_orders(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
     ]
 
 
+@pytest.mark.release  # test_land is its sample
 def test_land_debezium(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
     """An insertion and a deletion, as Debezium writes them, are changes in the table."""
     producer = Producer({"bootstrap.servers": lake.broker.bootstrap_servers})
@@ -179,7 +187,7 @@ def test_land_debezium(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
     ]
 
 
-@pytest.mark.release  # its page runs in each gate
+@pytest.mark.release  # test_land is its sample
 def test_deduplicate(orders: Lake, capsys: pytest.CaptureFixture[str]) -> None:
     """Three events that were sent twice are three rows, in the table and in the stream."""
     argv = [sys.executable, str(ROOT / "examples" / "emit.py"), orders.broker.bootstrap_servers, orders.topic]
@@ -204,7 +212,7 @@ def send_changes(lake: Lake, changes: list[tuple[str, str, str | None]]) -> None
     assert producer.flush(30) == 0
 
 
-@pytest.mark.release  # its page runs in each gate
+@pytest.mark.release  # test_land is its sample
 def test_current_customers(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
     """A topic of changes is the table of customers that are there."""
     put, delete = "customer.changed", "customer.deleted"
@@ -219,6 +227,7 @@ def test_current_customers(lake: Lake, capsys: pytest.CaptureFixture[str]) -> No
     ]
 
 
+@pytest.mark.release  # test_land is its sample
 def test_enrich(lake: Lake) -> None:
     """Events are in the other topic with the names of customers, as events of their own."""
     send_changes(lake, [("c-1", "order.placed", "17"), ("c-9", "order.placed", "18")])

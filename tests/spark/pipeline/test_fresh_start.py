@@ -47,7 +47,7 @@ def test_corrected_start(lake: Lake) -> None:
     assert lake.warnings == []
 
 
-@pytest.mark.parametrize("to", [pytest.param("parquet", marks=pytest.mark.release), "delta"])
+@pytest.mark.parametrize("to", ["parquet", pytest.param("delta", marks=pytest.mark.release)])
 def test_newest_start(lake: Lake, to: Any) -> None:
     """Until a record has landed the newest start counts; an equal one goes on where the first began."""
     produce(lake.broker, lake.topic, 5)

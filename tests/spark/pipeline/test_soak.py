@@ -1,4 +1,4 @@
-"""A sample of `make soak`: one of driver, Java, worker, executor and broker is killed under load."""
+"""A part of `make soak`: one of driver, Java, worker, executor and broker is killed under load."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ pytestmark = [
     pytest.mark.broker,
     pytest.mark.spark,
     pytest.mark.slow,
+    pytest.mark.release,  # test_killed_between_commits is its sample
     pytest.mark.timeout(900),
 ]
 

@@ -88,7 +88,8 @@ def lake(session: SparkSession, table_format: TableFormat, folder: Path) -> list
     return tables
 
 
-@pytest.mark.parametrize("table_format", [pytest.param("delta", marks=pytest.mark.release), "iceberg"])
+@pytest.mark.release  # test_a_column_of_no_table_is_refused is its sample
+@pytest.mark.parametrize("table_format", ["delta", "iceberg"])
 def test_each_table_is_sorted_by_what_it_has(
     session: SparkSession, tmp_path: Path, table_format: TableFormat
 ) -> None:

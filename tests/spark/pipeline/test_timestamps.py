@@ -50,7 +50,7 @@ def read(lake: Lake, to: str, table: str) -> list[tuple[Any, ...]]:
         return connection.sql(query.replace("offset", '"offset"')).fetchall()
 
 
-@pytest.mark.parametrize("to", [pytest.param("parquet", marks=pytest.mark.release), "delta"])
+@pytest.mark.parametrize("to", ["parquet", pytest.param("delta", marks=pytest.mark.release)])
 def test_microseconds(lake: Lake, to: str) -> None:
     """The date of the folders stays in 1970 to 9999, so that each reader reads the table."""
     send(lake, MILLIS, MILLIS * 1000)

@@ -52,7 +52,7 @@ def environment(tmp_path_factory):
         }
 
 
-@pytest.mark.release  # test_command is its sample
+@pytest.mark.release
 def test_fixtures(environment, tmp_path):
     """The fixtures of the pytest plugin start a broker."""
     (tmp_path / "test_it.py").write_text(TEST)
@@ -62,6 +62,7 @@ def test_fixtures(environment, tmp_path):
     assert "1 passed" in done.stdout, done.stdout + done.stderr
 
 
+@pytest.mark.release  # each run on a new machine, by .github, is its sample
 def test_command(environment):
     """The command ``broker`` starts one too, from the cache."""
     pytest.importorskip("click")

@@ -91,9 +91,7 @@ def check(lake: Lake, to: str, times: int = 1) -> None:
     assert sorted(map(tuple, quarantined)) == [("broken-data", UNKNOWN), ("broken-data", NONE)]
 
 
-@pytest.mark.parametrize(
-    "to", ["delta", *(pytest.param(to, marks=pytest.mark.release) for to in ("parquet",))]
-)
+@pytest.mark.parametrize("to", ["parquet", pytest.param("delta", marks=pytest.mark.release)])
 @pytest.mark.parametrize(
     "in_java", [True, pytest.param(False, marks=pytest.mark.release)], ids=["java", "python"]
 )

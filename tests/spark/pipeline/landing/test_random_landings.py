@@ -196,7 +196,7 @@ def table_name(lake: Lake, to: str, folder: Path, seed: int) -> str:
 @pytest.mark.parametrize(
     ("to", "steps"),
     [
-        ("delta", SAMPLE),
+        *((to, SAMPLE) for to in ("parquet", "delta", "iceberg")),
         *(pytest.param(to, STEPS, marks=pytest.mark.release) for to in ("parquet", "delta", "iceberg")),
     ],
 )

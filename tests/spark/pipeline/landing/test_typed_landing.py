@@ -149,7 +149,7 @@ def test_killed_between_tables(lake: Lake, to: str, step: int, monkeypatch: pyte
     check(lake, to, summary, records, times=2)
 
 
-@pytest.mark.parametrize("to", ["delta", pytest.param("parquet", marks=pytest.mark.release)])
+@pytest.mark.parametrize("to", ["parquet", pytest.param("delta", marks=pytest.mark.release)])
 def test_one_schema_for_all(lake: Lake, to: str) -> None:
     """One schema needs no other tables; the column is added to an older table; with rescue more lands."""
     records = send(lake)
@@ -183,7 +183,7 @@ def send_data(lake: Lake, type_: str, media: str, *payloads: bytes) -> None:
 NESTED = "total INT, lines ARRAY<STRUCT<sku: STRING, count: INT>>, at DATE"
 
 
-@pytest.mark.parametrize("to", ["delta", pytest.param("iceberg", marks=pytest.mark.release)])
+@pytest.mark.parametrize("to", ["iceberg", pytest.param("delta", marks=pytest.mark.release)])
 def test_changed_type(lake: Lake, to: str) -> None:
     """Where a schema has another type than the table, data of that type goes to the quarantine."""
     json_ = "application/json"
@@ -237,7 +237,7 @@ def test_a_table_changed_after_a_batch_was_begun(
     assert rows_of(lake, to, "quarantine").count() == 2
 
 
-@pytest.mark.parametrize("to", ["delta", pytest.param("iceberg", marks=pytest.mark.release)])
+@pytest.mark.parametrize("to", ["iceberg", pytest.param("delta", marks=pytest.mark.release)])
 def test_changed_type_of_avro(lake: Lake, to: str) -> None:
     """Where a schema of Avro has another type than the table, its data goes to the quarantine."""
     schema = {"type": "record", "name": "R", "fields": [{"name": "a", "type": "int"}]}

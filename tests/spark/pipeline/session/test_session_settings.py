@@ -32,7 +32,7 @@ EVENTS = (
     Event(id="b", source="/s", type="t", time="9999-12-31T23:59:59.123456Z", subject="é'\\", n=1, yes=True),
 )
 DEBEZIUM = b'{"specversion":"1.0","id":"1","source":"/d","type":"debezium","data":{"a":1}}'
-SAMPLE = ("reserved keywords", "execution.arrow.maxRecordsPerBatch=0")
+SAMPLE = ("execution.arrow.maxRecordsPerBatch=0",)
 
 
 def send(lake: Lake) -> None:

@@ -56,11 +56,13 @@ class Subject:
         return self.spark.table(self.open()._sql_name)
 
 
-@pytest.fixture(params=FORMATS)
+# Delta's other tests are the same calls with the same results.
+@pytest.fixture(params=[pytest.param("delta", marks=pytest.mark.release), "iceberg"])
 def subject(request, session, tmp_path) -> Subject:
     return Subject(session, request.param, f"file://{tmp_path}/a {{b}} [c]/events")
 
 
+@pytest.mark.parametrize("subject", FORMATS, indirect=True)
 def test_each_batch_once(subject):
     """A batch lands in one commit and not again; a table that does not exist has landed nothing."""
     table = subject.open()
@@ -90,6 +92,7 @@ def test_staged_rows_are_not_read(subject):
     assert offsets(subject.frame()) == list(range(6))
 
 
+@pytest.mark.parametrize("subject", FORMATS, indirect=True)
 def test_one_of_two_commits(subject):
     """Of two commits that have read one ledger the second changes nothing, until it has read again."""
     tables = [subject.open(), subject.open()]
@@ -126,9 +129,6 @@ def test_many_partitions(subject):
     }
 
 
-@pytest.mark.parametrize(
-    "subject", [pytest.param("delta", marks=pytest.mark.release), "iceberg"], indirect=True
-)
 def test_replays_after_maintenance(subject):
     """OPTIMIZE, VACUUM, rewrite_data_files and expire_snapshots keep what decides on a replay."""
     for number in range(2):
@@ -155,14 +155,14 @@ def test_clustered(subject):
     assert offsets(subject.frame()) == list(range(4))
 
 
+@pytest.mark.release  # test_replays_after_maintenance is its sample
 @pytest.mark.parametrize(
     ("subject", "more_than"),
     [
+        ("delta", "versions"),
+        ("delta", "hour"),
         ("iceberg", "versions"),
-        *(
-            pytest.param(*each, marks=pytest.mark.release)
-            for each in (("delta", "versions"), ("delta", "hour"), ("iceberg", "hour"))
-        ),
+        ("iceberg", "hour"),
     ],
     indirect=["subject"],
 )
@@ -315,7 +315,9 @@ def _catalog(spark: SparkSession, folder: Path, kind: str) -> str:
     return name
 
 
-@pytest.mark.parametrize("kind", ["delta", "hadoop", "jdbc"])
+@pytest.mark.parametrize(
+    "kind", ["hadoop", *(pytest.param(kind, marks=pytest.mark.release) for kind in ("delta", "jdbc"))]
+)
 def test_catalogs(session, tmp_path, kind):
     """Tables of Spark's own catalog, and of a hadoop and a JDBC catalog of Iceberg, take each batch once."""
     if kind == "delta":

@@ -45,11 +45,11 @@ def check_sentence(text: str, topic: str, before: str) -> None:
 @pytest.mark.parametrize(
     ("count", "allow_data_loss"),
     [
-        (50, False),
+        pytest.param(50, False, marks=pytest.mark.release),
         pytest.param(20, True, marks=pytest.mark.release),
         (5, False),
         pytest.param(5, True, marks=pytest.mark.release),
-        (0, True),
+        pytest.param(0, True, marks=pytest.mark.release),
     ],
 )
 def test_recreated_before_the_start(lake: Lake, count: int, *, allow_data_loss: bool) -> None:
@@ -151,7 +151,7 @@ def test_recreated_before_the_first_batch(lake: Lake) -> None:
         lake.run(start="latest")
 
 
-@pytest.mark.parametrize("to", ["parquet", "delta"])
+@pytest.mark.parametrize("to", ["parquet", pytest.param("delta", marks=pytest.mark.release)])
 def test_one_topic_of_several(lake: Lake, to: str) -> None:
     """The error names the topic that was created again; nothing of the others lands, until it is left out."""
     other = create(lake.broker, f"{lake.topic}-other", 2)
@@ -230,7 +230,6 @@ def test_brokers_without_ids(lake: Lake, monkeypatch: pytest.MonkeyPatch, *, end
 
 
 @pytest.mark.legacy
-@pytest.mark.release
 def test_old_brokers(session: SparkSession, tmp_path: Path) -> None:
     """Topics of Kafka 1.1, which has no ids, are read with one warning, and compared by their ends."""
     with LegacyKafka("1.1.1") as legacy:

@@ -1,0 +1,91 @@
+"""The groups of tests: what shares a broker or a Spark session runs on one worker of pytest-xdist.
+
+The longest group begins first. ``--shuffle`` draws the order of the tests within their groups by chance,
+from a seed that is printed; ``--shuffle=SEED`` draws that order again. With pytest-xdist the summary has the
+seconds of each group; ``--budget SECONDS`` warns if the whole run takes longer.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+
+import pytest
+
+# The longest first, so that the others run at the same time.
+GROUPS = ("pipeline", "spark", "broker", "old brokers", "program", "")
+OTHERS = "others"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options of this plug-in."""
+    options = parser.getgroup("groups")
+    options.addoption(
+        "--shuffle", nargs="?", type=int, const=-1, metavar="SEED", help="draw the order within groups"
+    )
+    options.addoption("--budget", type=float, metavar="SECONDS", help="warn if the run takes longer")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Draw a seed if none is chosen, before pytest-xdist passes the options to its workers."""
+    if config.option.shuffle == -1:
+        config.option.shuffle = random.randrange(1 << 31)
+    if getattr(config.option, "dist", "no") != "no" and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(SecondsByGroup(config.option.budget))
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """Return the line with the seed."""
+    seed = config.option.shuffle
+    return None if seed is None else f"order within groups: --shuffle={seed}"
+
+
+@pytest.hookimpl(tryfirst=True)  # before that of pytest-xdist, which reads the groups
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Name the group of each test, and order the tests by their groups."""
+    groups = {item: group(item) for item in items}
+    for item, name in groups.items():
+        if name and item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(item.path.stem if name == "program" else name))
+    if config.option.shuffle is not None:
+        random.Random(config.option.shuffle).shuffle(items)
+    items.sort(key=lambda item: GROUPS.index(groups[item]))
+
+
+def group(item: pytest.Item) -> str:
+    """Return the name of what a test shares with others, or an empty string."""
+    fixtures = set(getattr(item, "fixturenames", ()))
+    if "session" in fixtures:
+        return "pipeline"
+    if "spark" in fixtures:
+        return "spark"
+    if "spark" in item.path.parts or item.get_closest_marker("spark"):
+        return "program"
+    if item.get_closest_marker("legacy"):
+        return "old brokers"
+    return "broker" if "kafka_broker" in fixtures or item.get_closest_marker("broker") else ""
+
+
+class SecondsByGroup:
+    """The seconds of each group, from the names that pytest-xdist appends to those of tests."""
+
+    def __init__(self, budget: float | None) -> None:
+        self._budget = budget
+        self._started = time.monotonic()
+        self._seconds: Counter[str] = Counter()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        test, _, name = report.nodeid.rpartition("@")
+        self._seconds[name if test and "]" not in name else OTHERS] += report.duration
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        taken = time.monotonic() - self._started
+        parts = [f"{name} {seconds:.0f}" for name, seconds in self._seconds.most_common()]
+        terminalreporter.write_line(f"seconds by group: {', '.join(parts)}; together in {taken:.0f}")
+        if self._budget is not None and taken > self._budget:
+            terminalreporter.write_line(
+                f"WARNING: tests must take {self._budget:.0f} s or less on 2 idle cores, took {taken:.0f} s; "
+                "move what takes longest to make release, and leave a sample of it",
+                yellow=True,
+            )
