@@ -160,7 +160,7 @@ def meanwhile(action):
         thread.join()
 
 
-def eventually(holds, seconds=5.0):
+def eventually(holds, seconds=60.0):
     """Wait until a condition is true; return whether it became true in time."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:

@@ -503,7 +503,7 @@ def test_a_client_is_made_of_settings_and_closed() -> None:
         settings = {"test.mock.num.brokers": 1, "log_level": 0}
         async with AsyncEventProducer(settings, topic="orders") as producer:
             assert (await producer.send(order(1))).offset == 0
-        assert threads() == []
+        await until(lambda: not threads())
         with pytest.raises(RuntimeError, match="closed"):
             producer.producer.poll(0)
         await producer.close()
@@ -524,7 +524,7 @@ def test_what_a_client_of_settings_has_not_delivered_ends_with_it() -> None:
         with pytest.raises(DeliveryError, match="purged"):
             await sending
         assert caught.value.failed[0].aborted
-        assert threads() == []
+        await until(lambda: not threads())
 
     run(work())
 
