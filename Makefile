@@ -57,7 +57,7 @@ RESULTS := build/tests.xml
 # Fewer examples of each property than by pytest alone. BUDGET is what the tests may take, in seconds.
 BUDGET := 330
 test: $(INSTALLED) lint ready $(SPARK_CLASSES)
-	@EXAMPLES=$${EXAMPLES:-0.4} $(PY) -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder --one-broker \
+	@EXAMPLES=$${EXAMPLES:-0.2} $(PY) -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder --one-broker \
 	    --budget $(BUDGET) --durations 10 --durations-min 1 --junitxml=$(RESULTS) $(PYTEST_FLAGS)
 
 # With it each of the many Sparks of the tests starts in half the CPU time.

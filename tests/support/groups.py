@@ -56,10 +56,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def group(item: pytest.Item) -> str:
     """Return the name of what a test shares with others, or an empty string."""
     fixtures = set(getattr(item, "fixturenames", ()))
-    if "session" in fixtures:
-        return "pipeline"
     if "spark" in fixtures:
         return "spark"
+    if "session" in fixtures:
+        return "pipeline"
     if "spark" in item.path.parts or item.get_closest_marker("spark"):
         return "program"
     if item.get_closest_marker("legacy"):

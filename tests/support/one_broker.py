@@ -6,6 +6,7 @@ option each process that needs a broker starts its own, as users' tests do.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
@@ -14,6 +15,7 @@ import pytest
 from cloudevents_kafka.testing import LocalBroker
 
 ADDRESS = "kafka_broker"
+_numbers = itertools.count(1)
 
 
 class SharedBroker(LocalBroker):
@@ -71,3 +73,9 @@ def kafka_broker(request: pytest.FixtureRequest) -> Iterator[LocalBroker]:
         return
     with LocalBroker() as broker:
         yield broker
+
+
+@pytest.fixture
+def kafka_topic(kafka_broker: LocalBroker, worker_id: str) -> str:
+    """A new topic of one partition, whose name no other worker uses."""
+    return kafka_broker.create_topic(f"test-{worker_id}-{next(_numbers)}")

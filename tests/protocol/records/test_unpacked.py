@@ -183,7 +183,7 @@ def test_the_peak_of_a_message_set_is_one_copy(tmp_path, magic, name):
 
 
 @pytest.mark.parametrize("codec", [codec for codec in Codec if codec])
-@pytest.mark.parametrize("size", [10, 300_000, MIB, 2 * MIB])
+@pytest.mark.parametrize("size", [pytest.param(10, marks=pytest.mark.release), 300_000, MIB, 2 * MIB])
 def test_records_of_any_size_are_the_same(codec, size):
     """Keys, values and headers of large batches equal those that were encoded, in each kind of batch."""
     value = (b"%07d " * 1000 % tuple(range(1000)) * (size // 8000 + 1))[:size]

@@ -37,6 +37,7 @@ def zipped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(jar, "packaged_jar", lambda: inside)
 
 
+@pytest.mark.release  # the hash of the sources in its name is the sample
 def test_the_package_has_what_the_sources_compile_to(spark: SparkSession, cache: Path) -> None:
     """The jar in the package is current, and is used where it is: nothing is written."""
     script = jar_script()

@@ -88,7 +88,7 @@ def lake(session: SparkSession, table_format: TableFormat, folder: Path) -> list
     return tables
 
 
-@pytest.mark.release  # test_a_column_of_no_table_is_refused is its sample
+@pytest.mark.release  # test_replays_after_maintenance is its sample
 @pytest.mark.parametrize("table_format", ["delta", "iceberg"])
 def test_each_table_is_sorted_by_what_it_has(
     session: SparkSession, tmp_path: Path, table_format: TableFormat
@@ -106,7 +106,8 @@ def test_each_table_is_sorted_by_what_it_has(
     assert [done.left_out for done in _optimize(tables, ("type", "time"))] == [(), (), ("type", "time")]
 
 
-@pytest.mark.parametrize("table_format", [pytest.param("delta", marks=pytest.mark.release), "iceberg"])
+@pytest.mark.release
+@pytest.mark.parametrize("table_format", ["delta", "iceberg"])
 def test_a_column_of_no_table_is_refused(
     session: SparkSession, tmp_path: Path, table_format: TableFormat
 ) -> None:

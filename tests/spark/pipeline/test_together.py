@@ -93,7 +93,8 @@ def test_a_replay_has_schemas_of_its_own(lake: Lake, to: Any) -> None:
     }
 
 
-@pytest.mark.parametrize("to", KINDS)
+@pytest.mark.release
+@pytest.mark.parametrize("to", FORMATS)
 def test_rows_by_key_have_the_values_of_schemas(lake: Lake, to: Any) -> None:
     """An event whose data is in the column of its schema does not delete; a record without a value does."""
     options: dict[str, Any] = {"to": to, "schemas": SCHEMAS, "upsert": ("key",)}

@@ -146,6 +146,7 @@ def taken():
         yield server.getsockname()[1]
 
 
+@pytest.mark.release
 def test_port_taken_meanwhile(monkeypatch, taken):
     """If another program takes the chosen port, other ports are tried."""
     free = _broker.free_ports

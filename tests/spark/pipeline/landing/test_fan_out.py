@@ -214,6 +214,7 @@ def test_another_kind(lake: Lake) -> None:
         lake.run(to="kafka", table="t")
 
 
+@pytest.mark.release
 def test_older_layout(lake: Lake) -> None:
     """A table that has not the columns of today is refused with what to do."""
     lake.spark.sql(f"CREATE TABLE delta.`file://{lake.out}/orders` (id string, type string) USING delta")

@@ -98,7 +98,7 @@ def test_a_removed_folder(target: Target) -> None:
     assert target.rows() == events(10)
 
 
-@sample("delta")
+@sample("iceberg")
 def test_a_second_pipeline(target: Target) -> None:
     """Another pipeline lands what the first has not; then the first is refused, with the names of both."""
     produce(target.lake.broker, target.lake.topic, 6)

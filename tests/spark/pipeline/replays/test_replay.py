@@ -195,17 +195,11 @@ STEPS: dict[str, tuple[Any, str]] = {
     "events": (TablesReplay, "quarantine_replays"),
     "outcomes": (ReplayNotes, "complete"),
 }
-IN_THE_GATE = {("iceberg", "events")}
 
 
+@pytest.mark.release  # test_killed_between_renames is its sample
 @pytest.mark.parametrize(
-    ("to", "step"),
-    [
-        pytest.param(to, step, marks=[] if (to, step) in IN_THE_GATE else pytest.mark.release)
-        for to in ("delta", "iceberg")
-        for step in STEPS
-    ],
-    indirect=["to"],
+    ("to", "step"), [(to, step) for to in ("delta", "iceberg") for step in STEPS], indirect=["to"]
 )
 def test_killed_between_steps(lake: Lake, to: str, step: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was decided is finished first, as it was staged, also by other options; nothing lands twice."""

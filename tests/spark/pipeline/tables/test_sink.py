@@ -92,7 +92,6 @@ def test_staged_rows_are_not_read(subject):
     assert offsets(subject.frame()) == list(range(6))
 
 
-@pytest.mark.parametrize("subject", FORMATS, indirect=True)
 def test_one_of_two_commits(subject):
     """Of two commits that have read one ledger the second changes nothing, until it has read again."""
     tables = [subject.open(), subject.open()]
@@ -210,6 +209,7 @@ def test_all_versions(subject, monkeypatch):
     assert (folder / "_delta_log" / f"{0:020}.json").exists()
 
 
+@pytest.mark.release
 @pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linux's")
 @pytest.mark.parametrize("subject", ["delta"], indirect=True)
 def test_listings(subject):
