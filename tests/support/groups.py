@@ -1,7 +1,7 @@
 """The groups of tests: what shares a broker or a Spark session runs on one worker of pytest-xdist.
 
-The longest group begins first. ``--shuffle`` draws the order of the tests within their groups by chance,
-from a seed that is printed; ``--shuffle=SEED`` draws that order again. With pytest-xdist the summary has the
+The longest group begins first. ``--shuffle any`` draws the order of the tests within their groups by chance,
+from a seed that is printed; ``--shuffle SEED`` draws that order again. With pytest-xdist the summary has the
 seconds of each group; ``--budget SECONDS`` warns if the whole run takes longer.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 import time
 from collections import Counter
+from typing import Any
 
 import pytest
 
@@ -21,24 +22,29 @@ OTHERS = "others"
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options of this plug-in."""
     options = parser.getgroup("groups")
-    options.addoption(
-        "--shuffle", nargs="?", type=int, const=-1, metavar="SEED", help="draw the order within groups"
-    )
+    options.addoption("--shuffle", metavar="SEED", help="draw the order in groups; any: by a new seed")
     options.addoption("--budget", type=float, metavar="SECONDS", help="warn if the run takes longer")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Draw a seed if none is chosen, before pytest-xdist passes the options to its workers."""
-    if config.option.shuffle == -1:
-        config.option.shuffle = random.randrange(1 << 31)
+    """Draw a seed if none is chosen, and register what counts seconds."""
+    if config.option.shuffle == "any":
+        drawn = str(random.randrange(1 << 31))
+        config.option.shuffle = getattr(config, "workerinput", {}).get("shuffle", drawn)
     if getattr(config.option, "dist", "no") != "no" and not hasattr(config, "workerinput"):
         config.pluginmanager.register(SecondsByGroup(config.option.budget))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Pass the seed to a worker of pytest-xdist, as all must have the same order."""
+    node.workerinput["shuffle"] = node.config.option.shuffle
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
     """Return the line with the seed."""
     seed = config.option.shuffle
-    return None if seed is None else f"order within groups: --shuffle={seed}"
+    return None if seed is None else f"order within groups: --shuffle {seed}"
 
 
 @pytest.hookimpl(tryfirst=True)  # before that of pytest-xdist, which reads the groups

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from confluent_kafka import TopicPartition
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 
 class Cluster(Protocol):
@@ -37,11 +37,17 @@ def sent(cluster: Cluster, *messages: dict[str, Any], producer: Any = None, topi
     """Produce messages, each after the delivery of the one before; return the names of their errors."""
     producer, codes = producer or cluster.producer(), []
     for message in messages:
-        producer.produce(
-            cluster.topic if topic is None else topic,
-            **message,
-            on_delivery=lambda error, _: codes.append(error and error.name()),
-        )
+        try:
+            producer.produce(
+                cluster.topic if topic is None else topic,
+                **message,
+                on_delivery=lambda error, _: codes.append(error and error.name()),
+            )
+        except KafkaException as error:
+            # The client raises it in place of a report if it knows the topic's partitions by then.
+            if error.args[0].code() != KafkaError._UNKNOWN_PARTITION:
+                raise
+            codes.append(error.args[0].name())
         producer.flush(10)
     return codes
 
