@@ -112,7 +112,7 @@ def new_group() -> str:
 
 def run(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
     async def bounded() -> None:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(100):
             await work()
 
     asyncio.run(bounded())
@@ -296,7 +296,7 @@ def test_flush_does_not_linger(servers: str, kafka_topic: str) -> None:
 
     async def work() -> None:
         client = Producer({"bootstrap.servers": servers, "linger.ms": 60_000, **QUIET})
-        async with asyncio.timeout(10), AsyncEventProducer(client, topic=kafka_topic) as producer:
+        async with asyncio.timeout(100), AsyncEventProducer(client, topic=kafka_topic) as producer:
             delivery = producer.send_nowait(order(1))
         assert delivery.result().offset == 0
 
@@ -308,7 +308,7 @@ def test_successes_that_are_not_reported_are_awaited(servers: str, kafka_topic: 
 
     async def work() -> None:
         client = Producer({"bootstrap.servers": servers, "delivery.report.only.error": True, **QUIET})
-        async with asyncio.timeout(20), AsyncEventProducer(client, topic=kafka_topic) as producer:
+        async with asyncio.timeout(100), AsyncEventProducer(client, topic=kafka_topic) as producer:
             deliveries = await asyncio.gather(*(producer.send(order(number)) for number in range(50)))
         assert all(delivery.done and delivery.offset is None for delivery in deliveries)
         async with Confluent().consumer(servers, kafka_topic, f"g-{uuid.uuid4()}") as events:

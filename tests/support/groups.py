@@ -17,6 +17,7 @@ import pytest
 # The longest first, so that the others run at the same time.
 GROUPS = ("pipeline", "spark", "broker", "old brokers", "program", "")
 OTHERS = "others"
+PROGRAMS = "program"  # each file of them is a group
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -53,7 +54,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     groups = {item: group(item) for item in items}
     for item, name in groups.items():
         if name and item.get_closest_marker("xdist_group") is None:
-            item.add_marker(pytest.mark.xdist_group(item.path.stem if name == "program" else name))
+            item.add_marker(pytest.mark.xdist_group(item.path.stem if name == PROGRAMS else name))
     if config.option.shuffle is not None:
         random.Random(config.option.shuffle).shuffle(items)
     items.sort(key=lambda item: GROUPS.index(groups[item]))
@@ -67,7 +68,7 @@ def group(item: pytest.Item) -> str:
     if "session" in fixtures:
         return "pipeline"
     if "spark" in item.path.parts or item.get_closest_marker("spark"):
-        return "program"
+        return PROGRAMS
     if item.get_closest_marker("legacy"):
         return "old brokers"
     return "broker" if "kafka_broker" in fixtures or item.get_closest_marker("broker") else ""
@@ -83,7 +84,9 @@ class SecondsByGroup:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         test, _, name = report.nodeid.rpartition("@")
-        self._seconds[name if test and "]" not in name else OTHERS] += report.duration
+        if not test or "]" in name:
+            name = OTHERS
+        self._seconds[PROGRAMS if name.startswith("test_") else name] += report.duration
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         taken = time.monotonic() - self._started

@@ -45,7 +45,7 @@ def order(number: int) -> Event:
 
 def run(work: Coroutine[Any, Any, None]) -> None:
     async def bounded() -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(100):
             await work
 
     asyncio.run(bounded())

@@ -125,7 +125,7 @@ def ids(items: list[Item]) -> list[str]:
 
 def run(work: Coroutine[Any, Any, None]) -> None:
     async def bounded() -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(100):
             await work
 
     asyncio.run(bounded())

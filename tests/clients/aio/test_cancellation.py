@@ -91,7 +91,7 @@ async def run(all_sendings: list[Sending], bound: int, limit: int, held: int) ->
     producer = AsyncEventProducer(client, topic="orders", max_in_flight=bound)
     asyncio.get_running_loop().call_later(held / 1000, setattr, client, "hold", False)
     by_name = {f"{number}{'fails' if how.fails else ''}": how for number, how in enumerate(all_sendings)}
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(100):
         await asyncio.gather(*(send(producer, id, how, outcomes) for id, how in by_name.items()))
         try:
             await producer.close()

@@ -59,7 +59,7 @@ def run(work: Coroutine[Any, Any, None]) -> None:
     """Run a test in its event loop, in which no task may be left."""
 
     async def supervised() -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(100):
             await work
         await asyncio.sleep(0)
         assert asyncio.all_tasks() == {asyncio.current_task()}

@@ -37,7 +37,7 @@ def run(work: Coroutine[Any, Any, None]) -> None:
     """Run a test in its event loop, in which no task may be left."""
 
     async def supervised() -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(100):
             await work
         assert asyncio.all_tasks() == {asyncio.current_task()}
 
@@ -325,8 +325,7 @@ def test_one_thread_polls_and_ends() -> None:
     """The thread begins with the first event, and ends with close, or when the producer is freed."""
 
     async def work() -> None:
-        gc.collect()  # producers of other tests
-        await until(lambda: not threads())
+        await no_threads_of_other_tests()
         producer = AsyncEventProducer(FakeProducer(), topic="orders")
         assert threads() == []
         await producer.send(order(1))
@@ -343,9 +342,15 @@ def test_one_thread_polls_and_ends() -> None:
     run(work())
 
 
+async def no_threads_of_other_tests() -> None:
+    """Free producers that other tests have forgotten, and wait for the ends of their threads."""
+    gc.collect()
+    await until(lambda: not threads())
+
+
 async def until(condition: Callable[[], bool]) -> None:
     """Wait until a condition holds."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while not condition():  # noqa: ASYNC110  # nothing sets an event
             await asyncio.sleep(0.01)
 
@@ -500,6 +505,7 @@ def test_a_client_is_made_of_settings_and_closed() -> None:
     """Leaving the block delivers what was sent, ends the thread, and closes the client."""
 
     async def work() -> None:
+        await no_threads_of_other_tests()
         settings = {"test.mock.num.brokers": 1, "log_level": 0}
         async with AsyncEventProducer(settings, topic="orders") as producer:
             assert (await producer.send(order(1))).offset == 0
@@ -515,6 +521,7 @@ def test_what_a_client_of_settings_has_not_delivered_ends_with_it() -> None:
     """After close_timeout its events are purged, and tasks that await them go on."""
 
     async def work() -> None:
+        await no_threads_of_other_tests()
         settings = {"bootstrap.servers": "127.0.0.1:1", "log_level": 0}
         producer = AsyncEventProducer(settings, topic="orders", close_timeout=0.1)
         sending = asyncio.create_task(producer.send(order(1)))

@@ -62,7 +62,7 @@ class Service:
 
 
 async def wait_until(condition: Callable[[], Any]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(100):
         while not condition():  # noqa: ASYNC110  # a test's condition has no event
             await asyncio.sleep(0.001)
 
