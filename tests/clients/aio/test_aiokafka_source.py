@@ -331,7 +331,7 @@ def test_partitions_are_handed_over_while_nothing_is_read(monkeypatch: pytest.Mo
             while len(begun) < 3:  # noqa: ASYNC110  # a run has no event for that
                 await asyncio.sleep(0.01)
             await asyncio.sleep(0.3)  # until no record is read
-            async with asyncio.timeout(2):
+            async with asyncio.timeout(100):
                 await client.rebalance([])
             events.stop()
             gate.set()
