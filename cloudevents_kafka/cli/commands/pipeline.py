@@ -254,7 +254,7 @@ def _refuse_unknown_topics(
     """
     others, java = settings.split("kafka.")
     others = others.split("spark.")[0].split(REGISTRY)[0]
-    if java or str(options.master).startswith("sc://") or Path(options.out).exists():
+    if java or Path(options.out).exists():
         return
     quiet = others.with_defaults("defaults of pipeline", {})
     try:

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from cloudevents_kafka.primitives.redaction import is_secret_name, mask_credentials, mask_settings, mask_urls
 from cloudevents_kafka.primitives.spans import parse_span
 from cloudevents_kafka.spark.pipeline._backfill_range import BackfillRange
+from cloudevents_kafka.spark.pipeline._removed import CONNECT
 from cloudevents_kafka.spark.pipeline.notes import (
     CHECKPOINT,
     OffsetRanges,
@@ -248,6 +249,11 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError(
                 f"{error}; topics by a regular expression are topic_pattern (--topic-pattern)"
             ) from None
+        if str(self.master).startswith("sc://"):
+            raise ValueError(
+                "master must be local[*], spark://HOST:7077 or another master of Spark, got "
+                f"{self.master!r}, which is Spark Connect. {CONNECT}"
+            )
         for location in (self.out, self.checkpoint_url):
             parts = urlsplit(location)
             if parts.scheme == "file" and parts.netloc not in {"", "localhost"}:
@@ -286,7 +292,6 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError("schemas must be empty for kafka, whose events keep their data as it is")
         if self.rescue and not self.schemas:
             raise ValueError("rescue must be False without schemas: data that has no schema is kept as it is")
-        # Files are read here: with Spark Connect they are those of this machine.
         msgspec.structs.force_setattr(self, "schemas", read_schemas(self.schemas))
         if self.schema_registry is not None:
             if not self.schemas:

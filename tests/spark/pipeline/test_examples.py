@@ -15,8 +15,8 @@ import pytest
 from confluent_kafka import Consumer, Producer
 
 from cloudevents_kafka import Event, Record, from_record, to_record
+from tests.spark.pages import CONNECT_PAGE, spark_blocks
 from tests.spark.pipeline.lake import Lake, create
-from tests.spark.pipeline.pages import CONNECT_PAGE, spark_blocks
 
 pytestmark = [
     pytest.mark.broker,
@@ -56,7 +56,7 @@ PAGES = [
     # README has a sample of the long page.
     pytest.param(page, marks=[pytest.mark.release] * (page.stem == "transform_with_spark"))
     for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-    if spark_blocks(page) and page != CONNECT_PAGE  # which runs in test_connect_pipeline
+    if spark_blocks(page) and page != CONNECT_PAGE  # which runs in tests/spark/test_connect.py
 ]
 
 
@@ -73,7 +73,7 @@ def test_pages_run(orders: Lake, page: Path) -> None:
 
 def test_all_examples_have_a_test() -> None:
     """No example is without a test."""
-    assert {path.stem for path in FOLDER.glob("*.py")} == RUN | {"land_connect"}  # in test_connect_pipeline
+    assert {path.stem for path in FOLDER.glob("*.py")} == RUN
 
 
 @pytest.mark.parametrize("to", ["parquet", "delta", "iceberg"])

@@ -33,7 +33,6 @@ from cloudevents_kafka.spark.pipeline.batches._batch_rows import (
     quarantine_of,
 )
 from cloudevents_kafka.spark.pipeline.batches._driver_rows import DriverRows
-from cloudevents_kafka.spark.pipeline.stores import is_connect
 from cloudevents_kafka.spark.pipeline.tables import DateOf
 
 _LARGE_SHARE: Final = 0.25  # share of rows that need Python, from which on Python decodes all
@@ -220,7 +219,7 @@ def kept_rows(rows: DataFrame) -> Iterator[DataFrame]:
 
 def _loses_no_executor(spark: SparkSession) -> bool:
     """Return whether the session's tasks run in its own Java: rows of a lost executor are computed again."""
-    return not is_connect(spark) and bool(re.fullmatch(r"local(\[.*\])?", spark.sparkContext.master or ""))
+    return bool(re.fullmatch(r"local(\[.*\])?", spark.sparkContext.master or ""))
 
 
 @contextmanager

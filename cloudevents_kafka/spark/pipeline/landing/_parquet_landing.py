@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Final
 from cloudevents_kafka.spark.pipeline import notes
 from cloudevents_kafka.spark.pipeline._sql import write_settings
 from cloudevents_kafka.spark.pipeline.landing._landing import Landing
-from cloudevents_kafka.spark.pipeline.stores import FileStore, without_patterns
+from cloudevents_kafka.spark.pipeline.stores import Store, without_patterns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -89,14 +89,13 @@ class ParquetLanding(Landing):
 
     def __init__(
         self,
-        store: FileStore,
+        store: Store,
         routes: Mapping[str, str] | None = None,
         folders_by: str = "record_date",
         *,
         adopt: bool = False,
     ) -> None:
         super().__init__(store, routes)
-        self._files = store
         self._folders_by = folders_by
         self._staging = ""
         self._rows: dict[str, int] = {}
@@ -116,7 +115,7 @@ class ParquetLanding(Landing):
         finished = None if self.last is None else self._rename(self.last)
         self._check_tables()
         for leftover in self.store.list_names(STAGING):
-            self._files.remove(f"{STAGING}/{leftover}")
+            self.store.remove(f"{STAGING}/{leftover}")
         return finished
 
     def write(self, writer: BatchWriter, records: DataFrame, batch: notes.BegunBatch) -> notes.BatchCounts:
@@ -157,7 +156,7 @@ class ParquetLanding(Landing):
         if self._checks_files:
             self._check_unused(files, batch.number)
             self._checks_files = False
-        self._files.sync(f"{self._staging}/{file}" for file in files)
+        self.store.sync(f"{self._staging}/{file}" for file in files)
         manifest = super().complete(batch, counts, staging=self._staging, files=files, rows=self._rows)
         self._rename(manifest)
         return manifest
@@ -210,7 +209,7 @@ class ParquetLanding(Landing):
         for file in manifest.files:
             final = final_path(file, manifest.number)
             if file in staged:
-                self._files.rename(f"{manifest.staging}/{file}", final)
+                self.store.rename(f"{manifest.staging}/{file}", final)
             elif not self.store.exists(final):
                 missing.append(final)
         if missing:
@@ -220,7 +219,7 @@ class ParquetLanding(Landing):
                 f"{notes.format_ranges(manifest.offsets)} has landed, but they were removed, or staged in "
                 f"{manifest.staging}, which was removed. Restore them, or use a fresh folder and checkpoint"
             )
-        self._files.remove(manifest.staging)
+        self.store.remove(manifest.staging)
         return manifest.number if staged else None
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from cloudevents_kafka.primitives.redaction import mask_urls
@@ -23,7 +23,7 @@ from cloudevents_kafka.spark.pipeline.landing._delivery import EachBatch, Functi
 from cloudevents_kafka.spark.pipeline.landing._landing import Landing
 from cloudevents_kafka.spark.pipeline.landing._parquet_landing import ParquetLanding
 from cloudevents_kafka.spark.pipeline.landing._table_landing import TableLanding
-from cloudevents_kafka.spark.pipeline.stores import FileStore, FolderFailed, Store, open_store
+from cloudevents_kafka.spark.pipeline.stores import FolderFailed, Store, open_store
 from cloudevents_kafka.spark.pipeline.tables import Table
 from cloudevents_kafka.spark.typed.schemas import open_schemas
 
@@ -107,8 +107,7 @@ def _open_landing(options: PipelineOptions, spark: SparkSession, each_batch: Eac
         return FunctionLanding(store, each_batch)
     check_renames(options, spark)
     if options.to == "parquet":
-        files, folders_by = cast("FileStore", store), date_column(options.date_of)
-        return ParquetLanding(files, options.tables, folders_by, adopt=options.adopt)
+        return ParquetLanding(store, options.tables, date_column(options.date_of), adopt=options.adopt)
     if options.to == "kafka":
         return TopicLanding(store, options)
     if options.table is None:

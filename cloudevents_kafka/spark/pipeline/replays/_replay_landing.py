@@ -12,7 +12,7 @@ from cloudevents_kafka.spark.pipeline import notes
 from cloudevents_kafka.spark.pipeline._errors import WrongTable
 from cloudevents_kafka.spark.pipeline.landing import ParquetFiles
 from cloudevents_kafka.spark.pipeline.replays._replay_notes import ReplayNote
-from cloudevents_kafka.spark.pipeline.stores import FileStore, without_patterns
+from cloudevents_kafka.spark.pipeline.stores import Store, without_patterns
 from cloudevents_kafka.spark.pipeline.tables import LedgerChanged, Table
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class TablesReplay:
 class ParquetReplay:
     """Folders of Parquet files; no pipeline may use them meanwhile."""
 
-    def __init__(self, store: FileStore, spark: SparkSession) -> None:
+    def __init__(self, store: Store, spark: SparkSession) -> None:
         self._store, self._spark = store, spark
 
     def next_number(self, last: int) -> int:

@@ -9,7 +9,7 @@ from typing import Final, Literal
 import msgspec
 
 from cloudevents_kafka.spark.pipeline import notes
-from cloudevents_kafka.spark.pipeline.stores import FileStore, InUse
+from cloudevents_kafka.spark.pipeline.stores import InUse, Store
 from cloudevents_kafka.spark.typed.schemas import DataSchema
 
 REPLAYS_FOLDER: Final = "_replays"
@@ -51,7 +51,7 @@ class ReplayNote(ReplayCounts, frozen=True, kw_only=True):
 class ReplayNotes:
     """The notes of a folder."""
 
-    def __init__(self, store: FileStore) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
 
     def last(self) -> ReplayNote | None:

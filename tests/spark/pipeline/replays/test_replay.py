@@ -268,9 +268,9 @@ def test_killed_between_renames(lake: Lake, renames: int, monkeypatch: pytest.Mo
 
 
 def _store(lake: Lake) -> Any:
-    from cloudevents_kafka.spark.pipeline.stores import open_files
+    from cloudevents_kafka.spark.pipeline.stores import open_store
 
-    return open_files(str(lake.out), lake.spark)
+    return open_store(str(lake.out), lake.spark)
 
 
 @pytest.mark.release
