@@ -35,7 +35,7 @@ _POLL_SECONDS = 0.2
 class EventPipeline:
     """A pipeline that lands topics of events in tables, each record exactly once.
 
-    It also lands them in other topics, or passes each batch to a function, at least once.
+    It also passes each batch to a function, at least once.
 
     ::
 

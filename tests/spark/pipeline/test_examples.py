@@ -65,7 +65,7 @@ def test_pages_run(orders: Lake, page: Path) -> None:
     """The Python blocks of a page that use Spark run, one after the other, on a topic of three events."""
     code = "\n".join(spark_blocks(page)).replace("localhost:9092", orders.broker.bootstrap_servers)
     code = code.replace('"orders"', f'"{orders.topic}"').replace("lake/", f"{orders.out}/")
-    for name in ("invoices", "orders-placed"):
+    for name in ("invoices", "orders-clean", "orders-clean_quarantine", "orders-placed"):
         if f'"{name}"' in code:
             code = code.replace(f'"{name}"', f'"{create(orders.broker, f"{orders.topic}-{name}")}"')
     exec(compile(code, page, "exec"), {"spark": orders.spark})

@@ -8,9 +8,9 @@ most, the last batch was begun with the offset 5, and its run was killed before 
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from zipfile import ZipFile
 
 import msgspec
 import pytest
@@ -18,18 +18,18 @@ from confluent_kafka import Producer
 
 from cloudevents_kafka import Event, to_record
 from cloudevents_kafka.spark import EventBatch, EventPipeline, PipelineOptions
-from cloudevents_kafka.spark.pipeline import Summary
+from cloudevents_kafka.spark.pipeline import Summary, WrongCheckpoint
 from cloudevents_kafka.spark.pipeline.notes import Beginning, BegunBatch, Ledger, Manifests
+from cloudevents_kafka.spark.pipeline.removed import TOPICS
 from cloudevents_kafka.spark.pipeline.stores import LocalStore
 from cloudevents_kafka.spark.pipeline.topics import KafkaAdmin
 from cloudevents_kafka.testing import LocalBroker
 from tests.spark.pipeline.lake import create
+from tests.spark.pipeline.landed_before import NAMES, unpack
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-FOLDER = Path(__file__).with_name("landed_before")
-NAMES = tuple(sorted(path.stem for path in FOLDER.glob("*.zip")))
 KINDS = {"by-time": "parquet", "connect-delta": "delta", "delta-upsert": "delta", "to-kafka": "kafka"}
 COMPLETE = ("by-time", "iceberg", "parquet")
 of_spark = [
@@ -39,12 +39,6 @@ of_spark = [
     pytest.mark.timeout(300),
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
 ]
-
-
-def unpack(name: str, folder: Path) -> Path:
-    with ZipFile(FOLDER / f"{name}.zip") as archive:
-        archive.extractall(folder)
-    return folder
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -160,6 +154,13 @@ class TestContinued:
         assert summary.total.read == 10
         assert before.offsets("delta", "events") == [6, 9]
         assert before.offsets("delta", "quarantine") == [2, 5, 8]
+
+    @pytest.mark.parametrize("before", ["to-kafka"], indirect=True)
+    def test_topics(self, before: Before) -> None:
+        """A folder that landed in topics says what to do, and a function goes on with its numbers."""
+        with pytest.raises(WrongCheckpoint, match=re.escape(TOPICS)):
+            before.run()
+        self.test_function(before)
 
     @pytest.mark.parametrize("before", ["function"], indirect=True)
     def test_function(self, before: Before) -> None:

@@ -19,7 +19,7 @@ from cloudevents_kafka.spark._java import file_system
 from cloudevents_kafka.spark.pipeline import notes
 from cloudevents_kafka.spark.pipeline._errors import WrongTable
 from cloudevents_kafka.spark.pipeline.landing._compared_landing import ComparedLanding, UpsertLanding
-from cloudevents_kafka.spark.pipeline.landing._delivery import EachBatch, FunctionLanding, TopicLanding
+from cloudevents_kafka.spark.pipeline.landing._delivery import EachBatch, FunctionLanding
 from cloudevents_kafka.spark.pipeline.landing._landing import Landing
 from cloudevents_kafka.spark.pipeline.landing._parquet_landing import ParquetLanding
 from cloudevents_kafka.spark.pipeline.landing._table_landing import TableLanding
@@ -64,7 +64,7 @@ def check_renames(
     Only with a session it is known of an account of Azure.
     """
     in_catalog = options.to == "iceberg" and options.table is not None
-    if has_function or in_catalog or options.to in {"delta", "kafka"}:
+    if has_function or in_catalog or options.to == "delta":
         return
     scheme = urlsplit(options.out).scheme.lower()
     refused = scheme in _OBJECT_STORES
@@ -108,8 +108,6 @@ def _open_landing(options: PipelineOptions, spark: SparkSession, each_batch: Eac
     check_renames(options, spark)
     if options.to == "parquet":
         return ParquetLanding(store, options.tables, date_column(options.date_of), adopt=options.adopt)
-    if options.to == "kafka":
-        return TopicLanding(store, options)
     if options.table is None:
         _check_folders(store, options.to, options.tables)
     upsert = notes.Upsert.parse(options.upsert, options.deleted)
@@ -134,7 +132,7 @@ def _comparison(upsert: notes.Upsert | None, deduplicate: str | None) -> Compare
 
 def check_catalog(options: PipelineOptions, spark: SparkSession) -> None:
     """Raise `WrongTable` if the tables of the options would vanish with a session."""
-    if options.table is None or options.to == "kafka":
+    if options.table is None:
         return
     from cloudevents_kafka.spark.pipeline.tables import catalog_of, name_parts
 

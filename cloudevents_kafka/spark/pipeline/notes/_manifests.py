@@ -64,7 +64,7 @@ class BegunBatch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BatchManifest(BegunBatch, frozen=True, kw_only=True):
-    """A batch that has landed: for Parquet, topics and functions when its manifest is created, in one step.
+    """A batch that has landed: for Parquet and functions when its manifest is created, in one step.
 
     ``files`` are relative to the ``staging`` folder. ``ledger`` has the offsets of all batches up to this
     one, and ``total`` counts their records. ``tables`` are the ids of tables in Delta or Iceberg. ``rows``

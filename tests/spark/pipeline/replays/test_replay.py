@@ -27,6 +27,7 @@ from cloudevents_kafka.spark.pipeline.replays._replay_notes import ReplayNotes
 from cloudevents_kafka.spark.pipeline.tables import table_by_name, table_in_folder
 from tests.spark.pipeline.conftest import QUICK
 from tests.spark.pipeline.lake import Lake, produce, until
+from tests.spark.pipeline.landed_before import unpack
 
 pytestmark = [
     pytest.mark.broker,
@@ -387,9 +388,9 @@ def test_what_has_no_quarantine(lake: Lake) -> None:
     send(lake)
     with pytest.raises(WrongTable, match="has no batch: it must be the folder of a pipeline"):
         replay(lake)
-    lake.run(to="kafka", table=f"{lake.topic}-out")
+    topics = Lake.copy_to(lake, unpack("to-kafka", lake.out / "t"))
     with pytest.raises(WrongTable, match="landed in topics, which have no table of a quarantine"):
-        replay(lake)
+        replay(topics)
     function = Lake.copy_to(lake, lake.out / "f")
     EventPipeline(_options(function, once=True), spark=lake.spark, each_batch=print).run()
     with pytest.raises(WrongTable, match="landed by a function, which"):
