@@ -189,13 +189,7 @@ def _removed_option(name: str) -> Callable[[_Command], _Command]:
     "'lag>100000:warn'. Repeatable.",
 )
 @click.option("--adopt", is_flag=True, help="Land next to the rows of a table that no pipeline has filled.")
-@click.option(
-    "--date-of",
-    type=click.Choice(["time", "timestamp"]),
-    default="timestamp",
-    show_default=True,
-    help="The date of the folders: that of the event's time, or of the record's timestamp.",
-)
+@_removed_option("date_of")
 @click.option(
     "--summary-json",
     type=FILE,

@@ -112,7 +112,7 @@ class Job:
             options.topic_names, self._admin, folder, self._warnings.append, pattern=pattern
         )
         tasks: int = spark.sparkContext.defaultParallelism  # that run at the same time
-        writer = BatchWriter(date_of=options.date_of, tasks=max(1, tasks))
+        writer = BatchWriter(tasks=max(1, tasks))
         return BatchLander(options, landing, self._checkpoint, topics, writer)
 
     def _prepare(self, spark: SparkSession) -> None:

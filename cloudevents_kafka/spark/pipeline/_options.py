@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Mapping
-from typing import Any, Final, Literal
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import msgspec
@@ -119,8 +119,6 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
     ``allow_data_loss`` continues if records expired before they were read; the default is to fail.
     ``forget_topics`` are topics that earlier runs have read and that are no longer in ``topics``, such as one
     that was deleted: what they had left is not read, and all other topics go on where they were.
-    ``date_of`` is the source of the date in the folders of events: the record's "timestamp", or the
-    event's "time" (the record's timestamp if it has none). Late events make many folders by time.
 
     ``metrics_file`` gets the figures of each batch as a line of JSON, and after a minute without a batch the
     lags; or, if its name ends in ``.prom``, all figures as Prometheus' text, in place of the text before.
@@ -161,7 +159,6 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
     forget_topics: tuple[str, ...] = ()
     adopt: bool = False
     backfill: str | None = None
-    date_of: Literal["time", "timestamp"] = "timestamp"
     metrics_file: str | None = None
     metrics_port: int | str | None = None
     group: str | None = None
@@ -257,10 +254,6 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
             )
         if self.to == "parquet" and self.table is not None:
             raise ValueError("table must be None for parquet, which has no tables in a catalog; set to")
-        if self.to != "parquet" and self.date_of != "timestamp":
-            raise ValueError(
-                f"date_of must be timestamp for {self.to}, got {self.date_of!r}; event time is a column"
-            )
         if self.table is not None:
             from cloudevents_kafka.spark.pipeline.tables import name_parts
 

@@ -19,6 +19,11 @@ OPTIONS: Final = {
         "Pass mode to encode_events, in a function for each_batch that writes to topics: see "
         "docs/how-to/each_batch.md"
     ),
+    "date_of": (
+        "Use a generated column in Delta or a partition by time in Iceberg "
+        "(docs/how-to/delta_and_iceberg.md), or write Parquet in a function for each_batch "
+        "(docs/how-to/each_batch.md)"
+    ),
 }
 """Options of `PipelineOptions` that were removed."""
 

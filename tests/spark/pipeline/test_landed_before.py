@@ -18,7 +18,13 @@ from confluent_kafka import Producer
 
 from cloudevents_kafka import Event, to_record
 from cloudevents_kafka.spark import EventBatch, EventPipeline, PipelineOptions
-from cloudevents_kafka.spark.pipeline import Summary, WrongCheckpoint
+from cloudevents_kafka.spark.pipeline import (
+    ReplayOptions,
+    Summary,
+    WrongCheckpoint,
+    WrongTable,
+    replay_quarantine,
+)
 from cloudevents_kafka.spark.pipeline.notes import Beginning, BegunBatch, Ledger, Manifests
 from cloudevents_kafka.spark.pipeline.removed import TOPICS
 from cloudevents_kafka.spark.pipeline.stores import LocalStore
@@ -113,6 +119,26 @@ def before(
     request: pytest.FixtureRequest, session: SparkSession, kafka_broker: LocalBroker, tmp_path: Path
 ) -> Before:
     return Before(request.param, session, kafka_broker, tmp_path / "out")
+
+
+class TestRefused:
+    """What a run in this process does not add to."""
+
+    pytestmark = of_spark
+
+    @pytest.mark.parametrize("before", ["by-time"], indirect=True)
+    def test_dates_of_events(self, before: Before, tmp_path: Path, session: SparkSession) -> None:
+        """Files by dates of events are renamed; a fresh folder begins at the offsets of the error."""
+        with pytest.raises(WrongCheckpoint, match="must be by record_date, got event_date") as error:
+            before.run()
+        assert before.offsets("parquet", "events") == [0, 1, 3, 4, 6]
+        assert before.offsets("parquet", "quarantine") == [2, 5]
+        (start,) = re.findall(r"the option start \(--from\) (\{.*\});", str(error.value))
+        with pytest.raises(WrongTable, match="so a replay cannot add files to them"):
+            replay_quarantine(ReplayOptions(out=str(before.out), apply=True), spark=session)
+        before.out = tmp_path / "fresh"
+        assert before.run(start=start).total.read == 3
+        assert before.offsets("parquet", "events") == [7, 9]
 
 
 class TestContinued:

@@ -32,6 +32,7 @@ def test_changelog(sentence: str) -> None:
     [
         ({"to": "kafka", "table": "x"}, "to must be parquet, delta or iceberg, got 'kafka'", TOPICS),
         ({"mode": "structured"}, "mode='structured' was removed", OPTIONS["mode"]),
+        ({"date_of": "time"}, "date_of='time' was removed", OPTIONS["date_of"]),
         ({"master": "sc://h"}, "master must be .* got 'sc://h', which is Spark Connect", CONNECT),
     ],
 )
@@ -46,6 +47,7 @@ def test_options(options: dict[str, Any], words: str, sentence: str) -> None:
     [
         (["--to", "kafka"], "--to must be parquet, delta or iceberg, got kafka", TOPICS),
         (["--mode", "binary"], "--mode was removed", OPTIONS["mode"]),
+        (["--date-of", "time"], "--date-of was removed", OPTIONS["date_of"]),
         (["--master", "sc://h"], "which is Spark Connect", CONNECT),
     ],
 )
@@ -57,6 +59,7 @@ def test_command(monkeypatch: pytest.MonkeyPatch, options: list[str], words: str
     assert f"{words}. {sentence}" in done.output
     shown = CliRunner().invoke(app, ["pipeline", "--help"]).output
     assert "--mode" not in shown
+    assert "--date-of" not in shown
 
 
 class ConnectSession:

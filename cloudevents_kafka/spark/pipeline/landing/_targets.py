@@ -100,14 +100,12 @@ def open_landing(
 
 
 def _open_landing(options: PipelineOptions, spark: SparkSession, each_batch: EachBatch | None) -> Landing:
-    from cloudevents_kafka.spark.pipeline.tables import date_column
-
     store = open_store(options.out, spark)
     if each_batch is not None:
         return FunctionLanding(store, each_batch)
     check_renames(options, spark)
     if options.to == "parquet":
-        return ParquetLanding(store, options.tables, date_column(options.date_of), adopt=options.adopt)
+        return ParquetLanding(store, options.tables, adopt=options.adopt)
     if options.table is None:
         _check_folders(store, options.to, options.tables)
     upsert = notes.Upsert.parse(options.upsert, options.deleted)

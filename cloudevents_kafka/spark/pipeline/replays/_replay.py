@@ -193,7 +193,7 @@ class _Folder:
             self._rescue, self._writers = options.rescue, None
         self._ledger = last.ledger
         if last.to == "parquet":
-            self._target: ParquetReplay | TablesReplay = ParquetReplay(store, spark)
+            self._target: ParquetReplay | TablesReplay = ParquetReplay(store, spark, self._routes.values())
             self.outcomes_table = store.url(notes.OUTCOMES)
             return
         open_table = cache(partial(open_sibling, spark, cast("TableFormat", last.to), store, options.table))
@@ -258,13 +258,11 @@ class _Folder:
         """Stage what became of the records, decide the replay unless there are none, and land it."""
         from cloudevents_kafka.spark.pipeline.replays._rereading import count_outcomes
 
-        by_time = any(name.startswith("event_date=") for name in self._store.list_names(notes.EVENTS))
         note = ReplayNote(
             number=number,
             run=uuid.uuid4().hex[:12],
             micros=time.time_ns() // 1000,
             routes=self._routes,
-            date_of="time" if by_time else "timestamp",
             lenient=self._options.lenient,
             schemas=self._schemas,
             rescue=self._rescue,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Final, Literal
+from typing import Final
 
 import msgspec
 
@@ -36,7 +36,6 @@ class ReplayNote(ReplayCounts, frozen=True, kw_only=True):
     run: str
     micros: int
     routes: Mapping[str, str]
-    date_of: Literal["time", "timestamp"]
     lenient: bool
     schemas: Mapping[str, DataSchema] = {}
     rescue: bool = False

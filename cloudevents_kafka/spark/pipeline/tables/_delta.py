@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 _EXTENSION: Final = "io.delta.sql.DeltaSparkSessionExtension"
+_GENERATED: Final = "delta.generationExpression"  # the metadata of a column that Delta computes
 _RETENTION: Final = "delta.setTransactionRetentionDuration"
 _VACUUM_SETTINGS: Final = {
     # Delta refuses less than a week unless this is off; the caller has chosen.
@@ -87,6 +88,13 @@ class DeltaTable(_sink.Table):
         if self._has_history and not ranges:
             found = self._history.ledger(self._detail()["properties"])
         return found, int(snapshot.numOfFiles())
+
+    def _prepare(self, rows: DataFrame) -> DataFrame:
+        prepared = super()._prepare(rows)
+        # Delta computes these; `read` does not show which they are.
+        fields = json.loads(str(self._known().metadata().schemaString()))["fields"]
+        generated = {field["name"] for field in fields if _GENERATED in field["metadata"]}
+        return prepared.drop(*(generated - set(rows.columns)))
 
     def stage(self, rows: DataFrame) -> _sink.Staged:
         """Return rows whose files are written; see `Table.stage`."""
