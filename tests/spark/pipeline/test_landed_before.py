@@ -11,6 +11,7 @@ import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest.mock import MagicMock
 
 import msgspec
 import pytest
@@ -25,9 +26,10 @@ from cloudevents_kafka.spark.pipeline import (
     WrongTable,
     replay_quarantine,
 )
-from cloudevents_kafka.spark.pipeline.notes import Beginning, BegunBatch, Ledger, Manifests
+from cloudevents_kafka.spark.pipeline.notes import TABLE, Beginning, BegunBatch, Ledger, Manifests
 from cloudevents_kafka.spark.pipeline.removed import TOPICS
 from cloudevents_kafka.spark.pipeline.stores import LocalStore
+from cloudevents_kafka.spark.pipeline.tables._delta_history import DeltaHistory
 from cloudevents_kafka.spark.pipeline.topics import KafkaAdmin
 from cloudevents_kafka.testing import LocalBroker
 from tests.spark.pipeline.lake import create
@@ -158,8 +160,12 @@ class TestContinued:
         assert before.offsets(kind, "quarantine") == [2, 5, 8]
 
     @pytest.mark.parametrize("before", ["connect-delta"], indirect=True)
-    def test_connect(self, before: Before, session: SparkSession) -> None:
+    def test_connect(self, before: Before, session: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
         """Where Spark Connect has landed, the first batch moves the ledger out of the table's history."""
+        with monkeypatch.context() as patch:  # killed behind the first commit
+            patch.setattr(DeltaHistory, "forget", MagicMock(side_effect=KeyboardInterrupt))
+            with pytest.raises(KeyboardInterrupt):
+                before.run(to="delta")
         summary = before.run(to="delta")
         assert summary.recovered == 2
         assert (summary.total.read, summary.total.events) == (10, 7)
@@ -194,6 +200,7 @@ class TestContinued:
         called: list[tuple[int, list[int]]] = []
 
         def note(batch: EventBatch) -> None:
+            assert TABLE not in batch.events.columns
             rows = batch.events.select("offset").union(batch.quarantine.select("offset"))
             called.append((batch.number, sorted(row["offset"] for row in rows.collect())))
 

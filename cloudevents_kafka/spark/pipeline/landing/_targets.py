@@ -19,7 +19,7 @@ from cloudevents_kafka.spark._java import file_system
 from cloudevents_kafka.spark.pipeline import notes
 from cloudevents_kafka.spark.pipeline._errors import WrongTable
 from cloudevents_kafka.spark.pipeline.landing._compared_landing import ComparedLanding, UpsertLanding
-from cloudevents_kafka.spark.pipeline.landing._delivery import EachBatch, FunctionLanding
+from cloudevents_kafka.spark.pipeline.landing._function_landing import EachBatch, FunctionLanding
 from cloudevents_kafka.spark.pipeline.landing._landing import Landing
 from cloudevents_kafka.spark.pipeline.landing._parquet_landing import ParquetLanding
 from cloudevents_kafka.spark.pipeline.landing._table_landing import TableLanding
