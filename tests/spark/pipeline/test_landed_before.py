@@ -28,6 +28,7 @@ from cloudevents_kafka.spark.pipeline import (
 )
 from cloudevents_kafka.spark.pipeline.notes import TABLE, Beginning, BegunBatch, Ledger, Manifests
 from cloudevents_kafka.spark.pipeline.removed import TOPICS
+from cloudevents_kafka.spark.pipeline.replays._replay_notes import ReplayNotes
 from cloudevents_kafka.spark.pipeline.stores import LocalStore
 from cloudevents_kafka.spark.pipeline.tables._delta_history import DeltaHistory
 from cloudevents_kafka.spark.pipeline.topics import KafkaAdmin
@@ -78,6 +79,17 @@ def test_ledger_of_iceberg_is_read(tmp_path: Path) -> None:
     text = json.loads(file.read_text())["properties"]["cloudevents-kafka.ledger"]
     (entry,) = msgspec.json.decode(text, type=Ledger).entries()
     assert (entry.topic, entry.partition, entry.offsets.start, entry.offsets.end) == ("iceberg", "0", 0, 7)
+
+
+def test_note_of_a_replay_is_read(tmp_path: Path) -> None:
+    """The note of a replay that was decided is read without the option that it had."""
+    note = {"number": 3, "run": "a1b2", "micros": 7, "routes": {}, "date_of": "time", "lenient": True}
+    note |= {"outcomes": {"landed": 2}, "files": ["events/event_date=2025-06-14/part-0.parquet"]}
+    (tmp_path / "_replays").mkdir()
+    (tmp_path / "_replays" / "00000003.json").write_text(json.dumps(note))
+    last = ReplayNotes(LocalStore(tmp_path)).last()
+    assert last is not None
+    assert (last.number, last.outcomes, list(last.files)) == (3, {"landed": 2}, note["files"])
 
 
 def send(broker: LocalBroker, topic: str, kinds: str) -> None:
