@@ -21,7 +21,7 @@
     └── PipelineError                    a pipeline of Spark cannot start, or ended
         ├── PipelineFailed               Spark or Kafka failed
         ├── SparkFailed                  Spark did not start, or its Java process ended
-        ├── NotOnConnect (ValueError)    an option needs a Spark session in this process
+        ├── NotOnConnect (ValueError)    a pipeline needs a Spark session in this process
         ├── InUse                        another pipeline writes to the same folder
         ├── FolderFailed                 a folder cannot be read or written
         │   └── WrongStore               the store of a folder does not suit the kind of its tables

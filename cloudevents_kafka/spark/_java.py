@@ -73,11 +73,7 @@ def recent_reports(query: StreamingQuery) -> Iterator[Mapping[str, Any]]:
 
     PySpark copies all reports field by field, in a thousand calls of Java; here each is one text.
     """
-    java: Any = getattr(query, "_jsq", None)
-    if java is None:  # a session of Spark Connect has no Java here
-        reports: Any = query.recentProgress
-        yield from reversed(reports)
-        return
+    java: Any = query._jsq  # type: ignore[attr-defined]  # noqa: SLF001
     for report in reversed(java.recentProgress()):
         yield msgspec.json.decode(report.json())
 

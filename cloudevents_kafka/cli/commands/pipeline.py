@@ -1,13 +1,14 @@
-"""``pipeline``: write topics of events to tables or other topics with Spark."""
+"""``pipeline``: write topics of events to tables with Spark."""
 
 from __future__ import annotations
 
 import signal
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import click
 
@@ -25,6 +26,7 @@ from cloudevents_kafka.cli.terminal.streams import Waiting
 from cloudevents_kafka.cli.terminal.text import escape_json, escape_lines, near
 from cloudevents_kafka.spark import pipeline
 from cloudevents_kafka.spark.pipeline.landing import check_renames
+from cloudevents_kafka.spark.pipeline.removed import TOPICS, removed_text
 
 # Settings that are passed to Spark's Kafka source, in addition to kafka.… and spark.….
 _SOURCE_SETTINGS: Final = (
@@ -32,6 +34,7 @@ _SOURCE_SETTINGS: Final = (
     *("kafkaConsumer.", "fetchOffset.", "fetchoffset."),
 )
 
+_Command = TypeVar("_Command", bound=Callable[..., Any])
 _HEARTBEAT_SECONDS: Final = 60.0
 _ASK_SECONDS: Final = 2.0  # the longest wait for brokers before Spark starts
 
@@ -40,6 +43,27 @@ _WRONG_USE: Final = (
     *(pipeline.InUse, pipeline.WrongStore, pipeline.WrongCheckpoint, pipeline.WrongTable),
     pipeline.TopicChanged,
 )
+
+
+class _Kinds(click.Choice):  # type: ignore[type-arg]  # older clicks have no generic one
+    """The kinds of tables; the error for topics says what to do instead."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the kind."""
+        if value == "kafka":
+            raise BadUsage(f"--to must be parquet, delta or iceberg, got kafka. {TOPICS}")
+        return super().convert(value, param, ctx)
+
+
+def _removed_option(name: str) -> Callable[[_Command], _Command]:
+    """Return a hidden option whose error says what to do instead."""
+    option = f"--{name.replace('_', '-')}"
+
+    def refuse(ctx: click.Context, param: click.Parameter, value: object) -> None:  # noqa: ARG001
+        if value is not None:
+            raise BadUsage(removed_text(name, option))
+
+    return click.option(option, hidden=True, expose_value=False, is_eager=True, callback=refuse)
 
 
 @click.command()
@@ -63,33 +87,27 @@ _WRONG_USE: Final = (
 )
 @click.option(
     "--to",
-    type=click.Choice(["parquet", "delta", "iceberg", "kafka"]),
+    type=_Kinds(["parquet", "delta", "iceberg"]),
     default="parquet",
     show_default=True,
-    help="The kind of the tables, or kafka for topics.",
+    help="The kind of the tables.",
 )
 @click.option(
     "--table",
     metavar="NAME",
     help="The table of the events, CATALOG.SCHEMA.NAME, with --to delta or iceberg "
-    "[default: the folder OUT/events]; their topic, with --to kafka.",
+    "[default: the folder OUT/events]",
 )
 @click.option(
     "--route",
     "routes",
     multiple=True,
     metavar="TYPES=TABLE",
-    help="The table, or topic, of the types that match, such as 'com.example.order.*=orders'. "
+    help="The table of the types that match, such as 'com.example.order.*=orders'. "
     "The first that matches decides. Repeatable.",
 )
 @schema_options
-@click.option(
-    "--mode",
-    type=click.Choice(["binary", "structured"]),
-    default="binary",
-    show_default=True,
-    help="The content mode of events, with --to kafka.",
-)
+@_removed_option("mode")
 @click.option(
     "--deduplicate",
     metavar="SPAN",
@@ -171,13 +189,7 @@ _WRONG_USE: Final = (
     "'lag>100000:warn'. Repeatable.",
 )
 @click.option("--adopt", is_flag=True, help="Land next to the rows of a table that no pipeline has filled.")
-@click.option(
-    "--date-of",
-    type=click.Choice(["time", "timestamp"]),
-    default="timestamp",
-    show_default=True,
-    help="The date of the folders: that of the event's time, or of the record's timestamp.",
-)
+@_removed_option("date_of")
 @click.option(
     "--summary-json",
     type=FILE,
@@ -191,7 +203,7 @@ _WRONG_USE: Final = (
 @config_option
 @click.option("-q", "--quiet", is_flag=True, help="Print no line for each batch, and none in each minute.")
 def command(summary_json: str | None, *, quiet: bool, **options: Any) -> None:
-    """Write topics of CloudEvents to tables, each record exactly once, or to other topics.
+    """Write topics of CloudEvents to tables, each record exactly once.
 
     OUT/events has the events, in folders by the date of the record; OUT/quarantine has the
     other records, unchanged and with the reason. With --table these are a table of a catalog
@@ -202,10 +214,6 @@ def command(summary_json: str | None, *, quiet: bool, **options: Any) -> None:
 
     --backfill fills gaps, such as what was before --from latest, up to where the pipeline of
     OUT goes on. The pipeline may run meanwhile with --to delta or iceberg.
-
-    With --to kafka the events go to the topic NAME, and the other records to NAME_quarantine:
-    each at least once, since a batch may be written again after a kill. The headers
-    pipeline-topic, pipeline-partition and pipeline-offset of a record show a repeated one.
 
     -X accepts the settings of the other commands for connecting to brokers
     (security.protocol, sasl.username, ssl.ca.location …), settings of the Java client as
@@ -254,7 +262,7 @@ def _refuse_unknown_topics(
     """
     others, java = settings.split("kafka.")
     others = others.split("spark.")[0].split(REGISTRY)[0]
-    if java or str(options.master).startswith("sc://") or Path(options.out).exists():
+    if java or Path(options.out).exists():
         return
     quiet = others.with_defaults("defaults of pipeline", {})
     try:

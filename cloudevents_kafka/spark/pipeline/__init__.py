@@ -1,22 +1,18 @@
 """A Spark job that writes CloudEvents from Kafka topics to tables, each record exactly once.
 
-It also writes to other topics, or calls a function with each batch.
+It also calls a function with each batch, in place of tables.
 
 `EventPipeline` runs it, in a Spark of its own or in a session of yours. `PipelineOptions` has the
 settings (`to_java_settings` translates those of librdkafka), `Summary` the result. `EventBatch` is what
 a function of the user is called with.
 
-Read `_event_pipeline`, `_job` and `_lander` first, then `_batch`, which writes the records of a batch
-(`_batch_rows` reads them, `_observed` counts them meanwhile, `_tables` has the columns, `_parquet` the
-files), and `_landing`, which explains the folder and the commit protocol. `_table_landing`,
-`_topic_landing` and `_function_landing` land elsewhere; `_targets` chooses one of them, and `_routes` has
-the tables by type.
-`_manifests`, `_offsets`, `_counts` and `_store` are their parts; `_checkpoint` reads Spark's checkpoint;
-`_topics` notices topics that were created again; `watching` has metrics and thresholds. A user reads
-`_reports` and `_errors`. `_connect_job` is the job on Spark Connect, where `_connect_function` lands
-batches on the server; `replays` lands records of the quarantine, `backfill` gaps. `_session` starts and
-stops a local Spark, and `_bootstrap` looks for a broker before;
-`_options` has the settings, and `_java_settings` translates those of librdkafka.
+Read `_event_pipeline`, `_job` and `landing._lander` first. Then `landing._landing`, which explains how
+batches land, and its kinds: `_parquet_landing`, `_table_landing` and `_function_landing`, of which
+`_targets` chooses one. `batches` computes the rows of a batch and counts them, and `tables` has their
+columns and writes them. `notes` and `stores` have what is known about batches, and Spark's checkpoint.
+`topics` notices topics that were created again, and `watching` has metrics and thresholds. `replays`
+lands records of the quarantine, `backfill` gaps. `session` starts and stops a local Spark. A user reads
+`_reports` and `_errors`; `_options` has the settings, and `removed` what earlier versions had.
 """
 
 from __future__ import annotations

@@ -134,7 +134,7 @@ class WrongTable(PipelineError):
 
 
 class NotOnConnect(PipelineError, ValueError):
-    """An option of a pipeline needs a Spark session in this process.
+    """A pipeline or a replay needs a Spark session of this process, and not one of Spark Connect.
 
     Examples:
         >>> from pyspark.sql import SparkSession
@@ -145,7 +145,7 @@ class NotOnConnect(PipelineError, ValueError):
         ...     EventPipeline(options, spark=spark).run()
         ... except NotOnConnect as error:
         ...     print(error)
-        to must be delta on Spark Connect, got parquet: ...
+        spark must be a Spark session of this process, got one of Spark Connect. ...
     """
 
 
@@ -165,12 +165,9 @@ def failures_in_words(redact: Callable[[str], str]) -> Iterator[None]:
 
 def spark_errors() -> tuple[type[Exception], ...]:
     """Return the classes of errors of Spark, also those that come from Java."""
+    from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # py4j has no types
     from pyspark.errors import PySparkException
 
-    try:
-        from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # py4j has no types
-    except ModuleNotFoundError:  # in an installation for Spark Connect only
-        return (PySparkException,)
     return (PySparkException, Py4JJavaError)
 
 

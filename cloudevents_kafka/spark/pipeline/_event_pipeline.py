@@ -13,8 +13,13 @@ from cloudevents_kafka.spark.pipeline._job import Job, Report, Warn
 from cloudevents_kafka.spark.pipeline._options import PipelineOptions
 from cloudevents_kafka.spark.pipeline._reports import Summary
 from cloudevents_kafka.spark.pipeline.landing import EachBatch, check_catalog, check_renames, open_landing
-from cloudevents_kafka.spark.pipeline.session import allow_token_endpoint, check_reachable, local_session
-from cloudevents_kafka.spark.pipeline.stores import folder_lock, is_connect
+from cloudevents_kafka.spark.pipeline.session import (
+    allow_token_endpoint,
+    check_in_process,
+    check_reachable,
+    local_session,
+)
+from cloudevents_kafka.spark.pipeline.stores import folder_lock
 from cloudevents_kafka.spark.pipeline.watching import Metrics
 from cloudevents_kafka.spark.typed.schemas import has_avro
 
@@ -30,7 +35,7 @@ _POLL_SECONDS = 0.2
 class EventPipeline:
     """A pipeline that lands topics of events in tables, each record exactly once.
 
-    It also lands them in other topics, or passes each batch to a function, at least once.
+    It also passes each batch to a function, at least once.
 
     ::
 
@@ -47,10 +52,7 @@ class EventPipeline:
     raises ends the run with `PipelineFailed`, whose ``__cause__`` is that error. The notes of the
     batches and the checkpoint are in ``out``.
 
-    ``spark`` may be a session of Spark Connect, for Delta. Batches land in a process of the server then, and
-    ``out`` is a folder that the server reaches, by a URL or an absolute path. Each record lands once there
-    too, if client, process or server are killed. `start` raises `NotOnConnect` for what needs a session in
-    this process: Iceberg, Parquet, topics and ``each_batch``.
+    ``spark`` must be a session in this process: `start` raises `NotOnConnect` for one of Spark Connect.
 
     ``report`` is called with each batch that has landed, ``warn`` with each warning;
     both in the thread that calls `wait` or `run`.
@@ -109,30 +111,30 @@ class EventPipeline:
     def start(self) -> Self:
         """Start the pipeline, and Spark if necessary; finish first what an earlier run left unfinished.
 
-        Return the pipeline. Raises `InUse`, `WrongStore`, `WrongCheckpoint`, `TopicChanged`, `PipelineFailed`
-        if no broker answers, the errors of `local_session`, and `RuntimeError` if it is running.
+        Return the pipeline. Raises `InUse`, `WrongStore`, `WrongCheckpoint`, `TopicChanged`, `NotOnConnect`,
+        `PipelineFailed` if no broker answers, the errors of `local_session`, and `RuntimeError` if it is
+        running.
         """
         if self._job is not None:
             raise RuntimeError("a pipeline must be closed before it is started again")
+        if self._spark is not None:
+            check_in_process(self._spark)
         check_renames(self.options, has_function=self._each_batch is not None)
         with ExitStack() as resources:
             options = self.options
             metrics = Metrics(options.metrics_file, options.metrics_port, self._warn)
             self.metrics_url = resources.enter_context(closing(metrics)).url
-            if self._spark is not None and is_connect(self._spark):
-                job = self._connect_job(self._spark, metrics)
-            else:
-                # First, because Spark takes seconds to start. A backfill may run next to a pipeline.
-                if options.backfill is None or options.to == "parquet":
-                    resources.enter_context(folder_lock(options.out))
-                if self._spark is None:
-                    check_reachable(options.bootstrap_servers)
-                spark = self._spark or resources.enter_context(self._own_session())
-                if self._spark is None:
-                    check_catalog(options, spark)
-                landing = open_landing(options, spark, self._each_batch, self._warn)
-                kind = self._job_class()
-                job = kind(spark, options, landing, self._report, self._warn, metrics=metrics)
+            # First, because Spark takes seconds to start. A backfill may run next to a pipeline.
+            if options.backfill is None or options.to == "parquet":
+                resources.enter_context(folder_lock(options.out))
+            if self._spark is None:
+                check_reachable(options.bootstrap_servers)
+            spark = self._spark or resources.enter_context(self._own_session())
+            if self._spark is None:
+                check_catalog(options, spark)
+            landing = open_landing(options, spark, self._each_batch, self._warn)
+            kind = self._job_class()
+            job = kind(spark, options, landing, self._report, self._warn, metrics=metrics)
             self._job = job
             if self._spark is not None:  # stopping its own Spark ends the query
                 resources.callback(job.close)
@@ -143,13 +145,6 @@ class EventPipeline:
         from cloudevents_kafka.spark.pipeline.backfill import BackfillJob
 
         return Job if self.options.backfill is None else BackfillJob
-
-    def _connect_job(self, spark: SparkSession, metrics: Metrics) -> Job:
-        from cloudevents_kafka.spark.pipeline.connect import ConnectJob, check_connect
-
-        check_connect(self.options, has_function=self._each_batch is not None)
-        landing = open_landing(self.options, spark, warn=self._warn)
-        return ConnectJob(spark, self.options, landing, self._report, self._warn, metrics=metrics)
 
     def _own_session(self) -> AbstractContextManager[SparkSession]:
         options = self.options

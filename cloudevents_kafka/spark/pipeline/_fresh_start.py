@@ -24,12 +24,13 @@ def use_newest_start(
     before = landing.beginning.start
     if before in ("", start):
         return
-    if landing.total.read or not landing.manifests.clear():
+    if landing.total.read:
         warn(
             f"the start (--from) {start} has no effect: {landing.store.url('')} goes on behind what has "
             f"landed, after a start at {before}; for another start use a fresh folder"
         )
         return
+    landing.manifests.clear()
     checkpoint.clear()
     landing.recover()
 

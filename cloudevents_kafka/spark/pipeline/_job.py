@@ -35,7 +35,6 @@ from cloudevents_kafka.spark.pipeline.stores import open_store
 from cloudevents_kafka.spark.pipeline.topics import (
     GroupOffsets,
     KafkaAdmin,
-    TopicAdmin,
     TopicChanged,
     TopicMonitor,
 )
@@ -90,7 +89,7 @@ class Job:
         self._end_time: float | None = None
         self._silent_since: float | None = None  # when the brokers stopped to answer
         self._checkpoint = Checkpoint(open_store(options.checkpoint_url, spark))
-        self._admin = self._open_admin(spark)
+        self._admin = KafkaAdmin(spark, options.source_options())
         self._metrics, self._thresholds = metrics, Thresholds(options.thresholds)
         self._group = GroupOffsets(options.group, options.source_options(), warn)
         try:
@@ -104,9 +103,6 @@ class Job:
             self._admin.close()
             raise
 
-    def _open_admin(self, spark: SparkSession) -> TopicAdmin:
-        return KafkaAdmin(spark, self._options.source_options())
-
     def _batch_lander(self, spark: SparkSession) -> BatchLander:
         from cloudevents_kafka.spark.pipeline.batches import BatchWriter
 
@@ -115,13 +111,9 @@ class Job:
         topics = TopicMonitor(
             options.topic_names, self._admin, folder, self._warnings.append, pattern=pattern
         )
-        writer = BatchWriter(date_of=options.date_of, tasks=self._count_tasks(spark))
+        tasks: int = spark.sparkContext.defaultParallelism  # that run at the same time
+        writer = BatchWriter(tasks=max(1, tasks))
         return BatchLander(options, landing, self._checkpoint, topics, writer)
-
-    def _count_tasks(self, spark: SparkSession) -> int:
-        """Return the number of tasks that run at the same time."""
-        tasks: int = spark.sparkContext.defaultParallelism
-        return max(1, tasks)
 
     def _prepare(self, spark: SparkSession) -> None:
         """Check the start, and finish what an earlier run has begun."""
@@ -137,14 +129,11 @@ class Job:
     def _start_query(self, spark: SparkSession) -> StreamingQuery:
         options = self._options
         records = spark.readStream.format("kafka").options(**self._lander.source_options()).load()
-        writer = records.writeStream.foreachBatch(self._batch_function())
+        writer = records.writeStream.foreachBatch(self._process_batch)
         writer = writer.option("checkpointLocation", self._checkpoint.url)
         if options.once:
             return writer.trigger(availableNow=True).start()
         return writer.trigger(processingTime=f"{round(options.interval * 1000)} milliseconds").start()
-
-    def _batch_function(self) -> Callable[[DataFrame, int], None]:
-        return self._process_batch
 
     # --- in Spark's thread ---
 
@@ -153,22 +142,15 @@ class Job:
             if self._stopping or self._is_leaving:
                 raise _StopRequested
             try:
-                self._land(records, batch)
+                manifest = self._lander.land(records, batch, str(self.query.id))
             except BaseException as error:
                 # Spark would report it as a text inside a Java exception.
                 self._error = self._error or error
                 raise
-
-    def _land(self, records: DataFrame, batch: int) -> None:
-        manifest = self._lander.land(records, batch, str(self.query.id))
-        if manifest is not None:
-            self._count(batch, manifest)
-
-    def _count(self, batch: int, manifest: BatchManifest) -> None:
-        """Count a batch that has landed."""
-        self._unreported[batch] = manifest
-        self._batches += 1
-        self._counts = self._counts.merge(manifest.counts)
+            if manifest is not None:
+                self._unreported[batch] = manifest
+                self._batches += 1
+                self._counts = self._counts.merge(manifest.counts)
 
     # --- in the user's thread ---
 
@@ -196,18 +178,14 @@ class Job:
             if error is not None and not self._stopping:
                 if not self._restarted and self._error is None and ends_after_repeated_batch(str(error)):
                     self._report_landed(last=True)
-                    self._restart()
+                    self._restarted = True  # another query continues after the batches of this one
+                    with failures_in_words(self._options.redact), self._batch_lock:
+                        self.query = self._start_query(self._spark)
                     return False
                 self._end_time = time.monotonic()
                 self._raise(error)
             self._end_time = time.monotonic()
         return True
-
-    def _restart(self) -> None:
-        """Start another query, which continues after the batches of the one that has ended."""
-        self._restarted = True
-        with failures_in_words(self._options.redact), self._batch_lock:
-            self.query = self._start_query(self._spark)
 
     def _look(self, *, ended: bool) -> None:
         """Do what is due, and what the thresholds ask for that have been crossed."""

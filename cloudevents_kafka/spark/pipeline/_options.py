@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Mapping
-from typing import Any, Final, Literal
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import msgspec
@@ -21,13 +21,13 @@ from cloudevents_kafka.spark.pipeline.notes import (
     Upsert,
     check_routes,
     check_topic,
-    topic_names,
 )
+from cloudevents_kafka.spark.pipeline.removed import CONNECT, TOPICS, OptionsMeta
 from cloudevents_kafka.spark.pipeline.watching import Threshold, split_address
 from cloudevents_kafka.spark.typed.fetching import SchemaFetcher
 from cloudevents_kafka.spark.typed.schemas import DataSchema, read_schemas
 
-TARGETS: Final = ("parquet", "delta", "iceberg", "kafka")
+TARGETS: Final = ("parquet", "delta", "iceberg")
 # Settings that Spark needs when its Java process starts; all others can follow.
 _LAUNCH_SETTINGS: Final = (
     "spark.master",
@@ -59,7 +59,7 @@ _ISOLATION: Final = "kafka.isolation.level"
 _DEFAULTS: Final = {_ISOLATION: "read_committed", "kafka.fetch.max.wait.ms": "10"}
 
 
-class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
+class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=OptionsMeta):
     """The settings of a pipeline; raises `ValueError` for invalid ones.
 
     ``out`` and ``checkpoint`` are paths, or URLs that Spark can write to; the default checkpoint
@@ -73,18 +73,11 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
     such as ``catalog.schema.orders``, this table and ``catalog.schema.orders_quarantine``; the notes of
     the batches and the checkpoint are in ``out`` even then. Each record lands once.
 
-    ``kafka`` writes to the topic ``table`` of the same brokers, and records that are not events to the
-    topic ``TABLE_quarantine`` with their keys, values and headers: at least once, so a batch may be
-    written again after a kill. Each record has the header ``pipeline-batch``, the number of its batch,
-    and ``pipeline-topic``, ``pipeline-partition`` and ``pipeline-offset``, by which a reader drops
-    repeated ones; records that are not events also have ``pipeline-verdict``, ``pipeline-reason`` and
-    ``pipeline-clause``. ``mode`` is the content mode of the events, "binary" or "structured" (in JSON).
-
     ``tables`` maps types of events to tables of their own: ``{"com.example.order.*": "orders"}``. In a
     pattern ``*`` is any text; the first pattern that matches decides, and all other events are in the
-    common table. A table is a folder next to ``out/events``, a table next to ``table`` in its catalog,
-    or a topic. It is created with its first event. There are at most 50 patterns. They may be changed
-    between runs, for the batches after that.
+    common table. A table is a folder next to ``out/events``, or a table next to ``table`` in its catalog. It
+    is created with its first event. There are at most 50 patterns. They may be changed between runs, for the
+    batches after that.
 
     ``schemas`` maps types, with the same patterns, to schemas of their data, as `data_as` takes them. Such
     events have their data in the column ``value``, a struct, and not in ``data``. An event whose data does
@@ -126,8 +119,6 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
     ``allow_data_loss`` continues if records expired before they were read; the default is to fail.
     ``forget_topics`` are topics that earlier runs have read and that are no longer in ``topics``, such as one
     that was deleted: what they had left is not read, and all other topics go on where they were.
-    ``date_of`` is the source of the date in the folders of events: the record's "timestamp", or the
-    event's "time" (the record's timestamp if it has none). Late events make many folders by time.
 
     ``metrics_file`` gets the figures of each batch as a line of JSON, and after a minute without a batch the
     lags; or, if its name ends in ``.prom``, all figures as Prometheus' text, in place of the text before.
@@ -168,7 +159,6 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
     forget_topics: tuple[str, ...] = ()
     adopt: bool = False
     backfill: str | None = None
-    date_of: Literal["time", "timestamp"] = "timestamp"
     metrics_file: str | None = None
     metrics_port: int | str | None = None
     group: str | None = None
@@ -180,7 +170,6 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
     schemas: Mapping[str, Any] = {}
     rescue: bool = False
     schema_registry: Any = None
-    mode: Literal["binary", "structured"] = "binary"
     deduplicate: str | None = None
     upsert: tuple[str, ...] = ()
     deleted: str | None = None
@@ -230,15 +219,11 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
         if self.topics:
             raise ValueError(f"topics must be empty with topic_pattern, got {self.topics!r} and {pattern!r}")
         try:
-            own = [name for name in topic_names(self.table or "") if re.fullmatch(pattern, name)]
+            re.compile(pattern)
         except re.error as error:
             raise ValueError(
                 f"topic_pattern must be a regular expression, got {pattern!r}: {error}"
             ) from None
-        if self.to == "kafka" and own:
-            raise ValueError(
-                f"topic_pattern must not match topics that are written, got {pattern!r} and {own[0]!r}"
-            )
 
     def _check_places(self) -> None:
         try:
@@ -248,6 +233,11 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError(
                 f"{error}; topics by a regular expression are topic_pattern (--topic-pattern)"
             ) from None
+        if str(self.master).startswith("sc://"):
+            raise ValueError(
+                "master must be local[*], spark://HOST:7077 or another master of Spark, got "
+                f"{self.master!r}, which is Spark Connect. {CONNECT}"
+            )
         for location in (self.out, self.checkpoint_url):
             parts = urlsplit(location)
             if parts.scheme == "file" and parts.netloc not in {"", "localhost"}:
@@ -258,35 +248,25 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     def _check_tables(self) -> None:
         if self.to not in TARGETS:
-            raise ValueError(f"to must be {', '.join(TARGETS[:-1])} or {TARGETS[-1]}, got {self.to!r}")
+            instead = f". {TOPICS}" if str(self.to) == "kafka" else ""
+            raise ValueError(
+                f"to must be {', '.join(TARGETS[:-1])} or {TARGETS[-1]}, got {self.to!r}{instead}"
+            )
         if self.to == "parquet" and self.table is not None:
             raise ValueError("table must be None for parquet, which has no tables in a catalog; set to")
-        if self.to != "parquet" and self.date_of != "timestamp":
-            raise ValueError(
-                f"date_of must be timestamp for {self.to}, got {self.date_of!r}; event time is a column"
-            )
-        if self.mode not in {"binary", "structured"}:
-            raise ValueError(f"mode must be binary or structured, got {self.mode!r}")
-        if self.table is not None and self.to != "kafka":
+        if self.table is not None:
             from cloudevents_kafka.spark.pipeline.tables import name_parts
 
             name_parts(self.table)
         if self.backfill is not None:
             self._check_backfill(self.backfill)
-        if self.to == "kafka":
-            self._check_topics()
-        elif self.mode != "binary":
-            raise ValueError(f"mode must be binary for {self.to}: it is that of the events of to='kafka'")
-        check_routes(self.tables, self.to, self.topic_names, self.table)
+        check_routes(self.tables, self.table)
         self._check_compared()
         self._check_schemas()
 
     def _check_schemas(self) -> None:
-        if self.schemas and self.to == "kafka":
-            raise ValueError("schemas must be empty for kafka, whose events keep their data as it is")
         if self.rescue and not self.schemas:
             raise ValueError("rescue must be False without schemas: data that has no schema is kept as it is")
-        # Files are read here: with Spark Connect they are those of this machine.
         msgspec.structs.force_setattr(self, "schemas", read_schemas(self.schemas))
         if self.schema_registry is not None:
             if not self.schemas:
@@ -308,25 +288,12 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     def _check_backfill(self, backfill: str) -> None:
         BackfillRange.of(backfill)
-        if self.to == "kafka":
-            raise ValueError("backfill must be None for kafka: a topic has no ledger that shows gaps")
         if self.group is not None or self.thresholds:
             raise ValueError("group and thresholds must not be set with backfill: they are for the pipeline")
         if self.deduplicate is not None or self.upsert:
             raise ValueError(
                 "deduplicate and upsert must not be set with backfill: commits of the pipeline would end it"
             )
-
-    def _check_topics(self) -> None:
-        if self.table is None:
-            raise ValueError("table must be the name of the topic for kafka, got None")
-        for name in topic_names(self.table):
-            check_topic(name)
-            if name in self.topic_names:
-                raise ValueError(
-                    f"table must be another topic than those that are read, got {self.table!r}: the pipeline "
-                    f"would read what it writes to {name}"
-                )
 
     @property
     def checkpoint_url(self) -> str:
@@ -390,11 +357,6 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
         if self.topic_pattern is not None:
             return {"subscribePattern": self.topic_pattern}
         return {"subscribe": ",".join(self.topics)}
-
-    def producer_options(self) -> dict[str, str]:
-        """Return the options of Spark's Kafka sink, for the brokers that are read."""
-        options = {name: value for name, value in self.kafka_options.items() if name.startswith("kafka.")}
-        return {**options, "kafka.bootstrap.servers": self.bootstrap_servers}
 
     def batch_options(self, offsets: OffsetRanges) -> dict[str, str]:
         """Return the options of Spark's Kafka source to read exactly these offsets."""

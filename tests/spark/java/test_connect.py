@@ -73,7 +73,7 @@ def results(jar: Path, corpus: Path, tmp_path_factory: pytest.TempPathFactory) -
         yield dict(zip(cases, run_client(url, corpus, *cases.values()), strict=True))
 
 
-@pytest.mark.release  # tests of the pipeline on Connect are its sample
+@pytest.mark.release  # tests/spark/test_connect.py has their sample
 @pytest.mark.parametrize("case", ["package", "setting"])
 def test_the_client_adds_the_jar(results: dict[str, Any], case: str) -> None:
     """The jar in the package, or the one that the setting names, reads the same events as `decode`."""

@@ -79,17 +79,6 @@ def test_routes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "o/orders" in done.output
 
 
-def test_topic(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A topic, the content mode, and topics of types."""
-    options = ("--to", "kafka", "--table", "copy", "--mode", "structured", "--route", "x=y.v1")
-    _, made = run(monkeypatch, *options)
-    assert (made[0].to, made[0].table, made[0].mode, made[0].tables) == (
-        *("kafka", "copy", "structured"),
-        {"x": "y.v1"},
-    )
-    assert made[0].producer_options() == {"kafka.bootstrap.servers": "b:1"}
-
-
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -99,8 +88,6 @@ def test_topic(monkeypatch: pytest.MonkeyPatch) -> None:
         (["--metrics-port", "all"], "metrics_port must be PORT or HOST:PORT"),
         (["--group", ""], "group must be the name of a consumer group"),
         (["--route", "x=_batches"], "the name of a table must be"),
-        (["--to", "kafka"], "table must be the name of the topic"),
-        (["--to", "kafka", "--table", "t"], "table must be another topic than those that are read"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -228,10 +215,10 @@ def test_continuous_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
 
 
 def test_help() -> None:
-    """The help names all targets."""
+    """The help names all kinds of tables."""
     text = " ".join(CliRunner().invoke(app, ["pipeline", "--help"]).output.split())
-    assert "[parquet|delta|iceberg|kafka]" in text
-    assert "at least once" in text
+    assert "[parquet|delta|iceberg]" in text
+    assert "exactly once" in text
     assert "Parquet tables" not in text
 
 

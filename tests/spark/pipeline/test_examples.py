@@ -15,8 +15,8 @@ import pytest
 from confluent_kafka import Consumer, Producer
 
 from cloudevents_kafka import Event, Record, from_record, to_record
+from tests.spark.pages import CONNECT_PAGE, spark_blocks
 from tests.spark.pipeline.lake import Lake, create
-from tests.spark.pipeline.pages import CONNECT_PAGE, spark_blocks
 
 pytestmark = [
     pytest.mark.broker,
@@ -57,7 +57,7 @@ IN_EACH_RUN = {"README", "land_with_spark"}
 PAGES = [
     pytest.param(page, marks=[pytest.mark.release] * (page.stem not in IN_EACH_RUN))
     for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-    if spark_blocks(page) and page != CONNECT_PAGE  # which runs in test_connect_pipeline
+    if spark_blocks(page) and page != CONNECT_PAGE  # which runs in tests/spark/test_connect.py
 ]
 
 
@@ -66,7 +66,7 @@ def test_pages_run(orders: Lake, page: Path) -> None:
     """The Python blocks of a page that use Spark run, one after the other, on a topic of three events."""
     code = "\n".join(spark_blocks(page)).replace("localhost:9092", orders.broker.bootstrap_servers)
     code = code.replace('"orders"', f'"{orders.topic}"').replace("lake/", f"{orders.out}/")
-    for name in ("invoices", "orders-placed"):
+    for name in ("invoices", "orders-clean", "orders-clean_quarantine", "orders-placed"):
         if f'"{name}"' in code:
             code = code.replace(f'"{name}"', f'"{create(orders.broker, f"{orders.topic}-{name}")}"')
     exec(compile(code, page, "exec"), {"spark": orders.spark})
@@ -74,7 +74,7 @@ def test_pages_run(orders: Lake, page: Path) -> None:
 
 def test_all_examples_have_a_test() -> None:
     """No example is without a test."""
-    assert {path.stem for path in FOLDER.glob("*.py")} == RUN | {"land_connect"}  # in test_connect_pipeline
+    assert {path.stem for path in FOLDER.glob("*.py")} == RUN
 
 
 @pytest.mark.parametrize(

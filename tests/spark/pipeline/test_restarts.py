@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -53,7 +54,7 @@ class Ended:
     """A query that has ended by an error."""
 
     isActive = False  # noqa: N815  # PySpark's name
-    recentProgress = ()  # noqa: N815
+    _jsq = SimpleNamespace(recentProgress=lambda: ())
 
     def __init__(self, text: str) -> None:
         self._text = text

@@ -17,7 +17,6 @@ from cloudevents_kafka.spark.pipeline._job import Job
 from cloudevents_kafka.spark.pipeline._reports import BatchProgress, Summary
 from cloudevents_kafka.spark.pipeline.backfill._gaps import Asked, Gap, next_batch
 from cloudevents_kafka.spark.pipeline.stores import Store, open_store
-from cloudevents_kafka.spark.pipeline.topics import KafkaAdmin
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -73,7 +72,7 @@ class BackfillJob(Job):
             self._recovered = self._lander.finish(spark, replace(begun, offsets=left)).number
 
     def _ranges(self, partitions: dict[str, int]) -> Iterator[Asked]:
-        asked, admin = BackfillRange.of(str(self._options.backfill)), cast("KafkaAdmin", self._admin)
+        asked, admin = BackfillRange.of(str(self._options.backfill)), self._admin
         asked.check(partitions)
         landed = self._landing.landed
         for topic, count in partitions.items():

@@ -33,8 +33,6 @@ from cloudevents_kafka.spark.pipeline.batches._batch_rows import (
     quarantine_of,
 )
 from cloudevents_kafka.spark.pipeline.batches._driver_rows import DriverRows
-from cloudevents_kafka.spark.pipeline.stores import is_connect
-from cloudevents_kafka.spark.pipeline.tables import DateOf
 
 _LARGE_SHARE: Final = 0.25  # share of rows that need Python, from which on Python decodes all
 _MOST_IN_DRIVER: Final = 5_000  # rows that are decoded in this process
@@ -69,8 +67,7 @@ class Tables(Protocol):
 class BatchWriter:
     """Writes batches; the share of rows that needed Python in one decides how the next is read."""
 
-    def __init__(self, *, date_of: DateOf, tasks: int) -> None:
-        self._date_of = date_of
+    def __init__(self, *, tasks: int) -> None:
         self._tasks = tasks
         self._share = 0.0
         self._has_many_errors = False
@@ -130,7 +127,6 @@ class BatchWriter:
     def _rows(self, batch: notes.BegunBatch) -> Rows:
         return Rows(
             batch.offsets,
-            self._date_of,
             batch.lenient,
             batch.routes,
             batch.schemas,
@@ -220,7 +216,7 @@ def kept_rows(rows: DataFrame) -> Iterator[DataFrame]:
 
 def _loses_no_executor(spark: SparkSession) -> bool:
     """Return whether the session's tasks run in its own Java: rows of a lost executor are computed again."""
-    return not is_connect(spark) and bool(re.fullmatch(r"local(\[.*\])?", spark.sparkContext.master or ""))
+    return bool(re.fullmatch(r"local(\[.*\])?", spark.sparkContext.master or ""))
 
 
 @contextmanager

@@ -32,7 +32,6 @@ from cloudevents_kafka.spark.pipeline.notes import EVENTS, BatchCounts, OffsetRa
 from cloudevents_kafka.spark.pipeline.tables import (
     KAFKA_COLUMNS,
     TOLERATED,
-    DateOf,
     event_columns,
     select_quarantine,
     table_of,
@@ -88,7 +87,6 @@ class Rows:
     """How the rows of a batch are read, laid out and counted."""
 
     offsets: OffsetRanges
-    date_of: DateOf
     lenient: bool
     routes: Routes
     schemas: Schemas = field(default_factory=dict)
@@ -105,9 +103,7 @@ class Rows:
     def columns(self, event: str = "", *, by_java: bool = False) -> list[str]:
         """Return SQL for the columns of the table of events; see `event_columns`."""
         typed = typed_columns(self.schemas, event, rescue=self.rescue)
-        return event_columns(
-            event, self.date_of, lenient=self.lenient, routes=self.routes, by_java=by_java, typed=typed
-        )
+        return event_columns(event, lenient=self.lenient, routes=self.routes, by_java=by_java, typed=typed)
 
     def counting(self, event: str = "", *, by_java: bool = False, others: bool = False) -> Counting:
         """Return how rows are counted; ``others`` is whether records that are not events have an error."""

@@ -1,6 +1,6 @@
 """How a batch lands, once: begun, written and completed, for each kind of target."""
 
-from cloudevents_kafka.spark.pipeline.landing._delivery import EachBatch, EventBatch
+from cloudevents_kafka.spark.pipeline.landing._function_landing import EachBatch, EventBatch
 from cloudevents_kafka.spark.pipeline.landing._lander import BatchLander
 from cloudevents_kafka.spark.pipeline.landing._landing import Landing
 from cloudevents_kafka.spark.pipeline.landing._parquet_landing import ParquetFiles

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import asdict, replace
 
 from cloudevents_kafka.spark.pipeline import notes
+from cloudevents_kafka.spark.pipeline.removed import TOPICS
 from cloudevents_kafka.spark.pipeline.stores import Store
 
 if TYPE_CHECKING:
@@ -34,6 +35,9 @@ class Landing(ABC):
 
     kind: str
     """What the batches land in; a folder has one kind, because its notes are about that."""
+
+    continued: tuple[str, ...] = ()
+    """Other kinds, in whose folders it goes on."""
 
     in_notes = True
     """Whether the last manifest has the ledger that decides, rather than the table of events."""
@@ -76,10 +80,11 @@ class Landing(ABC):
         self.last = self.manifests.last()
         self.beginning = self.manifests.find(notes.Beginning) or notes.Beginning()
         newest = self.last or self.manifests.find(notes.BegunBatch)
-        if newest is not None and newest.to != self.kind:
+        if newest is not None and newest.to not in {self.kind, *self.continued}:
+            how = f"Continue with {newest.to}, or use a fresh folder and checkpoint"
             raise notes.WrongCheckpoint(
                 f"the batches of {self.store.url('')} landed in {newest.to}, not in {self.kind}. "
-                f"Continue with {newest.to}, or use a fresh folder and checkpoint"
+                f"{TOPICS if newest.to == 'kafka' else how}"
             )
         self.pipeline = self.beginning.pipeline or (newest.pipeline if newest else "") or self.pipeline
         self._is_noted = self.in_notes or bool(self.beginning.start)

@@ -14,6 +14,7 @@ The batch lands with its manifest. Of renames that are cut off, the next start d
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -25,7 +26,8 @@ from typing import TYPE_CHECKING, Any, Final
 from cloudevents_kafka.spark.pipeline import notes
 from cloudevents_kafka.spark.pipeline._sql import write_settings
 from cloudevents_kafka.spark.pipeline.landing._landing import Landing
-from cloudevents_kafka.spark.pipeline.stores import FileStore, without_patterns
+from cloudevents_kafka.spark.pipeline.stores import Store, without_patterns
+from cloudevents_kafka.spark.pipeline.tables import RECORD_DATE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -89,15 +91,12 @@ class ParquetLanding(Landing):
 
     def __init__(
         self,
-        store: FileStore,
+        store: Store,
         routes: Mapping[str, str] | None = None,
-        folders_by: str = "record_date",
         *,
         adopt: bool = False,
     ) -> None:
         super().__init__(store, routes)
-        self._files = store
-        self._folders_by = folders_by
         self._staging = ""
         self._rows: dict[str, int] = {}
         self._checks_files = not adopt
@@ -116,7 +115,7 @@ class ParquetLanding(Landing):
         finished = None if self.last is None else self._rename(self.last)
         self._check_tables()
         for leftover in self.store.list_names(STAGING):
-            self._files.remove(f"{STAGING}/{leftover}")
+            self.store.remove(f"{STAGING}/{leftover}")
         return finished
 
     def write(self, writer: BatchWriter, records: DataFrame, batch: notes.BegunBatch) -> notes.BatchCounts:
@@ -157,13 +156,13 @@ class ParquetLanding(Landing):
         if self._checks_files:
             self._check_unused(files, batch.number)
             self._checks_files = False
-        self._files.sync(f"{self._staging}/{file}" for file in files)
+        self.store.sync(f"{self._staging}/{file}" for file in files)
         manifest = super().complete(batch, counts, staging=self._staging, files=files, rows=self._rows)
         self._rename(manifest)
         return manifest
 
     def _check_tables(self) -> None:
-        """Raise `WrongCheckpoint` for a table that is gone, without a manifest, or by another column."""
+        """Raise `WrongCheckpoint` for a table that is gone, without a manifest, or by the dates of events."""
         for table, count in {**dict.fromkeys(self.tables, 0), **self.total.rows}.items():
             if count and not self.store.exists(table):
                 raise notes.WrongCheckpoint(
@@ -174,11 +173,15 @@ class ParquetLanding(Landing):
                 column, equals, _ = name.partition("=")
                 if equals and self.last is None and self._checks_files:
                     raise self._no_manifest(f"{table}/{name}")
-                if equals and table != notes.QUARANTINE and column != self._folders_by:
+                if equals and column != RECORD_DATE:
+                    ends = {
+                        topic: {number: range_.end for number, range_ in parts.items()}
+                        for topic, parts in self.landed.items()
+                    }
                     raise notes.WrongCheckpoint(
-                        f"the folders of {self.store.url(table)} must be by {self._folders_by}, got "
-                        f"{column}. Use the option date_of (--date-of) of the run that made them, "
-                        "or a fresh folder and checkpoint"
+                        f"the folders of {self.store.url(table)} must be by {RECORD_DATE}, got {column}. "
+                        "Land into a fresh folder from where this one ends, with the option start (--from) "
+                        f"{json.dumps(ends)}; for dates of events, see docs/how-to/each_batch.md"
                     )
 
     def _check_unused(self, files: Iterable[str], number: int) -> None:
@@ -210,7 +213,7 @@ class ParquetLanding(Landing):
         for file in manifest.files:
             final = final_path(file, manifest.number)
             if file in staged:
-                self._files.rename(f"{manifest.staging}/{file}", final)
+                self.store.rename(f"{manifest.staging}/{file}", final)
             elif not self.store.exists(final):
                 missing.append(final)
         if missing:
@@ -220,7 +223,7 @@ class ParquetLanding(Landing):
                 f"{notes.format_ranges(manifest.offsets)} has landed, but they were removed, or staged in "
                 f"{manifest.staging}, which was removed. Restore them, or use a fresh folder and checkpoint"
             )
-        self._files.remove(manifest.staging)
+        self.store.remove(manifest.staging)
         return manifest.number if staged else None
 
 

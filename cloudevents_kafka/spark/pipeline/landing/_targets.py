@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from cloudevents_kafka.primitives.redaction import mask_urls
@@ -19,11 +19,11 @@ from cloudevents_kafka.spark._java import file_system
 from cloudevents_kafka.spark.pipeline import notes
 from cloudevents_kafka.spark.pipeline._errors import WrongTable
 from cloudevents_kafka.spark.pipeline.landing._compared_landing import ComparedLanding, UpsertLanding
-from cloudevents_kafka.spark.pipeline.landing._delivery import EachBatch, FunctionLanding, TopicLanding
+from cloudevents_kafka.spark.pipeline.landing._function_landing import EachBatch, FunctionLanding
 from cloudevents_kafka.spark.pipeline.landing._landing import Landing
 from cloudevents_kafka.spark.pipeline.landing._parquet_landing import ParquetLanding
 from cloudevents_kafka.spark.pipeline.landing._table_landing import TableLanding
-from cloudevents_kafka.spark.pipeline.stores import FileStore, FolderFailed, Store, open_store
+from cloudevents_kafka.spark.pipeline.stores import FolderFailed, Store, open_store
 from cloudevents_kafka.spark.pipeline.tables import Table
 from cloudevents_kafka.spark.typed.schemas import open_schemas
 
@@ -64,7 +64,7 @@ def check_renames(
     Only with a session it is known of an account of Azure.
     """
     in_catalog = options.to == "iceberg" and options.table is not None
-    if has_function or in_catalog or options.to in {"delta", "kafka"}:
+    if has_function or in_catalog or options.to == "delta":
         return
     scheme = urlsplit(options.out).scheme.lower()
     refused = scheme in _OBJECT_STORES
@@ -100,17 +100,12 @@ def open_landing(
 
 
 def _open_landing(options: PipelineOptions, spark: SparkSession, each_batch: EachBatch | None) -> Landing:
-    from cloudevents_kafka.spark.pipeline.tables import date_column
-
     store = open_store(options.out, spark)
     if each_batch is not None:
         return FunctionLanding(store, each_batch)
     check_renames(options, spark)
     if options.to == "parquet":
-        files, folders_by = cast("FileStore", store), date_column(options.date_of)
-        return ParquetLanding(files, options.tables, folders_by, adopt=options.adopt)
-    if options.to == "kafka":
-        return TopicLanding(store, options)
+        return ParquetLanding(store, options.tables, adopt=options.adopt)
     if options.table is None:
         _check_folders(store, options.to, options.tables)
     upsert = notes.Upsert.parse(options.upsert, options.deleted)
@@ -135,7 +130,7 @@ def _comparison(upsert: notes.Upsert | None, deduplicate: str | None) -> Compare
 
 def check_catalog(options: PipelineOptions, spark: SparkSession) -> None:
     """Raise `WrongTable` if the tables of the options would vanish with a session."""
-    if options.table is None or options.to == "kafka":
+    if options.table is None:
         return
     from cloudevents_kafka.spark.pipeline.tables import catalog_of, name_parts
 

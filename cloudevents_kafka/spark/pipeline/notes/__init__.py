@@ -39,6 +39,5 @@ from cloudevents_kafka.spark.pipeline.notes._routes import (
     check_routes,
     check_topic,
     table_for,
-    topic_names,
 )
 from cloudevents_kafka.spark.pipeline.notes._upsert import DELETED, Upsert, attribute_sql

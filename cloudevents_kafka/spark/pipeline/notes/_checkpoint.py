@@ -8,13 +8,13 @@ offsets in ``sources/0/0``, a partition that was added later at its offset 0.
 from __future__ import annotations
 
 import re
-from typing import Final, TypeVar, cast
+from typing import Final, TypeVar
 
 import msgspec
 
 from cloudevents_kafka.spark.pipeline._errors import PipelineError
 from cloudevents_kafka.spark.pipeline.notes._ledger import OffsetRange, OffsetRanges
-from cloudevents_kafka.spark.pipeline.stores import FileStore, Store
+from cloudevents_kafka.spark.pipeline.stores import Store
 
 CHECKPOINT: Final = "_checkpoint"
 """The default name of its folder, next to those of the tables."""
@@ -67,9 +67,8 @@ class Checkpoint:
 
     def clear(self) -> None:
         """Remove what Spark has written."""
-        files = cast("FileStore", self._store)
         for name in (_METADATA, f".{_METADATA}.crc", _OFFSETS, _COMMITS, "sources", "state"):
-            files.remove(name)
+            self._store.remove(name)
 
     def query_id(self) -> str | None:
         """Return the id of its query, or None before the first run.

@@ -2,33 +2,29 @@
 
 Each batch that has landed has a manifest; the ledger in the last one has all of them. Older ones are removed.
 
-A session of this process writes each note as a file. Spark Connect writes a folder in ``_batches/connect``
-with one file, which appears in one step; of manifests there are the folders ``0`` to ``3``, in turn: while
-one is written, the one before it is complete. The newest of both kinds counts, so a pipeline can continue in
-a session of the other kind.
+Each note is a file. Earlier versions also landed through Spark Connect, and wrote each note as a folder with
+one file in ``_batches/connect``, the manifests in ``0`` to ``3`` by turns. These are read, and the newest
+note of both kinds counts.
 """
 
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Mapping
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, TypeVar
 
 import msgspec
 
 from cloudevents_kafka.spark.pipeline.notes._checkpoint import WrongCheckpoint
 from cloudevents_kafka.spark.pipeline.notes._counts import BatchCounts
 from cloudevents_kafka.spark.pipeline.notes._ledger import Ledger, OffsetRanges
-from cloudevents_kafka.spark.pipeline.stores import FileStore, FolderFailed, InUse, Store
+from cloudevents_kafka.spark.pipeline.stores import InUse, Store
 from cloudevents_kafka.spark.typed.framed import Writer
 from cloudevents_kafka.spark.typed.schemas import DataSchema
 
 BATCHES: Final = "_batches"
 _FOLDERS: Final = f"{BATCHES}/connect"
-_FOLDERS_KEPT: Final = 4
 _FILES_KEPT: Final = 100  # recent manifests stay for troubleshooting
-_TRIES: Final = 5  # to read a folder that another run is overwriting
 VERSION: Final = 4
 _Note = TypeVar("_Note")
 
@@ -68,7 +64,7 @@ class BegunBatch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BatchManifest(BegunBatch, frozen=True, kw_only=True):
-    """A batch that has landed: for Parquet, topics and functions when its manifest is created, in one step.
+    """A batch that has landed: for Parquet and functions when its manifest is created, in one step.
 
     ``files`` are relative to the ``staging`` folder. ``ledger`` has the offsets of all batches up to this
     one, and ``total`` counts their records. ``tables`` are the ids of tables in Delta or Iceberg. ``rows``
@@ -124,48 +120,31 @@ class Manifests:
 
     def write(self, note: BegunBatch | Beginning) -> None:
         """Write a note, in place of an earlier one of its kind."""
-        self._replace(_NAMES[type(note)], note)
+        self._store.replace(_file(_NAMES[type(note)]), _encode(note))
 
     def add(self, manifest: BatchManifest) -> None:
         """Create the manifest of a batch, and remove one that is too old."""
-        if self._store.makes_folders:
-            self._replace(str(manifest.number % _FOLDERS_KEPT), manifest)
-            return
-        files = cast("FileStore", self._store)
         path = _file(f"{manifest.number:08d}")
         try:
-            files.create(path, _encode(manifest))
+            self._store.create(path, _encode(manifest))
         except FileExistsError:
             raise InUse(
-                f"{files.url(path)} was created by another run meanwhile; wait until it has ended, or "
+                f"{self._store.url(path)} was created by another run meanwhile; wait until it has ended, or "
                 "choose another folder"
             ) from None
         if manifest.number >= _FILES_KEPT:
-            files.remove(_file(f"{manifest.number - _FILES_KEPT:08d}"))
+            self._store.remove(_file(f"{manifest.number - _FILES_KEPT:08d}"))
 
-    def clear(self) -> bool:
-        """Return whether all manifests and notes were removed, which Spark Connect cannot do."""
-        if not self._store.makes_folders:
-            cast("FileStore", self._store).remove(BATCHES)
-        return not self._store.makes_folders
+    def clear(self) -> None:
+        """Remove all manifests and notes."""
+        self._store.remove(BATCHES)
 
-    def _replace(self, name: str, note: msgspec.Struct) -> None:
-        path = f"{_FOLDERS}/{name}" if self._store.makes_folders else _file(name)
-        self._store.replace(path, _encode(note))
-
-    def _find(self, name: str, type_: type[_Note], tries: int = _TRIES) -> list[_Note]:
-        """Return what sessions of both kinds have noted under a name."""
-        paths = [path for path in [_file(name)] if self._store.exists(path)]
+    def _find(self, name: str, type_: type[_Note]) -> list[_Note]:
+        """Return what is noted under a name, in a file and in a folder."""
         folder = f"{_FOLDERS}/{name}"
-        try:
-            # While Spark writes a folder, it has no such file.
-            parts = [part for part in self._store.list_names(folder) if part.startswith("part-")]
-            return [self._read(path, type_) for path in (*paths, *(f"{folder}/{part}" for part in parts))]
-        except FolderFailed:
-            if not self._store.makes_folders or tries == 1:
-                raise
-            time.sleep(0.2)  # another run is overwriting the folder
-            return self._find(name, type_, tries - 1)
+        parts = [f"{folder}/{part}" for part in self._store.list_names(folder) if part.startswith("part-")]
+        paths = [path for path in [_file(name)] if self._store.exists(path)]
+        return [self._read(path, type_) for path in (*paths, *parts)]
 
     def _read(self, path: str, type_: type[_Note]) -> _Note:
         content = self._store.read(path)

@@ -7,12 +7,12 @@ decides: `table_for` in Python, `_tables.table_of` as a column of Spark.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Final, Literal
 
 from cloudevents_kafka.spark._patterns import matches
 
-Target = Literal["parquet", "delta", "iceberg", "kafka"]
+Target = Literal["parquet", "delta", "iceberg"]
 
 EVENTS: Final = "events"
 QUARANTINE: Final = "quarantine"
@@ -32,10 +32,10 @@ _FOLDER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 _TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
 
-def check_routes(routes: Mapping[str, str], to: str, topics: Collection[str], table: str | None) -> None:
+def check_routes(routes: Mapping[str, str], table: str | None) -> None:
     """Raise `ValueError` if a pattern cannot match, or if a name cannot be that of a separate table.
 
-    ``table`` is the common table or topic, ``topics`` are those that are read.
+    ``table`` is the common table in a catalog.
     """
     if len(routes) > MAX_ROUTES:
         raise ValueError(
@@ -46,25 +46,21 @@ def check_routes(routes: Mapping[str, str], to: str, topics: Collection[str], ta
         raise ValueError("a pattern of tables must be a type such as com.example.order.*, got ''")
     names = list(dict.fromkeys(routes.values()))
     for name in names:
-        if to == "kafka":
-            check_topic(name)
-        elif not _FOLDER.fullmatch(name):
+        if not _FOLDER.fullmatch(name):
             raise ValueError(
                 "the name of a table must be at most 100 ASCII letters, digits, _ and -, and begin with a "
                 f"letter or a digit, got {name!r}"
             )
     last = re.split(r"[.`]", (table or "").rstrip("`"))[-1]  # of the name in a catalog
-    own = (*TABLES, OUTCOMES, *topic_names(last), f"{last}_{OUTCOMES}")
-    taken = (*topics, *topic_names(table or "")) if to == "kafka" else own
-    fold = str if to == "kafka" else str.casefold  # catalogs and some file systems ignore case
-    seen = {fold(name): name for name in taken}
+    taken = (*TABLES, OUTCOMES, last, f"{last}_{QUARANTINE}", f"{last}_{OUTCOMES}")
+    seen = {name.casefold(): name for name in taken}  # catalogs and some file systems ignore case
     for name in names:
-        if fold(name) in seen:
+        if name.casefold() in seen:
             raise ValueError(
-                f"tables must name tables of their own, got {name!r} next to {seen[fold(name)]!r}: "
+                f"tables must name tables of their own, got {name!r} next to {seen[name.casefold()]!r}: "
                 "choose another name"
             )
-        seen[fold(name)] = name
+        seen[name.casefold()] = name
 
 
 def check_topic(name: str) -> None:
@@ -73,11 +69,6 @@ def check_topic(name: str) -> None:
         raise ValueError(
             f"the name of a topic must be 1 to 249 ASCII letters, digits, '.', '_' and '-', got {name!r}"
         )
-
-
-def topic_names(topic: str) -> tuple[str, str]:
-    """Return the topic of events, and the one next to it for other records."""
-    return topic, f"{topic}_{QUARANTINE}"
 
 
 def table_for(type_: str, routes: Mapping[str, str]) -> str:

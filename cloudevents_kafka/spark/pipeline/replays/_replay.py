@@ -17,7 +17,6 @@ from cloudevents_kafka.primitives.redaction import mask_settings
 from cloudevents_kafka.primitives.text_table import format_table
 from cloudevents_kafka.spark.pipeline import notes
 from cloudevents_kafka.spark.pipeline._errors import (
-    NotOnConnect,
     PipelineFailed,
     WrongTable,
     failures_in_words,
@@ -33,15 +32,14 @@ from cloudevents_kafka.spark.pipeline.replays._replay_notes import (
     ReplayNotes,
 )
 from cloudevents_kafka.spark.pipeline.replays._replay_options import ReplayOptions, has_landed, without
-from cloudevents_kafka.spark.pipeline.session import local_session
+from cloudevents_kafka.spark.pipeline.session import check_in_process, local_session
 from cloudevents_kafka.spark.pipeline.stores import (
-    FileStore,
     InUse,
     LocalStore,
+    Store,
     folder_lock,
-    is_connect,
     local_path,
-    open_files,
+    open_store,
     without_patterns,
 )
 from cloudevents_kafka.spark.table_formats import SessionFormat, TableFormat
@@ -134,6 +132,8 @@ def replay_quarantine(
         >>> replay_quarantine(ReplayOptions(out="lake/", lenient=True, apply=True), spark=spark).outcomes
         {}
     """
+    if spark is not None:
+        check_in_process(spark)
     last = _local_batch(options.out)
     formats: list[SessionFormat] = [name for name in _FORMATS if last is None or last.to == name]
     if has_avro(options.schemas or (last.schemas if last else {})):
@@ -141,9 +141,7 @@ def replay_quarantine(
     with ExitStack() as stack:
         session = local_session(master=options.master, conf=options.conf, formats=formats, kafka=False)
         spark = spark or stack.enter_context(session)
-        if is_connect(spark):
-            raise NotOnConnect("a replay needs a Spark session of this process, got one of Spark Connect")
-        store = open_files(options.out, spark)
+        store = open_store(options.out, spark)
         if options.apply:
             locked = "" if _last_batch(store).to == "parquet" else REPLAYS_FOLDER
             stack.enter_context(folder_lock(store.url(locked)))
@@ -166,7 +164,7 @@ def _local_batch(out: str) -> notes.BatchManifest | None:
     return _last_batch(LocalStore(local))
 
 
-def _last_batch(store: FileStore) -> notes.BatchManifest:
+def _last_batch(store: Store) -> notes.BatchManifest:
     """Return the manifest of the last batch; raise `WrongTable` if there is no table of a quarantine."""
     last = notes.Manifests(store).last()
     url = store.url("")
@@ -184,7 +182,7 @@ def _last_batch(store: FileStore) -> notes.BatchManifest:
 class _Folder:
     """The folder of a pipeline, its tables, and their replays."""
 
-    def __init__(self, store: FileStore, spark: SparkSession, options: ReplayOptions) -> None:
+    def __init__(self, store: Store, spark: SparkSession, options: ReplayOptions) -> None:
         self._store, self._spark, self._options = store, spark, options
         self._notes = ReplayNotes(store)
         last = _last_batch(store)
@@ -195,7 +193,7 @@ class _Folder:
             self._rescue, self._writers = options.rescue, None
         self._ledger = last.ledger
         if last.to == "parquet":
-            self._target: ParquetReplay | TablesReplay = ParquetReplay(store, spark)
+            self._target: ParquetReplay | TablesReplay = ParquetReplay(store, spark, self._routes.values())
             self.outcomes_table = store.url(notes.OUTCOMES)
             return
         open_table = cache(partial(open_sibling, spark, cast("TableFormat", last.to), store, options.table))
@@ -260,13 +258,11 @@ class _Folder:
         """Stage what became of the records, decide the replay unless there are none, and land it."""
         from cloudevents_kafka.spark.pipeline.replays._rereading import count_outcomes
 
-        by_time = any(name.startswith("event_date=") for name in self._store.list_names(notes.EVENTS))
         note = ReplayNote(
             number=number,
             run=uuid.uuid4().hex[:12],
             micros=time.time_ns() // 1000,
             routes=self._routes,
-            date_of="time" if by_time else "timestamp",
             lenient=self._options.lenient,
             schemas=self._schemas,
             rescue=self._rescue,

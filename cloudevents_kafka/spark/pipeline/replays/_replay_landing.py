@@ -12,8 +12,8 @@ from cloudevents_kafka.spark.pipeline import notes
 from cloudevents_kafka.spark.pipeline._errors import WrongTable
 from cloudevents_kafka.spark.pipeline.landing import ParquetFiles
 from cloudevents_kafka.spark.pipeline.replays._replay_notes import ReplayNote
-from cloudevents_kafka.spark.pipeline.stores import FileStore, without_patterns
-from cloudevents_kafka.spark.pipeline.tables import LedgerChanged, Table
+from cloudevents_kafka.spark.pipeline.stores import Store, without_patterns
+from cloudevents_kafka.spark.pipeline.tables import RECORD_DATE, LedgerChanged, Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -92,11 +92,19 @@ class TablesReplay:
 class ParquetReplay:
     """Folders of Parquet files; no pipeline may use them meanwhile."""
 
-    def __init__(self, store: FileStore, spark: SparkSession) -> None:
-        self._store, self._spark = store, spark
+    def __init__(self, store: Store, spark: SparkSession, routes: Iterable[str]) -> None:
+        self._store, self._spark, self._tables = store, spark, (notes.EVENTS, *routes)
 
     def next_number(self, last: int) -> int:
-        """Return the number of the next replay."""
+        """Return the number of the next replay; raise `WrongTable` for folders by the dates of events."""
+        for table in self._tables:
+            for column, equals, _ in (name.partition("=") for name in self._store.list_names(table)):
+                if equals and column != RECORD_DATE:
+                    raise WrongTable(
+                        f"the folders of {self._store.url(table)} must be by {RECORD_DATE}, got {column}, so "
+                        "a replay cannot add files to them. Read the quarantine by decode_events, and write "
+                        "the events that it has now yourself"
+                    )
         return last + 1
 
     def read(self, table: str) -> DataFrame | None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Final, Literal
+from typing import Final
 
 import msgspec
 
 from cloudevents_kafka.spark.pipeline import notes
-from cloudevents_kafka.spark.pipeline.stores import FileStore, InUse
+from cloudevents_kafka.spark.pipeline.stores import InUse, Store
 from cloudevents_kafka.spark.typed.schemas import DataSchema
 
 REPLAYS_FOLDER: Final = "_replays"
@@ -36,7 +36,6 @@ class ReplayNote(ReplayCounts, frozen=True, kw_only=True):
     run: str
     micros: int
     routes: Mapping[str, str]
-    date_of: Literal["time", "timestamp"]
     lenient: bool
     schemas: Mapping[str, DataSchema] = {}
     rescue: bool = False
@@ -51,7 +50,7 @@ class ReplayNote(ReplayCounts, frozen=True, kw_only=True):
 class ReplayNotes:
     """The notes of a folder."""
 
-    def __init__(self, store: FileStore) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
 
     def last(self) -> ReplayNote | None:

@@ -133,7 +133,7 @@ def event_rows(staged: DataFrame, note: ReplayNote, table: str) -> DataFrame:
     if note.routes:
         landed = landed.where(f"{table_of('`type`', note.routes)} = '{table}'")
     typed = typed_columns(note.schemas, "", rescue=note.rescue)
-    rows = landed.selectExpr(*event_columns("", note.date_of, lenient=note.lenient, typed=typed))
+    rows = landed.selectExpr(*event_columns("", lenient=note.lenient, typed=typed))
     return rows_of_table(rows, table, note.schemas, note.routes)
 
 

@@ -7,4 +7,4 @@ from cloudevents_kafka.spark.pipeline.session._java_settings import (
     allow_token_endpoint,
     to_java_settings,
 )
-from cloudevents_kafka.spark.pipeline.session._session import SparkFailed, local_session
+from cloudevents_kafka.spark.pipeline.session._session import SparkFailed, check_in_process, local_session

@@ -19,11 +19,13 @@ from cloudevents_kafka.jvm import find_java
 from cloudevents_kafka.spark._java import (
     forget_java,
     has_active_context,
+    has_java,
     silence_accumulators,
     stop_active_context,
 )
-from cloudevents_kafka.spark.pipeline._errors import PipelineError, PipelineFailed
+from cloudevents_kafka.spark.pipeline._errors import NotOnConnect, PipelineError, PipelineFailed
 from cloudevents_kafka.spark.pipeline._options import is_launch_setting
+from cloudevents_kafka.spark.pipeline.removed import CONNECT
 from cloudevents_kafka.spark.pipeline.session._scratch import scratch_folder
 from cloudevents_kafka.spark.session import session_settings
 from cloudevents_kafka.spark.table_formats import SessionFormat
@@ -120,6 +122,14 @@ def _silence_py4j() -> Iterator[None]:
     yield
     for logger in loggers:
         logger.removeFilter(_is_not_py4j)
+
+
+def check_in_process(spark: SparkSession) -> None:
+    """Raise `NotOnConnect` for a session of Spark Connect."""
+    if not has_java(spark):
+        raise NotOnConnect(
+            f"spark must be a Spark session of this process, got one of Spark Connect. {CONNECT}"
+        )
 
 
 @contextmanager

@@ -1,9 +1,7 @@
-"""Folders in file systems and object stores, read and written by Java or through Spark Connect."""
+"""Folders in local file systems, and in those of Hadoop and object stores, which Java reads and writes."""
 
 from cloudevents_kafka.spark.pipeline.stores._commit_lock import commit_lock
-from cloudevents_kafka.spark.pipeline.stores._connect_store import ConnectStore, is_connect
 from cloudevents_kafka.spark.pipeline.stores._store import (
-    FileStore,
     FolderFailed,
     HadoopStore,
     InUse,
@@ -11,6 +9,6 @@ from cloudevents_kafka.spark.pipeline.stores._store import (
     Store,
     folder_lock,
     local_path,
+    open_store,
     without_patterns,
 )
-from cloudevents_kafka.spark.pipeline.stores._stores import open_files, open_store

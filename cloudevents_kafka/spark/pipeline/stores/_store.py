@@ -1,7 +1,7 @@
 """The folder of a pipeline: local, or in any file system of Hadoop.
 
-Paths are relative to the folder and use ``/``. Correctness requires one property of a `FileStore`:
-`FileStore.create` and `FileStore.rename` of one file happen completely or not at all.
+Paths are relative to the folder and use ``/``. Correctness requires one property of a `Store`:
+`Store.create` and `Store.rename` of one file happen completely or not at all.
 """
 
 from __future__ import annotations
@@ -67,10 +67,7 @@ class FolderFailed(PipelineError):
 
 
 class Store(Protocol):
-    """A folder that can be read and takes notes, which is what checkpoints and maintenance need."""
-
-    makes_folders: bool = False
-    """Whether a note is a folder with one file, whose name Spark chooses, rather than a file."""
+    """A folder whose files this process reads, creates, renames and removes."""
 
     def url(self, path: str) -> str:
         """Return the URL of a path, for Spark."""
@@ -86,13 +83,6 @@ class Store(Protocol):
 
     def read(self, path: str) -> bytes:
         """Return the content of a file."""
-
-    def replace(self, path: str, content: bytes) -> None:
-        """Write a note, in place of an earlier one."""
-
-
-class FileStore(Store, Protocol):
-    """A folder whose files this process can create, rename and remove."""
 
     def create(self, path: str, content: bytes) -> None:
         """Create a file, completely or not at all; raise `FileExistsError` if it exists."""
@@ -110,6 +100,12 @@ class FileStore(Store, Protocol):
         """Write a file, in place of an earlier one."""
         self.remove(path)
         self.create(path, content)
+
+
+def open_store(location: str, spark: SparkSession) -> Store:
+    """Return the store of a folder by its path or URL: local, or in a file system of Hadoop."""
+    local = local_path(location)
+    return HadoopStore(spark, location) if local is None else LocalStore(local)
 
 
 def without_patterns(url: str) -> str:
@@ -143,7 +139,7 @@ def local_path(location: str) -> Path | None:
     return Path(unquote(parts.path)) if parts.scheme == "file" and parts.netloc in _THIS_MACHINE else None
 
 
-class LocalStore(FileStore):
+class LocalStore(Store):
     """A local folder; created and renamed files survive a power failure."""
 
     def __init__(self, root: str | Path) -> None:
@@ -281,7 +277,7 @@ def _explained(verb: str, url: str) -> Iterator[None]:
         raise FolderFailed(f"cannot {verb} {url}: {error.strerror or error}. {advice}") from error
 
 
-class HadoopStore(FileStore):
+class HadoopStore(Store):
     """A folder in any file system of Hadoop.
 
     These have no lock in common: Spark's checkpoint notices a second writer and stops it.

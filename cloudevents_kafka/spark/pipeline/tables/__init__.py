@@ -16,9 +16,8 @@ from cloudevents_kafka.spark.pipeline.tables._table_names import (
 )
 from cloudevents_kafka.spark.pipeline.tables._tables import (
     KAFKA_COLUMNS,
+    RECORD_DATE,
     TOLERATED,
-    DateOf,
-    date_column,
     event_columns,
     filter_offsets,
     record_date,

@@ -27,18 +27,15 @@ from cloudevents_kafka.spark._java import (
 from cloudevents_kafka.spark.pipeline._errors import WrongTable
 from cloudevents_kafka.spark.pipeline._sql import quote, settings, write_settings
 from cloudevents_kafka.spark.pipeline.notes import Entry, Ledger, OffsetRange
-from cloudevents_kafka.spark.pipeline.stores import is_connect
 from cloudevents_kafka.spark.pipeline.tables import _sink
+from cloudevents_kafka.spark.pipeline.tables._delta_history import LEDGER, PROPERTY, DeltaHistory
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
     from pyspark.sql.types import StructType
 
 _EXTENSION: Final = "io.delta.sql.DeltaSparkSessionExtension"
-# The transaction identifier whose version counts the commits to the ledger.
-LEDGER: Final = "cloudevents-kafka"
-# The property of a table that Spark Connect fills, followed by the number of a ledger's commits.
-CONNECT: Final = f"{LEDGER}.ledger."
+_GENERATED: Final = "delta.generationExpression"  # the metadata of a column that Delta computes
 _RETENTION: Final = "delta.setTransactionRetentionDuration"
 _VACUUM_SETTINGS: Final = {
     # Delta refuses less than a week unless this is off; the caller has chosen.
@@ -63,6 +60,8 @@ class DeltaTable(_sink.Table):
                 f"spark.sql.extensions must contain {_EXTENSION}. Build the session with "
                 "cloudevents_kafka.spark.configure_session(builder, formats=['delta'])"
             )
+        self._history = DeltaHistory(spark, self._sql_name, self.name)
+        self._has_history = False  # of a table that an earlier version has filled through Spark Connect
 
     def id(self) -> str:
         """Return the id of the table in Delta."""
@@ -77,11 +76,6 @@ class DeltaTable(_sink.Table):
                 f"{properties.apply(_RETENTION)}: Delta would forget which offsets have landed. "
                 f"Do: ALTER TABLE … UNSET TBLPROPERTIES ('{_RETENTION}')"
             )
-        if CONNECT in str(properties.keys()):
-            raise WrongTable(
-                f"the table {self.name} must be landed in through Spark Connect, as before: its ledger is in "
-                "the history of the table. Use such a session, or land into a fresh table"
-            )
         text = str(snapshot.transactions().mkString("\n"))  # one text is one call of Java
         commits = re.search(rf"(?m)^{LEDGER} -> (\d+)$", text)
         ranges = re.findall(rf"(?m)^{LEDGER}/([^/\n]*)/([^/\n]*)/([^/\n]*)/(\d+)/([^/\n]*) -> (\d+)$", text)
@@ -90,7 +84,17 @@ class DeltaTable(_sink.Table):
             for topic, topic_id, partition, start, pipeline, end in ranges
         )
         found = Ledger.of_entries(int(commits[1]), entries) if commits else None
+        self._has_history = PROPERTY in str(properties.keys())
+        if self._has_history and not ranges:
+            found = self._history.ledger(self._detail()["properties"])
         return found, int(snapshot.numOfFiles())
+
+    def _prepare(self, rows: DataFrame) -> DataFrame:
+        prepared = super()._prepare(rows)
+        # Delta computes these; `read` does not show which they are.
+        fields = json.loads(str(self._known().metadata().schemaString()))["fields"]
+        generated = {field["name"] for field in fields if _GENERATED in field["metadata"]}
+        return prepared.drop(*(generated - set(rows.columns)))
 
     def stage(self, rows: DataFrame) -> _sink.Staged:
         """Return rows whose files are written; see `Table.stage`."""
@@ -109,10 +113,13 @@ class DeltaTable(_sink.Table):
             raise self._changed()
         spark, none = java.org.apache.spark.sql, scala_option(java)
         actions = [file for part in staged for file in part.files]
-        for key, version in _changes(before, after).items():
+        for key, version in _changes(Ledger() if self._has_history else before, after).items():
             actions.append(spark.delta.actions.SetTransaction(key, version, none))
         with self._committing():
             transaction.commit(scala_seq(java, actions), self._operation)
+        if self._has_history:
+            self._history.forget(self._detail()["properties"])
+            self._has_history = False
 
     @cached_property
     def _operation(self) -> Any:
@@ -180,15 +187,14 @@ class DeltaTable(_sink.Table):
         """Run VACUUM, and remove old versions from the log; see `Table.vacuum`."""
         with settings(self._spark, _VACUUM_SETTINGS):
             self._spark.sql(f"VACUUM {self._sql_name} RETAIN {keep_hours:g} HOURS").collect()
-        if not is_connect(self._spark):
-            self._clean_log(keep_hours)
+        self._clean_log(keep_hours)
 
     def _clean_log(self, keep_hours: float) -> None:
         """Remove old versions from the log, unless a property of the table says to keep them."""
         newest, java = self._newest(), java_of(self._spark)
         log, metadata, none = newest.deltaLog(), newest.metadata(), scala_option(java)
-        # The ledger of pipelines through Spark Connect is in the log.
-        if not log.enableExpiredLogCleanup(metadata) or CONNECT in str(metadata.configuration().keys()):
+        # The log may have the ledger, see `_delta_history`.
+        if not log.enableExpiredLogCleanup(metadata) or PROPERTY in str(metadata.configuration().keys()):
             return
         oldest = max(0, int(newest.version()) - _sink.MOST_VERSIONS)
         files, path = file_system(self._spark, f"{log.logPath()}/{oldest:020}.json")

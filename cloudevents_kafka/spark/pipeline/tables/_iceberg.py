@@ -19,10 +19,9 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from cloudevents_kafka.spark._java import java_of, java_session
-from cloudevents_kafka.spark.pipeline._errors import NotOnConnect, WrongTable, spark_errors
+from cloudevents_kafka.spark.pipeline._errors import WrongTable, spark_errors
 from cloudevents_kafka.spark.pipeline._sql import quote, sql_text, write_settings
 from cloudevents_kafka.spark.pipeline.notes import Ledger
-from cloudevents_kafka.spark.pipeline.stores import is_connect
 from cloudevents_kafka.spark.pipeline.tables import _sink
 from cloudevents_kafka.spark.pipeline.tables._evolution import type_sql
 
@@ -73,11 +72,6 @@ class IcebergTable(_sink.Table):
         self._parts = name
         super().__init__(spark, quote(*name), url)
         self._configure(spark)
-        if is_connect(spark):
-            raise NotOnConnect(
-                f"the Iceberg table {self.name} must be written in a session with Java, because SQL cannot "
-                "append rows and record their offsets in one step; use such a session, or --to delta"
-            )
 
     def _configure(self, spark: SparkSession) -> None:
         """Set the catalog of the folder, also in the session that a streaming query cloned earlier."""

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from cloudevents_kafka.spark.pipeline._sql import quote
 from cloudevents_kafka.spark.pipeline.notes import Upsert
-from cloudevents_kafka.spark.pipeline.stores import Store, is_connect
-from cloudevents_kafka.spark.pipeline.tables._connect_delta import ConnectDeltaTable
+from cloudevents_kafka.spark.pipeline.stores import Store
 from cloudevents_kafka.spark.pipeline.tables._delta import DeltaTable
 from cloudevents_kafka.spark.pipeline.tables._iceberg import IcebergTable
 from cloudevents_kafka.spark.pipeline.tables._sink import Table
@@ -27,7 +26,7 @@ def table_in_folder(
     spark: SparkSession, table_format: TableFormat, url: str, upsert: Upsert | None = None
 ) -> Table:
     """Return the table in the folder with this URL; with ``upsert`` it has one row for each key."""
-    table = _class_of(spark, table_format, upsert)(spark, url=url)
+    table = _class_of(table_format, upsert)(spark, url=url)
     table.upsert = upsert
     return table
 
@@ -36,19 +35,15 @@ def table_by_name(
     spark: SparkSession, table_format: TableFormat, name: str, upsert: Upsert | None = None
 ) -> Table:
     """Return the table of a catalog with a name such as ``catalog.schema.orders``; see `table_in_folder`."""
-    table = _class_of(spark, table_format, upsert)(spark, name=name_parts(name))
+    table = _class_of(table_format, upsert)(spark, name=name_parts(name))
     table.upsert = upsert
     return table
 
 
-def _class_of(
-    spark: SparkSession, table_format: TableFormat, upsert: Upsert | None
-) -> type[DeltaTable | IcebergTable]:
-    if upsert is not None:
-        return UpsertIcebergTable if table_format == "iceberg" else UpsertDeltaTable
+def _class_of(table_format: TableFormat, upsert: Upsert | None) -> type[DeltaTable | IcebergTable]:
     if table_format == "iceberg":
-        return IcebergTable
-    return ConnectDeltaTable if is_connect(spark) else DeltaTable
+        return IcebergTable if upsert is None else UpsertIcebergTable
+    return DeltaTable if upsert is None else UpsertDeltaTable
 
 
 def name_parts(name: str) -> tuple[str, ...]:

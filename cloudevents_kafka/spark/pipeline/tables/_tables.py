@@ -8,15 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import reduce
 from operator import or_
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 from cloudevents_kafka.spark._patterns import literal, matches_sql
 from cloudevents_kafka.spark.pipeline.notes import EVENTS, TABLE, OffsetRanges, iter_partitions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-DateOf = Literal["time", "timestamp"]
 
 RECORD_COLUMNS: Final = ("topic", "partition", "offset", "timestamp", "key")
 KAFKA_COLUMNS: Final = (*RECORD_COLUMNS, "value", "headers")
@@ -29,26 +27,14 @@ TOLERATED: Final = "tolerated"  # the column of accepted deviations, after lenie
 RECORD_DATE: Final = "record_date"
 
 
-def utc_date(time: str) -> str:
-    """Return SQL for the UTC date of a timestamp, independent of the session's time zone."""
-    return f"date_from_unix_date(CAST(floor(unix_seconds({time}) / 86400) AS INT))"
-
-
 def record_date() -> str:
     """Return SQL for the column of a record's UTC date, from 1970 to 9999: readers accept no other years.
 
+    It is independent of the session's time zone.
     A record may have no timestamp, or one in other units than milliseconds, which Kafka does not check.
     """
-    return f"{_record_date()} AS `{RECORD_DATE}`"
-
-
-def _record_date() -> str:
-    return f"least(greatest({utc_date('`timestamp`')}, DATE'1970-01-01'), DATE'9999-12-31')"
-
-
-def date_column(date_of: DateOf) -> str:
-    """Return the name of the column of events that names their folders."""
-    return "event_date" if date_of == "time" else RECORD_DATE
+    date = "date_from_unix_date(CAST(floor(unix_seconds(`timestamp`) / 86400) AS INT))"
+    return f"least(greatest({date}, DATE'1970-01-01'), DATE'9999-12-31') AS `{RECORD_DATE}`"
 
 
 def filter_offsets(records: DataFrame, offsets: OffsetRanges) -> DataFrame:
@@ -72,7 +58,6 @@ def table_of(type_: str, routes: Mapping[str, str]) -> str:
 
 def event_columns(
     event: str,
-    date_of: DateOf,
     *,
     lenient: bool = False,
     routes: Mapping[str, str] | None = None,
@@ -88,9 +73,6 @@ def event_columns(
     """
     from cloudevents_kafka.spark.java.reader import foreign_sql
 
-    date = _record_date()
-    if date_of == "time":
-        date = f"coalesce({utc_date(f'{event}`time`')}, {date})"
     names = (*EVENT_COLUMNS, *([TOLERATED] if lenient else []))
     of_event = {name: f"{event}`{name}`" for name in names}
     columns = {TABLE: table_of(of_event["type"], routes)} if routes else {}
@@ -99,8 +81,7 @@ def event_columns(
     columns["headers"] = (foreign_sql if by_java else _foreign)("`headers`")
     columns |= {name: of_event[name] for name in names[len(EVENT_COLUMNS) :]}
     columns |= typed or {}
-    columns[date_column(date_of)] = date
-    return [f"{value} AS `{name}`" for name, value in columns.items()]
+    return [*(f"{value} AS `{name}`" for name, value in columns.items()), record_date()]
 
 
 def _foreign(headers: str) -> str:

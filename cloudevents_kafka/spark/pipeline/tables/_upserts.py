@@ -1,7 +1,7 @@
 """Tables that have one row for each key: a commit runs MERGE, and has the ledger in the same atomic step.
 
 Delta's MERGE commits the transaction identifier and the metadata that settings of the session have, as its
-writer does with options, so the ledger is where `_connect_delta` has it. Iceberg stages the MERGE as a
+writer does with options, so the ledger is where `_delta_history` has it. Iceberg stages the MERGE as a
 snapshot that no reader sees; then the transaction of `_iceberg` takes its files in place of those that
 it replaces, and fails if rows have changed since. A MERGE changes a row only if the record's place is
 after that of the row, so one that is repeated changes nothing.
@@ -18,7 +18,8 @@ from cloudevents_kafka.spark.pipeline._errors import WrongTable
 from cloudevents_kafka.spark.pipeline._sql import quote, settings, sql_text, write_settings
 from cloudevents_kafka.spark.pipeline.notes import Ledger, Upsert
 from cloudevents_kafka.spark.pipeline.tables import _sink
-from cloudevents_kafka.spark.pipeline.tables._connect_delta import ConnectDeltaTable
+from cloudevents_kafka.spark.pipeline.tables._delta import DeltaTable
+from cloudevents_kafka.spark.pipeline.tables._delta_history import Commit
 from cloudevents_kafka.spark.pipeline.tables._iceberg import IcebergTable
 
 if TYPE_CHECKING:
@@ -54,12 +55,28 @@ class _UpsertTable(_sink.Table):
             rows.sparkSession.sql(_merge_sql(self._sql_name, view, rows.columns, self.upsert)).collect()
 
 
-class UpsertDeltaTable(_UpsertTable, ConnectDeltaTable):
+class UpsertDeltaTable(_UpsertTable, DeltaTable):
     """A Delta table that has one row for each key."""
 
+    def _read_ledger(self) -> tuple[Ledger | None, int]:
+        detail = self._detail()
+        return self._history.ledger(detail["properties"]), detail["numFiles"]
+
+    def commit(self, staged: Sequence[_sink.Staged], before: Ledger, after: Ledger) -> None:
+        """Merge staged rows and a new ledger into the table; see `Table.commit`."""
+        commit = Commit.of(after)
+        with self._committing(), write_settings(self._spark):
+            self._history.note(self._detail()["properties"], before)
+            self._write([part.files for part in staged], commit.options())
+        if not self._history.has(commit):
+            raise self._changed()
+        for part in staged:
+            part.files.unpersist()
+
     def _write(self, frames: Sequence[DataFrame], options: Mapping[str, str]) -> None:
+        """Write rows with these options of Delta's writer; without rows only the ledger changes."""
         if not frames:
-            super()._write(frames, options)
+            self.read().limit(0).writeTo(self._sql_name).options(**options).append()
         for rows in frames:
             conf = {
                 f"{_DELTA}.write.txnAppId": options["txnAppId"],

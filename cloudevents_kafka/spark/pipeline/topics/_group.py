@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from cloudevents_kafka.spark.pipeline.notes import OffsetRanges, iter_partitions
-from cloudevents_kafka.spark.pipeline.topics._librdkafka_admin import LibrdkafkaAdmin
+from cloudevents_kafka.spark.pipeline.topics._librdkafka import NoCounterpart, librdkafka_settings
+
+if TYPE_CHECKING:
+    from confluent_kafka.admin import AdminClient
 
 _TIMEOUT_SECONDS: Final = 5.0
 _PAUSE_SECONDS: Final = 60.0  # after a commit that was refused
@@ -21,7 +24,7 @@ class GroupOffsets:
     ) -> None:
         """Connect with the options of Spark's Kafka source; do nothing if the group is None."""
         self._group, self._warn = group or "", warn
-        self._admin = LibrdkafkaAdmin(source_options) if group else None
+        self._admin = GroupAdmin(source_options) if group else None
         self._ends: dict[tuple[str, int], int] = {}
         self._paused_until = 0.0
         self._reasons: set[str] = set()
@@ -46,3 +49,36 @@ class GroupOffsets:
                 f"landed offsets were not committed to the group {self._group}: {reason}. The run goes on, "
                 "as the tables decide; the group must have no consumer, and this login the right READ on it"
             )
+
+
+class GroupAdmin:
+    """The AdminClient of ``confluent_kafka``, or the reason why there is none."""
+
+    def __init__(self, source_options: Mapping[str, str]) -> None:
+        self._client: AdminClient | None = None
+        self._reason = ""
+        try:
+            from confluent_kafka.admin import AdminClient
+
+            self._client = AdminClient({**librdkafka_settings(source_options), "log_level": 0})
+        except NoCounterpart as error:
+            self._reason = f"{error} is a setting that only the Java client has"
+        except ImportError:
+            self._reason = "confluent_kafka is not installed"
+        except Exception as error:  # noqa: BLE001  # KafkaException, or ValueError for a file
+            self._reason = str(error)
+
+    def commit_offsets(self, group: str, ends: Mapping[tuple[str, int], int], timeout: float) -> str | None:
+        """Commit offsets by topic and partition to a group; return the reason if they are refused."""
+        if self._client is None:
+            return self._reason
+        from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
+
+        places = [TopicPartition(topic, number, end) for (topic, number), end in ends.items()]
+        request = [ConsumerGroupTopicPartitions(group, places)]
+        try:
+            (future,) = self._client.alter_consumer_group_offsets(request, request_timeout=timeout).values()
+            errors = [place.error for place in future.result(timeout + 1).topic_partitions if place.error]
+        except (KafkaException, TimeoutError) as error:
+            errors = [*error.args[:1]] or ["no broker answered in time"]
+        return str(errors[0]) if errors else None

@@ -130,14 +130,6 @@ def test_named_partitions_must_exist() -> None:
             BackfillRange.of(text).check({"orders": 2})
 
 
-def test_topics_have_no_gaps() -> None:
-    """A backfill of topics is refused."""
-    with pytest.raises(ValueError, match="backfill must be None for kafka"):
-        PipelineOptions(
-            bootstrap_servers="b:1", topics=("t",), out="o", to="kafka", table="x", backfill="0..1"
-        )
-
-
 def test_the_count_of_replays_is_one_range() -> None:
     """A ledger counts replays without a range for each, next to the offsets."""
     ledger = ledger_of({1, 2}).add_replay(1).add_replay(2).add_replay(3)

@@ -84,7 +84,7 @@ def write(
     """Write records, and compare the tables with the counts, and both with the records."""
     rows, offsets = frame(spark, records)
     files = ParquetFiles(spark, f"file://{folder}")
-    writer = writer or BatchWriter(date_of="timestamp", tasks=2)
+    writer = writer or BatchWriter(tasks=2)
     counts = writer.write(rows, batch_of(offsets, in_java=writer.starts_in_java(rows)), files)
     files.check(counts)
     counts.check()
@@ -124,7 +124,7 @@ def test_many_rows_for_python(session: SparkSession, tmp_path: Path, monkeypatch
     monkeypatch.setattr(_batch_rows, "_MOST_BYTES", 50)
     monkeypatch.setattr(_batch, "_MOST_IN_DRIVER", 0)
     monkeypatch.setattr(_batch, "_MOST_ERRORS", 0)
-    writer = BatchWriter(date_of="timestamp", tasks=2)
+    writer = BatchWriter(tasks=2)
     records = [*events(20), *avro(20), BAD]
     first = write(session, records, tmp_path / "first", writer)
     monkeypatch.setattr(_batch, "Reading", lambda *_: pytest.fail("Java reads"))
@@ -158,7 +158,7 @@ def test_counts_in_the_driver(
         monkeypatch.setattr(_batch, "_MOST_IN_DRIVER", most)
         rows, offsets = frame(session, [*events(3), *FOR_PYTHON])
         files = ParquetFiles(session, f"file://{tmp_path}/{most}")
-        writer = BatchWriter(date_of="timestamp", tasks=2)
+        writer = BatchWriter(tasks=2)
         routes = {"a*o": "avro", "shop.*": "shop"}
         counts = writer.write(rows, batch_of(offsets, lenient=lenient, routes=routes), files)
         files.check(counts.check())
@@ -172,7 +172,7 @@ def test_counts_in_the_driver(
 @pytest.mark.release  # test_counts_in_the_driver is its sample
 def test_rows_are_read_in_java_again(session: SparkSession, tmp_path: Path) -> None:
     """Some batches after one that needed Python, Java reads again."""
-    writer = BatchWriter(date_of="timestamp", tasks=2)
+    writer = BatchWriter(tasks=2)
     write(session, avro(4), tmp_path / "avro", writer)
     assert writer._share == 1
     for number in range(4):
@@ -205,7 +205,7 @@ def test_records_that_were_not_planned(session: SparkSession, tmp_path: Path, ch
     rows, offsets = frame(session, events(12))
     first = offsets["topic0"]["0"]
     offsets["topic0"]["0"] = OffsetRange(first.start + max(change, 0), first.end + min(change, 0))  # type: ignore[index]  # a dict here
-    writer = BatchWriter(date_of="timestamp", tasks=2)
+    writer = BatchWriter(tasks=2)
     with pytest.raises(CountMismatch, match=r"but 1 other records were read: the checkpoint was changed"):
         writer.write(rows, batch_of(offsets), ParquetFiles(session, f"file://{tmp_path}"))
 
@@ -213,7 +213,7 @@ def test_records_that_were_not_planned(session: SparkSession, tmp_path: Path, ch
 def test_records_that_are_read_twice(session: SparkSession, tmp_path: Path) -> None:
     """A batch that has a record twice is refused."""
     rows, offsets = frame(session, events(12))
-    writer = BatchWriter(date_of="timestamp", tasks=2)
+    writer = BatchWriter(tasks=2)
     with pytest.raises(CountMismatch, match=r"must have at most \d records, got \d+: some were read twice"):
         writer.write(rows.unionAll(rows), batch_of(offsets), ParquetFiles(session, f"file://{tmp_path}"))
 

@@ -83,7 +83,7 @@ def test_known_producers(session: SparkSession, tmp_path: Path, *, in_java: bool
     """Each record of `spec-conformance/lenient.md` has the row of `decode`, and is counted by its rules."""
     rows, offsets = frame(session, PRODUCERS, parts=1)
     files = ParquetFiles(session, f"file://{tmp_path}")
-    writer = BatchWriter(date_of="timestamp", tasks=2)
+    writer = BatchWriter(tasks=2)
     counts = writer.write(rows, batch_of(offsets, in_java=in_java, lenient=True), files)
     files.check(counts)
     check_counts(counts, PRODUCERS)

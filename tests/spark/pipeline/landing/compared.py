@@ -105,7 +105,7 @@ class History:
         self.landing.recover()
         self.landing.use_topic_ids({TOPIC: ""})
         self.landing.record_beginning({}, "earliest" if not self.batches else None)
-        self.writer = BatchWriter(date_of="timestamp", tasks=2)
+        self.writer = BatchWriter(tasks=2)
 
     def records(self) -> DataFrame:
         """Return all records of the topic, as Spark's source does."""

@@ -192,7 +192,6 @@ def test_tables_of_a_catalog(lake: Lake) -> None:
         ("delta", "default.orders", True),
         ("delta", "spark_catalog.default.orders", True),
         ("iceberg", "stays.lake.orders", False),
-        ("kafka", "orders", False),
         ("delta", None, False),
     ],
 )
@@ -210,8 +209,9 @@ def test_another_kind(lake: Lake) -> None:
     lake.run()
     with pytest.raises(WrongTable, match="events must be a table of delta, got folders of Parquet files"):
         lake.run(to="delta")
-    with pytest.raises(WrongCheckpoint, match=r"landed in parquet, not in kafka\. Continue with parquet"):
-        lake.run(to="kafka", table="t")
+    lake.spark.sql("CREATE TABLE default.another_kind (id string) USING delta")
+    with pytest.raises(WrongCheckpoint, match=r"landed in parquet, not in delta\. Continue with parquet"):
+        lake.run(to="delta", table="default.another_kind")
 
 
 @pytest.mark.release

@@ -92,9 +92,22 @@ def test_function_fails(lake: Lake) -> None:
     assert (summary.recovered, summary.total.read) == (0, 7)
 
 
-@pytest.mark.parametrize(
-    "options", [{"to": "delta"}, {"tables": {"a": "b"}}, {"to": "kafka", "table": "t"}], ids=str
-)
+@pytest.mark.broker
+def test_spark_fails(lake: Lake) -> None:
+    """An error of Spark in the function is its cause, without the stack trace, and with advice."""
+    send(lake, 1)
+
+    def fail(batch: EventBatch) -> None:
+        text = "java.lang.RuntimeException: RecordTooLargeException: 2 MB"
+        batch.events.selectExpr(f"raise_error('{text}')").collect()
+
+    with pytest.raises(PipelineFailed, match=r"batch 0, .* raised \w+: Spark stopped: ") as failed:
+        run(lake, fail)
+    assert "max.request.size" in str(failed.value)
+    assert "\tat " not in str(failed.value)
+
+
+@pytest.mark.parametrize("options", [{"to": "delta"}, {"tables": {"a": "b"}}], ids=str)
 def test_function_and_tables(options: dict[str, object]) -> None:
     """A function takes the place of tables."""
     found = PipelineOptions(bootstrap_servers="b:1", topics=("t2",), out="o", **options)

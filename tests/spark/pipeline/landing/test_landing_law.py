@@ -36,7 +36,7 @@ from cloudevents_kafka.spark.pipeline.notes import (
     PartitionCounts,
     iter_partitions,
 )
-from cloudevents_kafka.spark.pipeline.stores import FileStore
+from cloudevents_kafka.spark.pipeline.stores import Store
 from cloudevents_kafka.spark.pipeline.tables import LedgerChanged, Staged
 
 HISTORIES = int(os.environ.get("HISTORIES", "1500"))
@@ -258,7 +258,7 @@ def run(
     world: World, pipeline: str, rng: random.Random, meanwhile: Any = None, *, adopt: bool = False
 ) -> None:
     """Run a pipeline until it has read the topic, as `Job` does."""
-    store = cast("FileStore", MemoryStore(world, pipeline))
+    store = cast("Store", MemoryStore(world, pipeline))
     landing = TableLanding(store, "delta", cast("Any", world.table), adopt=adopt)
     state = world.checkpoints.get(pipeline)
     writer, topics = Writer(meanwhile), Topics(world)
@@ -484,7 +484,7 @@ def test_random_histories() -> None:
 def test_a_first_batch_without_records() -> None:
     """After a first batch without records, as a start at the end has, the same run goes on behind it."""
     world = World(ends={"0": 9, "1": 0})
-    store = cast("FileStore", MemoryStore(world, "a"))
+    store = cast("Store", MemoryStore(world, "a"))
     landing = TableLanding(store, "delta", cast("Any", world.table))
     landing.recover()
     landing.use_topic_ids({TOPIC: world.topic_id})

@@ -37,7 +37,6 @@ def test_object_stores(scheme: str, to: Any) -> None:
         ("s3a://bucket/lake", {"to": "delta"}),
         ("s3a://bucket/lake", {"to": "delta", "table": "a.b.c"}),
         ("s3a://bucket/lake", {"to": "iceberg", "table": "a.b.c"}),
-        ("s3a://bucket/lake", {"to": "kafka", "table": "other"}),
     ],
 )
 def test_others(out: str, more: Any) -> None:

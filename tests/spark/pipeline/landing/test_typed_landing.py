@@ -259,8 +259,6 @@ def test_rules_of_options(tmp_path: Path) -> None:
 
     with pytest.raises(ValueError, match=r"schemas: t: .* got no type at /properties/a"):
         options(schemas={"t": {"type": "object", "properties": {"a": {}}}})
-    with pytest.raises(ValueError, match="schemas must be empty for kafka"):
-        options(schemas={"t": ORDER}, to="kafka", table="x")
     with pytest.raises(ValueError, match="rescue must be False without schemas"):
         options(rescue=True)
     with pytest.raises(ValueError, match="must have types such as"):

@@ -1,9 +1,10 @@
-"""Notes that were written through Spark Connect, read in a session of this process."""
+"""Notes that an earlier version wrote through Spark Connect are read, but not written."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from msgspec.json import encode
 from msgspec.structs import asdict
 
 from cloudevents_kafka.spark.pipeline.notes import (
@@ -17,16 +18,6 @@ from cloudevents_kafka.spark.pipeline.notes import (
 from cloudevents_kafka.spark.pipeline.stores import LocalStore
 
 
-class FolderStore(LocalStore):
-    """A local folder that is written as Spark Connect writes it: each note is a folder."""
-
-    makes_folders = True
-
-    def replace(self, path: str, content: bytes) -> None:
-        self.remove(path)
-        self.create(f"{path}/part-00000-1-c000.txt", content + b"\n")
-
-
 def manifest(number: int) -> BatchManifest:
     counts = BatchCounts()
     return BatchManifest(**asdict(begun(number)), ledger=Ledger(), counts=counts, total=counts)
@@ -36,31 +27,37 @@ def begun(number: int) -> BegunBatch:
     return BegunBatch(number=number, batch=number, query="q", ids={}, offsets={}, planned={}, in_java=True)
 
 
-def test_notes_of_both_kinds(tmp_path: Path) -> None:
-    """The newest counts, written by either kind of session, so each continues what the other has landed."""
-    classic, connect = Manifests(LocalStore(tmp_path)), Manifests(FolderStore(tmp_path))
-    assert connect.last() is classic.last() is None
-    connect.write(Beginning(ids={"t": "A"}))
-    assert connect.find(Beginning) == classic.find(Beginning) == Beginning(ids={"t": "A"})
-    for number, writer in enumerate([connect] * 6 + [classic] * 2 + [connect, classic, connect]):
-        writer.write(begun(number))
-        for reader in (classic, connect):
-            assert reader.find(BegunBatch) == begun(number)
-        writer.add(manifest(number))
-        for reader in (classic, connect):
-            assert reader.last() == manifest(number)
-    assert (
-        len(list((tmp_path / "_batches" / "connect").iterdir())) == 6
-    )  # bounded: beginning, begun, 4 manifests
+def write_folder(out: Path, name: str, note: BegunBatch | Beginning) -> None:
+    """Write a note as Spark Connect did: a folder with one file."""
+    folder = out / "_batches" / "connect" / name
+    folder.mkdir(parents=True)
+    (folder / "part-00000-1-c000.txt").write_bytes(encode(note) + b"\n")
+
+
+def test_newest_of_both_kinds(tmp_path: Path) -> None:
+    """The newest note counts, in a folder or in a file; new ones are files."""
+    manifests = Manifests(LocalStore(tmp_path))
+    write_folder(tmp_path, "beginning", Beginning(ids={"t": "A"}))
+    assert manifests.last() is None
+    assert manifests.find(Beginning) == Beginning(ids={"t": "A"})
+    for number in (4, 1, 2, 3):
+        write_folder(tmp_path, str(number % 4), manifest(number))
+    write_folder(tmp_path, "begun", begun(5))
+    assert manifests.last() == manifest(4)
+    assert manifests.find(BegunBatch) == begun(5)
+    manifests.add(manifest(5))
+    manifests.write(begun(6))
+    assert manifests.last() == manifest(5)
+    assert manifests.find(BegunBatch) == begun(6)
+    manifests.write(Beginning(ids={"t": "B"}))
+    assert manifests.find(Beginning) == Beginning(ids={"t": "B"})
 
 
 def test_unfinished_notes(tmp_path: Path) -> None:
     """A note that Spark has not finished is not there; the one before it is."""
-    classic, connect = Manifests(LocalStore(tmp_path)), Manifests(FolderStore(tmp_path))
-    for number in range(4):
-        connect.add(manifest(number))
-    FolderStore(tmp_path).remove("_batches/connect/0")
+    for number in (1, 2, 3):
+        write_folder(tmp_path, str(number), manifest(number))
     draft = tmp_path / "_batches" / "connect" / "0" / "_temporary" / "0"
     draft.mkdir(parents=True)
     (draft / "part-00000-2-c000.txt").write_text("{")
-    assert connect.last() == classic.last() == manifest(3)
+    assert Manifests(LocalStore(tmp_path)).last() == manifest(3)

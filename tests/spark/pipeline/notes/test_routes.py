@@ -51,17 +51,7 @@ PAID = "com.example.order.paid"
             {"tables": {PAID: "all_quarantine"}, "to": "iceberg", "table": "c.s.all"},
             "next to 'all_quarantine'",
         ),
-        ({"tables": {PAID: "read"}, "to": "kafka", "table": "t"}, "got 'read' next to 'read'"),
-        ({"tables": {PAID: "t_quarantine"}, "to": "kafka", "table": "t"}, "next to 't_quarantine'"),
-        ({"tables": {PAID: "a b"}, "to": "kafka", "table": "t"}, "the name of a topic must be"),
-        ({"to": "kafka"}, "table must be the name of the topic for kafka"),
-        ({"to": "kafka", "table": "a/b"}, "the name of a topic must be"),
-        ({"to": "kafka", "table": "x" * 245}, "the name of a topic must be"),
-        ({"to": "kafka", "table": "read"}, "another topic than those that are read, got 'read'"),
-        ({"to": "kafka", "table": "a", "topics": ("x, a_quarantine",)}, "what it writes to a_quarantine"),
-        ({"to": "files"}, "to must be parquet, delta, iceberg or kafka, got 'files'"),
-        ({"mode": "structured"}, "mode must be binary for parquet"),
-        ({"mode": "batched", "to": "kafka", "table": "t"}, "mode must be binary or structured"),
+        ({"to": "files"}, "to must be parquet, delta or iceberg, got 'files'"),
     ],
 )
 def test_wrong_tables(options: dict[str, Any], words: str) -> None:
@@ -71,9 +61,8 @@ def test_wrong_tables(options: dict[str, Any], words: str) -> None:
 
 
 def test_good_tables() -> None:
-    """Several patterns may have one table; topics may have dots, and names that differ by case."""
+    """Several patterns may have one table."""
     PipelineOptions(**GOOD, tables={"com.a.*": "orders", "com.b.*": "orders", "*": "rest-1"})
-    PipelineOptions(**GOOD, to="kafka", table="t", tables={"a": "orders.v1", "b": "Orders.v1", "c": "events"})
     PipelineOptions(**GOOD, tables={f"t{n}": f"x{n}" for n in range(MAX_ROUTES)})
 
 

@@ -27,6 +27,7 @@ from cloudevents_kafka.spark.pipeline.replays._replay_notes import ReplayNotes
 from cloudevents_kafka.spark.pipeline.tables import table_by_name, table_in_folder
 from tests.spark.pipeline.conftest import QUICK
 from tests.spark.pipeline.lake import Lake, produce, until
+from tests.spark.pipeline.landed_before import unpack
 
 pytestmark = [
     pytest.mark.broker,
@@ -262,9 +263,9 @@ def test_killed_between_renames(lake: Lake, renames: int, monkeypatch: pytest.Mo
 
 
 def _store(lake: Lake) -> Any:
-    from cloudevents_kafka.spark.pipeline.stores import open_files
+    from cloudevents_kafka.spark.pipeline.stores import open_store
 
-    return open_files(str(lake.out), lake.spark)
+    return open_store(str(lake.out), lake.spark)
 
 
 @pytest.mark.release
@@ -381,9 +382,9 @@ def test_what_has_no_quarantine(lake: Lake) -> None:
     send(lake)
     with pytest.raises(WrongTable, match="has no batch: it must be the folder of a pipeline"):
         replay(lake)
-    lake.run(to="kafka", table=f"{lake.topic}-out")
+    topics = Lake.copy_to(lake, unpack("to-kafka", lake.out / "t"))
     with pytest.raises(WrongTable, match="landed in topics, which have no table of a quarantine"):
-        replay(lake)
+        replay(topics)
     function = Lake.copy_to(lake, lake.out / "f")
     EventPipeline(_options(function, once=True), spark=lake.spark, each_batch=print).run()
     with pytest.raises(WrongTable, match="landed by a function, which"):

@@ -81,7 +81,10 @@ class Java:
     # What the pipeline uses of a session, of a query, and of the brokers.
     sparkContext = property(lambda self: self.at("tasks", SimpleNamespace(defaultParallelism=1)))  # noqa: N815
     isActive = property(lambda self: self.at("isActive", False))  # noqa: N815
-    recentProgress = property(lambda self: self.at("recentProgress", []))  # noqa: N815
+    _jsq = property(lambda self: self)
+
+    def recentProgress(self) -> Any:  # noqa: N802
+        return self.at("recentProgress", [])
 
     def exception(self) -> Any:
         return self.at("exception", RuntimeError("why") if self._step == "callback" else None)

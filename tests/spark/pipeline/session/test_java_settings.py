@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cloudevents_kafka.spark.pipeline.session import allow_token_endpoint, to_java_settings
-from cloudevents_kafka.spark.pipeline.topics._librdkafka_admin import librdkafka_settings
+from cloudevents_kafka.spark.pipeline.topics._librdkafka import librdkafka_settings
 
 OAUTH = {
     "security.protocol": "SASL_SSL",

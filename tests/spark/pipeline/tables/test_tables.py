@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 from confluent_kafka import Producer
@@ -75,7 +74,7 @@ def test_times_in_files(lake: Lake, changed_session: SparkSession) -> None:
     send(
         lake, *(Event(id=str(i), source="/s", type="t", time=time, data=b"1") for i, time in enumerate(TIMES))
     )
-    lake.run(date_of="time")
+    lake.run()
     files = sorted(lake.out.glob("*/*/*.parquet"))
     assert {file.relative_to(lake.out).parts[0] for file in files} == {"events", "quarantine"}
     for file in files:
@@ -85,11 +84,6 @@ def test_times_in_files(lake: Lake, changed_session: SparkSession) -> None:
     frames = [pd.read_parquet(file, partitioning=None) for file in files if "events" in file.parts]
     for row in pd.concat(frames).to_dict("records"):
         assert row["time"] == pd.Timestamp(row["time_text"]).tz_convert("UTC").as_unit("us")
-    dates = {
-        row["event_date"]
-        for row in ds.dataset(lake.out / "events", partitioning="hive").to_table().to_pylist()
-    }
-    assert dates == {moment(time).date().isoformat() for time in TIMES}
     back = changed_session.read.parquet(str(lake.out / "events")).selectExpr(
         "unix_micros(time) as at", "time_text"
     )

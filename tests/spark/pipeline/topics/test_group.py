@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from cloudevents_kafka.spark.pipeline.notes import OffsetRange
-from cloudevents_kafka.spark.pipeline.topics import GroupOffsets, LibrdkafkaAdmin, _group
+from cloudevents_kafka.spark.pipeline.topics import GroupOffsets, _group
+from cloudevents_kafka.spark.pipeline.topics._group import GroupAdmin
 
 
 class Admin:
@@ -66,14 +67,14 @@ def test_refusals(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_no_client() -> None:
     """Settings that only Java has are a reason."""
     options = {"kafka.bootstrap.servers": "b:1", "kafka.ssl.truststore.location": "x.jks"}
-    reason = LibrdkafkaAdmin(options).commit_offsets("g", {("t", 0): 1}, 1.0)
+    reason = GroupAdmin(options).commit_offsets("g", {("t", 0): 1}, 1.0)
     assert reason == "kafka.ssl.truststore.location is a setting that only the Java client has"
 
 
 def test_no_broker() -> None:
     """Brokers that do not answer are a reason, within the time."""
     began = _group.time.monotonic()
-    admin = LibrdkafkaAdmin({"kafka.bootstrap.servers": "127.0.0.1:1"})
+    admin = GroupAdmin({"kafka.bootstrap.servers": "127.0.0.1:1"})
     assert admin.commit_offsets("g", {("t", 0): 1}, 1.0)
     assert _group.time.monotonic() < began + 4
 

@@ -1,4 +1,4 @@
-"""The pipeline lands in topics at least once; headers say which batch and record each came from."""
+"""The function of the page writes to topics at least once; headers say what number and record each has."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
 
-from cloudevents_kafka import Decoded, Event, Record, decode, sniff, to_record
-from cloudevents_kafka.spark.pipeline import PipelineFailed
-from cloudevents_kafka.spark.pipeline.landing._delivery import TopicLanding
+from cloudevents_kafka import Decoded, Event, Record, decode, to_record
+from cloudevents_kafka.spark import EventBatch, EventPipeline, PipelineOptions
+from cloudevents_kafka.spark.pipeline import PipelineFailed, Summary
+from tests.spark.pages import DOCS, spark_blocks
 from tests.spark.pipeline.lake import Broker, Lake
 
 pytestmark = [
@@ -21,6 +22,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
 ]
 
+PAGE = DOCS / "how-to" / "each_batch.md"
 TRACE = ("traceparent", b"00-1")
 OLD = ("pipeline-batch", b"77")
 BAD = Record(
@@ -93,71 +95,71 @@ def attributes(event: Event) -> dict[str, str | None]:
     return {name: event.text(name) for name in ("id", "source", "type", *event.extensions)}
 
 
-@pytest.mark.parametrize("mode", ["binary", pytest.param("structured", marks=pytest.mark.release)])
-def test_topics(lake: Lake, mode: Any) -> None:
-    """Events are in the topics of their types, with key and headers; other records as they were, with why."""
+class Killed(Exception):
+    """Raised where the process is killed."""
+
+
+class Function:
+    """The function of the page, for topics of its own."""
+
+    def __init__(self, lake: Lake, *, dies: bool = False) -> None:
+        self.topics = {name: f"{lake.topic}-{name}" for name in ("orders-clean", "orders-clean_quarantine")}
+        code = spark_blocks(PAGE)[0].replace("localhost:9092", lake.broker.bootstrap_servers)
+        for name, topic in self.topics.items():
+            code = code.replace(f'"{name}"', f'"{topic}"')
+        found: dict[str, Any] = {}
+        exec(compile(code, PAGE, "exec"), found)
+        self._dies, self._write = dies, found["write"]
+
+    def __call__(self, batch: EventBatch) -> None:
+        self._write(batch)
+        if self._dies:
+            raise Killed
+
+
+def run(lake: Lake, function: Function) -> Summary:
+    options = PipelineOptions(
+        bootstrap_servers=lake.broker.bootstrap_servers, topics=(lake.topic,), out=str(lake.out), once=True
+    )
+    return EventPipeline(options, spark=lake.spark, each_batch=function).run()
+
+
+def test_topics(lake: Lake) -> None:
+    """Events are in a topic with key and headers, other records in another, with why.
+
+    After a kill a batch is written again under its number, and a reader can drop what it has twice.
+    """
     sent = send(lake)
-    topic = f"{lake.topic}-copy"
-    orders = f"{lake.topic}.orders"
-    options = {"to": "kafka", "table": topic, "mode": mode, "tables": {"shop.order.*": orders}}
-    summary = lake.run(**options)
-    assert summary.tables == {"events": topic, orders: orders, "quarantine": f"{topic}_quarantine"}
-    assert summary.counts.by_table == {"events": 3, orders: 2}
-    assert summary.counts.quarantined == 1
-    messages = received(lake.broker, topic, orders)
-    assert len(messages) == 5
-    for message in messages:
+    with pytest.raises(PipelineFailed):
+        run(lake, Function(lake, dies=True))
+    function = Function(lake)
+    summary = run(lake, function)
+    assert summary.recovered == 0
+    assert (summary.total.events, summary.total.quarantined) == (5, 1)
+    events, others = (received(lake.broker, topic) for topic in function.topics.values())
+    places: Counter[bytes] = Counter()
+    for message in events:
         record, own = split(message)
         assert own.keys() == {"pipeline-batch", "pipeline-topic", "pipeline-partition", "pipeline-offset"}
         assert (own["pipeline-batch"], own["pipeline-topic"]) == (b"0", lake.topic.encode())
+        places[own["pipeline-offset"]] += 1
         source = sent[int(own["pipeline-offset"])]
         item, expected = decode(record), decode(source)
         assert isinstance(item, Decoded)
         assert isinstance(expected, Decoded)
         assert item.event.payload == expected.event.payload
         assert attributes(item.event) == attributes(expected.event)
-        assert sniff(record.headers).mode == mode
         assert record.key == source.key
-        assert message.topic() == (orders if "order" in item.event.type else topic)
         foreign = [(name, value) for name, value in record.headers if name in {"traceparent", "n"}]
         assert foreign == [pair for pair in source.headers if pair[0] in {"traceparent", "n"}]
-        assert Counter(name for name, _ in record.headers)["pipeline-batch"] == 1
-    (message,) = received(lake.broker, f"{topic}_quarantine")
-    record, own = split(message)
-    assert (record.key, record.value, record.headers[: len(BAD.headers)]) == (BAD.key, BAD.value, BAD.headers)
-    assert own["pipeline-offset"] == b"5"
-    error = decode(BAD).error  # type: ignore[union-attr]  # it is not an event
-    assert own["pipeline-verdict"].decode() == error.verdict
-    assert own["pipeline-reason"].decode() == error.reason
-    assert own["pipeline-clause"].decode() == error.clauses[0]
-
-
-class Killed(Exception):
-    """Raised where the process is killed."""
-
-
-def test_killed(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A batch that was begun is written again under its number; a reader can drop what it has twice."""
-    sent = send(lake)
-    topic = f"{lake.topic}-copy"
-    send_all = TopicLanding._send
-
-    def die(self: TopicLanding, records: Any) -> None:
-        send_all(self, records)
-        raise Killed
-
-    with monkeypatch.context() as patch:
-        patch.setattr(TopicLanding, "_send", die)
-        with pytest.raises(PipelineFailed):
-            lake.run(to="kafka", table=topic)
-    summary = lake.run(to="kafka", table=topic)
-    assert summary.recovered == 0
-    assert (summary.total.events, summary.total.quarantined) == (5, 1)
-    names = ("pipeline-batch", "pipeline-topic", "pipeline-partition", "pipeline-offset")
-    places = Counter(
-        tuple(split(message)[1][name] for name in names)
-        for message in received(lake.broker, topic, f"{topic}_quarantine")
-    )
-    assert len(places) == len(sent)
-    assert sorted(places.values()) == [1, 2, 2, 2, 2, 2]
-    assert lake.run(to="kafka", table=topic).batches == 0
+    for message in others:
+        record, own = split(message)
+        assert (record.key, record.value) == (BAD.key, BAD.value)
+        assert record.headers[: len(BAD.headers)] == BAD.headers
+        places[own["pipeline-offset"]] += 1
+        error = decode(BAD).error  # type: ignore[union-attr]  # it is not an event
+        assert own["pipeline-verdict"].decode() == error.verdict
+        assert own["pipeline-reason"].decode() == error.reason
+        assert own["pipeline-clause"].decode() == error.clauses[0]
+    assert places == {str(offset).encode(): 2 for offset in range(len(sent))}
+    assert run(lake, function).batches == 0

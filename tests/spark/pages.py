@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-DOCS = Path(__file__).parents[3] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 CONNECT_PAGE = DOCS / "how-to" / "connect_and_clusters.md"
 
 

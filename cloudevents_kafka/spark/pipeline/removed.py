@@ -1,0 +1,45 @@
+"""What earlier versions of a pipeline did, and what to do instead; CHANGELOG.md has the same sentences."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+CONNECT: Final = (
+    "Run the pipeline in the process of Spark's driver, by spark-submit or as a job of the platform: see "
+    "docs/how-to/connect_and_clusters.md"
+)
+TOPICS: Final = (
+    "Write to topics in a function for each_batch, by encode_events and Spark's Kafka sink, which goes on in "
+    "the same folder: see docs/how-to/each_batch.md"
+)
+OPTIONS: Final = {
+    "mode": (
+        "Pass mode to encode_events, in a function for each_batch that writes to topics: see "
+        "docs/how-to/each_batch.md"
+    ),
+    "date_of": (
+        "Use a generated column in Delta or a partition by time in Iceberg "
+        "(docs/how-to/delta_and_iceberg.md), or write Parquet in a function for each_batch "
+        "(docs/how-to/each_batch.md)"
+    ),
+}
+"""Options of `PipelineOptions` that were removed."""
+
+
+def removed_text(name: str, option: str) -> str:
+    """Return the error for an option that was removed, by its name as the user wrote it."""
+    return f"{option} was removed. {OPTIONS[name]}"
+
+
+class OptionsMeta(msgspec.StructMeta):
+    """The type of `PipelineOptions`, which refuses options that were removed."""
+
+    if not TYPE_CHECKING:  # type checkers know the options that there are
+
+        def __call__(self, *args: Any, **options: Any) -> Any:
+            """Return the options; raise `ValueError` for one that was removed."""
+            for name in OPTIONS.keys() & options.keys():
+                raise ValueError(removed_text(name, f"{name}={options[name]!r}"))
+            return super().__call__(*args, **options)
