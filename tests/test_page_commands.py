@@ -29,6 +29,7 @@ PAGES = (
     "operations",
     "security",
 )
+IN_EACH_RUN = {"how-to/dead_letters", "how-to/look_into_a_topic", "operations"}
 SPARK_PAGES = (
     "how-to/connect_and_clusters",
     "how-to/delta_and_iceberg",
@@ -96,7 +97,9 @@ def masked(text: str) -> list[str]:
 
 @pytest.mark.broker
 @pytest.mark.slow
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, marks=[] if page in IN_EACH_RUN else pytest.mark.release) for page in PAGES]
+)
 def test_commands_run(page: str, kafka_broker: LocalBroker, tmp_path: Path) -> None:
     """Each block runs without an error, and prints what the page shows, but for times."""
     shell = Shell(kafka_broker, page, tmp_path)

@@ -112,6 +112,7 @@ def programs(page: Path) -> dict[str, str]:
     return {name: session + blocks, **files} if blocks else files
 
 
+@pytest.mark.release
 @pytest.mark.parametrize("of_spark", [False, pytest.param(True, marks=pytest.mark.spark)])
 def test_the_blocks_of_pages_are_typed(tmp_path: Path, *, of_spark: bool) -> None:
     """Each block of README and docs passes mypy strict and pyright; names may have other types later."""

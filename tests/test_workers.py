@@ -66,8 +66,8 @@ def test_the_order_in_groups_is_drawn_by_a_seed(run) -> None:
     seed = re.search(r"--shuffle (\d+)", output)
     assert seed
     assert all(sorted(numbers) == list(range(12)) for numbers in order.values())
+    assert any(numbers != list(range(12)) for numbers in order.values())
     assert run(*seed[0].split())[0] == order
-    assert run("--shuffle", "1")[0] != run("--shuffle", "2")[0]
 
 
 def test_a_run_that_takes_too_long_is_named(run) -> None:

@@ -14,7 +14,7 @@ from cloudevents_kafka.testing import LocalBroker
 from tests.spark.java.connect_server import ROOT, connect_server, environment
 from tests.spark.pages import CONNECT_PAGE, spark_blocks
 
-pytestmark = [pytest.mark.broker, pytest.mark.slow]
+pytestmark = [pytest.mark.broker, pytest.mark.slow, pytest.mark.release]
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 # The longest first, so that the others run at the same time.
-GROUPS = ("pipeline", "spark", "broker", "old brokers", "program", "")
+GROUPS = ("pipeline", "broker", "clients", "spark", "old brokers", "program", "")
 OTHERS = "others"
 PROGRAMS = "program"  # each file of them is a group
 
@@ -71,7 +71,9 @@ def group(item: pytest.Item) -> str:
         return PROGRAMS
     if item.get_closest_marker("legacy"):
         return "old brokers"
-    return "broker" if "kafka_broker" in fixtures or item.get_closest_marker("broker") else ""
+    if "kafka_broker" not in fixtures and item.get_closest_marker("broker") is None:
+        return ""
+    return "clients" if "clients" in item.path.parts else "broker"
 
 
 class SecondsByGroup:

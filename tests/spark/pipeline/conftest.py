@@ -18,6 +18,7 @@ import pytest
 from cloudevents_kafka.jvm import resolve
 from cloudevents_kafka.spark.pipeline import local_session
 from cloudevents_kafka.testing import LocalBroker
+from tests.spark.pipeline.in_each_run import IN_EACH_RUN
 from tests.spark.pipeline.lake import Lake
 
 if TYPE_CHECKING:
@@ -27,6 +28,17 @@ if TYPE_CHECKING:
 _QUICK = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
 QUICK = ("-X", f"spark.driver.extraJavaOptions={_QUICK}")
 SECONDS = 200.0
+
+
+@pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave tests with a session that are not listed to ``make release``."""
+    folder = Path(__file__).parent
+    for item in items:
+        if folder in item.path.parents and "session" in getattr(item, "fixturenames", ()):
+            listed = IN_EACH_RUN.get(item.path.relative_to(folder).as_posix(), ())
+            if getattr(item, "originalname", "") not in listed:
+                item.add_marker(pytest.mark.release)
 
 
 class Program:

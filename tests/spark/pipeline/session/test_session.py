@@ -63,6 +63,7 @@ with local_session(master="local[1]", conf=conf) as spark:
 """
 
 
+@pytest.mark.release  # a demo in each run starts a session in a process of its own
 @pytest.mark.spark
 @pytest.mark.slow
 def test_settings_follow() -> None:

@@ -62,7 +62,6 @@ def subject(request, session, tmp_path) -> Subject:
     return Subject(session, request.param, f"file://{tmp_path}/a {{b}} [c]/events")
 
 
-@pytest.mark.parametrize("subject", FORMATS, indirect=True)
 def test_each_batch_once(subject):
     """A batch lands in one commit and not again; a table that does not exist has landed nothing."""
     table = subject.open()
