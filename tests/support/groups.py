@@ -17,7 +17,7 @@ import pytest
 # The longest first, so that the others run at the same time.
 GROUPS = ("pipeline", "broker", "clients", "spark", "old brokers", "program", "")
 OTHERS = "others"
-PROGRAMS = "program"  # each file of them is a group
+PROGRAMS = "program"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -53,8 +53,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Name the group of each test, and order the tests by their groups."""
     groups = {item: group(item) for item in items}
     for item, name in groups.items():
-        if name and item.get_closest_marker("xdist_group") is None:
-            item.add_marker(pytest.mark.xdist_group(item.path.stem if name == PROGRAMS else name))
+        if item.get_closest_marker("xdist_group") is None:
+            # So is a file: a message of pytest-xdist for each test would take longer than most tests.
+            of_file = item.path.relative_to(config.rootpath).as_posix()
+            item.add_marker(pytest.mark.xdist_group(of_file if name in {"", PROGRAMS} else name))
     if config.option.shuffle is not None:
         random.Random(config.option.shuffle).shuffle(items)
     items.sort(key=lambda item: GROUPS.index(groups[item]))
@@ -86,9 +88,8 @@ class SecondsByGroup:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         test, _, name = report.nodeid.rpartition("@")
-        if not test or "]" in name:
-            name = OTHERS
-        self._seconds[PROGRAMS if name.startswith("test_") else name] += report.duration
+        is_file = not test or name.endswith(".py") or "]" in name
+        self._seconds[OTHERS if is_file else name] += report.duration
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         taken = time.monotonic() - self._started
