@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _LOOPBACK = "127.0.0.1"
-_SHUTDOWN_SECONDS = 20
+_SHUTDOWN_SECONDS = 120  # only a Java that hangs takes longer, also on a busy machine
 # Seconds to wait for the process to end, after an error of its connection and after other errors.
 _BROKEN_CONNECTION_SECONDS = 10
 _OTHER_ERROR_SECONDS = 1
