@@ -23,11 +23,10 @@ LIGHT := cli,protobuf,protocol,metrics,report,testing,tracing
 PIP := pip>=25.1
 INSTALLED := $(VENV)/.installed
 CHECKED := $(if $(wildcard $(INSTALLED))$(filter-out check lint,$(MAKECMDGOALS)),$(INSTALLED),$(VENV)/.light)
-SPARK_CLASSES := $(VENV)/spark-classes.jsa
 # More workers than cores, as many tests wait for sockets and processes.
 WORKERS := 4
 
-.PHONY: help check test report test-newest test-later release soak peers lint jar demo bench docs docs-serve pictures ready legacy clean
+.PHONY: help check test report test-newest test-later release soak peers lint jar demo bench docs docs-serve pictures ready classes legacy clean
 
 help:
 	@echo "make check        lint, types, and the tests that need no broker and no Spark: 2 minutes"
@@ -56,14 +55,13 @@ RESULTS := build/tests.xml
 
 # Fewer examples of each property than by pytest alone. BUDGET is what the tests may take, in seconds.
 BUDGET := 330
-test: $(INSTALLED) lint ready $(SPARK_CLASSES)
+test: $(INSTALLED) lint ready classes
 	@EXAMPLES=$${EXAMPLES:-0.2} $(PY) -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder --one-broker \
 	    --budget $(BUDGET) --durations 10 --durations-min 1 --junitxml=$(RESULTS) $(PYTEST_FLAGS)
 
 # With it each of the many Sparks of the tests starts in half the CPU time.
-$(SPARK_CLASSES): $(INSTALLED) | ready
-	@echo "archiving Spark's classes for the tests"
-	@$(PY) -m tests.support.spark_classes
+classes: ready
+	@$(PY) -m cloudevents_kafka.spark.pipeline.session >/dev/null
 
 # From the results of the last make test.
 report: $(INSTALLED)

@@ -111,6 +111,26 @@ def connector(fetch: bool) -> Finding:  # noqa: FBT001
     return Finding()
 
 
+def class_archive(fetch: bool) -> Finding:  # noqa: FBT001
+    """Return the archive of Spark's classes, without which Spark starts in more time."""
+    from cloudevents_kafka.jvm import NoJava, find_java
+
+    if _no_pyspark():
+        return Finding()
+    from cloudevents_kafka.spark.class_archive import ClassArchive
+    from cloudevents_kafka.spark.pipeline.session import write_class_archive
+
+    try:
+        file = write_class_archive() if fetch else ClassArchive.of(find_java()).file
+    except NoJava:  # which its own check reports
+        return Finding()
+    except CloudEventsKafkaError as error:
+        return Finding(problem=f"the archive of Spark's classes: {error}")
+    if not file.is_file():
+        return Finding("none: Spark starts without it; --fetch writes one of 170 MB for faster starts")
+    return Finding(f"{file.stat().st_size / 1e6:.0f} MB in {file.parent}")
+
+
 def table_format(name: str) -> Check:
     """Return the check of the jars of ``delta`` or ``iceberg`` for the installed PySpark."""
 

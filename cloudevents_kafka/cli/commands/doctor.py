@@ -16,6 +16,7 @@ from cloudevents_kafka.cli.needs import (
     Check,
     Finding,
     as_list,
+    class_archive,
     connector,
     java,
     kafka_jars,
@@ -31,6 +32,7 @@ PARTS: Final[dict[str, Check]] = {
     "Java": java,
     "Kafka": kafka_jars,
     "connector": connector,
+    "class archive": class_archive,
     "Delta": table_format("delta"),
     "Iceberg": table_format("iceberg"),
 }
@@ -43,6 +45,7 @@ COMMAND_NEEDS: Final[dict[str, tuple[str, ...]]] = {
     "broker": ("Java", "Kafka"),
     "demo": (*_PIPELINE, "Kafka"),
     "pipeline": _PIPELINE,
+    "pipeline --once": (*_PIPELINE, "class archive"),
     "pipeline --to delta": (*_PIPELINE, "Delta"),
     "pipeline --to iceberg": (*_PIPELINE, "Iceberg"),
     "pipeline --metrics-port": (*_PIPELINE, "extra metrics"),

@@ -1,5 +1,6 @@
 """The Spark session of a pipeline: its jars, settings, scratch folder, and logins of Java's Kafka client."""
 
+from cloudevents_kafka.spark.pipeline.session._archiving import write_class_archive
 from cloudevents_kafka.spark.pipeline.session._bootstrap import check_reachable
 from cloudevents_kafka.spark.pipeline.session._java_settings import (
     OAUTH_HANDLER,

@@ -23,6 +23,7 @@ from cloudevents_kafka.spark._java import (
     silence_accumulators,
     stop_active_context,
 )
+from cloudevents_kafka.spark.class_archive import ClassArchive
 from cloudevents_kafka.spark.pipeline._errors import NotOnConnect, PipelineError, PipelineFailed
 from cloudevents_kafka.spark.pipeline._options import is_launch_setting
 from cloudevents_kafka.spark.pipeline.removed import CONNECT
@@ -166,6 +167,8 @@ def local_session(
         settings = spark_settings(
             master=master, ui=ui, conf={**scratch, **(conf or {})}, log4j=log4j, formats=formats, kafka=kafka
         )
+        archive = ClassArchive.of(find_java()).options_to_read(settings)
+        settings[_JAVA_OPTIONS] = f"{settings[_JAVA_OPTIONS]} {archive}".strip()
         gateway = _launch(settings, log or folder / "java.log", lock)
         with _silence_py4j(), _stopping(gateway):
             yield _connect(settings, gateway)

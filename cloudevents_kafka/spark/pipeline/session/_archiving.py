@@ -1,0 +1,55 @@
+"""`write_class_archive`: run what a pipeline runs, and archive the Java classes that it has loaded."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from cloudevents_kafka.jvm import Progress, building, find_java, locked
+from cloudevents_kafka.spark.class_archive import ClassArchive
+from cloudevents_kafka.spark.decode import decode_events
+from cloudevents_kafka.spark.pipeline.session._session import local_session
+
+_COLUMNS = "key binary, value binary, headers array<struct<key: string, value: binary>>"
+_RECORD = (b"k", b"{}", [("content-type", b"application/json")])
+
+
+def write_class_archive() -> Path:
+    """Return the path of the archive for this Java and PySpark, which is written if it is not there.
+
+    Processes that write it at the same time wait for the first one. Raises `NoJava`, `SparkFailed`, or
+    `CacheNotWritable`.
+    """
+    archive = ClassArchive.of(find_java())
+    with (
+        Progress() as progress,
+        locked(archive.folder, waiting=lambda: progress.log("Spark: another process archives its classes")),
+    ):
+        if archive.file.is_file():
+            return archive.file
+        started = time.monotonic()
+        progress.log("Spark: archiving its classes (once)")
+        with building(archive.folder) as folder:
+            _run(archive.options_to_write(folder), folder)
+        size = archive.file.stat().st_size / 1e6
+        seconds = time.monotonic() - started
+        progress.log(f"Spark: {size:.0f} MB of classes archived in {seconds:.0f} s; kept in {archive.folder}")
+    return archive.file
+
+
+def _run(options: str, folder: Path) -> None:
+    """Decode, write and count a record, in a batch and in a stream."""
+    quick = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC {options}"
+    place = f"file://{folder}/run"
+    with local_session(conf={"spark.driver.extraJavaOptions": quick}) as spark:
+        rows = spark.createDataFrame([_RECORD], _COLUMNS)
+        rows.write.parquet(f"{place}/in")
+        events = decode_events(spark.readStream.schema(rows.schema).parquet(f"{place}/in"))
+        query = (
+            events.writeStream.foreachBatch(lambda batch, _: batch.write.parquet(f"{place}/out"))
+            .option("checkpointLocation", f"{place}/checkpoint")
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination()
+        spark.read.parquet(f"{place}/out").groupBy("type").count().orderBy("count").toArrow()
