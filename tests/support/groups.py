@@ -1,7 +1,7 @@
 """The groups of tests: what shares a broker or a Spark session runs on one worker of pytest-xdist.
 
-The longest group begins first. ``--shuffle any`` draws the order of the tests within their groups by chance,
-from a seed that is printed; ``--shuffle SEED`` draws that order again. With pytest-xdist the summary has the
+The longest group begins first. ``--shuffle any`` draws the order of files in a group, and of tests in a file, by
+chance, from a seed that is printed; ``--shuffle SEED`` draws that order again. With pytest-xdist the summary has the
 seconds of each group; ``--budget SECONDS`` warns if the whole run takes longer.
 """
 
@@ -58,8 +58,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             of_file = item.path.relative_to(config.rootpath).as_posix()
             item.add_marker(pytest.mark.xdist_group(of_file if name in {"", PROGRAMS} else name))
     if config.option.shuffle is not None:
-        random.Random(config.option.shuffle).shuffle(items)
+        shuffle(items, random.Random(config.option.shuffle))
     items.sort(key=lambda item: GROUPS.index(groups[item]))
+
+
+def shuffle(items: list[pytest.Item], chance: random.Random) -> None:
+    """Draw the order of files, and of the tests in each: fixtures of a file are made once."""
+    chance.shuffle(items)
+    files = list(dict.fromkeys(item.path for item in items))
+    items.sort(key=lambda item: files.index(item.path))
 
 
 def group(item: pytest.Item) -> str:
