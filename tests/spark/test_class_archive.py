@@ -29,7 +29,7 @@ def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 def archive() -> ClassArchive:
-    """Return the archive of this machine, with a file that is none."""
+    """Return the archive of this machine, with a file that Java cannot read."""
     found = ClassArchive.of(find_java())
     found.folder.mkdir(parents=True)
     found.file.write_bytes(b"not an archive")

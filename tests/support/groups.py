@@ -1,8 +1,8 @@
 """The groups of tests: what shares a broker or a Spark session runs on one worker of pytest-xdist.
 
-The longest group begins first. ``--shuffle any`` draws the order of files in a group, and of tests in a file, by
-chance, from a seed that is printed; ``--shuffle SEED`` draws that order again. With pytest-xdist the summary has the
-seconds of each group; ``--budget SECONDS`` warns if the whole run takes longer.
+The longest group begins first. ``--shuffle any`` draws the order of files in a group, and of tests in a file,
+by chance, from a seed that is printed; ``--shuffle SEED`` draws that order again. With pytest-xdist the
+summary has the seconds of each group; ``--budget SECONDS`` warns if the whole run takes longer.
 """
 
 from __future__ import annotations

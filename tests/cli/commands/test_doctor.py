@@ -155,7 +155,7 @@ def test_a_missing_extra_of_an_option_is_shown(run, monkeypatch):
     assert (result.exit_code, rows(result.stdout)["pipeline --metrics-port"]) == (0, "no: extra metrics")
     assert run("doctor", "pipeline --metrics-port").exit_code == 2
     wrong = run("doctor", "pipeline --to")
-    assert "COMMAND must be one of pipeline, pipeline --to delta, " in wrong.stderr
+    assert "COMMAND must be one of pipeline, pipeline --once, pipeline --to delta, " in wrong.stderr
 
 
 def test_a_cache_that_cannot_be_written(run, monkeypatch, tmp_path):

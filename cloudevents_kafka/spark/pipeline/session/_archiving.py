@@ -7,7 +7,6 @@ from pathlib import Path
 
 from cloudevents_kafka.jvm import Progress, building, find_java, locked
 from cloudevents_kafka.spark.class_archive import ClassArchive
-from cloudevents_kafka.spark.decode import decode_events
 from cloudevents_kafka.spark.pipeline.session._session import local_session
 
 _COLUMNS = "key binary, value binary, headers array<struct<key: string, value: binary>>"
@@ -39,6 +38,8 @@ def write_class_archive() -> Path:
 
 def _run(options: str, folder: Path) -> None:
     """Decode, write and count a record, in a batch and in a stream."""
+    from cloudevents_kafka.spark.decode import decode_events
+
     quick = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC {options}"
     place = f"file://{folder}/run"
     with local_session(conf={"spark.driver.extraJavaOptions": quick}) as spark:
