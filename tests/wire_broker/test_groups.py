@@ -343,4 +343,4 @@ def test_stopping_closes_the_connections_of_waiting_members():
         began = time.monotonic()
         broker.stop()
         assert two.is_closed()
-        assert time.monotonic() - began < 1
+        assert time.monotonic() - began < 5  # before the rebalance ends, which has 6 seconds

@@ -124,12 +124,11 @@ def test_batches_by_time(broker, client, reports):
     with client.producer(linger=1.0) as producer:
         began = time.monotonic()
         producer.produce("t", b"v", on_delivery=reports)
-        assert producer.poll(5) == 1
+        assert producer.poll(60) == 1
         assert time.monotonic() - began > 0.9
-        began = time.monotonic()
+    with client.producer(linger=1000.0) as producer:
         producer.produce("t", b"v", on_delivery=reports)
-        assert producer.flush(5) == 0
-        assert time.monotonic() - began < 0.9
+        assert producer.flush(60) == 0
 
 
 def test_several_topics_share_a_request(start, connect, reports):
@@ -550,7 +549,7 @@ def test_a_silent_leader_delays_only_its_partitions(start, connect, reports):
         producer.produce("t", b"late", partition=1, on_delivery=late)
         for turn in range(5):
             producer.produce("t", b"%d" % turn, partition=0, on_delivery=reports)
-            assert eventually(lambda turn=turn: producer.poll(0) and len(reports) == turn + 1, 4.0)
+            assert eventually(lambda turn=turn: producer.poll(0) and len(reports) == turn + 1, 4.5)
         assert not late
         fault.remaining = 0
     assert (reports.errors, late.errors) == ([None] * 5, [None])
