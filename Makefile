@@ -59,9 +59,11 @@ test: $(INSTALLED) lint ready classes
 	@EXAMPLES=$${EXAMPLES:-0.2} $(PY) -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder --one-broker \
 	    --budget $(BUDGET) --durations 10 --durations-min 1 --junitxml=$(RESULTS) $(PYTEST_FLAGS)
 
-# With it each of the many Sparks of the tests starts in half the CPU time.
+# With it each of the many Sparks of the tests starts in half the CPU time. The modules are compiled once, as
+# each worker of the tests would do it.
 classes: ready
 	@$(PY) -m cloudevents_kafka.spark.pipeline.session >/dev/null
+	@$(PY) -m compileall -q cloudevents_kafka spec-conformance
 
 # From the results of the last make test.
 report: $(INSTALLED)
