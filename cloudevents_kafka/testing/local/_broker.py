@@ -66,7 +66,7 @@ class LocalBroker:
         data_dir: str | Path | None = None,
         port: int | None = None,
         jvm_options: Sequence[str] = (),
-        start_seconds: float = 60.0,
+        start_seconds: float = 180.0,
         version: str = KAFKA_VERSION,
     ) -> None:
         self._properties = dict(properties or {})
