@@ -62,7 +62,7 @@ def steps(page: str, mark: str = "") -> Iterator[Step]:
 
 
 class Shell:
-    """Runs blocks of commands in a folder, on a broker, with names of topics that no other test has."""
+    """Runs blocks of commands in a folder, on a broker, with topics and groups that no other test has."""
 
     def __init__(self, broker: LocalBroker, page: str, folder: Path, *, seconds: float = 100) -> None:
         self._seconds = seconds
@@ -75,6 +75,7 @@ class Shell:
     def run(self, commands: str, **environment: str) -> str:
         """Run a block and return what it prints; the first command that fails ends it."""
         commands = re.sub(r"\borders\b", self.topic, commands.replace("localhost:9092", self._servers))
+        commands = commands.replace("--group billing", f"--group billing-{self.topic}")
         done = subprocess.run(
             ["bash", "-e", "-o", "pipefail", "-c", commands],
             capture_output=True,
@@ -85,7 +86,8 @@ class Shell:
             env={**self._environment, **environment},
         )
         assert done.returncode == 0, f"{commands}\n{done.stdout}\n{done.stderr}"
-        return done.stdout.replace(self.topic, "orders").replace(self._servers, "localhost:9092")
+        printed = done.stdout.replace(f"billing-{self.topic}", "billing").replace(self.topic, "orders")
+        return printed.replace(self._servers, "localhost:9092")
 
 
 def masked(text: str) -> list[str]:
