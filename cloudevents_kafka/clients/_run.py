@@ -172,7 +172,6 @@ class Run:
         Of partitions that are ``lost`` another member has the records already: nothing is committed.
         """
         names = {(place.topic, place.partition) for place in places}
-        self._paused -= names
         with self._workers.lock:
             self._schedule.close(names)
         if not lost:
@@ -181,6 +180,7 @@ class Run:
             self._commits.commit(_REVOKE_SECONDS, names=names)
         with self._workers.lock:
             self._schedule.forget(names)
+        self._resume()  # the client would keep the pause when the partition comes back
 
     def _end(self, seconds: float) -> None:
         """End the threads and commit what is done, within ``seconds``."""

@@ -182,6 +182,23 @@ def test_a_run_leaves_no_partition_paused() -> None:
     assert service.offsets == {("in", 0): 99, ("in", 1): 1}
 
 
+@pytest.mark.parametrize("lost", [False, True])
+def test_a_partition_that_was_paused_is_read_after_a_rebalance(*, lost: bool) -> None:
+    """The client keeps a pause over a rebalance, so the run ends it; it is not idle before all is read."""
+    messages = [message(n, key=f"k{n}") for n in range(300)]
+    messages += [message(n, partition=1, key=f"k{n}") for n in range(300, 600)]
+    service = Service(*messages)
+    asked = rebalanced_at(service, lost=lost)
+    thread = service.start(max_ahead=5, revoke_timeout=0.1)
+    wait_until(lambda: ("in", 0) in service.client._paused and len(service.done) == 305)
+    asked.set()
+    wait_until(lambda: not asked.is_set())
+    service.gate.set()
+    thread.join(20)
+    assert set(service.done) == set(range(600))
+    assert service.offsets == {("in", 0): 300, ("in", 1): 300}
+
+
 def test_tries_of_a_key_hold_no_other() -> None:
     """Its records wait in order, in no thread, and others are read and handled meanwhile."""
     service = Service(*(message(n, key="bad" if n % 10 == 0 else f"k{n}") for n in range(2000)))
