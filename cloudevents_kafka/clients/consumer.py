@@ -19,6 +19,7 @@ from cloudevents_kafka.binding import Decoded, ReverseKeyMapper, Undecodable
 from cloudevents_kafka.clients._closing import close_before
 from cloudevents_kafka.clients._errors import ConsumeError, OnError
 from cloudevents_kafka.clients._gathered import Gathered, check_committed, ends_of, start_of
+from cloudevents_kafka.clients._only_loop import OnlyLoop
 from cloudevents_kafka.clients._policy import Action, OnFailure, RunPolicy, RunResult
 from cloudevents_kafka.clients._protocols import (
     Consumer,
@@ -179,6 +180,8 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         self._stopped = False
         self._left: list[TopicPartition] = []  # the first offsets that `run` has left unfinished
         self._run: Run | None = None
+        self.only_loop = OnlyLoop()
+        """The run or the processor that reads by this consumer; any other loop is refused meanwhile."""
         self._lock = threading.RLock()  # of it; a signal handler may close
         self.is_subscribed = False
         """Whether `subscribe` was called, so that `run` learns which partitions are revoked."""
@@ -224,9 +227,11 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
     def poll(self, timeout: float = 1.0) -> ItemT_co | None:
         """Return the next record, or None if none arrives within ``timeout`` seconds.
 
-        Raises `ConsumeError` if the client has an error from which it does not recover, and with
-        ``strict`` the `DecodeError` of a bad record.
+        Raises `ConsumeError` if the client has an error from which it does not recover, with
+        ``strict`` the `DecodeError` of a bad record, and `RuntimeError` while `run` or a processor reads.
         """
+        if self.only_loop.name is not None:
+            self.only_loop.check("poll()")
         gathered = self._gathered
         if gathered.waiting:
             gathered.drop_moved()
@@ -241,6 +246,7 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
 
     def items(self, *, idle_timeout: float | None = None) -> Iterator[ItemT_co]:
         """Yield records until `stop`, `close`, or ``idle_timeout`` seconds without a record."""
+        self.only_loop.check("items()")
         wait = _POLL_SECONDS if idle_timeout is None else min(_POLL_SECONDS, idle_timeout)
         idle_since = time.monotonic()
         while not self._stopped:
@@ -267,6 +273,7 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         gathered = self._gathered
         idle_since = time.monotonic()
         while not self._stopped:
+            self.only_loop.check("batches()")
             if gathered.waiting:
                 gathered.drop_moved()
             if not gathered.waiting:
@@ -359,7 +366,8 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         ``revoke_timeout`` seconds for records in work, by default 60 or half of ``max.poll.interval.ms``, and
         commits what is done, if it was subscribed by `subscribe`. ``observers`` are called, too.
 
-        Raises the error of a record, `ConsumeError`, `DeadLetterError`, and `ValueError` for wrong options.
+        Raises the error of a record, `ConsumeError`, `DeadLetterError`, `ValueError` for wrong options, and
+        `RuntimeError` if a run or a processor reads by the consumer already: it has one loop at a time.
 
         Examples:
             >>> with EventConsumer(consumer) as events:
@@ -387,11 +395,14 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
             observers=observers,
             observed=self._gathered.observers,
         )
-        return self._handle_all(Threads(policy, handler, producer))
+        with self.only_loop.begin("run()"):
+            return self._handle_all(Threads(policy, handler, producer))
 
     def _handle_all(self, workers: Workers) -> RunResult:
+        """Handle all records; the loop has begun, and reads in the current thread from now on."""
         from cloudevents_kafka.clients._run import Run
 
+        self.only_loop.thread = threading.get_ident()
         self._run = run = Run(self, workers)
         try:
             with self._gathered.observed(workers.policy.observed):
