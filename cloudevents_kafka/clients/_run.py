@@ -21,6 +21,7 @@ from cloudevents_kafka.clients._policy import RunResult, fields_of, read_or_refu
 from cloudevents_kafka.clients._protocols import member_id, suppress_client_errors
 from cloudevents_kafka.clients._schedule import Item, PartitionName, name_of, places_of
 from cloudevents_kafka.clients._workers import PAUSE_SECONDS, Workers, log_unfinished
+from cloudevents_kafka.primitives.plural import pluralize
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -51,8 +52,9 @@ class Events(Protocol):
 class Run:
     """One call of `EventConsumer.run`, with its consumer, the Kafka client and the threads."""
 
-    def __init__(self, events: Events, workers: Workers) -> None:
+    def __init__(self, events: Events, workers: Workers, before: Workers | None = None) -> None:
         self._events = events
+        self._before = before
         self._client: Consumer = events.consumer
         self._policy = workers.policy
         self._workers = workers
@@ -73,11 +75,21 @@ class Run:
         """Handle records until the end of the run, as `EventConsumer.run` says, and return the counts."""
         with stop_at_sigterm(self._events.stop):
             try:
+                self._wait_for_handlers()
                 self._policy.check_topics(self._client.assignment())
                 self._read(self._policy.idle_timeout)
             finally:
                 self._end(self._policy.stop_timeout)
         return self._workers.result()
+
+    def _wait_for_handlers(self) -> None:
+        """Wait for what an earlier run has left in work: its records would be handled twice at once."""
+        if self._before is not None and not self._before.wait_for_handlers(self._policy.stop_timeout):
+            raise RuntimeError(
+                "the handlers of an earlier run must return before the next run begins, got "
+                f"{pluralize(self._before.schedule.in_work, 'record')} still in work; "
+                "bound what the handler waits for, or end the process"
+            )
 
     def _read(self, idle_timeout: float | None) -> None:
         """Read records while there is room for them, and commit what is done."""

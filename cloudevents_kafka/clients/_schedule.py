@@ -182,6 +182,10 @@ class Schedule:
             self._queued -= len(self._lanes[task.lane])
             heappush(self._tries, (until, next(self._number), task))
 
+    def leave(self, task: Task) -> None:
+        """Note that a record is not in work any more, and stays unfinished: no other of its lane begins."""
+        self._leave_work(task)
+
     def end(self, task: Task, now: float) -> None:
         """End a record that is done: the next one of its lane is ready, and held ones may begin."""
         task.is_done = True

@@ -86,6 +86,7 @@ class Workers(ABC):
             note_failure(failure, task.item, task.attempt, error)
             with self.lock:
                 self.error = self.error or failure
+                self.schedule.leave(task)
             self.cancel()
 
     async def _attempt(self, task: Task) -> Exception | None:
@@ -177,15 +178,25 @@ class Workers(ABC):
             self.wake()
 
     def end(self, deadline: float) -> None:
-        """End the threads after the records that were read, or at the deadline after their current one."""
+        """End the threads after the records that were read, or at the deadline after their current one.
+
+        After an error none of those begins, and the ones in work are waited for.
+        """
         with self.lock:
             self._ending = True
             self.wake()
-        self.wait(lambda: not (self.schedule.in_work or self.schedule.is_ready), deadline - time.monotonic())
+        self.wait_for_handlers(deadline - time.monotonic())
         self.cancel()
-        hanging = self.schedule.in_work if self.error is None else 0
-        if hanging:
+        if hanging := self.schedule.in_work:
             log_unfinished(hanging, "stop_timeout", "process")
+
+    def wait_for_handlers(self, seconds: float) -> bool:
+        """Return whether no record is in work, nor will be, after waiting up to ``seconds`` for that."""
+        schedule = self.schedule
+        with self.lock:
+            return self._ended.wait_for(
+                lambda: not (schedule.in_work or (schedule.is_ready and not self.cancelled)), seconds
+            )
 
     def result(self) -> RunResult:
         """Return the counts, or raise the error of a thread."""
@@ -254,9 +265,9 @@ class Threads(Workers):
     def _serve_reports(self) -> None:
         """Poll the client of the producer while records wait for reports."""
         assert self._producer is not None
-        while not self.cancelled:
+        while not self.cancelled or self.schedule.in_work:
             with self.lock:
-                if not self._served.wait_for(lambda: self._sending or self.cancelled, _POLL_SECONDS):
+                if not self._served.wait_for(lambda: self._sending, _POLL_SECONDS):
                     continue
             began = time.monotonic()
             try:

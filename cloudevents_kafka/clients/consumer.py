@@ -180,6 +180,7 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         self._stopped = False
         self._left: list[TopicPartition] = []  # the first offsets that `run` has left unfinished
         self._run: Run | None = None
+        self._workers: Workers | None = None  # of the last run, if its handlers have not returned
         self.only_loop = OnlyLoop()
         """The run or the processor that reads by this consumer; any other loop is refused meanwhile."""
         self._lock = threading.RLock()  # of it; a signal handler may close
@@ -367,7 +368,9 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         commits what is done, if it was subscribed by `subscribe`. ``observers`` are called, too.
 
         Raises the error of a record, `ConsumeError`, `DeadLetterError`, `ValueError` for wrong options, and
-        `RuntimeError` if a run or a processor reads by the consumer already: it has one loop at a time.
+        `RuntimeError` if a run or a processor reads by the consumer already: it has one loop at a time. After
+        an error it waits for the handlers at work, within ``stop_timeout``, as the next run does before it
+        begins: a record is never in two handlers at once.
 
         Examples:
             >>> with EventConsumer(consumer) as events:
@@ -403,13 +406,14 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         from cloudevents_kafka.clients._run import Run
 
         self.only_loop.thread = threading.get_ident()
-        self._run = run = Run(self, workers)
+        self._run = run = Run(self, workers, self._workers)
         try:
             with self._gathered.observed(workers.policy.observed):
                 return run.handle_all()
         finally:
             with self._lock:
                 self._run, self._left = None, run.left
+                self._workers = workers if workers.schedule.in_work else self._workers
             try:
                 if run.closes:
                     self._close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -197,6 +198,50 @@ def test_a_partition_that_was_paused_is_read_after_a_rebalance(*, lost: bool) ->
     thread.join(20)
     assert set(service.done) == set(range(600))
     assert service.offsets == {("in", 0): 300, ("in", 1): 300}
+
+
+def test_a_failure_is_raised_when_the_other_handlers_have_returned() -> None:
+    """The next run does not handle a record while an earlier handler of it works."""
+    service = Service(*(message(n, key=f"k{n}") for n in range(9)))
+    failed, at_work, most = threading.Event(), list[int](), list[int]()
+
+    def handle(item: Decoded) -> None:
+        at_work.append(item.event.data)
+        most.append(at_work.count(item.event.data))
+        if item.event.data == 1 and not failed.is_set():
+            wait_until(lambda: 0 in at_work)
+            failed.set()
+            at_work.remove(1)
+            raise OSError
+        if item.event.data == 0:
+            assert failed.wait(20)
+            time.sleep(0.2)
+        at_work.remove(item.event.data)
+        service.done.append(item.event.data)
+
+    for _ in range(2):
+        with pytest.raises(OSError) if not failed.is_set() else nullcontext():
+            service.events.run(handle, concurrency=2, idle_timeout=0)
+        assert 0 in service.done
+    assert max(most) == 1
+    assert service.done.count(0) == 1
+    assert service.offsets == {("in", 0): 9}
+
+
+def test_a_run_does_not_begin_while_a_handler_of_the_last_one_works() -> None:
+    """It waits for that up to stop_timeout, and is refused then."""
+    service = Service(*(message(n, key=f"k{n}") for n in range(3)))
+    service.start(stop_timeout=0.1)
+    wait_until(lambda: len(service.done) == 2)
+    service.events.stop()
+    wait_until(lambda: service.events.only_loop.name is None)
+    service.events._stopped = False
+    with pytest.raises(RuntimeError, match="got 1 record still in work; bound what"):
+        service.events.run(service.handle, idle_timeout=0, stop_timeout=0.1)
+    assert service.begun.count(0) == 1
+    threading.Timer(0.1, service.gate.set).start()
+    service.events.run(service.handle, idle_timeout=0)
+    assert service.offsets == {("in", 0): 3}
 
 
 def test_tries_of_a_key_hold_no_other() -> None:

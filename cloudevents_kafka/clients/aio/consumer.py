@@ -62,8 +62,8 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
     returned to the next that asks. After `close` the group reads it again, also if the client commits
     automatically.
 
-    Any number of tasks may read, if no `run` does; each record is returned to one of them. Raises `TypeError` if
-    ``consumer`` is another client.
+    Any number of tasks may read, if no `run` does; each record is returned to one of them. Raises
+    `TypeError` if ``consumer`` is another client.
 
     Examples:
         >>> import asyncio
@@ -200,9 +200,9 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
     ) -> RunResult:
         """Await ``handler`` for each event, commit what is done, and return the counts.
 
-        The options, the promises and the errors are those of `EventConsumer.run`: up to ``concurrency`` records of
-        different keys are handled at the same time. ``producer`` is one of asyncio, and `DeadLetters` may
-        have either kind. `stop` and a cancellation end the run, and SIGTERM in the main thread; a handler
+        The options, the promises and the errors are those of `EventConsumer.run`: up to ``concurrency``
+        records of different keys are handled at the same time. ``producer`` is one of asyncio, and
+        `DeadLetters` may have either kind. `stop` and a cancellation end the run, and SIGTERM in the main thread; a handler
         that does not return within ``stop_timeout`` is cancelled.
 
         Examples:
@@ -235,7 +235,7 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
             try:
                 return await run_in_thread(partial(events._handle_all, tasks), self.stop)
             finally:
-                tasks.cancel_all()
+                await tasks.cancel_all()
                 if aiokafka is not None:
                     aiokafka.end()
                 self._tasks = None
