@@ -333,6 +333,7 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         concurrency: int = 1,
         producer: EventProducer[Any] | None = None,
         max_ahead: int = 1000,
+        max_bytes: int = 67_108_864,
         max_age: float | None = 300.0,
         revoke_timeout: float | None = None,
         stop_timeout: float = 20.0,
@@ -341,11 +342,11 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
     ) -> RunResult:
         """Call ``handler`` with each event, commit what is done, and return the counts.
 
-        Ends at SIGTERM, by `stop`, and after ``idle_timeout`` seconds without a record. Records that were
-        read are handled to their end, without further tries, for at most ``stop_timeout`` seconds; what
-        is not done by then is not committed, and is read again by the next run, or by the group. The
-        consumer stays open. It must have ``enable.auto.commit`` False, as otherwise it commits by itself
-        what was read, also unfinished records: `ConsumeError` is raised when the group's offsets show that.
+        Ends at SIGTERM, by `stop`, and after ``idle_timeout`` seconds without a record. No other record
+        begins then, and those in work are waited for, for at most ``stop_timeout`` seconds; what is not done
+        by then is not committed, and is read again by the next run, or by the group. The consumer stays open.
+        It must have ``enable.auto.commit`` False, as otherwise it commits by itself what was read, also
+        unfinished records: `ConsumeError` is raised when the group's offsets show that.
 
         ``on_failure`` is what becomes of a record that is not an event, or whose handler raises an error
         ``tries`` times: ``"fail"`` raises it, ``"skip"`` counts and logs it, `DeadLetters` sends the
@@ -363,9 +364,12 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         The offset of a record is committed when it and all before it are done. At most ``max_ahead`` records
         after the oldest unfinished one of a partition begin; after a kill at most so many, and what was done
         since the last commit, are handled again; by another `run` only the latter. A record that is
-        unfinished after ``max_age`` seconds is logged. When partitions are revoked, `run` waits up to
-        ``revoke_timeout`` seconds for records in work, by default 60 or half of ``max.poll.interval.ms``, and
-        commits what is done, if it was subscribed by `subscribe`. ``observers`` are called, too.
+        unfinished after ``max_age`` seconds is logged. A partition is not read while 16 times ``max_ahead``
+        of its records wait, or its share of ``max_bytes``, by default 64 MiB for all that waits, each record
+        counted with 1 KiB for its objects; other partitions are read meanwhile. When partitions are revoked,
+        `run` waits up to ``revoke_timeout`` seconds for records in work, by default 60 or half of
+        ``max.poll.interval.ms``, and commits what is done, if it was subscribed by `subscribe`. ``observers``
+        are called, too.
 
         Raises the error of a record, `ConsumeError`, `DeadLetterError`, `ValueError` for wrong options, and
         `RuntimeError` if a run or a processor reads by the consumer already: it has one loop at a time. After
@@ -391,6 +395,7 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
             retry_on=retry_on,
             concurrency=concurrency,
             max_ahead=max_ahead,
+            max_bytes=max_bytes,
             max_age=max_age,
             revoke_timeout=revoke_timeout,
             stop_timeout=stop_timeout,

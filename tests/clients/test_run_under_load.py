@@ -244,6 +244,32 @@ def test_a_run_does_not_begin_while_a_handler_of_the_last_one_works() -> None:
     assert service.offsets == {("in", 0): 3}
 
 
+@pytest.mark.parametrize("concurrency", [1, 2, 4, 7, 8])
+def test_slow_keys_slow_no_other(concurrency: int) -> None:
+    """With fewer threads than slow keys they take turns with all others; other partitions do not wait."""
+    slow = [message(n, key=f"slow{n % 3}") for n in range(1500)]
+    near = [message(n, key=f"k{n}") for n in range(1500, 1600)]
+    far = [message(n, partition=1 + n % 2, key=f"k{n}") for n in range(1600, 2200)]
+    service = Service(*slow[:600], *near, *slow[600:], *far)
+    ended, others, before = threading.Event(), list[int](), list[int]()
+
+    def handle(item: Decoded) -> None:
+        if item.event.data < 1500 and not ended.is_set():
+            time.sleep(0.002)
+        service.done.append(item.event.data)
+        if item.event.data >= 1500:
+            others.append(item.event.data)
+        if len(others) == 700 and not ended.is_set():
+            before.append(len(service.done) - 700)
+            ended.set()
+
+    thread = service.start(handle, concurrency=concurrency)
+    assert ended.wait(60)
+    assert before[0] < 700
+    thread.join(60)
+    assert sorted(service.done) == list(range(2200))
+
+
 def test_tries_of_a_key_hold_no_other() -> None:
     """Its records wait in order, in no thread, and others are read and handled meanwhile."""
     service = Service(*(message(n, key="bad" if n % 10 == 0 else f"k{n}") for n in range(2000)))

@@ -44,7 +44,7 @@ class Tasks(Workers):
             self._scheduled = False
             now = time.monotonic()
             while self._free and not self.cancelled:
-                task = self.schedule.next(now, ending=self._ending)
+                task = self.schedule.next(now)
                 if task is None:
                     break
                 self._free -= 1

@@ -202,8 +202,8 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
 
         The options, the promises and the errors are those of `EventConsumer.run`: up to ``concurrency``
         records of different keys are handled at the same time. ``producer`` is one of asyncio, and
-        `DeadLetters` may have either kind. `stop` and a cancellation end the run, and SIGTERM in the main thread; a handler
-        that does not return within ``stop_timeout`` is cancelled.
+        `DeadLetters` may have either kind. `stop` and a cancellation end the run, and SIGTERM in the main
+        thread; a handler that does not return within ``stop_timeout`` is cancelled.
 
         Examples:
             >>> import asyncio

@@ -316,7 +316,7 @@ def test_functions_of_a_subscription_are_called_on_the_loop(*, running: bool) ->
 
 def test_partitions_are_handed_over_while_nothing_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """Records that were fetched, and wait until others are handled, do not hold the group."""
-    monkeypatch.setattr("cloudevents_kafka.clients._run._SERVE_SECONDS", 0.2)
+    monkeypatch.setattr("cloudevents_kafka.clients._run._COMMIT_SECONDS", 0.2)
 
     async def work() -> None:
         client, gate, begun = Reader({}), asyncio.Event(), list[Item]()
