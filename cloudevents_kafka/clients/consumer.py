@@ -19,11 +19,11 @@ from cloudevents_kafka.binding import Decoded, ReverseKeyMapper, Undecodable
 from cloudevents_kafka.clients._closing import close_before
 from cloudevents_kafka.clients._errors import ConsumeError, OnError
 from cloudevents_kafka.clients._gathered import Gathered, check_committed, ends_of, start_of
-from cloudevents_kafka.clients._only_loop import OnlyLoop
 from cloudevents_kafka.clients._policy import Action, OnFailure, RunPolicy, RunResult
 from cloudevents_kafka.clients._protocols import (
     Consumer,
     ConsumerT,
+    OnlyLoop,
     add_observers,
     check_callbacks,
     check_client,
