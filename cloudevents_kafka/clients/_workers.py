@@ -61,9 +61,13 @@ class Workers(ABC):
     def wait(self, condition: Callable[[], bool], seconds: float | None) -> bool:
         """Return whether a condition on records holds, after waiting up to ``seconds`` for it."""
         with self.lock:
+            return self._wait(lambda: self.cancelled or condition(), seconds) and condition()
+
+    def _wait(self, condition: Callable[[], bool], seconds: float | None) -> bool:
+        with self.lock:
             self._waiting += 1
             try:
-                return self._ended.wait_for(lambda: self.cancelled or condition(), seconds) and condition()
+                return self._ended.wait_for(condition, seconds)
             finally:
                 self._waiting -= 1
 
@@ -195,12 +199,7 @@ class Workers(ABC):
 
     def wait_for_handlers(self, seconds: float) -> bool:
         """Return whether no record is in work, after waiting up to ``seconds`` for that."""
-        with self.lock:
-            self._waiting += 1
-            try:
-                return self._ended.wait_for(lambda: not self.schedule.in_work, seconds)
-            finally:
-                self._waiting -= 1
+        return self._wait(lambda: not self.schedule.in_work, seconds)
 
     def result(self) -> RunResult:
         """Return the counts, or raise the error of a thread."""

@@ -388,7 +388,8 @@ def test_a_paused_partition_is_read_when_it_comes_back(kafka_broker: LocalBroker
     client = Producer({"bootstrap.servers": kafka_broker.bootstrap_servers})
     for number in range(400):
         event = to_record(Event(id=str(number), source="/s", type="t", data=number))
-        client.produce(topic, event.value, f"k{number}", number % 2, headers=event.headers)
+        headers: Any = event.headers
+        client.produce(topic, event.value, f"k{number}", number % 2, headers=headers)
     client.flush()
 
     def handle(item: Decoded) -> None:
