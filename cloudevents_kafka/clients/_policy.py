@@ -65,6 +65,7 @@ class RunOptions(TypedDict, total=False):
     retry_on: type[Exception] | tuple[type[Exception], ...] | None
     concurrency: int
     max_ahead: int
+    max_bytes: int
     max_age: float | None
     revoke_timeout: float | None
     stop_timeout: float
@@ -160,6 +161,7 @@ class RunPolicy(Policy, kw_only=True):
     settings: Mapping[str, Any] | None = None  # of the client, if they are known
     concurrency: int = 1
     max_ahead: int = 1000
+    max_bytes: int = 67_108_864
     max_age: float | None = 300.0
     revoke_timeout: float | None = None  # half of the time after which the group expels the member
     stop_timeout: float = 20.0
@@ -176,7 +178,14 @@ class RunPolicy(Policy, kw_only=True):
                 f"revoke_timeout must be below max.poll.interval.ms, which is {interval:g} s, got "
                 f"{self.revoke_timeout!r}"
             )
-        least = {"concurrency": 1, "max_ahead": 1, "max_age": 0, "revoke_timeout": 0, "stop_timeout": 0}
+        least = {
+            "concurrency": 1,
+            "max_ahead": 1,
+            "max_bytes": 1,
+            "max_age": 0,
+            "revoke_timeout": 0,
+            "stop_timeout": 0,
+        }
         for name, lowest in least.items():
             value = getattr(self, name)
             if value is not None and not value >= lowest:

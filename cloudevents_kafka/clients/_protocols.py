@@ -1,4 +1,4 @@
-"""The methods that `EventProducer` and `EventConsumer` need of a Kafka client, and a check for them.
+"""The methods that `EventProducer` and `EventConsumer` need of a Kafka client, and checks of their use.
 
 Any object with these methods is accepted: confluent-kafka's clients, the fakes in `testing` or a
 user's class. The check runs when a client is passed, not when it is first used.
@@ -7,6 +7,7 @@ user's class. The check runs when a client is passed, not when it is first used.
 from __future__ import annotations
 
 import inspect
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
@@ -185,3 +186,40 @@ def _problem(client: object, name: str, needed: list[str]) -> str | None:
         )
     missing = [method for method in needed if not callable(methods[method])]
     return f"{got}, which has no {' and no '.join(missing)}" if missing else None
+
+
+class OnlyLoop:
+    """The run or the processor that reads by a consumer; ``name`` is None without one.
+
+    A consumer has one at a time: records that another loop reads are not in the books of the first, which
+    commits offsets after them.
+    """
+
+    def __init__(self) -> None:
+        self.name: str | None = None
+        self.thread = 0
+        """The thread of the loop, which may read."""
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def begin(self, name: str) -> Iterator[None]:
+        """Yield once, and let nothing else read meanwhile. Raises `RuntimeError` if a loop is on."""
+        with self._lock:
+            if self.name is not None:
+                self._refuse(name)
+            self.name, self.thread = name, threading.get_ident()
+        try:
+            yield
+        finally:
+            self.name = None
+
+    def check(self, name: str) -> None:
+        """Raise `RuntimeError` if a loop is on, and the current thread is not the one that reads for it."""
+        if self.name is not None and threading.get_ident() != self.thread:
+            self._refuse(name)
+
+    def _refuse(self, name: str) -> None:
+        raise RuntimeError(
+            f"a consumer must have one loop at a time, got {name} while its {self.name} is on; "
+            "make a consumer for each loop, or wait for the end of the first"
+        )

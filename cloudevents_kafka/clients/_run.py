@@ -21,6 +21,7 @@ from cloudevents_kafka.clients._policy import RunResult, fields_of, read_or_refu
 from cloudevents_kafka.clients._protocols import member_id, suppress_client_errors
 from cloudevents_kafka.clients._schedule import Item, PartitionName, name_of, places_of
 from cloudevents_kafka.clients._workers import PAUSE_SECONDS, Workers, log_unfinished
+from cloudevents_kafka.primitives.plural import pluralize
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
 _POLL_SECONDS: Final = 0.1
 _COMMIT_SECONDS: Final = 1.0  # between two commits
 _REVOKE_SECONDS: Final = 10.0  # for the commit of partitions that are revoked
-_SERVE_SECONDS: Final = 5.0  # between two polls while there is no room for a record
-_MOST_HELD: Final = 64  # records of a partition that come with such polls, until it is paused
 _log: Final = logging.getLogger("cloudevents_kafka.run")
 
 
@@ -51,15 +50,16 @@ class Events(Protocol):
 class Run:
     """One call of `EventConsumer.run`, with its consumer, the Kafka client and the threads."""
 
-    def __init__(self, events: Events, workers: Workers) -> None:
+    def __init__(self, events: Events, workers: Workers, before: Workers | None = None) -> None:
         self._events = events
+        self._before = before
         self._client: Consumer = events.consumer
         self._policy = workers.policy
         self._workers = workers
         self._schedule = workers.schedule
         self._commits = Commits(self._client, workers.schedule, workers.lock, workers.policy.observed)
         self._assigned: list[TopicPartition] = []
-        self._paused: set[PartitionName] = set()
+        self._paused: set[PartitionName] = set()  # by this run; librdkafka returns no list of them
         self._has_warned = events.is_subscribed
         self.left: list[TopicPartition] = []
         """Where records begin that are not done, after the run."""
@@ -73,33 +73,42 @@ class Run:
         """Handle records until the end of the run, as `EventConsumer.run` says, and return the counts."""
         with stop_at_sigterm(self._events.stop):
             try:
+                self._wait_for_handlers()
                 self._policy.check_topics(self._client.assignment())
                 self._read(self._policy.idle_timeout)
             finally:
                 self._end(self._policy.stop_timeout)
         return self._workers.result()
 
+    def _wait_for_handlers(self) -> None:
+        """Wait for what an earlier run has left in work: its records would be handled twice at once."""
+        if self._before is not None and not self._before.wait_for_handlers(self._policy.stop_timeout):
+            raise RuntimeError(
+                "the handlers of an earlier run must return before the next run begins, got "
+                f"{pluralize(self._before.schedule.in_work, 'record')} still in work; "
+                "bound what the handler waits for, or end the process"
+            )
+
     def _read(self, idle_timeout: float | None) -> None:
         """Read records while there is room for them, and commit what is done."""
-        idle_since = committed = polled = time.monotonic()
+        idle_since = committed = time.monotonic()
         while not self._events.stopped and not self._workers.cancelled:
             now = time.monotonic()
-            if now - committed >= _COMMIT_SECONDS:
+            serves = now - committed >= _COMMIT_SECONDS  # the group, too, while none is to be read
+            if serves:
                 self._commit(now)
                 committed = now
-            self._resume()
+            self._pause()
             item, may_read = None, self._may_read()
-            if may_read or now - polled >= _SERVE_SECONDS:
+            if may_read or serves:
                 item = read_or_refuse(partial(self._events.poll, _POLL_SECONDS if may_read else 0))
-                polled = now
             if item is not None:
                 self._begin(item, now)
-                self._pause(0 if may_read else _MOST_HELD)
             elif not self._is_idle():
                 if may_read:  # a real client has waited; a fake does not
                     self._workers.wait(self._is_idle, PAUSE_SECONDS)
                 else:
-                    self._workers.wait(self._may_read, _POLL_SECONDS)
+                    self._workers.wait_to_read(self._may_read, _POLL_SECONDS)
             elif idle_timeout is not None and now - idle_since >= idle_timeout:
                 return
             if item is not None or not self._is_idle():
@@ -109,9 +118,7 @@ class Run:
         return self._schedule.is_idle
 
     def _may_read(self) -> bool:
-        """Return whether a record is to be read, and would begin unless its partition is at its bound."""
-        ahead = len(self._schedule.ahead)
-        return self._schedule.has_room() and not (ahead and ahead >= len(self._assigned))
+        return self._schedule.may_read(len(self._assigned))
 
     def _begin(self, item: Item, now: float) -> None:
         """Pass a record that was read to the threads, after the checks of a new partition."""
@@ -119,6 +126,7 @@ class Run:
             try:
                 self._assigned = self._client.assignment()
                 self._policy.check_topics(self._assigned)
+                self._schedule.divide(len(self._assigned))
                 self._commits.look(self._assigned, _COMMIT_SECONDS)
             except BaseException:
                 with self._workers.lock:  # it is left, and read again
@@ -130,25 +138,19 @@ class Run:
                 _log.warning("%s", _NOT_SUBSCRIBED)
         self._workers.add(item, now)
 
-    def _pause(self, most_held: int) -> None:
-        """Pause partitions of which more records are held.
-
-        A client drops what it has fetched of a partition that is paused, and fetches it again: so partitions
-        are not paused while none is read, and not for a short time.
-        """
-        if self._schedule.ahead:
-            with self._workers.lock:
-                held = self._schedule.held()
-            names = {name for name, number in held.items() if number > most_held} - self._paused
-            if names:
-                self._paused |= names
-                self._client.pause(places_of(names))
-
-    def _resume(self) -> None:
-        if self._paused and (names := self._paused - self._schedule.ahead):
-            self._paused -= names
+    def _pause(self) -> None:
+        """Pause the partitions that are full, and resume those that are not full any more."""
+        full = self._schedule.full
+        if not full and not self._paused:
+            return
+        with self._workers.lock:
+            full = set(full)
+        if more := full - self._paused:
+            self._client.pause(places_of(more))
+        if less := self._paused - full:
             with suppress_client_errors():  # the partition was revoked
-                self._client.resume(places_of(names))
+                self._client.resume(places_of(less))
+        self._paused = full
 
     def _commit(self, now: float) -> None:
         """Commit what is done of the partitions that are assigned. Raises `ConsumeError`, `ValueError`."""
@@ -157,6 +159,7 @@ class Run:
         before = -1.0 if self._policy.max_age is None else now - self._policy.max_age
         with self._workers.lock:
             self._schedule.keep(self._assigned)
+            self._schedule.divide(len(self._assigned))
             old = list(self._schedule.find_old(before))
         for task in old:
             _log.warning(
@@ -172,7 +175,6 @@ class Run:
         Of partitions that are ``lost`` another member has the records already: nothing is committed.
         """
         names = {(place.topic, place.partition) for place in places}
-        self._paused -= names
         with self._workers.lock:
             self._schedule.close(names)
         if not lost:
@@ -181,6 +183,7 @@ class Run:
             self._commits.commit(_REVOKE_SECONDS, names=names)
         with self._workers.lock:
             self._schedule.forget(names)
+        self._pause()  # not any more: the client would keep the pause when the partition comes back
 
     def _end(self, seconds: float) -> None:
         """End the threads and commit what is done, within ``seconds``."""

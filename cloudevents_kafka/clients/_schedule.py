@@ -7,10 +7,14 @@ that depends on the time has it as an argument. Its law:
    order in which they were read, each with all its tries before the next begins.
 2. An offset may be committed when its record and all records of its partition before it are done.
 3. At most ``max_ahead`` records after the oldest unfinished one of a partition are begun.
-4. A record that waits for another try keeps no other lane from being read and handled.
+4. A record that waits for another try keeps no other lane from being read and handled. Lanes take turns: a
+   record that is ready begins before any other lane begins twice.
 5. Of a partition that was closed, because it goes to another member, no record begins.
 6. A committed offset has the records after it that are done, too, and is committed again when more of them
    are: no member handles these again.
+7. A partition is full from its high mark on to its low mark, and is not read meanwhile: the high one is
+   `_HELD` times ``max_ahead`` unfinished records, or its share of ``max_bytes``, and the low one half of
+   ``max_ahead`` records and half of the share. A partition with all records done is not full.
 """
 
 from __future__ import annotations
@@ -36,8 +40,8 @@ MARK: Final = "cloudevents_kafka.run"
 """The metadata of each offset that a run commits; bits of records that are done follow, see `_place`."""
 _MOST_BITS: Final = 12_000  # 2,000 characters: brokers accept 4,096 by default
 
-_QUEUED: Final = 16  # records that are read in advance, for each place in work
-_SEARCHED: Final = 8  # times as many while places are free, to find other lanes
+_HELD: Final = 16  # times max_ahead; a client that is paused drops what it has fetched, so rarely
+_OBJECTS: Final = 1024  # bytes of the objects of a record, next to its key, value and headers
 
 
 class _Partition(msgspec.Struct, eq=False):
@@ -46,7 +50,8 @@ class _Partition(msgspec.Struct, eq=False):
     name: PartitionName
     end: int  # after the last record that was begun
     tasks: deque[Task] = msgspec.field(default_factory=deque)  # from the oldest unfinished one on
-    held: deque[Item] = msgspec.field(default_factory=deque)  # read beyond the bound
+    held: deque[tuple[Item, int]] = msgspec.field(default_factory=deque)  # read beyond the bound, with sizes
+    size: int = 0  # bytes of the unfinished records
     is_closed: bool = False
     is_changed: bool = False  # more is done than was committed
     first: int = 0
@@ -60,6 +65,7 @@ class Task(msgspec.Struct, eq=False):
     lane: object
     partition: _Partition
     began: float
+    size: int = 0
     attempt: int = 0
     error: Exception | None = None
     is_done: bool = False
@@ -69,11 +75,11 @@ class Task(msgspec.Struct, eq=False):
 
 
 class Schedule:
-    """The unfinished records of a run in which ``places`` records are in work at the same time."""
+    """The unfinished records of a run."""
 
-    def __init__(self, places: int, max_ahead: int) -> None:
-        self._places = places
+    def __init__(self, max_ahead: int, max_bytes: int) -> None:
         self._max_ahead = max_ahead
+        self._max_bytes = self._share = max_bytes
         self._partitions: dict[PartitionName, _Partition] = {}
         self._seen: dict[PartitionName, tuple[int, str | None]] = {}  # the group's last offset and metadata
         self._lanes: dict[object, deque[Task]] = {}
@@ -82,7 +88,8 @@ class Schedule:
         self._number = count()
         self.ahead: set[PartitionName] = set()
         """Partitions at their bound: no record of them begins until half of it is free."""
-        self._queued = 0  # records of the lanes that do not wait for a try
+        self.full: set[PartitionName] = set()
+        """Partitions that are not to be read, from their high mark on to their low mark."""
         self.in_work = 0
 
     @property
@@ -90,12 +97,14 @@ class Schedule:
         """Whether all records that were read are done."""
         return not self._lanes
 
-    def has_room(self) -> bool:
-        """Return whether another record is to be read: few are queued, or places are free for other lanes."""
-        most = _QUEUED * self._places
-        return self._queued < most or (
-            self.in_work + len(self._ready) < self._places and self._queued < _SEARCHED * most
-        )
+    def divide(self, partitions: int) -> None:
+        """Let each of this number of partitions have an equal share of the bytes."""
+        self._share = self._max_bytes // max(1, partitions)
+
+    def may_read(self, partitions: int) -> bool:
+        """Return whether records of one of this number of partitions would begin, or be held for long."""
+        stopped = self.ahead | self.full if self.full else self.ahead
+        return not stopped or len(stopped) < partitions
 
     def is_known(self, item: Item) -> bool:
         """Return whether the record's partition has offsets here since it was assigned."""
@@ -114,18 +123,30 @@ class Schedule:
             first, metadata = self._seen.get(name, (0, None))
             if offset >= first >= 0:
                 partition.first, partition.done = first, _bits_of(metadata)
+        size = _size_of(item)
+        partition.size += size
         if name in self.ahead:
-            partition.held.append(item)
+            partition.held.append((item, size))
         else:
-            self._begin(partition, item, now)
+            self._begin(partition, item, size, now)
+        number = len(partition.tasks) + len(partition.held)
+        if partition.size >= self._share or number >= _HELD * self._max_ahead:
+            self.full.add(name)
+            self._read_on(partition)
 
-    def _begin(self, partition: _Partition, item: Item, now: float) -> None:
+    def _read_on(self, partition: _Partition) -> None:
+        """Read a partition again if it is at its low mark."""
+        if partition.name not in self.ahead and partition.size <= self._share // 2:
+            self.full.discard(partition.name)
+
+    def _begin(self, partition: _Partition, item: Item, size: int, now: float) -> None:
         record, offset = item.record, _offset(item)
         lane = record.topic, record.partition if record.key is None else record.key
-        task = Task(item, lane, partition, now)
+        task = Task(item, lane, partition, now, size)
         partition.end = offset + 1
         if partition.done and partition.done >> (offset - partition.first) & 1:
             task.is_done = True
+            partition.size -= size
             partition.is_changed |= not partition.tasks  # the offset moves
             partition.tasks.extend((task,) * bool(partition.tasks))
             return
@@ -133,7 +154,6 @@ class Schedule:
         tasks.append(task)
         if len(tasks) == 1:
             self._ready.append(task)
-        self._queued += not tasks[0].is_waiting
         partition.tasks.append(task)
         if len(partition.tasks) > self._max_ahead:
             self.ahead.add(partition.name)
@@ -143,16 +163,11 @@ class Schedule:
         """Whether `next` may return a record without waiting for another try."""
         return bool(self._ready)
 
-    def held(self) -> dict[PartitionName, int]:
-        """Return the partitions of which no record begins, with the numbers of records that are held."""
-        return {name: len(self._partitions[name].held) for name in self.ahead}
-
-    def next(self, now: float, *, ending: bool = False) -> Task | None:
-        """Return a record to handle, or None. With ``ending`` no further try is due."""
-        while self._tries and not ending and self._tries[0][0] <= now:
+    def next(self, now: float) -> Task | None:
+        """Return a record to handle, or None."""
+        while self._tries and self._tries[0][0] <= now:
             task = heappop(self._tries)[2]
             if not task.partition.is_closed:
-                self._queued += len(self._lanes[task.lane])
                 task.is_waiting = False
                 self._ready.append(task)
         while self._ready:
@@ -179,22 +194,35 @@ class Schedule:
         task.error = None
         if self._leave_work(task):
             task.is_waiting = True
-            self._queued -= len(self._lanes[task.lane])
             heappush(self._tries, (until, next(self._number), task))
 
-    def end(self, task: Task, now: float) -> None:
-        """End a record that is done: the next one of its lane is ready, and held ones may begin."""
+    def leave(self, task: Task) -> None:
+        """Note that a record is not in work any more, and stays unfinished: no other of its lane begins."""
+        self._leave_work(task)
+
+    def end(self, task: Task, now: float) -> bool:
+        """End a record that is done: the next one of its lane is ready, and held ones may begin.
+
+        Return whether its partition may be read again.
+        """
         task.is_done = True
         if self._leave_work(task):
             self._leave_lane(task)
         partition = task.partition
         partition.is_changed = True
+        partition.size -= task.size
         while partition.tasks and partition.tasks[0].is_done:
             partition.tasks.popleft()
-        if not partition.is_closed and len(partition.tasks) <= self._max_ahead // 2 + 1:
+        if partition.is_closed:
+            return False
+        stopped = len(self.ahead) + len(self.full)
+        if len(partition.tasks) <= self._max_ahead // 2 + 1:
             self.ahead.discard(partition.name)
             while partition.held and partition.name not in self.ahead:
-                self._begin(partition, partition.held.popleft(), now)
+                self._begin(partition, *partition.held.popleft(), now)
+        if partition.name in self.full:
+            self._read_on(partition)
+        return len(self.ahead) + len(self.full) < stopped
 
     def _leave_work(self, task: Task) -> bool:
         """Note that a record is not in work; return False if its partition was closed, after it has left."""
@@ -207,7 +235,6 @@ class Schedule:
     def _leave_lane(self, task: Task) -> None:
         tasks = self._lanes[task.lane]
         tasks.popleft()
-        self._queued -= 1
         if tasks:
             self._ready.append(tasks[0])
         else:
@@ -220,17 +247,16 @@ class Schedule:
             partition.is_closed = True
             partition.held.clear()
             self.ahead.discard(partition.name)
+            self.full.discard(partition.name)
         for lane in {task.lane for each in closed for task in each.tasks if not task.is_done}:
             before = self._lanes.get(lane)
             if not before:
                 continue
             left = deque(task for task in before if task.is_in_work or not task.partition.is_closed)
-            self._queued -= 0 if before[0].is_waiting else len(before)
             if not left:
                 del self._lanes[lane]
                 continue
             self._lanes[lane] = left
-            self._queued += 0 if left[0].is_waiting else len(left)
             if left[0] is not before[0]:
                 self._ready.append(left[0])
 
@@ -310,6 +336,12 @@ def name_of(item: Item) -> PartitionName:
     return item.record.topic, item.record.partition
 
 
+def _size_of(item: Item) -> int:
+    record = item.record
+    headers = sum(len(value) for _, value in record.headers if value)
+    return _OBJECTS + len(record.key or b"") + len(record.value or b"") + headers
+
+
 def _offset(item: Item) -> int:
     return item.record.next_offset - 1
 
@@ -321,7 +353,7 @@ def _first(partition: _Partition) -> int:
 
 def _next(partition: _Partition) -> int:
     """Return the offset after the last record that was read."""
-    return _offset(partition.held[-1]) + 1 if partition.held else partition.end
+    return _offset(partition.held[-1][0]) + 1 if partition.held else partition.end
 
 
 def _place(partition: _Partition, offset: int) -> TopicPartition:

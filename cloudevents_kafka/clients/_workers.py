@@ -30,22 +30,22 @@ _log: Final = logging.getLogger("cloudevents_kafka.run")
 class Workers(ABC):
     """What handles records: the schedule, its lock, and the counts.
 
-    ``cancelled`` is whether no other record begins; before, while the run ends, none is tried again.
+    ``cancelled`` is whether no other record begins, as the run ends.
     """
 
     threads: Sequence[threading.Thread] = ()
 
     def __init__(self, policy: RunPolicy, *, counts_sends: bool) -> None:
         self.policy = policy
-        self.schedule = Schedule(policy.concurrency, policy.max_ahead)
+        self.schedule = Schedule(policy.max_ahead, policy.max_bytes)
         self.lock = threading.RLock()
         self.counts = RunResult()
         self.cancelled = False
         self.error: BaseException | None = None
-        self._ending = False
         self._counts_sends = counts_sends
         self._sending = 0  # records whose handlers have returned, but not all that they have sent is reported
         self._ended = threading.Condition(self.lock)  # a record is done, or waits for another try
+        self._waiting = 0  # threads that wait for each of these, and not for room alone
         self._served = threading.Condition(self.lock)  # a record has begun to wait for reports
 
     @abstractmethod
@@ -61,7 +61,21 @@ class Workers(ABC):
     def wait(self, condition: Callable[[], bool], seconds: float | None) -> bool:
         """Return whether a condition on records holds, after waiting up to ``seconds`` for it."""
         with self.lock:
-            return self._ended.wait_for(lambda: self.cancelled or condition(), seconds) and condition()
+            return self._wait(lambda: self.cancelled or condition(), seconds) and condition()
+
+    def _wait(self, condition: Callable[[], bool], seconds: float | None) -> bool:
+        with self.lock:
+            self._waiting += 1
+            try:
+                return self._ended.wait_for(condition, seconds)
+            finally:
+                self._waiting -= 1
+
+    def wait_to_read(self, may_read: Callable[[], bool], seconds: float) -> None:
+        """Wait until a partition may be read again, up to ``seconds``; not each record wakes this thread."""
+        with self.lock:
+            if not self.cancelled and not may_read():
+                self._ended.wait(seconds)
 
     @abstractmethod
     async def _call(self, item: Decoded) -> None:
@@ -86,6 +100,7 @@ class Workers(ABC):
             note_failure(failure, task.item, task.attempt, error)
             with self.lock:
                 self.error = self.error or failure
+                self.schedule.leave(task)
             self.cancel()
 
     async def _attempt(self, task: Task) -> Exception | None:
@@ -153,8 +168,8 @@ class Workers(ABC):
             self._leave(task)
 
     def _leave(self, task: Task) -> None:
-        self.schedule.end(task, time.monotonic())
-        self._ended.notify_all()
+        if self.schedule.end(task, time.monotonic()) or self._waiting:
+            self._ended.notify_all()
         self.wake()
 
     def _waits(self, task: Task, error: Exception) -> bool:
@@ -172,20 +187,19 @@ class Workers(ABC):
     def cancel(self) -> None:
         """Begin no other record."""
         with self.lock:
-            self._ending = self.cancelled = True
+            self.cancelled = True
             self._ended.notify_all()
             self.wake()
 
     def end(self, deadline: float) -> None:
-        """End the threads after the records that were read, or at the deadline after their current one."""
-        with self.lock:
-            self._ending = True
-            self.wake()
-        self.wait(lambda: not (self.schedule.in_work or self.schedule.is_ready), deadline - time.monotonic())
+        """Begin no other record, and wait for those in work up to the deadline."""
         self.cancel()
-        hanging = self.schedule.in_work if self.error is None else 0
-        if hanging:
-            log_unfinished(hanging, "stop_timeout", "process")
+        if not self.wait_for_handlers(deadline - time.monotonic()):
+            log_unfinished(self.schedule.in_work, "stop_timeout", "process")
+
+    def wait_for_handlers(self, seconds: float) -> bool:
+        """Return whether no record is in work, after waiting up to ``seconds`` for that."""
+        return self._wait(lambda: not self.schedule.in_work, seconds)
 
     def result(self) -> RunResult:
         """Return the counts, or raise the error of a thread."""
@@ -216,7 +230,7 @@ class Threads(Workers):
 
     def wake(self) -> None:
         """Wake a thread, or all at the end."""
-        if self._ending:
+        if self.cancelled:
             self._work.notify_all()
             self._served.notify_all()
         else:
@@ -232,17 +246,13 @@ class Threads(Workers):
         with self.lock:
             while not self.cancelled:
                 now = time.monotonic()
-                task = self.schedule.next(now, ending=self._ending)
+                task = self.schedule.next(now)
                 if task is not None:
                     if self.schedule.is_ready:
                         self._work.notify()
                     return task
-                if self._ending and not self.schedule.in_work:
-                    break
-                due = None if self._ending else self.schedule.next_try()
+                due = self.schedule.next_try()
                 self._work.wait(None if due is None else max(0.0, due - now))
-            self._work.notify_all()
-            self._ended.notify_all()
             return None
 
     async def _call(self, item: Decoded) -> None:
@@ -254,9 +264,9 @@ class Threads(Workers):
     def _serve_reports(self) -> None:
         """Poll the client of the producer while records wait for reports."""
         assert self._producer is not None
-        while not self.cancelled:
+        while not self.cancelled or self.schedule.in_work:
             with self.lock:
-                if not self._served.wait_for(lambda: self._sending or self.cancelled, _POLL_SECONDS):
+                if not self._served.wait_for(lambda: self._sending, _POLL_SECONDS):
                     continue
             began = time.monotonic()
             try:

@@ -23,6 +23,7 @@ from cloudevents_kafka.clients._policy import Action, OnFailure, RunPolicy, RunR
 from cloudevents_kafka.clients._protocols import (
     Consumer,
     ConsumerT,
+    OnlyLoop,
     add_observers,
     check_callbacks,
     check_client,
@@ -179,6 +180,9 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         self._stopped = False
         self._left: list[TopicPartition] = []  # the first offsets that `run` has left unfinished
         self._run: Run | None = None
+        self._workers: Workers | None = None  # of the last run, if its handlers have not returned
+        self.only_loop = OnlyLoop()
+        """The run or the processor that reads by this consumer; any other loop is refused meanwhile."""
         self._lock = threading.RLock()  # of it; a signal handler may close
         self.is_subscribed = False
         """Whether `subscribe` was called, so that `run` learns which partitions are revoked."""
@@ -224,9 +228,11 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
     def poll(self, timeout: float = 1.0) -> ItemT_co | None:
         """Return the next record, or None if none arrives within ``timeout`` seconds.
 
-        Raises `ConsumeError` if the client has an error from which it does not recover, and with
-        ``strict`` the `DecodeError` of a bad record.
+        Raises `ConsumeError` if the client has an error from which it does not recover, with
+        ``strict`` the `DecodeError` of a bad record, and `RuntimeError` while `run` or a processor reads.
         """
+        if self.only_loop.name is not None:
+            self.only_loop.check("poll()")
         gathered = self._gathered
         if gathered.waiting:
             gathered.drop_moved()
@@ -241,6 +247,7 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
 
     def items(self, *, idle_timeout: float | None = None) -> Iterator[ItemT_co]:
         """Yield records until `stop`, `close`, or ``idle_timeout`` seconds without a record."""
+        self.only_loop.check("items()")
         wait = _POLL_SECONDS if idle_timeout is None else min(_POLL_SECONDS, idle_timeout)
         idle_since = time.monotonic()
         while not self._stopped:
@@ -267,6 +274,7 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         gathered = self._gathered
         idle_since = time.monotonic()
         while not self._stopped:
+            self.only_loop.check("batches()")
             if gathered.waiting:
                 gathered.drop_moved()
             if not gathered.waiting:
@@ -325,6 +333,7 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         concurrency: int = 1,
         producer: EventProducer[Any] | None = None,
         max_ahead: int = 1000,
+        max_bytes: int = 67_108_864,
         max_age: float | None = 300.0,
         revoke_timeout: float | None = None,
         stop_timeout: float = 20.0,
@@ -333,11 +342,11 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
     ) -> RunResult:
         """Call ``handler`` with each event, commit what is done, and return the counts.
 
-        Ends at SIGTERM, by `stop`, and after ``idle_timeout`` seconds without a record. Records that were
-        read are handled to their end, without further tries, for at most ``stop_timeout`` seconds; what
-        is not done by then is not committed, and is read again by the next run, or by the group. The
-        consumer stays open. It must have ``enable.auto.commit`` False, as otherwise it commits by itself
-        what was read, also unfinished records: `ConsumeError` is raised when the group's offsets show that.
+        Ends at SIGTERM, by `stop`, and after ``idle_timeout`` seconds without a record. No other record
+        begins then, and those in work are waited for, for at most ``stop_timeout`` seconds; what is not done
+        by then is not committed, and is read again by the next run, or by the group. The consumer stays open.
+        It must have ``enable.auto.commit`` False, as otherwise it commits by itself what was read, also
+        unfinished records: `ConsumeError` is raised when the group's offsets show that.
 
         ``on_failure`` is what becomes of a record that is not an event, or whose handler raises an error
         ``tries`` times: ``"fail"`` raises it, ``"skip"`` counts and logs it, `DeadLetters` sends the
@@ -355,11 +364,17 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         The offset of a record is committed when it and all before it are done. At most ``max_ahead`` records
         after the oldest unfinished one of a partition begin; after a kill at most so many, and what was done
         since the last commit, are handled again; by another `run` only the latter. A record that is
-        unfinished after ``max_age`` seconds is logged. When partitions are revoked, `run` waits up to
-        ``revoke_timeout`` seconds for records in work, by default 60 or half of ``max.poll.interval.ms``, and
-        commits what is done, if it was subscribed by `subscribe`. ``observers`` are called, too.
+        unfinished after ``max_age`` seconds is logged. A partition is not read while 16 times ``max_ahead``
+        of its records wait, or its share of ``max_bytes``, by default 64 MiB for all that waits, each record
+        counted with 1 KiB for its objects; other partitions are read meanwhile. When partitions are revoked,
+        `run` waits up to ``revoke_timeout`` seconds for records in work, by default 60 or half of
+        ``max.poll.interval.ms``, and commits what is done, if it was subscribed by `subscribe`. ``observers``
+        are called, too.
 
-        Raises the error of a record, `ConsumeError`, `DeadLetterError`, and `ValueError` for wrong options.
+        Raises the error of a record, `ConsumeError`, `DeadLetterError`, `ValueError` for wrong options, and
+        `RuntimeError` if a run or a processor reads by the consumer already: it has one loop at a time. After
+        an error it waits for the handlers at work, within ``stop_timeout``, as the next run does before it
+        begins: a record is never in two handlers at once.
 
         Examples:
             >>> with EventConsumer(consumer) as events:
@@ -380,6 +395,7 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
             retry_on=retry_on,
             concurrency=concurrency,
             max_ahead=max_ahead,
+            max_bytes=max_bytes,
             max_age=max_age,
             revoke_timeout=revoke_timeout,
             stop_timeout=stop_timeout,
@@ -387,18 +403,22 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
             observers=observers,
             observed=self._gathered.observers,
         )
-        return self._handle_all(Threads(policy, handler, producer))
+        with self.only_loop.begin("run()"):
+            return self._handle_all(Threads(policy, handler, producer))
 
     def _handle_all(self, workers: Workers) -> RunResult:
+        """Handle all records; the loop has begun, and reads in the current thread from now on."""
         from cloudevents_kafka.clients._run import Run
 
-        self._run = run = Run(self, workers)
+        self.only_loop.thread = threading.get_ident()
+        self._run = run = Run(self, workers, self._workers)
         try:
             with self._gathered.observed(workers.policy.observed):
                 return run.handle_all()
         finally:
             with self._lock:
                 self._run, self._left = None, run.left
+                self._workers = workers if workers.schedule.in_work else self._workers
             try:
                 if run.closes:
                     self._close()

@@ -194,15 +194,19 @@ class EventProcessor:
         ``stop_timeout`` seconds after `stop`, as a handler or a broker does not answer, the transaction is
         left: end the process then, and the next one aborts it.
 
-        Raises `TransactionError` if the client cannot go on, `ConsumeError`, and what the handler
-        raises.
+        Raises `TransactionError` if the client cannot go on, `ConsumeError`, what the handler raises, and
+        `RuntimeError` if a run or another processor reads by the consumer already.
         """
         if not stop_timeout >= 0:
             raise ValueError(f"stop_timeout must be seconds from 0, got {stop_timeout!r}")
         if self._is_left:
             raise TransactionError("a handler of an earlier run has not returned")
-        self._counts = RunResult()
-        with stop_at_sigterm(self.stop), self.consumer._gathered.observed(self._policy.observed):
+        with (
+            self.consumer.only_loop.begin("processor"),
+            stop_at_sigterm(self.stop),
+            self.consumer._gathered.observed(self._policy.observed),
+        ):
+            self._counts = RunResult()
             try:
                 return self._process_all(stop_timeout, idle_timeout)
             except Unfinished:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import threading
 import time
 import uuid
 from collections import defaultdict
@@ -24,6 +25,7 @@ from cloudevents_kafka import (
     EventConsumer,
     EventProducer,
     NotAnEvent,
+    to_record,
 )
 from cloudevents_kafka.testing import FakeConsumer, FakeMessage, LocalBroker
 
@@ -360,3 +362,54 @@ def test_a_pattern_that_matches_the_dead_letters_ends_the_run(
     assert [letter and letter.topic for letter in letters] == [topic] * len(letters)
     assert len(letters) <= len(handled)
     assert set(handled) <= {topic}
+
+
+class Noting(Consumer):
+    """A client that notes what is paused."""
+
+    paused = threading.Event()
+
+    def pause(self, partitions: list[TopicPartition]) -> None:
+        super().pause(partitions)
+        self.paused.set()
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("assignor", ["range", pytest.param("cooperative-sticky", marks=pytest.mark.release)])
+def test_a_paused_partition_is_read_when_it_comes_back(kafka_broker: LocalBroker, assignor: str) -> None:
+    """Another member joins and leaves while a partition is paused for a slow record: all is handled then."""
+    topic, seen, gate = uuid.uuid4().hex, set[int](), threading.Event()
+    settings = {
+        "bootstrap.servers": kafka_broker.bootstrap_servers, "group.id": topic, "log_level": 0,
+        "auto.offset.reset": "earliest", "enable.auto.commit": False, "heartbeat.interval.ms": 300,
+        "partition.assignment.strategy": assignor,
+    }  # fmt: skip
+    kafka_broker.create_topic(topic, partitions=2)
+    client = Producer({"bootstrap.servers": kafka_broker.bootstrap_servers})
+    for number in range(400):
+        event = to_record(Event(id=str(number), source="/s", type="t", data=number))
+        headers: Any = event.headers
+        client.produce(topic, event.value, f"k{number}", number % 2, headers=headers)
+    client.flush()
+
+    def handle(item: Decoded) -> None:
+        if item.event.data == 0:
+            gate.wait(60)
+        seen.add(item.event.data)
+
+    with EventConsumer(Noting(settings), topics=[topic]) as events:
+        events.consumer.paused.clear()
+        running = threading.Thread(
+            target=events.run,
+            args=(handle,),
+            kwargs={"max_ahead": 2, "concurrency": 4, "revoke_timeout": 0.1, "idle_timeout": 5},
+        )
+        running.start()
+        assert events.consumer.paused.wait(60)
+        with closing(Consumer(settings)) as other:
+            other.subscribe([topic])
+            while not other.assignment():
+                other.poll(0.1)
+        gate.set()
+        running.join(100)
+    assert seen == set(range(400))

@@ -312,7 +312,7 @@ def test_the_last_commit_is_within_the_bound(bound: float, seconds: float, commi
 
 
 def test_sigterm_lets_handlers_end() -> None:
-    """Records that were read are done and committed, and no other is read."""
+    """Records in work are done and committed, and no other begins."""
     kafka = numbered(100)
 
     def handle(item: Decoded) -> None:
@@ -353,8 +353,7 @@ def test_a_handler_of_signals_stays() -> None:
 
 def test_a_full_queue_serves_the_group(monkeypatch: pytest.MonkeyPatch) -> None:
     """While handlers are slow the client is polled now and then, and its partitions are not paused."""
-    monkeypatch.setattr("cloudevents_kafka.clients._schedule._QUEUED", 3)
-    monkeypatch.setattr("cloudevents_kafka.clients._run._SERVE_SECONDS", 0.05)
+    monkeypatch.setattr("cloudevents_kafka.clients._run._COMMIT_SECONDS", 0.05)
     kafka = numbered(12)
     begun, polls = threading.Event(), list[int]()
     client = kafka.events.consumer
@@ -372,7 +371,7 @@ def test_a_full_queue_serves_the_group(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(client, "poll", counted)
     monkeypatch.setattr(client, "pause", Mock(side_effect=AssertionError))
-    assert kafka.run(handle).handled == 12
+    assert kafka.run(handle, max_ahead=2).handled == 12
     assert 4 <= polls.count(0) <= 3 + 8
 
 

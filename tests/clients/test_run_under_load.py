@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -180,6 +181,93 @@ def test_a_run_leaves_no_partition_paused() -> None:
     again = EventConsumer(service.client)
     assert again.run(service.handle, idle_timeout=0).handled == 99 - 5
     assert service.offsets == {("in", 0): 99, ("in", 1): 1}
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_a_partition_that_was_paused_is_read_after_a_rebalance(*, lost: bool) -> None:
+    """The client keeps a pause over a rebalance, so the run ends it; it is not idle before all is read."""
+    messages = [message(n, key=f"k{n}") for n in range(300)]
+    messages += [message(n, partition=1, key=f"k{n}") for n in range(300, 600)]
+    service = Service(*messages)
+    asked = rebalanced_at(service, lost=lost)
+    thread = service.start(max_ahead=5, revoke_timeout=0.1)
+    wait_until(lambda: ("in", 0) in service.client._paused and len(service.done) == 305)
+    asked.set()
+    wait_until(lambda: not asked.is_set())
+    service.gate.set()
+    thread.join(20)
+    assert set(service.done) == set(range(600))
+    assert service.offsets == {("in", 0): 300, ("in", 1): 300}
+
+
+def test_a_failure_is_raised_when_the_other_handlers_have_returned() -> None:
+    """The next run does not handle a record while an earlier handler of it works."""
+    service = Service(*(message(n, key=f"k{n}") for n in range(9)))
+    failed, at_work, most = threading.Event(), list[int](), list[int]()
+
+    def handle(item: Decoded) -> None:
+        at_work.append(item.event.data)
+        most.append(at_work.count(item.event.data))
+        if item.event.data == 1 and not failed.is_set():
+            wait_until(lambda: 0 in at_work)
+            failed.set()
+            at_work.remove(1)
+            raise OSError
+        if item.event.data == 0:
+            assert failed.wait(20)
+            time.sleep(0.2)
+        at_work.remove(item.event.data)
+        service.done.append(item.event.data)
+
+    for _ in range(2):
+        with pytest.raises(OSError) if not failed.is_set() else nullcontext():
+            service.events.run(handle, concurrency=2, idle_timeout=0)
+        assert 0 in service.done
+    assert max(most) == 1
+    assert service.done.count(0) == 1
+    assert service.offsets == {("in", 0): 9}
+
+
+def test_a_run_does_not_begin_while_a_handler_of_the_last_one_works() -> None:
+    """It waits for that up to stop_timeout, and is refused then."""
+    service = Service(*(message(n, key=f"k{n}") for n in range(3)))
+    service.start(stop_timeout=0.1)
+    wait_until(lambda: len(service.done) == 2)
+    service.events.stop()
+    wait_until(lambda: service.events.only_loop.name is None)
+    service.events._stopped = False
+    with pytest.raises(RuntimeError, match="got 1 record still in work; bound what"):
+        service.events.run(service.handle, idle_timeout=0, stop_timeout=0.1)
+    assert service.begun.count(0) == 1
+    threading.Timer(0.1, service.gate.set).start()
+    service.events.run(service.handle, idle_timeout=0)
+    assert service.offsets == {("in", 0): 3}
+
+
+@pytest.mark.parametrize("concurrency", [1, 2, 4, 7, 8])
+def test_slow_keys_slow_no_other(concurrency: int) -> None:
+    """With fewer threads than slow keys they take turns with all others; other partitions do not wait."""
+    slow = [message(n, key=f"slow{n % 3}") for n in range(1500)]
+    near = [message(n, key=f"k{n}") for n in range(1500, 1600)]
+    far = [message(n, partition=1 + n % 2, key=f"k{n}") for n in range(1600, 2200)]
+    service = Service(*slow[:600], *near, *slow[600:], *far)
+    ended, others, before = threading.Event(), list[int](), list[int]()
+
+    def handle(item: Decoded) -> None:
+        if item.event.data < 1500 and not ended.is_set():
+            time.sleep(0.002)
+        service.done.append(item.event.data)
+        if item.event.data >= 1500:
+            others.append(item.event.data)
+        if len(others) == 700 and not ended.is_set():
+            before.append(len(service.done) - 700)
+            ended.set()
+
+    thread = service.start(handle, concurrency=concurrency)
+    assert ended.wait(60)
+    assert before[0] < 700
+    thread.join(60)
+    assert sorted(service.done) == list(range(2200))
 
 
 def test_tries_of_a_key_hold_no_other() -> None:

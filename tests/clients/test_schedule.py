@@ -13,6 +13,8 @@ from cloudevents_kafka import Decoded, Event, Record
 from cloudevents_kafka.clients._schedule import MARK, Schedule, Task, _bits_of
 
 EVENT = Event(id="1", source="/s", type="t")
+BYTES = 10**12
+SIZE = 1025  # of a record with a key of 1 byte
 HISTORIES = int(os.environ.get("HISTORIES", "1500"))
 
 
@@ -26,7 +28,11 @@ class Group:
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
         self.places, self.max_ahead = self.random.randint(1, 4), self.random.randint(1, 8)
-        self.schedule = Schedule(self.places, self.max_ahead)
+        self.share = self.random.choice([1, 5, 999]) * SIZE
+        self.schedule = Schedule(self.max_ahead, 3 * self.share)
+        self.schedule.divide(3)
+        self.paused: set[int] = set()  # as the client has it, which keeps pauses over rebalances
+        self.passed: dict[int, list[object]] = {}  # ids of tasks that are ready to the lanes that began
         self.now = 0.0
         self.read: dict[int, list[Decoded]] = defaultdict(list)  # since the assignment, in order
         self.all: list[Decoded] = []  # keeps the ids of items unique
@@ -47,11 +53,22 @@ class Group:
             if self.random.random() < 0.1
             else actions
         )()
+        self.pause()
         self.check()
+
+    def pause(self) -> None:
+        """The client pauses what is full, and resumes what is not, as the run does."""
+        full = {partition for _, partition in self.schedule.full if partition is not None}
+        for partition in full - self.paused:
+            number, size = self.unfinished(partition)
+            assert size >= self.share or number >= 16 * self.max_ahead, "a pause for few"
+        self.paused = full
 
     def add(self) -> None:
         """A record is read; some offsets have none, as in a compacted topic."""
         partition = self.random.randrange(3)
+        if partition in self.paused and self.random.random() < 0.9:  # the client may have fetched some
+            return
         self.positions[partition] += self.random.choice([1, 1, 1, 4])
         item = record(self.positions[partition], partition, self.random.choice([None, b"a", b"b", b"c"]))
         self.put(item)
@@ -82,6 +99,21 @@ class Group:
                 self.begun[id(task.item)] = self.begun.get(id(task.item), 0) + 1
                 assert task.attempt == self.begun[id(task.item)]
             self.work.append(task)
+            self.take_turns(task)
+
+    def unfinished(self, partition: int) -> tuple[int, int]:
+        """Return the number of records from the oldest unfinished one on, and the bytes of the unfinished."""
+        items = self.read[partition]
+        open_ = [each for each in items if id(each) not in self.ended]
+        number = len(items) - items.index(open_[0]) if open_ else 0
+        return number, sum(1024 + len(each.record.key or b"") for each in open_)
+
+    def take_turns(self, task: Task) -> None:
+        """A record that is ready begins before any other lane begins twice."""
+        ready = {id(each) for each in self.schedule._ready if not each.partition.is_closed}
+        passed = {each: lanes for each, lanes in self.passed.items() if each in ready}
+        self.passed = passed | {each: [*passed.get(each, []), task.lane] for each in ready}
+        assert all(len(lanes) == len(set(lanes)) for lanes in self.passed.values()), "no turns"
 
     def lane(self, item: Decoded) -> list[Decoded]:
         """Return the records of an item's lane that were read, in order, one partition after the other."""
@@ -199,9 +231,15 @@ class Group:
                 first = items.index(open_[0])
                 ahead = [each for each in items[first + 1 :] if id(each) in self.begun]
                 assert len(ahead) <= self.max_ahead, (ahead, begun)
-        held = self.schedule.held()
-        if self.waiting and not self.work and not held and not self.schedule.is_ready:
-            assert self.schedule.has_room(), "records that wait for a try take the room of others"
+        for partition in self.read:
+            number, size = self.unfinished(partition)
+            if partition in self.paused:
+                assert number, "a partition is paused, and nothing would resume it"
+            else:
+                assert number < 16 * self.max_ahead, "too many records are read"
+                assert size < self.share, "too much is read"
+        for partition in self.paused:
+            assert partition in self.read, "a pause is kept over a rebalance"
 
     def drain(self) -> None:
         """Everything that was read is done in the end."""
@@ -209,10 +247,12 @@ class Group:
             self.later()
             self.begin()
             self.end()
+            self.pause()
             self.check()
         assert all(id(item) in self.ended for items in self.read.values() for item in items)
         assert self.schedule.in_work == 0
-        assert self.schedule.has_room()
+        assert not self.schedule.ahead | self.schedule.full
+        assert self.schedule.may_read(3)
 
 
 def partition_of(item: Decoded) -> int:
@@ -235,13 +275,13 @@ def test_random_histories_obey_the_law() -> None:
 
 def test_a_partition_at_its_bound_goes_on_when_half_of_it_is_free() -> None:
     """Records after the bound are held, also if all but the oldest are done; those of others begin."""
-    schedule = Schedule(99, max_ahead=4)
+    schedule = Schedule(4, BYTES)
     for offset in range(9):
         schedule.add(record(offset, key=b"%d" % offset), 0)
     schedule.add(record(0, partition=1, key=b"other"), 0)
     tasks = [schedule.next(0) for _ in range(6)]
     assert schedule.next(0) is None
-    assert schedule.held() == {("t", 0): 4}
+    assert schedule.ahead == {("t", 0)}
     assert [task and task.item.record.offset for task in tasks] == [0, 1, 2, 3, 4, 0]
     for task in tasks[1:5]:
         assert task is not None
@@ -251,26 +291,46 @@ def test_a_partition_at_its_bound_goes_on_when_half_of_it_is_free() -> None:
     schedule.end(tasks[0], 0)
     begun = [schedule.next(0) for _ in range(4)]
     assert [task and task.item.record.offset for task in begun] == [5, 6, 7, 8]
-    assert schedule.held() == {}
+    assert not schedule.ahead
     assert [(place.partition, place.offset) for place in schedule.done(again=True)] == [(0, 5), (1, 0)]
 
 
-def test_idle_places_let_records_of_other_lanes_be_read() -> None:
-    """A lane with many records does not hide the next one, up to a bound."""
-    schedule = Schedule(4, max_ahead=10_000)
+@pytest.mark.parametrize(("max_ahead", "max_bytes", "most"), [(4, 10**9, 64), (4, 2 * 9 * 1025, 9)])
+def test_a_partition_is_full_from_its_high_to_its_low_mark(max_ahead: int, max_bytes: int, most: int) -> None:
+    """The high mark is in records or in a share of the bytes; another partition is read meanwhile."""
+    schedule = Schedule(max_ahead, max_bytes)
+    schedule.divide(2)
     read = 0
-    while schedule.has_room():
-        schedule.add(record(read, key=b"hot"), 0)
+    while ("t", 0) not in schedule.full:
+        assert schedule.may_read(2)
+        schedule.add(record(read, key=b"k"), 0)
         read += 1
-        if read == 1:
-            schedule.next(0)
-    assert 64 < read < 1000
-    assert Schedule(1, 1).has_room()
+    assert read == most
+    assert schedule.may_read(2)
+    assert not schedule.may_read(1)
+    while schedule.full:
+        task = schedule.next(0)
+        assert task is not None
+        schedule.end(task, 0)
+        read -= 1
+    assert read <= most / 2
+    assert schedule.may_read(1)
+
+
+def test_one_record_may_have_more_bytes_than_all() -> None:
+    """It is handled, and the partition is read on."""
+    schedule = Schedule(4, 10)
+    schedule.add(record(0), 0)
+    assert schedule.full == {("t", 0)}
+    task = schedule.next(0)
+    assert task is not None
+    schedule.end(task, 0)
+    assert not schedule.full
 
 
 def test_an_old_record_is_found_once() -> None:
     """It is the oldest of its partition that is not done."""
-    schedule = Schedule(1, 10)
+    schedule = Schedule(10, BYTES)
     schedule.add(record(3), 5.0)
     schedule.add(record(4), 5.0)
     assert list(schedule.find_old(5.0)) == []
@@ -279,7 +339,7 @@ def test_an_old_record_is_found_once() -> None:
 
 
 def in_work(*offsets: int) -> Schedule:
-    schedule = Schedule(9, 9)
+    schedule = Schedule(9, BYTES)
     for offset in offsets:
         schedule.add(record(offset), 0)
     return schedule
@@ -330,7 +390,7 @@ def test_offsets_of_the_group_are_known_until_the_partition_is_revoked() -> None
 
 def test_only_new_offsets_are_committed() -> None:
     """An offset that was committed is not committed again, but after a seek back an earlier one is."""
-    schedule = Schedule(9, 9)
+    schedule = Schedule(9, BYTES)
 
     def handle(offset: int) -> list[int]:
         schedule.add(record(offset), 0)
@@ -349,7 +409,7 @@ def test_only_new_offsets_are_committed() -> None:
 @pytest.mark.parametrize("metadata", ["other", f"{MARK}*", f"{MARK}====", MARK, f"{MARK}AAA"])
 def test_other_metadata_has_no_done_records(metadata: str) -> None:
     """Metadata are what any program has committed."""
-    schedule = Schedule(9, 9)
+    schedule = Schedule(9, BYTES)
     schedule.note([TopicPartition("t", 0, 3, metadata)])
     schedule.add(record(3), 0)
     assert schedule.next(0) is not None
@@ -357,7 +417,7 @@ def test_other_metadata_has_no_done_records(metadata: str) -> None:
 
 def test_the_metadata_of_an_offset_are_bounded() -> None:
     """Brokers accept 4,096 bytes; records far behind the oldest one may be handled again."""
-    schedule = Schedule(99_999, 99_999)
+    schedule = Schedule(99_999, BYTES)
     for offset in range(50_000):
         schedule.add(record(offset, key=b"%d" % offset), 0)
     first = schedule.next(0)

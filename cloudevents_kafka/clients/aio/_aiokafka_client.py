@@ -127,8 +127,9 @@ class AiokafkaClient:
         self._client.pause(*map(to_partition, places))
 
     def resume(self, places: Iterable[TopicPartition]) -> None:
-        """Fetch messages of partitions again."""
-        self._client.resume(*map(to_partition, places))
+        """Fetch messages of partitions again; aiokafka forgets the pauses of those that it has left."""
+        assigned = self._client.assignment()
+        self._client.resume(*(place for place in map(to_partition, places) if place in assigned))
 
     def committed(self, places: list[TopicPartition], timeout: float) -> list[TopicPartition]:
         """Return the group's offsets, with their metadata."""

@@ -44,7 +44,7 @@ class Tasks(Workers):
             self._scheduled = False
             now = time.monotonic()
             while self._free and not self.cancelled:
-                task = self.schedule.next(now, ending=self._ending)
+                task = self.schedule.next(now)
                 if task is None:
                     break
                 self._free -= 1
@@ -61,10 +61,12 @@ class Tasks(Workers):
         """Return whether a task handles a record."""
         return task in self._tasks
 
-    def cancel_all(self) -> None:
-        """Cancel the handlers that have not returned in time."""
+    async def cancel_all(self) -> None:
+        """Cancel the handlers that have not returned in time, and wait a moment for them."""
         for task in self._tasks:
             task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=self.policy.stop_timeout / 5)
 
     async def _handle(self, task: Task) -> None:
         try:

@@ -62,8 +62,8 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
     returned to the next that asks. After `close` the group reads it again, also if the client commits
     automatically.
 
-    Any number of tasks may read; each record is returned to one of them. Raises `TypeError` if
-    ``consumer`` is another client.
+    Any number of tasks may read, if no `run` does; each record is returned to one of them. Raises
+    `TypeError` if ``consumer`` is another client.
 
     Examples:
         >>> import asyncio
@@ -200,10 +200,10 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
     ) -> RunResult:
         """Await ``handler`` for each event, commit what is done, and return the counts.
 
-        The options and the promises are those of `EventConsumer.run`: up to ``concurrency`` records of
-        different keys are handled at the same time. ``producer`` is one of asyncio, and `DeadLetters` may
-        have either kind. `stop` and a cancellation end the run, and SIGTERM in the main thread; a handler
-        that does not return within ``stop_timeout`` is cancelled.
+        The options, the promises and the errors are those of `EventConsumer.run`: up to ``concurrency``
+        records of different keys are handled at the same time. ``producer`` is one of asyncio, and
+        `DeadLetters` may have either kind. `stop` and a cancellation end the run, and SIGTERM in the main
+        thread; a handler that does not return within ``stop_timeout`` is cancelled.
 
         Examples:
             >>> import asyncio
@@ -224,21 +224,22 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
         events, aiokafka = self._events, self._aiokafka
         observed = self._gathered.observers
         policy = RunPolicy(read=events.read_item, settings=events._settings, observed=observed, **options)
-        await self._source.idle()
-        if aiokafka is not None:
-            aiokafka.begin()
-        if producer is not None:
-            producer.count_sends()
-        self._tasks = tasks = Tasks(policy, handler, counts_sends=producer is not None)
-        self._ended.clear()
-        try:
-            return await run_in_thread(partial(events._handle_all, tasks), self.stop)
-        finally:
-            tasks.cancel_all()
+        with events.only_loop.begin("run()"):
+            await self._source.idle()
             if aiokafka is not None:
-                aiokafka.end()
-            self._tasks = None
-            self._ended.set()
+                aiokafka.begin()
+            if producer is not None:
+                producer.count_sends()
+            self._tasks = tasks = Tasks(policy, handler, counts_sends=producer is not None)
+            self._ended.clear()
+            try:
+                return await run_in_thread(partial(events._handle_all, tasks), self.stop)
+            finally:
+                await tasks.cancel_all()
+                if aiokafka is not None:
+                    aiokafka.end()
+                self._tasks = None
+                self._ended.set()
 
     @property
     def stopped(self) -> bool:
@@ -254,14 +255,16 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
         while True:
             if self._turn.is_over():
                 await self._turn.end()
-            item = self._take()
+            item = self._take("poll()")
             left = deadline - time.monotonic()
             if item is not None or self._events._stopped or (waited and left <= 0):
                 return item
             await self._source.wait(max(left, 0))
             waited = True
 
-    def _take(self) -> ItemT_co | None:
+    def _take(self, name: str) -> ItemT_co | None:
+        if self._events.only_loop.name is not None:
+            self._events.only_loop.check(name)
         self._source.drop_moved()
         return self._gathered.take()
 
@@ -278,7 +281,7 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
         while not self._events._stopped:
             if self._turn.is_over():
                 await self._turn.end()
-            item = self._take()
+            item = self._take("items()")
             if item is not None:
                 yield item
                 if idle_timeout is not None:
@@ -311,6 +314,7 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
         idle_since = time.monotonic()
         while not self._events._stopped:
             await self._turn.end()
+            self._events.only_loop.check("batches()")
             if not self._source.waiting:
                 await self._source.wait(None, max_records, timeout)
             self._source.drop_moved()

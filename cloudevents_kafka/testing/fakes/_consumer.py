@@ -214,7 +214,7 @@ class FakeConsumer(Closing):
         self._returned.pop(_to_key(partition), None)
 
     def pause(self, partitions: Sequence[TopicPartition]) -> None:
-        """Stop reading partitions until `resume`."""
+        """Stop reading partitions until `resume`, also if they are revoked and assigned again meanwhile."""
         self._check_open()
         check_places(partitions)
         self._paused.update(map(_to_key, partitions))
@@ -332,14 +332,13 @@ class FakeConsumer(Closing):
         self._known.update(part.topic for part in partitions)
 
     def _clear(self, *, commit: bool, only: set[PartitionId] | None = None) -> None:
-        """Forget all partitions, or only some."""
-        keys = {*self._positions, *self._returned, *self._stored, *self._paused} if only is None else only
+        """Forget all partitions, or only some; the client keeps their pauses."""
+        keys = {*self._positions, *self._returned, *self._stored} if only is None else only
         if commit:
             self.offsets.update({key: at for key, at in self._stored.items() if key in keys})
         for offsets in (self._positions, self._returned, self._stored):
             for key in keys & offsets.keys():
                 del offsets[key]
-        self._paused -= keys
 
     def _check_open(self) -> None:
         if self._closed:

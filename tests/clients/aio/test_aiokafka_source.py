@@ -17,6 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cloudevents_kafka import AsyncEventConsumer, Decoded, Event, Undecodable, to_record
+from cloudevents_kafka.clients._schedule import places_of
+from cloudevents_kafka.clients.aio._aiokafka_client import AiokafkaClient
 
 Item = Decoded | Undecodable
 PARTITIONS = [TopicPartition("orders", number) for number in range(3)]
@@ -86,6 +88,8 @@ class Reader:
         self._paused |= {*places}
 
     def resume(self, *places: TopicPartition) -> None:
+        if gone := {*places} - set(self._assigned):
+            raise IllegalStateError(f"No current assignment for partition {gone}")
         self._paused -= {*places}
 
     async def fetch_committed_offsets(self, places: list[TopicPartition]) -> dict[TopicPartition, Any]:
@@ -316,7 +320,7 @@ def test_functions_of_a_subscription_are_called_on_the_loop(*, running: bool) ->
 
 def test_partitions_are_handed_over_while_nothing_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """Records that were fetched, and wait until others are handled, do not hold the group."""
-    monkeypatch.setattr("cloudevents_kafka.clients._run._SERVE_SECONDS", 0.2)
+    monkeypatch.setattr("cloudevents_kafka.clients._run._COMMIT_SECONDS", 0.2)
 
     async def work() -> None:
         client, gate, begun = Reader({}), asyncio.Event(), list[Item]()
@@ -338,6 +342,16 @@ def test_partitions_are_handed_over_while_nothing_is_read(monkeypatch: pytest.Mo
             await running
 
     run(work())
+
+
+def test_a_pause_is_ended_only_for_partitions_that_aiokafka_has() -> None:
+    """It forgets the pause with the partition, and raises an error for others."""
+    reader = Reader({})
+    client = AiokafkaClient(reader)
+    client.pause(places_of(PARTITIONS[:2]))
+    reader._assigned = frozenset(PARTITIONS[:1])
+    client.resume(places_of(PARTITIONS[:2]))
+    assert reader._paused == {PARTITIONS[1]}
 
 
 def test_the_next_run_reads_what_was_fetched_and_not_handled() -> None:

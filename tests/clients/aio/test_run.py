@@ -317,3 +317,53 @@ async def test_wrong_arguments_are_refused() -> None:
         service.events.subscribe(["in"], on_revoke=service.handle)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"enable\.auto\.commit must be False in the settings"):
         AsyncEventConsumer({"bootstrap.servers": "127.0.0.1:1", "group.id": "g", "enable.auto.commit": True})
+
+
+def test_a_failure_is_raised_when_the_other_handlers_have_returned() -> None:
+    """The next run does not handle a record while an earlier handler of it works."""
+
+    async def work() -> None:
+        service = Service(*(message(n, key=f"k{n}") for n in range(9)))
+        failed = asyncio.Event()
+
+        async def handle(item: Decoded) -> None:
+            service.begun.append(item.event.data)
+            if item.event.data == 1 and not failed.is_set():
+                failed.set()
+                raise OSError
+            if item.event.data == 0:
+                await failed.wait()
+                await asyncio.sleep(0.1)
+            service.done.append(item.event.data)
+
+        with pytest.raises(OSError):
+            await service.run(handle, concurrency=2)
+        assert service.done == [0]
+        await service.run(handle, concurrency=2)
+        assert sorted(service.begun) == [0, 1, *range(1, 9)]
+        assert service.offsets == {("in", 0): 9}
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize("concurrency", [1, 4, 8])
+def test_slow_keys_slow_no_other(concurrency: int) -> None:
+    """With fewer places than slow keys they take turns with all others; other partitions do not wait."""
+
+    async def work() -> None:
+        slow = [message(n, key=f"slow{n % 9}") for n in range(900)]
+        service = Service(*slow, *(message(n, partition=1, key=f"k{n}") for n in range(900, 1200)))
+        before: list[int] = []
+
+        async def handle(item: Decoded) -> None:
+            service.done.append(item.event.data)
+            if item.event.data < 900 and not before:
+                await asyncio.sleep(0.002)
+            if not before and sum(number >= 900 for number in service.done) == 300:
+                before.append(len(service.done) - 300)
+
+        await service.run(handle, concurrency=concurrency)
+        assert before[0] < 600
+        assert sorted(service.done) == list(range(1200))
+
+    asyncio.run(work())

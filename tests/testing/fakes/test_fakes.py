@@ -379,6 +379,19 @@ def becomes_position(consumer, part, offset):
     assert found == offset
 
 
+def test_a_pause_stays_over_an_assignment(kafka, topic):
+    """A partition that is paused is not read after it was unassigned and assigned, until `resume`."""
+    written(kafka, topic, b"0", b"1")
+    consumer, part = on_start(kafka, topic), TopicPartition(topic, 0)
+    assert len(read(consumer, 1)) == 1
+    consumer.pause([part])
+    consumer.unassign()
+    consumer.assign([TopicPartition(topic, 0, 1)])
+    assert consumer.poll(1) is None
+    consumer.resume([part])
+    assert [message.offset() for message in read(consumer, 1)] == [1]
+
+
 def test_seek_pause_resume(kafka, topic):
     """`seek` goes back, `pause` stops, and `resume` continues at the same offset."""
     written(kafka, topic, b"0", b"1", b"2")
