@@ -20,17 +20,17 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from cloudevents_kafka.clients._closing import set_back
 from cloudevents_kafka.clients._errors import ConsumeError
-from cloudevents_kafka.clients._protocols import member_id, suppress_client_errors
+from cloudevents_kafka.clients._protocols import suppress_client_errors
 from cloudevents_kafka.clients._schedule import PartitionName, Schedule
+from cloudevents_kafka.clients._steps import Ask, Steps
 
 if TYPE_CHECKING:
-    from confluent_kafka import Consumer, TopicPartition
+    from confluent_kafka import TopicPartition
 
     from cloudevents_kafka.clients.observing.calls import Observers
 
@@ -39,33 +39,29 @@ _log: Final = logging.getLogger("cloudevents_kafka.run")
 
 
 class Commits:
-    """Commits what a run has done by its client; ``lock`` is that of the schedule."""
+    """Commits what a run has done, by steps of its client; ``lock`` is that of the schedule."""
 
     def __init__(
-        self,
-        client: Consumer,
-        schedule: Schedule,
-        lock: AbstractContextManager[object],
-        observers: Observers | None,
+        self, schedule: Schedule, lock: AbstractContextManager[object], observers: Observers | None, ends: Any
     ) -> None:
-        self._client = client
         self._schedule = schedule
         self._lock = lock
         self._observers = observers
+        self._ends = ends  # what observers ask for the ends of partitions
         self._member: object = None  # the id of the client in its group, at the last check
 
-    def look(self, assigned: list[TopicPartition], seconds: float) -> None:
-        """Store the group's offsets of partitions, if it answers within ``seconds``."""
-        self._member = member_id(self._client)
+    def look(self, assigned: list[TopicPartition], seconds: float) -> Steps[None]:
+        """Yield the calls that store the group's offsets of partitions, if it answers within ``seconds``."""
+        self._member = yield Ask("memberid")
         with suppress_client_errors():  # what the group answers later is compared from then on
-            committed = self._client.committed(assigned, timeout=seconds)
+            committed = yield Ask("committed", assigned, timeout=seconds)
             with self._lock:
                 self._schedule.note(committed)
 
     def commit(
         self, seconds: float, *, last: bool = False, names: Collection[PartitionName] | None = None
-    ) -> None:
-        """Commit what is done, if the group answers within ``seconds``.
+    ) -> Steps[None]:
+        """Yield the calls that commit what is done, if the group answers within ``seconds``.
 
         The group's offsets are requested first. They show whether the client commits by itself, which
         raises `ConsumeError`. And no commit is begun while the broker is away: a client with a pending
@@ -79,57 +75,63 @@ class Commits:
             asked = self._schedule.left(names) or self._schedule.done(names, again=is_final)
         if not asked:
             return
+        places: list[TopicPartition] = []
         try:
-            committed = self._client.committed(asked, timeout=seconds)
+            committed = yield Ask("committed", asked, timeout=seconds)
             if not is_final:
-                self._check(committed)
+                yield from self._check(committed)
             with self._lock:
                 places = self._schedule.done(names, again=is_final)
                 self._schedule.commit(places)
             began, deadline = time.monotonic(), time.monotonic() + seconds if is_final else 0.0
-            done = self._commit(places, deadline) if places else ()
+            done = (yield from self._commit(places, deadline)) if places else ()
             if self._observers is not None:
-                self._observers.of_places("committed", done or places, self._client, began)
+                self._observers.of_places("committed", done or places, self._ends, began)
             failed: list[object] = [place.error for place in done or () if place.error is not None]
         except KafkaException as error:  # the broker is away, or moves the group
             failed = [error]
+            with self._lock:
+                self._schedule.commit(places, failed=True)
         for reason in failed:
             _log.warning("offsets were not committed: %s", reason)
 
-    def _commit(self, places: list[TopicPartition], deadline: float) -> list[TopicPartition] | None:
+    def _commit(self, places: list[TopicPartition], deadline: float) -> Steps[list[TopicPartition] | None]:
         """Commit, up to a deadline if it is not 0; again while the members of the group join again."""
         from confluent_kafka import KafkaException
 
-        commit: Callable[..., list[TopicPartition] | None] = self._client.commit
         while True:
             try:
-                return commit(offsets=places, asynchronous=not deadline)
+                done: list[TopicPartition] | None = yield Ask(
+                    "commit", offsets=places, asynchronous=not deadline
+                )
             except KafkaException as error:
                 if error.args[0].code() != _REBALANCE_IN_PROGRESS or time.monotonic() >= deadline:
                     raise
-            time.sleep(0.1)
+            else:
+                return done
+            yield Ask("sleep", 0.1)
 
-    def _check(self, committed: list[TopicPartition]) -> None:
+    def _check(self, committed: list[TopicPartition]) -> Steps[None]:
         """Raise `ConsumeError` if something else has committed an unfinished record of this member."""
         with self._lock:
             foreign = self._schedule.find_foreign(committed)
             places = [] if foreign is None else self._schedule.done(again=True)
-        member, self._member = self._member, member_id(self._client)
+        member, self._member = self._member, (yield Ask("memberid"))
         if foreign is None:
             return
-        if member != self._member or not self._is_accepted(places, foreign):
+        if member != self._member or not (yield from self._is_accepted(places, foreign)):
             with self._lock:
                 self._schedule.note(committed)
             return
-        set_back(self._client, places, stays=True)
+        yield Ask("set_back", places)
         raise _refusal(foreign, next(place for place in places if _name(place) == _name(foreign)))
 
-    def _is_accepted(self, places: list[TopicPartition], foreign: TopicPartition) -> bool:
+    def _is_accepted(self, places: list[TopicPartition], foreign: TopicPartition) -> Steps[bool]:
         """Commit offsets, and return whether the group accepts that for a partition of this member."""
-        done = self._client.commit(offsets=places, asynchronous=False) or ()
+        done = (yield Ask("commit", offsets=places, asynchronous=False)) or ()
         failed = any(place.error is not None for place in done if _name(place) == _name(foreign))
-        assigned = map(_name, self._client.assignment())
-        return not failed and self._member == member_id(self._client) and _name(foreign) in assigned
+        assigned = map(_name, (yield Ask("assignment")))
+        return not failed and self._member == (yield Ask("memberid")) and _name(foreign) in assigned
 
 
 def _name(place: TopicPartition) -> tuple[str, int]:

@@ -6,20 +6,21 @@ which partitions continue; it does no input or output.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic
 
 from cloudevents_kafka.clients._errors import PARTITION_EOF, ConsumeError, OnError, is_record
-from cloudevents_kafka.clients._protocols import Message
-from cloudevents_kafka.clients._reading import ItemT_co
+from cloudevents_kafka.clients._protocols import Message, OnlyLoop, add_observers
+from cloudevents_kafka.clients._reading import ItemT_co, item_reader
 from cloudevents_kafka.clients._schedule import Item
 from cloudevents_kafka.record import Record
 
 if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
 
+    from cloudevents_kafka.clients.observing import Observer
     from cloudevents_kafka.clients.observing.calls import Observers
 
 
@@ -33,6 +34,8 @@ class Gathered(Generic[ItemT_co]):
         self.read_item = read_item
         self._read = read_item
         self._client = client
+        self.ends: Any = client
+        """What observers ask for the end of a partition, by ``get_watermark_offsets``."""
         self._batch: Callable[[], AbstractContextManager[object]] = nullcontext
         self.observers: Observers | None = None
         self._on_error = on_error
@@ -42,7 +45,7 @@ class Gathered(Generic[ItemT_co]):
         """Let these observers be called with records that are returned."""
         self.observers, self._read, self._batch = observers, self.read_item, nullcontext
         if observers is not None and observers.see("received"):
-            self._read = reading = observers.reading(self.read_item, self._client)
+            self._read = reading = observers.reading(self.read_item, self.ends)
             self._batch = reading.batch
 
     @contextmanager
@@ -145,6 +148,36 @@ class Gathered(Generic[ItemT_co]):
         messages = [message for message in reversed(self.waiting) if message.error() is None]
         first = {(message.topic(), message.partition()): message for message in messages}
         return [start_of(Record.of(message)) for message in first.values()]
+
+
+class Readable(Generic[ItemT_co]):
+    """What a consumer of either kind has: its messages, its only loop, and whether it goes on.
+
+    The options are those of `EventConsumer`.
+    """
+
+    def __init__(
+        self,
+        client: Any,
+        settings: Mapping[str, Any] | None,
+        *,
+        on_error: OnError | None = None,
+        observers: Sequence[Observer] = (),
+        **reading: Any,
+    ) -> None:
+        self._settings = settings
+        self._gathered: Gathered[ItemT_co] = Gathered(item_reader(**reading), on_error, client)
+        self._gathered.observe(add_observers(None, observers))
+        self._stopped = False
+        self.only_loop = OnlyLoop()
+        """The run or the processor that reads by this consumer; any other loop is refused meanwhile."""
+        self.is_subscribed = False
+        """Whether `subscribe` was called, so that `run` learns which partitions are revoked."""
+
+    @property
+    def read_item(self) -> Callable[[Record], Any]:
+        """The function that returns the item of a record, by the options of the consumer."""
+        return self._gathered.read_item
 
 
 def start_of(place: Item | Record | TopicPartition) -> TopicPartition:

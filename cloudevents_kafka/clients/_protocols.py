@@ -163,6 +163,12 @@ def check_callbacks(**functions: object) -> None:
             raise TypeError(f"{name} must be a plain function, got a coroutine function")
 
 
+def check_topics(topics: Sequence[str]) -> None:
+    """Raise `TypeError` if topics to subscribe are one name, whose letters would be topics."""
+    if isinstance(topics, str):
+        raise TypeError(f"topics must be a list of names, got {topics!r}; pass [{topics!r}]")
+
+
 def add_observers(before: Observers | None, observers: Sequence[Observer]) -> Observers | None:
     """Return what calls the observers of a client and others, None without any; raise `TypeError`."""
     if not isinstance(observers, Sequence):

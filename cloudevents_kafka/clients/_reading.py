@@ -55,12 +55,12 @@ class ReadOptions(TypedDict, total=False):
 
 def item_reader(
     *,
-    strict: bool,
-    lenient: bool,
-    reverse_key_mapper: ReverseKeyMapper | None,
-    data_reader: DataReader | None,
-    eager_data: bool,
-    data_type: Any,
+    strict: bool = False,
+    lenient: bool = False,
+    reverse_key_mapper: ReverseKeyMapper | None = None,
+    data_reader: DataReader | None = None,
+    eager_data: bool = False,
+    data_type: Any = None,
 ) -> Callable[[Record], Any]:
     """Return a function that returns the item of a record, or with ``strict`` raises its error.
 

@@ -1,8 +1,9 @@
-"""The loop of `EventConsumer.run`: it reads, passes records to threads that handle them, and commits.
+"""`Progress`: what a run does with its client except reading, for the loops of threads and of asyncio.
 
-One thread, the caller's, reads and commits. Others call the handler, for the records that `Schedule` returns.
-An offset is committed when all records before it are done, so a record that was unfinished when the process
-ended is handled again by the next one.
+It has the rules: when to commit, what to pause, what to do with a partition that is new or revoked, and at
+the end. Its methods are steps, whose calls a loop makes; see `_steps`. The loops read and wait:
+`_thread_run` and `aio._task_run`. An offset is committed when all records before it are done, so a record
+that was unfinished when the process ended is handled again by the next one.
 """
 
 from __future__ import annotations
@@ -13,153 +14,107 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from cloudevents_kafka.clients._commits import Commits
-from cloudevents_kafka.clients._policy import RunResult, fields_of, read_or_refuse
-from cloudevents_kafka.clients._protocols import member_id, suppress_client_errors
-from cloudevents_kafka.clients._schedule import Item, PartitionName, name_of, places_of
-from cloudevents_kafka.clients._workers import PAUSE_SECONDS, Workers, log_unfinished
+from cloudevents_kafka.clients._policy import fields_of
+from cloudevents_kafka.clients._protocols import suppress_client_errors
+from cloudevents_kafka.clients._schedule import PartitionName, places_of
+from cloudevents_kafka.clients._steps import Ask, Steps
+from cloudevents_kafka.clients._workers import Workers
 from cloudevents_kafka.primitives.plural import pluralize
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
 
-    from confluent_kafka import Consumer, TopicPartition
+    from confluent_kafka import TopicPartition
 
-_POLL_SECONDS: Final = 0.1
 _COMMIT_SECONDS: Final = 1.0  # between two commits
 _REVOKE_SECONDS: Final = 10.0  # for the commit of partitions that are revoked
 _log: Final = logging.getLogger("cloudevents_kafka.run")
 
 
-class Events(Protocol):
-    """The attributes of `EventConsumer` that a run uses."""
+class Progress:
+    """The partitions of a run, which are read or paused, and its commits.
 
-    consumer: Any
-    is_subscribed: bool
+    ``ends`` has the method ``get_watermark_offsets``, which observers call.
+    """
 
-    @property
-    def stopped(self) -> bool: ...
-    def poll(self, timeout: float) -> Item | None: ...
-    def seek(self, to: TopicPartition) -> None: ...
-    def stop(self) -> None: ...
-
-
-class Run:
-    """One call of `EventConsumer.run`, with its consumer, the Kafka client and the threads."""
-
-    def __init__(self, events: Events, workers: Workers, before: Workers | None = None) -> None:
-        self._events = events
-        self._before = before
-        self._client: Consumer = events.consumer
-        self._policy = workers.policy
+    def __init__(self, workers: Workers, ends: Any, *, is_subscribed: bool) -> None:
         self._workers = workers
+        self._policy = workers.policy
         self._schedule = workers.schedule
-        self._commits = Commits(self._client, workers.schedule, workers.lock, workers.policy.observed)
+        self._commits = Commits(workers.schedule, workers.lock, workers.policy.observed, ends)
         self._assigned: list[TopicPartition] = []
         self._paused: set[PartitionName] = set()  # by this run; librdkafka returns no list of them
-        self._has_warned = events.is_subscribed
+        self._has_warned = is_subscribed
+        self._committed = 0.0
+        self.idle_since = 0.0
+        """The time at which a record was read or handled last."""
         self.left: list[TopicPartition] = []
         """Where records begin that are not done, after the run."""
-        self.closes = False
-        """Whether the consumer is closed when the run has ended, and has committed what is done."""
-        self.ended = threading.Event()
-        self.threads = {threading.current_thread(), *workers.threads}
-        """Those that must not wait for the end of the run."""
 
-    def handle_all(self) -> RunResult:
-        """Handle records until the end of the run, as `EventConsumer.run` says, and return the counts."""
-        with stop_at_sigterm(self._events.stop):
-            try:
-                self._wait_for_handlers()
-                self._policy.check_topics(self._client.assignment())
-                self._read(self._policy.idle_timeout)
-            finally:
-                self._end(self._policy.stop_timeout)
-        return self._workers.result()
-
-    def _wait_for_handlers(self) -> None:
-        """Wait for what an earlier run has left in work: its records would be handled twice at once."""
-        if self._before is not None and not self._before.wait_for_handlers(self._policy.stop_timeout):
-            raise RuntimeError(
-                "the handlers of an earlier run must return before the next run begins, got "
-                f"{pluralize(self._before.schedule.in_work, 'record')} still in work; "
-                "bound what the handler waits for, or end the process"
-            )
-
-    def _read(self, idle_timeout: float | None) -> None:
-        """Read records while there is room for them, and commit what is done."""
-        idle_since = committed = time.monotonic()
-        while not self._events.stopped and not self._workers.cancelled:
-            now = time.monotonic()
-            serves = now - committed >= _COMMIT_SECONDS  # the group, too, while none is to be read
-            if serves:
-                self._commit(now)
-                committed = now
-            self._pause()
-            item, may_read = None, self._may_read()
-            if may_read or serves:
-                item = read_or_refuse(partial(self._events.poll, _POLL_SECONDS if may_read else 0))
-            if item is not None:
-                self._begin(item, now)
-            elif not self._is_idle():
-                if may_read:  # a real client has waited; a fake does not
-                    self._workers.wait(self._is_idle, PAUSE_SECONDS)
-                else:
-                    self._workers.wait_to_read(self._may_read, _POLL_SECONDS)
-            elif idle_timeout is not None and now - idle_since >= idle_timeout:
-                return
-            if item is not None or not self._is_idle():
-                idle_since = now
-
-    def _is_idle(self) -> bool:
+    @property
+    def is_idle(self) -> bool:
+        """Whether all records that were read are done."""
         return self._schedule.is_idle
 
-    def _may_read(self) -> bool:
+    def may_read(self) -> bool:
+        """Return whether a record of one of the partitions would begin, or be held for long."""
         return self._schedule.may_read(len(self._assigned))
 
-    def _begin(self, item: Item, now: float) -> None:
-        """Pass a record that was read to the threads, after the checks of a new partition."""
-        if not self._schedule.is_known(item):  # before it is handled: the group's offset is not ours yet
-            try:
-                self._assigned = self._client.assignment()
-                self._policy.check_topics(self._assigned)
-                self._schedule.divide(len(self._assigned))
-                self._commits.look(self._assigned, _COMMIT_SECONDS)
-            except BaseException:
-                with self._workers.lock:  # it is left, and read again
-                    self._schedule.add(item, now)
-                    self._schedule.close((name_of(item),))
-                raise
-            if not self._has_warned and member_id(self._client):
-                self._has_warned = True
-                _log.warning("%s", _NOT_SUBSCRIBED)
-        self._workers.add(item, now)
+    def is_over(self, now: float) -> bool:
+        """Return whether the run ends, as nothing was read or handled for ``idle_timeout`` seconds."""
+        timeout = self._policy.idle_timeout
+        return timeout is not None and self.is_idle and now - self.idle_since >= timeout
 
-    def _pause(self) -> None:
-        """Pause the partitions that are full, and resume those that are not full any more."""
-        full = self._schedule.full
-        if not full and not self._paused:
+    def begin(self) -> Steps[None]:
+        """Yield the calls that check what is assigned before the first record. Raises `ValueError`."""
+        self.idle_since = self._committed = time.monotonic()
+        self._policy.check_topics((yield Ask("assignment")))
+
+    def look(self) -> Steps[None]:
+        """Yield the calls for a new partition, before its first record is handled.
+
+        The group's offsets are not of this run yet. Raises `ValueError`.
+        """
+        yield from self._divide()
+        yield from self._commits.look(self._assigned, _COMMIT_SECONDS)
+        if not self._has_warned and (yield Ask("memberid")):
+            self._has_warned = True
+            _log.warning("%s", _NOT_SUBSCRIBED)
+
+    def _divide(self) -> Steps[None]:
+        self._assigned = yield Ask("assignment")
+        self._policy.check_topics(self._assigned)
+        with self._workers.lock:
+            self._schedule.divide(len(self._assigned))
+
+    def pause(self) -> Steps[None]:
+        """Yield the calls that pause full partitions, and resume those that are not full any more."""
+        if not self._schedule.full and not self._paused:
             return
         with self._workers.lock:
-            full = set(full)
-        if more := full - self._paused:
-            self._client.pause(places_of(more))
-        if less := self._paused - full:
-            with suppress_client_errors():  # the partition was revoked
-                self._client.resume(places_of(less))
+            full = set(self._schedule.full)
+        more, less = full - self._paused, self._paused - full
         self._paused = full
+        if more:
+            yield Ask("pause", places_of(more))
+        if less:
+            with suppress_client_errors():  # the partition was revoked
+                yield Ask("resume", places_of(less))
 
-    def _commit(self, now: float) -> None:
-        """Commit what is done of the partitions that are assigned. Raises `ConsumeError`, `ValueError`."""
-        self._assigned = self._client.assignment()
-        self._policy.check_topics(self._assigned)
+    def is_due(self, now: float) -> bool:
+        """Return whether it is time to commit, and to serve the group also while nothing is to be read."""
+        return now - self._committed >= _COMMIT_SECONDS
+
+    def commit(self, now: float) -> Steps[None]:
+        """Yield the calls that commit what is done. Raises `ConsumeError`, `ValueError`."""
+        self._committed = now
+        yield from self._divide()
         before = -1.0 if self._policy.max_age is None else now - self._policy.max_age
         with self._workers.lock:
             self._schedule.keep(self._assigned)
-            self._schedule.divide(len(self._assigned))
             old = list(self._schedule.find_old(before))
         for task in old:
             _log.warning(
@@ -167,49 +122,61 @@ class Run:
                 *(task.item.record.where, now - task.began, task.attempt),
                 extra=fields_of(task.item, task.attempt),
             )
-        self._commits.commit(_COMMIT_SECONDS)
+        yield from self._commits.commit(_COMMIT_SECONDS)
 
-    def revoke(self, places: Iterable[TopicPartition], *, lost: bool) -> None:
-        """Begin no other record of partitions that are revoked, wait for those in work, commit what is done.
+    def close(self, places: Iterable[TopicPartition]) -> set[PartitionName]:
+        """Begin no other record of partitions that are revoked, and return their names."""
+        names: set[PartitionName] = {(place.topic, place.partition) for place in places}
+        with self._workers.lock:
+            self._schedule.close(names)
+        return names
+
+    def is_at_work(self, names: set[PartitionName]) -> bool:
+        """Return whether a record of partitions is in work."""
+        return self._schedule.working(names) > 0
+
+    def hand_over(self, names: set[PartitionName], *, lost: bool) -> Steps[None]:
+        """Yield the calls that commit what is done of partitions that were closed, and forget them.
 
         Of partitions that are ``lost`` another member has the records already: nothing is committed.
         """
-        names = {(place.topic, place.partition) for place in places}
-        with self._workers.lock:
-            self._schedule.close(names)
         if not lost:
-            if not self._workers.wait(lambda: not self._schedule.working(names), self._policy.revoke_timeout):
-                log_unfinished(self._schedule.working(names), "revoke_timeout", "member of the group")
-            self._commits.commit(_REVOKE_SECONDS, names=names)
+            yield from self._commits.commit(_REVOKE_SECONDS, names=names)
         with self._workers.lock:
             self._schedule.forget(names)
-        self._pause()  # not any more: the client would keep the pause when the partition comes back
+        yield from self.pause()  # not any more: the client would keep the pause when the partition comes back
 
-    def _end(self, seconds: float) -> None:
-        """End the threads and commit what is done, within ``seconds``."""
-        deadline = time.monotonic() + seconds
-        self._workers.end(deadline - seconds / 5)  # the rest is for the commit
+    def keep(self) -> Steps[None]:
+        """Yield the call that finds partitions that are not assigned; they are closed and forgotten."""
+        assigned = yield Ask("assignment")
         with self._workers.lock:
-            self._schedule.keep(self._client.assignment())
-        # In a thread: a broker that goes away would make the call longer than the bound.
-        left = max(0.0, deadline - time.monotonic())
-        # While the members of a group join again, a broker answers a member's questions late.
-        commit = partial(self._commits.commit, left * 0.8, last=True)
-        last = threading.Thread(target=commit, daemon=True)
-        last.start()
-        last.join(left)
-        self._go_back()
+            self._schedule.keep(assigned)
 
-    def _go_back(self) -> None:
-        """Set unfinished records back, to be read by this consumer, or by the group after it is closed."""
+    def commit_last(self, seconds: float) -> Steps[None]:
+        """Return the steps that commit all that is done.
+
+        While the members of a group join again, a broker answers a member's questions late.
+        """
+        return self._commits.commit(seconds * 0.8, last=True)
+
+    def go_back(self) -> Steps[None]:
+        """Yield the calls that go back to unfinished records, for this consumer, or for the group later."""
         with self._workers.lock:
             self.left = self._schedule.left()
         for place in self.left:
             with suppress_client_errors():  # the partition was revoked
-                self._events.seek(place)
+                yield Ask("seek", place)
         if self._paused:
             with suppress_client_errors():
-                self._client.resume(places_of(self._paused))
+                yield Ask("resume", places_of(self._paused))
+
+
+def still_in_work(number: int) -> RuntimeError:
+    """Return the error of a run that begins before the handlers of an earlier one have returned."""
+    return RuntimeError(
+        "the handlers of an earlier run must return before the next run begins, got "
+        f"{pluralize(number, 'record')} still in work; bound what the handler waits for, or end the process"
+    )
 
 
 @contextmanager

@@ -108,7 +108,11 @@ class Schedule:
 
     def is_known(self, item: Item) -> bool:
         """Return whether the record's partition has offsets here since it was assigned."""
-        return name_of(item) in self._seen or name_of(item) in self._partitions
+        return self.knows(name_of(item))
+
+    def knows(self, name: PartitionName) -> bool:
+        """Return whether a partition has offsets here since it was assigned."""
+        return name in self._seen or name in self._partitions
 
     def add(self, item: Item, now: float) -> None:
         """Add a record that was read. It is held, unless fewer than ``max_ahead`` are after the oldest."""
@@ -296,10 +300,11 @@ class Schedule:
         chosen = [each for name, each in self._partitions.items() if names is None or name in names]
         return [_place(each, _first(each)) for each in chosen if again or each.is_changed]
 
-    def commit(self, places: list[TopicPartition]) -> None:
-        """Note that offsets are committed, which `done` has just returned."""
+    def commit(self, places: list[TopicPartition], *, failed: bool = False) -> None:
+        """Note that offsets are committed, which `done` has just returned, or later that this has failed."""
         for place in places:
-            self._partitions[place.topic, place.partition].is_changed = False
+            if (partition := self._partitions.get((place.topic, place.partition))) is not None:
+                partition.is_changed = failed
 
     def left(self, names: Collection[PartitionName] | None = None) -> list[TopicPartition]:
         """Return the offset of the first unfinished record of each partition, of these or all."""

@@ -1,4 +1,4 @@
-"""`Workers`: the threads that handle the records of a run, and what becomes of each."""
+"""`Workers`: what becomes of the records of a run, and `Threads`, which handle them."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ import logging
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext, suppress
-from functools import partial
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from cloudevents_kafka.binding import Decoded, Undecodable
-from cloudevents_kafka.clients._policy import RunPolicy, RunResult, log_outcome, note_failure
+from cloudevents_kafka.binding import Undecodable
+from cloudevents_kafka.clients._policy import Action, RunPolicy, RunResult, log_outcome, note_failure
 from cloudevents_kafka.clients._schedule import Item, Schedule, Task
 from cloudevents_kafka.clients._sends import Sends
 from cloudevents_kafka.clients.dead_letters import DeadLetters, deliver
@@ -28,29 +27,38 @@ _log: Final = logging.getLogger("cloudevents_kafka.run")
 
 
 class Workers(ABC):
-    """What handles records: the schedule, its lock, and the counts.
+    """What handles records: the schedule, its lock, the counts, and what becomes of each record.
 
-    ``cancelled`` is whether no other record begins, as the run ends.
+    ``cancelled`` is whether no other record begins, as the run ends. `Threads` and those of asyncio call the
+    handler, and wait.
     """
 
-    threads: Sequence[threading.Thread] = ()
-
-    def __init__(self, policy: RunPolicy, *, counts_sends: bool) -> None:
+    def __init__(
+        self, policy: RunPolicy, lock: AbstractContextManager[object], *, counts_sends: bool
+    ) -> None:
         self.policy = policy
         self.schedule = Schedule(policy.max_ahead, policy.max_bytes)
-        self.lock = threading.RLock()
+        self.lock = lock
         self.counts = RunResult()
         self.cancelled = False
         self.error: BaseException | None = None
         self._counts_sends = counts_sends
         self._sending = 0  # records whose handlers have returned, but not all that they have sent is reported
-        self._ended = threading.Condition(self.lock)  # a record is done, or waits for another try
-        self._waiting = 0  # threads that wait for each of these, and not for room alone
-        self._served = threading.Condition(self.lock)  # a record has begun to wait for reports
 
     @abstractmethod
     def wake(self) -> None:
         """Look for a record that is ready, or due for another try; called with the lock."""
+
+    @abstractmethod
+    def note_change(self, *, has_room: bool = False) -> None:
+        """Wake what waits for a condition on records, or for room to read more; called with the lock."""
+
+    def note_sending(self) -> None:  # noqa: B027  # only threads poll a producer for that
+        """Note that a record has begun to wait for reports; called with the lock."""
+
+    def report(self, task: Task, sends: Sends) -> None:
+        """Go on with a record when the last of what its handler has sent is reported; any thread may call."""
+        self._reported(task, sends)
 
     def add(self, item: Item, now: float) -> None:
         """Add a record that was read."""
@@ -58,88 +66,19 @@ class Workers(ABC):
             self.schedule.add(item, now)
             self.wake()
 
-    def wait(self, condition: Callable[[], bool], seconds: float | None) -> bool:
-        """Return whether a condition on records holds, after waiting up to ``seconds`` for it."""
-        with self.lock:
-            return self._wait(lambda: self.cancelled or condition(), seconds) and condition()
-
-    def _wait(self, condition: Callable[[], bool], seconds: float | None) -> bool:
-        with self.lock:
-            self._waiting += 1
-            try:
-                return self._ended.wait_for(condition, seconds)
-            finally:
-                self._waiting -= 1
-
-    def wait_to_read(self, may_read: Callable[[], bool], seconds: float) -> None:
-        """Wait until a partition may be read again, up to ``seconds``; not each record wakes this thread."""
-        with self.lock:
-            if not self.cancelled and not may_read():
-                self._ended.wait(seconds)
-
-    @abstractmethod
-    async def _call(self, item: Decoded) -> None:
-        """Call the handler."""
-
-    @abstractmethod
-    async def _deliver(self, send: Callable[..., None]) -> None:
-        """Call a function that waits for the delivery of a dead letter."""
-
-    async def _handle(self, task: Task) -> None:
-        """Call the handler, or act on the failure of what it has sent; note an error that ends the run.
-
-        In threads it never waits, and in no case it raises an error.
-        """
-        error = task.error
-        try:
-            if error is None:
-                error = await self._attempt(task)
-            if error is not None and not self._waits(task, error):
-                await self._give_up(task, error)
-        except BaseException as failure:  # noqa: BLE001  # SystemExit of a handler, too: run() raises it
-            note_failure(failure, task.item, task.attempt, error)
-            with self.lock:
-                self.error = self.error or failure
-                self.schedule.leave(task)
-            self.cancel()
-
-    async def _attempt(self, task: Task) -> Exception | None:
-        """Return the error of a record, None if its handler has returned."""
+    def _begin(self, task: Task) -> tuple[Item, Sends | None]:
+        """Return the item of a try, and what counts the sends of its handler if handling waits for them."""
         if task.attempt > 1:
             task.item = self.policy.read_again(task.item)
-        item = task.item
-        if isinstance(item, Undecodable):
-            return item.error
-        sends = self._sends_of(task)
-        try:
-            with nullcontext() if sends is None else sends.counted():
-                if self.policy.observed is None:
-                    await self._call(item)
-                else:
-                    with self.policy.observed.handling(item):
-                        await self._call(item)
-        except Exception as error:  # noqa: BLE001  # a user's function may raise any error
-            return error
-        self._returned(task, sends)
-        return None
-
-    async def _give_up(self, task: Task, error: Exception) -> None:
-        """Do with a record that failed for good what its policy says."""
-        item, attempt = task.item, task.attempt
-        action = self.policy.action(item, error)
-        if isinstance(action, DeadLetters):
-            await self._deliver(partial(deliver, action, item, error, attempt=attempt))
-        self.policy.note_outcome(item, attempt, error, action, time.monotonic() - task.began)
-        with self.lock:
-            log_outcome(item, attempt, error, action, self.counts)
-            self._leave(task)
-
-    def _sends_of(self, task: Task) -> Sends | None:
-        """Return what counts the messages of a handler, None if handling does not wait for them."""
         if not self._counts_sends:
-            return None
-        sends = Sends(lambda: self._reported(task, sends))
-        return sends
+            return task.item, None
+        sends = Sends(lambda: self.report(task, sends))
+        return task.item, sends
+
+    def _around(self, item: Item, sends: Sends | None) -> AbstractContextManager[object]:
+        """Return what to enter while the handler is called."""
+        handling = self.policy.handling(item)
+        return handling if sends is None else _counted(sends, handling)
 
     def _returned(self, task: Task, sends: Sends | None) -> None:
         """Go on with a record whose handler has returned: it is done, or waits for reports."""
@@ -148,7 +87,7 @@ class Workers(ABC):
             return
         with self.lock:
             self._sending += 1
-            self._served.notify()
+            self.note_sending()
         if sends.end():
             self._reported(task, sends)
 
@@ -162,50 +101,63 @@ class Workers(ABC):
             else:
                 self._end(task)
 
+    def _next_action(self, task: Task, error: Exception) -> Action | None:
+        """Return what becomes of a record that failed, None if it waits for another try.
+
+        Raises the error if the run ends.
+        """
+        seconds = self.policy.next_try(task.item, task.attempt, error)
+        if seconds is None:
+            return self.policy.action(task.item, error)
+        with self.lock:
+            self.counts.retried += 1
+            self.schedule.wait(task, time.monotonic() + seconds)
+            self.note_change()
+            self.wake()
+        return None
+
+    def _set_aside(self, task: Task, error: Exception, action: Action) -> None:
+        """End a record that is skipped, or whose dead letter was delivered."""
+        self.policy.note_outcome(task.item, task.attempt, error, action, time.monotonic() - task.began)
+        with self.lock:
+            log_outcome(task.item, task.attempt, error, action, self.counts)
+            self._leave(task)
+
+    def _fail(self, failure: BaseException, task: Task, error: Exception | None) -> None:
+        """End the run by an error, which is also SystemExit of a handler; the record stays unfinished."""
+        note_failure(failure, task.item, task.attempt, error)
+        with self.lock:
+            self.error = self.error or failure
+            self.schedule.leave(task)
+        self.cancel()
+
     def _end(self, task: Task) -> None:
         with self.lock:
             self.counts.handled += 1
             self._leave(task)
 
     def _leave(self, task: Task) -> None:
-        if self.schedule.end(task, time.monotonic()) or self._waiting:
-            self._ended.notify_all()
+        self.note_change(has_room=self.schedule.end(task, time.monotonic()))
         self.wake()
-
-    def _waits(self, task: Task, error: Exception) -> bool:
-        """Return whether a record that failed waits for another try."""
-        seconds = self.policy.next_try(task.item, task.attempt, error)
-        if seconds is None:
-            return False
-        with self.lock:
-            self.counts.retried += 1
-            self.schedule.wait(task, time.monotonic() + seconds)
-            self._ended.notify_all()
-            self.wake()
-        return True
 
     def cancel(self) -> None:
         """Begin no other record."""
         with self.lock:
             self.cancelled = True
-            self._ended.notify_all()
+            self.note_change(has_room=True)
             self.wake()
 
-    def end(self, deadline: float) -> None:
-        """Begin no other record, and wait for those in work up to the deadline."""
-        self.cancel()
-        if not self.wait_for_handlers(deadline - time.monotonic()):
-            log_unfinished(self.schedule.in_work, "stop_timeout", "process")
-
-    def wait_for_handlers(self, seconds: float) -> bool:
-        """Return whether no record is in work, after waiting up to ``seconds`` for that."""
-        return self._wait(lambda: not self.schedule.in_work, seconds)
-
     def result(self) -> RunResult:
-        """Return the counts, or raise the error of a thread."""
+        """Return the counts, or raise the error of a record."""
         if self.error is not None:
             raise self.error
         return self.counts
+
+
+@contextmanager
+def _counted(sends: Sends, handling: AbstractContextManager[object]) -> Iterator[None]:
+    with sends.counted(), handling:
+        yield
 
 
 class Threads(Workers):
@@ -214,10 +166,14 @@ class Threads(Workers):
     def __init__(
         self, policy: RunPolicy, handler: Callable[[Any], object], producer: EventProducer[Any] | None
     ) -> None:
-        super().__init__(policy, counts_sends=producer is not None)
+        lock = threading.RLock()
+        super().__init__(policy, lock, counts_sends=producer is not None)
         self._handler = handler
         self._producer = producer
-        self._work = threading.Condition(self.lock)  # a record may be ready
+        self._work = threading.Condition(lock)  # a record may be ready
+        self._ended = threading.Condition(lock)  # a record is done, or waits for another try
+        self._waiting = 0  # threads that wait for each of these, and not for room alone
+        self._served = threading.Condition(lock)  # a record has begun to wait for reports
         loops = [self._handle_all] * policy.concurrency
         if producer is not None:
             producer.count_sends()
@@ -236,10 +192,73 @@ class Threads(Workers):
         else:
             self._work.notify()
 
+    def note_change(self, *, has_room: bool = False) -> None:
+        """Wake the threads that wait for a condition; not each record wakes one that waits for room alone."""
+        if has_room or self._waiting:
+            self._ended.notify_all()
+
+    def note_sending(self) -> None:
+        """Let a thread poll the producer."""
+        self._served.notify()
+
+    def wait(self, condition: Callable[[], bool], seconds: float | None) -> bool:
+        """Return whether a condition on records holds, after waiting up to ``seconds`` for it."""
+        with self.lock:
+            return self._wait(lambda: self.cancelled or condition(), seconds) and condition()
+
+    def _wait(self, condition: Callable[[], bool], seconds: float | None) -> bool:
+        with self.lock:
+            self._waiting += 1
+            try:
+                return self._ended.wait_for(condition, seconds)
+            finally:
+                self._waiting -= 1
+
+    def wait_to_read(self, may_read: Callable[[], bool], seconds: float) -> None:
+        """Wait until a partition may be read again, up to ``seconds``."""
+        with self.lock:
+            if not self.cancelled and not may_read():
+                self._ended.wait(seconds)
+
+    def wait_for_handlers(self, seconds: float) -> bool:
+        """Return whether no record is in work, after waiting up to ``seconds`` for that."""
+        return self._wait(lambda: not self.schedule.in_work, seconds)
+
+    def end(self, deadline: float) -> None:
+        """Begin no other record, and wait for those in work up to the deadline."""
+        self.cancel()
+        if not self.wait_for_handlers(deadline - time.monotonic()):
+            log_unfinished(self.schedule.in_work, "stop_timeout", "process")
+
     def _handle_all(self) -> None:
         while (task := self._take()) is not None:
-            with suppress(StopIteration):  # the coroutine ends at once
-                self._handle(task).send(None)
+            self._handle(task)
+
+    def _handle(self, task: Task) -> None:
+        """Call the handler, or act on the failure of what it has sent; in no case raise an error."""
+        error = task.error
+        try:
+            if error is None:
+                error = self._attempt(task)
+            if error is not None and (action := self._next_action(task, error)) is not None:
+                if isinstance(action, DeadLetters):
+                    deliver(action, task.item, error, attempt=task.attempt)
+                self._set_aside(task, error, action)
+        except BaseException as failure:  # noqa: BLE001  # run() raises it
+            self._fail(failure, task, error)
+
+    def _attempt(self, task: Task) -> Exception | None:
+        """Return the error of a record, None if its handler has returned."""
+        item, sends = self._begin(task)
+        if isinstance(item, Undecodable):
+            return item.error
+        try:
+            with self._around(item, sends):
+                self._handler(item)
+        except Exception as error:  # noqa: BLE001  # a user's function may raise any error
+            return error
+        self._returned(task, sends)
+        return None
 
     def _take(self) -> Task | None:
         """Return the next record, after waiting for it; None at the end."""
@@ -254,12 +273,6 @@ class Threads(Workers):
                 due = self.schedule.next_try()
                 self._work.wait(None if due is None else max(0.0, due - now))
             return None
-
-    async def _call(self, item: Decoded) -> None:
-        self._handler(item)
-
-    async def _deliver(self, send: Callable[..., None]) -> None:
-        send()
 
     def _serve_reports(self) -> None:
         """Poll the client of the producer while records wait for reports."""

@@ -18,18 +18,17 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Self, TypeVar, U
 from cloudevents_kafka.binding import Decoded, ReverseKeyMapper, Undecodable
 from cloudevents_kafka.clients._closing import close_before
 from cloudevents_kafka.clients._errors import ConsumeError, OnError
-from cloudevents_kafka.clients._gathered import Gathered, check_committed, ends_of, start_of
+from cloudevents_kafka.clients._gathered import Readable, check_committed, ends_of, start_of
 from cloudevents_kafka.clients._policy import Action, OnFailure, RunPolicy, RunResult
 from cloudevents_kafka.clients._protocols import (
     Consumer,
     ConsumerT,
-    OnlyLoop,
-    add_observers,
     check_callbacks,
     check_client,
     check_handler,
+    check_topics,
 )
-from cloudevents_kafka.clients._reading import DataReader, ItemT_co, ReadOptions, item_reader
+from cloudevents_kafka.clients._reading import DataReader, ItemT_co, ReadOptions
 from cloudevents_kafka.clients._settings import make_consumer
 from cloudevents_kafka.clients.typed_data import MYPY, DataHook, TypesByName, UntypedData
 from cloudevents_kafka.record import Record
@@ -37,8 +36,8 @@ from cloudevents_kafka.record import Record
 if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
 
-    from cloudevents_kafka.clients._run import Run
-    from cloudevents_kafka.clients._workers import Workers
+    from cloudevents_kafka.clients._thread_run import ThreadRun
+    from cloudevents_kafka.clients._workers import Threads
     from cloudevents_kafka.clients.observing import Observer
     from cloudevents_kafka.clients.producer import EventProducer
 
@@ -52,7 +51,7 @@ OnRebalance = Callable[[Any, "list[TopicPartition]"], object]
 T = TypeVar("T")
 
 
-class EventConsumer(Generic[ConsumerT, ItemT_co]):
+class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
     """A reader of CloudEvents through ``consumer``: settings of librdkafka, or a client.
 
     The attribute ``consumer`` is the client, which `close` closes. One that is made from settings has
@@ -162,30 +161,29 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         topics: Sequence[str] | None = None,
         observers: Sequence[Observer] = (),
     ) -> None:
-        self._settings: Mapping[str, Any] | None = consumer if isinstance(consumer, Mapping) else None
-        client: Any = consumer if self._settings is None else make_consumer(self._settings)
+        settings: Mapping[str, Any] | None = consumer if isinstance(consumer, Mapping) else None
+        client: Any = consumer if settings is None else make_consumer(settings)
         check_client(client, Consumer)
-        self.consumer: ConsumerT = client
-        self._client: Any = client  # whose methods of a group a user's class need not have
-        read_item = item_reader(
+        super().__init__(
+            client,
+            settings,
             strict=strict,
             lenient=lenient,
             reverse_key_mapper=reverse_key_mapper,
             data_reader=data_reader,
             eager_data=eager_data,
             data_type=data_type,
+            on_error=on_error,
+            observers=observers,
         )
-        self._gathered: Gathered[ItemT_co] = Gathered(read_item, on_error, client)
-        self._gathered.observe(add_observers(None, observers))
-        self._stopped = False
+        self.consumer: ConsumerT = client
+        self._client: Any = client  # whose methods of a group a user's class need not have
         self._left: list[TopicPartition] = []  # the first offsets that `run` has left unfinished
-        self._run: Run | None = None
-        self._workers: Workers | None = None  # of the last run, if its handlers have not returned
-        self.only_loop = OnlyLoop()
-        """The run or the processor that reads by this consumer; any other loop is refused meanwhile."""
-        self._lock = threading.RLock()  # of it; a signal handler may close
-        self.is_subscribed = False
-        """Whether `subscribe` was called, so that `run` learns which partitions are revoked."""
+        self._run: ThreadRun | None = None
+        self._workers: Threads | None = None  # of the last run, if its handlers have not returned
+        self._lock = threading.RLock()  # of the run; a signal handler may close
+        self.hand_over: Callable[..., object] = self._hand_over
+        """Called with partitions that are revoked, or ``lost``, in the thread that polls."""
         if topics is not None:
             self.subscribe(topics)
 
@@ -203,8 +201,7 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         those in work, and commits what is done. The functions are called with the client and the partitions,
         ``on_revoke`` and ``on_lost`` after that.
         """
-        if isinstance(topics, str):
-            raise TypeError(f"topics must be a list of names, got {topics!r}; pass [{topics!r}]")
+        check_topics(topics)
         check_callbacks(on_assign=on_assign, on_revoke=on_revoke, on_lost=on_lost)
         self._client.subscribe(
             list(topics),
@@ -217,13 +214,16 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
     def _revoke(
         self, then: OnRebalance | None, client: Any, partitions: list[TopicPartition], *, lost: bool
     ) -> None:
-        self.discard(partitions)
-        if self._run is not None:
-            self._run.revoke(partitions, lost=lost)
+        self.hand_over(partitions, lost=lost)
         if (observers := self._gathered.observers) is not None:
             observers.of_places("revoked", partitions, client)
         if then is not None:
             then(client, partitions)
+
+    def _hand_over(self, partitions: list[TopicPartition], *, lost: bool) -> None:
+        self.discard(partitions)
+        if self._run is not None:
+            self._run.revoke(partitions, lost=lost)
 
     def poll(self, timeout: float = 1.0) -> ItemT_co | None:
         """Return the next record, or None if none arrives within ``timeout`` seconds.
@@ -406,29 +406,22 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         with self.only_loop.begin("run()"):
             return self._handle_all(Threads(policy, handler, producer))
 
-    def _handle_all(self, workers: Workers) -> RunResult:
-        """Handle all records; the loop has begun, and reads in the current thread from now on."""
-        from cloudevents_kafka.clients._run import Run
+    def _handle_all(self, workers: Threads) -> RunResult:
+        from cloudevents_kafka.clients._thread_run import ThreadRun
 
-        self.only_loop.thread = threading.get_ident()
-        self._run = run = Run(self, workers, self._workers)
+        self._run = run = ThreadRun(self, workers, self._workers)
         try:
             with self._gathered.observed(workers.policy.observed):
                 return run.handle_all()
         finally:
             with self._lock:
-                self._run, self._left = None, run.left
+                self._run, self._left = None, run.progress.left
                 self._workers = workers if workers.schedule.in_work else self._workers
             try:
                 if run.closes:
                     self._close()
             finally:
                 run.ended.set()
-
-    @property
-    def read_item(self) -> Callable[[Record], Any]:
-        """The function that returns the item of a record, by the options of the consumer."""
-        return self._gathered.read_item
 
     def stop(self) -> None:
         """End all iteration after the current record; may be called by a signal handler or a thread."""

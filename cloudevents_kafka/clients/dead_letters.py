@@ -18,10 +18,11 @@ What is not known has no header. A second failure replaces the set. `DeadLetter.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from inspect import iscoroutinefunction
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
 import msgspec
 
@@ -32,9 +33,6 @@ from cloudevents_kafka.clients.producer import Delivery, DeliveryError, EventPro
 from cloudevents_kafka.errors import DecodeError
 from cloudevents_kafka.primitives.epoch import format_milliseconds
 from cloudevents_kafka.record import Headers, Record, RecordInput
-
-if TYPE_CHECKING:
-    from asyncio import AbstractEventLoop
 
 _PREFIX: Final = "dlq_"
 _MAX_ERROR: Final = 1_000  # characters: the headers count towards the largest size of a record
@@ -160,10 +158,25 @@ class DeadLetters:
         try:
             return send(letter)
         except DeliveryError as failure:
-            shorter = self.too_large(letter) if self.too_large and _is_too_large(failure) else None
-            if not _is_too_large(failure) or (shorter is None and not letter.value):
-                raise
-        return send(without_value(letter) if shorter is None else shorter)
+            shorter = self._shorten(letter, failure)
+        return send(shorter)
+
+    async def send_awaited(self, letter: Record) -> None:
+        """Send a letter as `send_any` does, by an `AsyncEventProducer`, and wait for its delivery."""
+        try:
+            await self.producer.send_record(letter, self.topic)
+        except DeliveryError as failure:
+            shorter = self._shorten(letter, failure)
+        else:
+            return
+        await self.producer.send_record(shorter, self.topic)
+
+    def _shorten(self, letter: Record, failure: DeliveryError) -> Record:
+        """Return the record to send in place of a letter that is too large; raise any other failure."""
+        shorter = self.too_large(letter) if self.too_large and _is_too_large(failure) else None
+        if not _is_too_large(failure) or (shorter is None and not letter.value):
+            raise failure
+        return without_value(letter) if shorter is None else shorter
 
 
 def dead_letter(
@@ -213,27 +226,37 @@ def without_value(letter: Record) -> Record:
     return msgspec.structs.replace(letter, value=None, headers=[*headers, size])
 
 
-def deliver(
-    letters: DeadLetters,
-    item: Decoded | Undecodable,
-    error: Exception,
-    *,
-    attempt: int,
-    loop: AbstractEventLoop | None = None,
-) -> None:
+def deliver(letters: DeadLetters, item: Decoded | Undecodable, error: Exception, *, attempt: int) -> None:
     """Send the dead letter of a record that was read, and wait for its delivery.
-
-    The ``loop`` is that of an `AsyncEventProducer`, and another thread waits.
 
     Raises `DeadLetterError`, also if the record was read from the topic of the dead letters: the letter
     would be read, would fail, and would be sent without an end.
     """
+    with _failures_named(letters, item, error, attempt) as letter:
+        if letters.is_async:
+            raise TypeError("on_failure must have an EventProducer here, got an AsyncEventProducer")
+        letters.send_any(letter, partial(_send, letters))
+
+
+async def deliver_awaited(
+    letters: DeadLetters, item: Decoded | Undecodable, error: Exception, *, attempt: int
+) -> None:
+    """Do what `deliver` does by an `AsyncEventProducer`."""
+    with _failures_named(letters, item, error, attempt) as letter:
+        await letters.send_awaited(letter)
+
+
+@contextmanager
+def _failures_named(
+    letters: DeadLetters, item: Decoded | Undecodable, error: Exception, attempt: int
+) -> Iterator[Record]:
+    """Yield the letter of a record; raise the failure of the block as a `DeadLetterError`."""
     if item.record.topic == letters.topic:
         reason = f"the consumer reads {letters.topic}, too; exclude it from its subscription"
         raise DeadLetterError(reason, item.record, error)
     letter = dead_letter(item, error, topic=letters.topic, attempt=attempt)
     try:
-        letters.send_any(letter, partial(_deliver, letters, loop))
+        yield letter
     except Exception as failure:  # noqa: BLE001  # it is raised below
         failed = failure.failed if isinstance(failure, DeliveryError) else ()
         reason = f"it was not delivered to {letters.topic}: {_client_error(failure)}"
@@ -243,16 +266,9 @@ def deliver(
         raise DeadLetterError(reason, item.record, error, failed) from failure.__cause__ or failure
 
 
-def _deliver(letters: DeadLetters, loop: AbstractEventLoop | None, letter: Record) -> Delivery[Record]:
+def _send(letters: DeadLetters, letter: Record) -> Delivery[Record]:
     """Return the delivery of a letter when it has arrived."""
-    if letters.is_async and loop is None:
-        raise TypeError("on_failure must have an EventProducer here, got an AsyncEventProducer")
-    sent = letters.producer.send_record(letter, letters.topic)
-    if loop is not None and letters.is_async:
-        from asyncio import run_coroutine_threadsafe
-
-        sent = run_coroutine_threadsafe(sent, loop)
-    delivery: Delivery[Record] = sent.result()
+    delivery: Delivery[Record] = letters.producer.send_record(letter, letters.topic).result()
     return delivery
 
 

@@ -6,21 +6,26 @@ import asyncio
 import logging
 import sys
 import time
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Collection, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Self
 
+from cloudevents_kafka.clients._gathered import Readable
 from cloudevents_kafka.clients._protocols import Message
 from cloudevents_kafka.clients._schedule import places_of
-from cloudevents_kafka.clients.aio._source import FETCH_SECONDS, Source
+from cloudevents_kafka.clients._steps import Ask
+from cloudevents_kafka.clients.aio._checks import check_deserializers, check_started
+from cloudevents_kafka.clients.aio._source import CLOSE_SECONDS, FETCH_SECONDS, Source
 from cloudevents_kafka.record import Headers, to_headers
 
 if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
 
-    from cloudevents_kafka.clients.consumer import EventConsumer
+    from cloudevents_kafka.clients.consumer import OnRebalance
 
-
+_TIMED_OUT: Final = -185
+_FAILED: Final = -196
+_COMMIT_SECONDS: Final = 1.0  # for a commit, which the client tries again until the broker answers
 _log: Final = logging.getLogger("cloudevents_kafka.consumer")
 
 
@@ -28,21 +33,42 @@ class AiokafkaSource(Source):
     """Fetches by ``getmany``, and stops the client at the end.
 
     The client joins its group again in the background, so at each ``await`` partitions may go, or come
-    back at another offset. What was gathered from those is dropped, and so are their offsets.
+    back at another offset. What was gathered from those is dropped, and so are their offsets. While it joins,
+    ``getmany`` does not return, so nothing that the group waits for waits for a fetch.
     """
 
-    def __init__(self, events: EventConsumer[Any, Any], client: Any, max_records: int) -> None:
+    def __init__(self, events: Readable[Any], client: Any, max_records: int) -> None:
         super().__init__(events, client, max_records)
-        events.consumer.source = self
         import aiokafka.errors
         import confluent_kafka  # noqa: F401  # now, as it takes 100 ms and the first commit needs it
 
+        check_deserializers(client)
         self.client_error: type[Exception] = aiokafka.errors.KafkaError
         self._moved_error: type[Exception] = aiokafka.errors.CommitFailedError
         self._assigned: Any = None  # the assignment when the client returned them
 
+    def subscribe(
+        self, topics: Sequence[str], on_assign: OnRebalance | None, on_revoke: OnRebalance | None
+    ) -> None:
+        """Subscribe to topics, or to a pattern; the functions are called by the loop."""
+        patterns = [name for name in topics if name.startswith("^")]
+        if patterns and len(topics) > 1:
+            raise ValueError(
+                f"topics must be one pattern or names for aiokafka, got {topics}; join the patterns by |"
+            )
+        chosen: dict[str, Any] = {"pattern": patterns[0]} if patterns else {"topics": list(topics)}
+        self.client.subscribe(**chosen, listener=_listener(self, on_assign, on_revoke))
+
+    async def revoke(self, partitions: Collection[Any]) -> None:
+        """Hand over the partitions of a run, if one is on."""
+        if self.hand_over is not None and partitions:
+            places = places_of(partitions)
+            self.gathered.discard(places)
+            await self.hand_over(places, lost=False)
+
     def fetch(self, count: int, seconds: float) -> asyncio.Future[Sequence[Message]]:
         """Return the task that waits for records."""
+        check_started(self.client)
         return asyncio.ensure_future(self._get_many(count, seconds))
 
     async def _get_many(self, count: int, seconds: float) -> Sequence[Message]:
@@ -98,11 +124,70 @@ class AiokafkaSource(Source):
             return _result_now(position(place))
         return None
 
+    def get_watermark_offsets(self, place: TopicPartition, *, cached: bool) -> tuple[int, int]:  # noqa: ARG002
+        """Return the end of a partition, as the client knows it."""
+        return 0, self.client.highwater(to_partition(place)) or -1
+
+    async def answer(self, ask: Ask) -> Any:
+        """Return what a call returns; raise its errors as those of confluent-kafka."""
+        from confluent_kafka import KafkaError, KafkaException
+
+        try:
+            return await getattr(self, f"_{ask.name}")(*ask.arguments, **ask.options)
+        except TimeoutError:
+            raise KafkaException(KafkaError(_TIMED_OUT)) from None
+        except self.client_error as error:
+            code = getattr(error.__cause__ or error, "errno", -1)
+            raise KafkaException(KafkaError(code if code > 0 else _FAILED, str(error))) from error
+
+    async def _assignment(self) -> list[TopicPartition]:
+        return places_of(self.client.assignment())
+
+    async def _memberid(self) -> None:
+        """Return None: who has the partitions is known by the listener."""
+
+    async def _sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+    async def _seek(self, place: TopicPartition) -> None:
+        await self.seek(place)
+
+    async def _pause(self, places: Iterable[TopicPartition]) -> None:
+        self.client.pause(*self._held(places))
+
+    async def _resume(self, places: Iterable[TopicPartition]) -> None:
+        self.client.resume(*self._held(places))
+
+    def _held(self, places: Iterable[TopicPartition]) -> list[Any]:
+        """Return partitions that the client has; it has forgotten the pauses of others."""
+        assigned = self.client.assignment()
+        return [place for place in map(to_partition, places) if place in assigned]
+
+    async def _committed(self, places: list[TopicPartition], timeout: float) -> list[TopicPartition]:
+        """Return the group's offsets, with their metadata, which no public method returns."""
+        from confluent_kafka import TopicPartition
+
+        partitions = [to_partition(place) for place in places]
+        async with asyncio.timeout(timeout):
+            found = await self.client._coordinator.fetch_committed_offsets(partitions)
+        return [
+            TopicPartition(topic, number, at.offset, at.metadata) for (topic, number), at in found.items()
+        ]
+
+    async def _commit(self, offsets: list[TopicPartition], *, asynchronous: bool) -> None:
+        async with asyncio.timeout(_COMMIT_SECONDS if asynchronous else None):
+            await self.commit_assigned(offsets)
+
+    async def _set_back(self, places: list[TopicPartition]) -> None:
+        """Commit the offsets of unfinished records: the client commits nothing by itself."""
+        await self.commit_assigned(places)
+
     async def commit(self, offsets: list[TopicPartition]) -> None:
         """Commit by the client, for partitions that it has."""
-        await asyncio.shield(asyncio.ensure_future(self._commit(offsets)))
+        check_started(self.client)
+        await asyncio.shield(asyncio.ensure_future(self._commit_or_log(offsets)))
 
-    async def _commit(self, places: list[TopicPartition]) -> None:
+    async def _commit_or_log(self, places: list[TopicPartition]) -> None:
         try:
             await self.commit_assigned(places)
         except self._moved_error as error:
@@ -127,12 +212,33 @@ class AiokafkaSource(Source):
 
     async def close(self) -> None:
         """Seek back, so that ``enable_auto_commit`` commits no unread record, and stop the client."""
-        await self.idle()
+        if self._fetching is not None:  # it may wait for the group
+            self._fetching.cancel()
         assigned = self.client.assignment()
         for place in self.gathered.starts():
             if to_partition(place) in assigned:
                 self.client.seek(to_partition(place), place.offset)
-        await self.client.stop()
+        async with asyncio.timeout(CLOSE_SECONDS):
+            await self.client.stop()
+
+
+def _listener(source: AiokafkaSource, on_assign: OnRebalance | None, on_revoke: OnRebalance | None) -> Any:
+    """Return what the client calls in a rebalance; the group waits for it, and it for handlers."""
+    from aiokafka import ConsumerRebalanceListener  # installed, as the client is aiokafka's
+
+    class Listener(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka has no types
+        async def on_partitions_revoked(self, revoked: Collection[Any]) -> None:
+            await source.revoke(revoked)
+            if (observers := source.gathered.observers) is not None:
+                observers.of_places("revoked", places_of(revoked), source)
+            if on_revoke is not None:
+                on_revoke(source.client, list(revoked))
+
+        def on_partitions_assigned(self, assigned: Collection[Any]) -> None:
+            if on_assign is not None:
+                on_assign(source.client, list(assigned))
+
+    return Listener()
 
 
 def to_partition(place: TopicPartition) -> Any:

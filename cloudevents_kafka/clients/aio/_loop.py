@@ -1,14 +1,17 @@
-"""What the clients do with an event loop: let others run, and wait for what runs in a thread."""
+"""What the clients do with an event loop: let others run, make calls, and wait for what runs in a thread."""
 
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from cloudevents_kafka.clients._run import stop_at_sigterm
+from cloudevents_kafka.clients._steps import Ask, Steps
+from cloudevents_kafka.clients.aio._call_thread import call_once
 
 T = TypeVar("T")
 _SECONDS: Final = 0.00025
@@ -30,11 +33,41 @@ class Turn:
         self._end = time.perf_counter() + _SECONDS
 
 
-async def run_in_thread(run: Callable[[], T], stop: Callable[[], object]) -> T:
+async def perform(steps: Steps[T], answer: Callable[[Ask], Awaitable[Any]]) -> T:
+    """Await the calls of steps, as `clients._steps.perform` makes them, and return what the steps return."""
+    try:
+        ask = next(steps)
+        while True:
+            try:
+                result = await answer(ask)
+            except Exception as error:  # noqa: BLE001  # the steps decide
+                ask = steps.throw(error)
+            else:
+                ask = steps.send(result)
+    except StopIteration as end:
+        returned: T = end.value
+        return returned
+
+
+async def not_cancelled(work: Awaitable[T]) -> T:
+    """Return what a user's work returns; raise a cancellation of something else as any other failure.
+
+    The work may await a task that another one has cancelled: the current task goes on.
+    """
+    try:
+        return await work
+    except asyncio.CancelledError as cancelled:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        reason = f"what was awaited has been cancelled: {cancelled}".removesuffix(": ")
+        raise concurrent.futures.CancelledError(reason) from cancelled
+
+
+async def run_in_thread(run: Callable[[], T], stop: Callable[[], object], name: str) -> T:
     """Return what a run returns in a thread; stop it at SIGTERM, or if the task is cancelled."""
-    loop = asyncio.get_running_loop()
-    with stop_at_sigterm(stop, loop):
-        running = loop.run_in_executor(None, run)
+    with stop_at_sigterm(stop, asyncio.get_running_loop()):
+        running = call_once(run, name)
         try:
             return await asyncio.shield(running)
         except asyncio.CancelledError:

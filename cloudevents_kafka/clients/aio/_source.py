@@ -6,15 +6,17 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from cloudevents_kafka.clients._gathered import check_committed
+from cloudevents_kafka.clients._gathered import Readable, check_committed
 from cloudevents_kafka.clients._protocols import Consumer, Message
+from cloudevents_kafka.clients._steps import Ask
+from cloudevents_kafka.clients.aio._call_thread import CallThread
 
 if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
@@ -22,9 +24,11 @@ if TYPE_CHECKING:
     from cloudevents_kafka.clients.consumer import EventConsumer
 
 FETCH_SECONDS: Final = 0.2
-"""The longest wait for a message, which delays what waits for a fetch: `seek`, `stop` and `close`."""
-
+"""The longest wait for a message, which delays what waits for a fetch: `commit`, `seek` and `close`."""
+CLOSE_SECONDS: Final = 30.0
+"""The longest wait for a client to close."""
 _PAUSE_SECONDS: Final = 0.005  # between calls of a client that does not wait, such as a fake
+_log: Final = logging.getLogger("cloudevents_kafka.consumer")
 
 
 class Source(ABC):
@@ -35,36 +39,42 @@ class Source(ABC):
     ahead of what was returned by one batch at most.
     """
 
-    def __init__(self, events: EventConsumer[Any, Any], client: Any, max_records: int) -> None:
+    def __init__(self, events: Readable[Any], client: Any, max_records: int) -> None:
         if max_records < 1:
             raise ValueError(f"max_records must be at least 1, got {max_records}")
         self.max_records = max_records
-        self.events = events
         self.client = client
         self.gathered = events._gathered
+        self.gathered.ends = self
         self.waiting = self.gathered.waiting
+        self.hand_over: Callable[..., Awaitable[None]] | None = None
+        """Hand over partitions that are revoked or ``lost``; set while a run reads."""
         self._fetching: asyncio.Future[Sequence[Message]] | None = None
         self._failure: BaseException | None = None
+
+    def begin(self, count: int = 0, seconds: float = 0) -> None:
+        """Begin a fetch, unless one is under way or has failed; see `wait`."""
+        if self._fetching is None and self._failure is None:
+            self._fetching = asyncio.ensure_future(self.fetch(count or self.max_records, seconds))
+            self._fetching.add_done_callback(self._fetched)
 
     async def wait(self, timeout: float | None, count: int = 0, seconds: float = 0) -> None:
         """Wait until a fetch has ended, for up to ``timeout`` seconds; raise the error of the client.
 
         A new fetch ends with the next message, or with ``count`` of them or after ``seconds``.
         """
-        if self._fetching is None and self._failure is None:
-            fetch = self.fetch(count, seconds) if seconds > 0 else self.fetch(self.max_records, 0)
-            self._fetching = asyncio.ensure_future(fetch)
-            self._fetching.add_done_callback(self._fetched)
+        self.begin(count, seconds)
         if self._fetching is not None:
             await asyncio.wait((self._fetching,), timeout=timeout)
         if self._failure is not None:
             failure, self._failure = self._failure, None
             raise failure
 
-    async def idle(self) -> None:
-        """Wait until no fetch is under way; its messages are in ``waiting`` then."""
+    async def idle(self, timeout: float) -> bool:
+        """Return whether no fetch is under way, after waiting for that; its messages are in ``waiting``."""
         if self._fetching is not None:
-            await asyncio.wait((self._fetching,))
+            await asyncio.wait((self._fetching,), timeout=timeout)
+        return self._fetching is None
 
     def _fetched(self, fetch: asyncio.Future[Sequence[Message]]) -> None:
         self._fetching = None
@@ -86,6 +96,14 @@ class Source(ABC):
         """Drop messages of ``waiting`` whose partitions have moved since they were fetched."""
 
     @abstractmethod
+    def get_watermark_offsets(self, place: TopicPartition, *, cached: bool) -> tuple[int, int]:
+        """Return 0 and the end of a partition as far as it is known, -1 if it is not, without waiting."""
+
+    @abstractmethod
+    async def answer(self, ask: Ask) -> Any:
+        """Return what a call of a run returns; raise the errors of confluent-kafka's client."""
+
+    @abstractmethod
     async def commit(self, offsets: list[TopicPartition]) -> None:
         """Commit offsets, also if the task is cancelled; raise `ConsumeError` if one was not committed."""
 
@@ -97,40 +115,78 @@ class Source(ABC):
     async def close(self) -> None:
         """Close the client so that the group continues at the messages of ``waiting``."""
 
+    def release(self) -> None:  # noqa: B027  # aiokafka's has none
+        """End the threads, which another call begins again."""
+
 
 class PolledSource(Source):
-    """Fetches, seeks and closes in one thread, and commits in another, which need not wait for a fetch."""
+    """Makes all calls of the client in one thread, which hands batches of messages to the loop."""
 
     def __init__(self, events: EventConsumer[Any, Any], client: Any, max_records: int) -> None:
         super().__init__(events, client, max_records)
-        self._polling = ThreadPoolExecutor(1, "AsyncEventConsumer")
-        self._committing = ThreadPoolExecutor(1, "AsyncEventConsumer-commit")
+        self._events = events
+        events.hand_over = self._hand_over
+        self._thread = CallThread("AsyncEventConsumer")
+        self._loop: asyncio.AbstractEventLoop | None = None  # of the last fetch
+        self._ends: dict[tuple[str | None, int | None], int] = {}
 
     def fetch(self, count: int, seconds: float) -> asyncio.Future[Sequence[Message]]:
         """Return the future of the messages for which the thread waits."""
-        loop = asyncio.get_running_loop()
-        return loop.run_in_executor(self._polling, _fetch, self.client, count, seconds)
+        self._loop = asyncio.get_running_loop()
+        return self._thread.call(partial(self._fetch, count, seconds), nests=False)
+
+    def _fetch(self, count: int, seconds: float) -> Sequence[Message]:
+        messages = _fetch(self.client, count, seconds)
+        if self.gathered.observers is not None:
+            self._ends |= _ends_of(self.client, messages)
+        return messages
+
+    def get_watermark_offsets(self, place: TopicPartition, *, cached: bool) -> tuple[int, int]:  # noqa: ARG002
+        """Return the end of a partition after its last fetch: a call of the client waits for the next."""
+        return 0, self._ends.get((place.topic, place.partition), -1)
+
+    def _hand_over(self, partitions: list[TopicPartition], *, lost: bool) -> None:
+        """Hand over partitions in a rebalance, which the client serves in the thread that polls."""
+        loop = self._loop
+        if loop is None or loop.is_closed() or not self._thread.is_current():  # a processor's thread polls
+            self.gathered.discard(partitions)
+        else:
+            self._thread.wait(self._revoke(partitions, lost=lost), loop)
+
+    async def _revoke(self, partitions: list[TopicPartition], *, lost: bool) -> None:
+        self.gathered.discard(partitions)
+        if self.hand_over is not None:
+            await self.hand_over(partitions, lost=lost)
+
+    async def answer(self, ask: Ask) -> Any:
+        """Return what a call returns in the thread."""
+        if ask.name == "sleep":
+            return await asyncio.sleep(*ask.arguments)
+        return await self._thread.call(partial(ask.call, self.client))
 
     async def commit(self, offsets: list[TopicPartition]) -> None:
-        """Commit in the thread for commits."""
+        """Commit in the thread, after a pending fetch."""
         commit = partial(self.client.commit, offsets=offsets, asynchronous=False)
-        loop = asyncio.get_running_loop()
-        check_committed(await asyncio.shield(loop.run_in_executor(self._committing, commit)) or ())
+        check_committed(await asyncio.shield(self._thread.call(commit)) or ())
 
     async def seek(self, place: TopicPartition) -> None:
         """Seek between two fetches."""
-        await asyncio.get_running_loop().run_in_executor(self._polling, self.client.seek, place)
+        await self._thread.call(partial(self.client.seek, place))
 
     async def close(self) -> None:
-        """Close the client after the pending calls of the threads."""
-        try:
-            await asyncio.get_running_loop().run_in_executor(self._polling, self._close)
-        finally:
-            self._polling.shutdown(wait=False)
+        """Close the client after the pending calls of the thread."""
+        await self.idle(CLOSE_SECONDS)
+        closing = self._thread.call(self._events.close, nests=False)
+        self._thread.end()
+        await asyncio.wait((closing,), timeout=CLOSE_SECONDS)
+        if not closing.done():
+            _log.warning("the client is still closing after %.0f s, and is left to its thread", CLOSE_SECONDS)
+        else:
+            closing.result()
 
-    def _close(self) -> None:
-        self._committing.shutdown()
-        self.events.close()
+    def release(self) -> None:
+        """End the thread after its calls."""
+        self._thread.end()
 
 
 def _fetch(client: Consumer, count: int, seconds: float) -> Sequence[Message]:
@@ -143,3 +199,18 @@ def _fetch(client: Consumer, count: int, seconds: float) -> Sequence[Message]:
     if not messages and time.monotonic() - began < _PAUSE_SECONDS:
         time.sleep(_PAUSE_SECONDS)
     return messages
+
+
+def _ends_of(client: Any, messages: Sequence[Message]) -> dict[tuple[str | None, int | None], int]:
+    """Return the ends of the partitions of messages, as the client knows them without a request."""
+    from confluent_kafka import KafkaException, TopicPartition
+
+    names = {(message.topic(), message.partition()) for message in messages if message.error() is None}
+    ends = {}
+    for topic, partition in names:
+        try:
+            place = TopicPartition(topic or "", partition or 0)
+            ends[topic, partition] = client.get_watermark_offsets(place, cached=True)[1]
+        except (AttributeError, KafkaException, RuntimeError):  # it has no such method, or is closed
+            continue
+    return ends

@@ -1,20 +1,24 @@
-"""`Tasks`: the tasks of an event loop that handle the records of a run.
-
-A thread reads and commits, as for threads; see `clients._run`. The loop calls the handler.
-"""
+"""`Tasks`: the tasks of an event loop that handle the records of a run; all is done by the loop."""
 
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext, suppress
 from contextvars import copy_context
+from functools import partial
 from typing import Any
 
-from cloudevents_kafka.binding import Decoded
+from cloudevents_kafka.binding import Undecodable
 from cloudevents_kafka.clients._policy import RunPolicy
 from cloudevents_kafka.clients._schedule import Task
+from cloudevents_kafka.clients._sends import Sends
 from cloudevents_kafka.clients._workers import Workers
+from cloudevents_kafka.clients.aio._call_thread import call_once
+from cloudevents_kafka.clients.aio._loop import not_cancelled
+from cloudevents_kafka.clients.dead_letters import DeadLetters, deliver, deliver_awaited
 
 
 class Tasks(Workers):
@@ -23,7 +27,9 @@ class Tasks(Workers):
     def __init__(
         self, policy: RunPolicy, handler: Callable[[Any], Awaitable[object]], *, counts_sends: bool
     ) -> None:
-        super().__init__(policy, counts_sends=counts_sends)
+        super().__init__(policy, nullcontext(), counts_sends=counts_sends)
+        self.is_over = False
+        """Whether the run has ended, and nothing waits for its records any more."""
         self._handler = handler
         self._free = policy.concurrency
         self._loop = asyncio.get_running_loop()
@@ -31,53 +37,115 @@ class Tasks(Workers):
         self._scheduled = False  # whether the loop is going to begin records
         self._timer: asyncio.TimerHandle | None = None  # at the next try
         self._tasks: set[asyncio.Task[None]] = set()  # the loop has weak references only
+        self._waiting: dict[asyncio.Future[None], bool] = {}  # for a change, or for room alone
 
     def wake(self) -> None:
-        """Let the loop look for records that are ready; any thread may call it."""
-        if not self._scheduled and not self._loop.is_closed():
+        """Let the loop look for records that are ready."""
+        if not self._scheduled:
             self._scheduled = True
-            self._loop.call_soon_threadsafe(self._begin)
+            self._loop.call_soon(self._begin_ready)
 
-    def _begin(self) -> None:
-        """Begin the records that are ready or due, up to the number of free places."""
-        with self.lock:
-            self._scheduled = False
-            now = time.monotonic()
-            while self._free and not self.cancelled:
-                task = self.schedule.next(now)
-                if task is None:
-                    break
-                self._free -= 1
-                running = self._loop.create_task(self._handle(task), context=self._context.copy())
-                self._tasks.add(running)
-                running.add_done_callback(self._tasks.discard)
-            self._ended.notify_all()  # what was dropped is not ready any more
-            due = None if self.cancelled else self.schedule.next_try()
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = None if due is None else self._loop.call_later(max(0.0, due - now), self._begin)
+    def note_change(self, *, has_room: bool = False) -> None:
+        """Wake what waits for a condition; not each record wakes what waits for room alone."""
+        for waiter, for_room in self._waiting.items():
+            if (has_room or not for_room) and not waiter.done():
+                waiter.set_result(None)
+
+    def report(self, task: Task, sends: Sends) -> None:
+        """Let the loop go on with a record; a thread that polls the producer may call."""
+        with suppress(RuntimeError):  # the loop is closed
+            self._loop.call_soon_threadsafe(self._reported, task, sends)
+
+    async def wait(
+        self, condition: Callable[[], bool], seconds: float | None, *, for_room: bool = False
+    ) -> bool:
+        """Return whether a condition on records holds, after waiting up to ``seconds`` for it."""
+        deadline = None if seconds is None else self._loop.time() + seconds
+        while not condition():
+            left = None if deadline is None else deadline - self._loop.time()
+            if left is not None and left <= 0:
+                return False
+            waiter: asyncio.Future[None] = self._loop.create_future()
+            self._waiting[waiter] = for_room
+            try:
+                await asyncio.wait((waiter,), timeout=left)
+            finally:
+                del self._waiting[waiter]
+        return True
 
     def has(self, task: asyncio.Task[Any] | None) -> bool:
         """Return whether a task handles a record."""
         return task in self._tasks
 
-    async def cancel_all(self) -> None:
+    async def end(self) -> None:
         """Cancel the handlers that have not returned in time, and wait a moment for them."""
+        self.is_over = True
+        self.note_change(has_room=True)
         for task in self._tasks:
             task.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=self.policy.stop_timeout / 5)
 
+    def _begin_ready(self) -> None:
+        """Begin the records that are ready or due, up to the number of free places."""
+        self._scheduled = False
+        now = time.monotonic()
+        while self._free and not self.cancelled:
+            task = self.schedule.next(now)
+            if task is None:
+                break
+            self._free -= 1
+            running = self._loop.create_task(self._handle(task), context=self._context.copy())
+            self._tasks.add(running)
+            running.add_done_callback(self._tasks.discard)
+        due = None if self.cancelled else self.schedule.next_try()
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = None if due is None else self._loop.call_later(max(0.0, due - now), self._begin_ready)
+
     async def _handle(self, task: Task) -> None:
+        """Call the handler, or act on the failure of what it has sent; in no case raise an error."""
+        error = task.error
         try:
-            await super()._handle(task)
+            if error is None:
+                error = await self._attempt(task)
+            if error is not None and (action := self._next_action(task, error)) is not None:
+                if isinstance(action, DeadLetters):
+                    await not_cancelled(self._deliver(action, task, error))
+                self._set_aside(task, error, action)
+        except asyncio.CancelledError:
+            self._leave_cancelled(task, error)
+        except BaseException as failure:  # noqa: BLE001  # run() raises it
+            self._fail(failure, task, error)
         finally:
-            with self.lock:
-                self._free += 1
-                self.wake()
+            self._free += 1
+            self.wake()
 
-    async def _call(self, item: Decoded) -> None:
-        await self._handler(item)
+    def _leave_cancelled(self, task: Task, error: Exception | None) -> None:
+        """Leave a record unfinished, as its task was cancelled: by `end`, or else, which ends the run."""
+        if self.is_over:
+            self.schedule.leave(task)
+            self.note_change()
+        else:
+            failure = concurrent.futures.CancelledError("the task of a handler was cancelled")
+            self._fail(failure, task, error)
 
-    async def _deliver(self, send: Callable[..., None]) -> None:
-        await asyncio.to_thread(send, loop=self._loop)
+    async def _attempt(self, task: Task) -> Exception | None:
+        """Return the error of a record, None if its handler has returned."""
+        item, sends = self._begin(task)
+        if isinstance(item, Undecodable):
+            return item.error
+        try:
+            with self._around(item, sends):
+                await not_cancelled(self._handler(item))
+        except Exception as error:  # noqa: BLE001  # a user's function may raise any error
+            return error
+        self._returned(task, sends)
+        return None
+
+    async def _deliver(self, letters: DeadLetters, task: Task, error: Exception) -> None:
+        if letters.is_async:
+            await deliver_awaited(letters, task.item, error, attempt=task.attempt)
+        else:
+            send = partial(deliver, letters, task.item, error, attempt=task.attempt)
+            await call_once(send, "cloudevents_kafka.dead_letters")

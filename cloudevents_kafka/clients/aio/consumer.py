@@ -8,24 +8,24 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Self, TypeVar, Unpack, overload
 
 from cloudevents_kafka.binding import Decoded, Undecodable
-from cloudevents_kafka.clients._gathered import Gathered, ends_of, start_of
+from cloudevents_kafka.clients._gathered import Gathered, Readable, ends_of, start_of
 from cloudevents_kafka.clients._policy import RunOptions, RunPolicy, RunResult
 from cloudevents_kafka.clients._protocols import (
     AnyConsumerT,
     Consumer,
     check_callbacks,
     check_handler,
+    check_topics,
     is_awaited,
 )
 from cloudevents_kafka.clients._reading import ItemT_co, ReadOptions
-from cloudevents_kafka.clients.aio._aiokafka_client import AiokafkaClient
 from cloudevents_kafka.clients.aio._aiokafka_source import AiokafkaSource
-from cloudevents_kafka.clients.aio._loop import Turn, run_in_thread
+from cloudevents_kafka.clients.aio._checks import check_run
+from cloudevents_kafka.clients.aio._loop import Turn
 from cloudevents_kafka.clients.aio._source import PolledSource, Source
 from cloudevents_kafka.clients.consumer import EventConsumer, OnRebalance
 from cloudevents_kafka.clients.typed_data import MYPY, DataHook, TypesByName, UntypedData
@@ -148,17 +148,23 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
     ) -> None:
         is_settings = isinstance(consumer, Mapping)
         self.is_aiokafka = not is_settings and is_awaited(consumer, Consumer, "getmany", "start", "stop")
-        self._aiokafka = AiokafkaClient(consumer) if self.is_aiokafka else None
-        # What is done in a thread: a run, and all calls of confluent-kafka's client that wait.
-        self._events: EventConsumer[Any, ItemT_co] = EventConsumer(self._aiokafka or consumer, **options)
-        client: Any = consumer if self.is_aiokafka else self._events.consumer
+        self._aiokafka: AiokafkaSource | None = None
+        self._events: Readable[ItemT_co]
+        if self.is_aiokafka:
+            client: Any = consumer
+            self._events = Readable(consumer, None, **options)
+            self._source: Source = AiokafkaSource(self._events, client, max_records)
+            self._aiokafka = self._source
+        else:
+            self._events = self._polled = EventConsumer[Any, ItemT_co](consumer, **options)
+            client = self._polled.consumer
+            self._source = PolledSource(self._polled, client, max_records)
         self.consumer: AnyConsumerT = client
-        source: Callable[..., Source] = AiokafkaSource if self.is_aiokafka else PolledSource
-        self._source = source(self._events, client, max_records)
         self._gathered: Gathered[ItemT_co] = self._source.gathered
         self._turn = Turn()
         self._closing: asyncio.Task[None] | None = None
         self._tasks: Tasks | None = None  # of the current run
+        self._before: Tasks | None = None  # of the last run, if its handlers have not returned
         self._ended = asyncio.Event()  # after the last run
         if topics is not None:
             self.subscribe(topics)
@@ -176,15 +182,15 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
         The functions are called in the thread that polls, with aiokafka on the event loop. aiokafka takes one
         pattern, and no topics next to it, and says of partitions that are lost that they are revoked.
         """
-        aiokafka = self._aiokafka
-        if aiokafka is None:
-            self._events.subscribe(topics, on_assign=on_assign, on_revoke=on_revoke, on_lost=on_lost)
+        if self._aiokafka is None:
+            self._polled.subscribe(topics, on_assign=on_assign, on_revoke=on_revoke, on_lost=on_lost)
             return
         if on_lost is not None:
             raise ValueError("on_lost must be None for aiokafka, which has no such call; pass on_revoke")
+        check_topics(topics)
         check_callbacks(on_assign=on_assign, on_revoke=on_revoke)
-        self._events.subscribe(topics)
-        aiokafka.on_assign, aiokafka.on_revoke = on_assign, on_revoke
+        self._aiokafka.subscribe(topics, on_assign, on_revoke)
+        self._events.is_subscribed = True
 
     @property
     def is_subscribed(self) -> bool:
@@ -218,33 +224,37 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
             2
             RunResult(handled=2, skipped=0, dead=0, retried=0)
         """
-        from cloudevents_kafka.clients.aio._tasks import Tasks  # not imported without a run
+        from cloudevents_kafka.clients.aio._task_run import TaskRun  # not imported without a run
+        from cloudevents_kafka.clients.aio._tasks import Tasks
 
         check_handler(handler, awaited=True)
-        events, aiokafka = self._events, self._aiokafka
+        events, source = self._events, self._source
         observed = self._gathered.observers
         policy = RunPolicy(read=events.read_item, settings=events._settings, observed=observed, **options)
-        with events.only_loop.begin("run()"):
-            await self._source.idle()
-            if aiokafka is not None:
-                aiokafka.begin()
+        if self.is_aiokafka:
+            check_run(self.consumer)
+        with events.only_loop.begin("run()"), self._gathered.observed(policy.observed):
+            events.only_loop.thread = 0  # the run reads by the source, and nothing else reads
             if producer is not None:
                 producer.count_sends()
             self._tasks = tasks = Tasks(policy, handler, counts_sends=producer is not None)
+            run = TaskRun(events, source, tasks, self._before)
+            source.hand_over = run.revoke
             self._ended.clear()
             try:
-                return await run_in_thread(partial(events._handle_all, tasks), self.stop)
+                return await run.handle_all()
             finally:
-                await tasks.cancel_all()
-                if aiokafka is not None:
-                    aiokafka.end()
-                self._tasks = None
+                source.hand_over = self._tasks = None
+                self._before = tasks if tasks.schedule.in_work else self._before
+                if self._aiokafka is None:
+                    self._polled._left = run.progress.left
                 self._ended.set()
+                source.release()
 
     @property
     def stopped(self) -> bool:
         """Whether `stop` or `close` was called."""
-        return self._events.stopped
+        return self._events._stopped
 
     async def poll(self, timeout: float = 1.0) -> ItemT_co | None:
         """Return the next record, or None if none arrives within ``timeout`` seconds.
@@ -348,15 +358,15 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
             began = time.monotonic()
             await self._source.commit(offsets)
             if (observers := self._gathered.observers) is not None:
-                observers.of_places("committed", offsets, self._events.consumer, began)
+                observers.of_places("committed", offsets, self._source, began)
 
     def stop(self) -> None:
         """End all iteration, within 0.2 seconds or the timeout of `batches`; a signal handler may call it."""
-        self._events.stop()
+        self._events._stopped = True
 
     async def close(self) -> None:
         """Stop, and close the client, which leaves its group; if this is cancelled, that goes on."""
-        self._events.stop()
+        self.stop()
         if self._closing is None:
             self._closing = asyncio.ensure_future(self._close())
         # A handler must not wait for its run.
@@ -366,7 +376,6 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
     async def _close(self) -> None:
         if self._tasks is not None:
             await self._ended.wait()
-        await self._source.idle()
         await self._source.close()
 
     async def __aenter__(self) -> Self:

@@ -97,7 +97,7 @@ class AsyncEventProcessor:
         self._calls: set[Future[Any]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._processor = EventProcessor(
-            consumer._events, _Producer(producer), self._call, on_failure=on_failure, **options
+            consumer._polled, _Producer(producer), self._call, on_failure=on_failure, **options
         )
 
     def stop(self) -> None:
@@ -110,11 +110,13 @@ class AsyncEventProcessor:
         A cancellation stops it, too. A handler that does not return within ``stop_timeout`` is cancelled.
         Raises as `EventProcessor.run`.
         """
-        self._loop = asyncio.get_running_loop()
+        self._loop, gathered = asyncio.get_running_loop(), self.consumer._gathered
         run = partial(self._processor.run, stop_timeout=stop_timeout, idle_timeout=idle_timeout)
         try:
-            return await run_in_thread(run, self.stop)
+            gathered.ends = self.consumer.consumer  # its calls are made by the thread that reads
+            return await run_in_thread(run, self.stop, "AsyncEventProcessor")
         finally:
+            gathered.ends = self.consumer._source
             for call in list(self._calls):
                 call.cancel()
 

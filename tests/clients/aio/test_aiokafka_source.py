@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from cloudevents_kafka import AsyncEventConsumer, Decoded, Event, Undecodable, to_record
 from cloudevents_kafka.clients._schedule import places_of
-from cloudevents_kafka.clients.aio._aiokafka_client import AiokafkaClient
+from cloudevents_kafka.clients._steps import Ask
 
 Item = Decoded | Undecodable
 PARTITIONS = [TopicPartition("orders", number) for number in range(3)]
@@ -346,12 +346,16 @@ def test_partitions_are_handed_over_while_nothing_is_read(monkeypatch: pytest.Mo
 
 def test_a_pause_is_ended_only_for_partitions_that_aiokafka_has() -> None:
     """It forgets the pause with the partition, and raises an error for others."""
-    reader = Reader({})
-    client = AiokafkaClient(reader)
-    client.pause(places_of(PARTITIONS[:2]))
-    reader._assigned = frozenset(PARTITIONS[:1])
-    client.resume(places_of(PARTITIONS[:2]))
-    assert reader._paused == {PARTITIONS[1]}
+
+    async def work() -> None:
+        reader = Reader({})
+        source = AsyncEventConsumer(reader)._source
+        await source.answer(Ask("pause", places_of(PARTITIONS[:2])))
+        reader._assigned = frozenset(PARTITIONS[:1])
+        await source.answer(Ask("resume", places_of(PARTITIONS[:2])))
+        assert reader._paused == {PARTITIONS[1]}
+
+    run(work())
 
 
 def test_the_next_run_reads_what_was_fetched_and_not_handled() -> None:

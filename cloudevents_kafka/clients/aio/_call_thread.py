@@ -1,0 +1,122 @@
+"""`CallThread`: makes the calls of a client that wait, so that the event loop does not.
+
+One thread makes all calls of a client, as confluent-kafka's client lets a call wait for the one that is on,
+with Python's interpreter lock (2.16). The law:
+
+1. The calls are made one after the other, in their order, and the loop never waits for the thread otherwise
+   than by awaiting.
+2. A function that the client calls meanwhile, such as for a rebalance, may wait for the loop by
+   `CallThread.wait`: the thread goes on to make calls then, but for those that read or close.
+3. The thread is a daemon, which nothing joins: a call that hangs holds neither the loop nor the process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+from typing import Any, Final, NamedTuple, TypeVar
+
+T = TypeVar("T")
+
+
+class _Call(NamedTuple):
+    make: Callable[[], object]
+    nests: bool = True  # whether it may be made while another call waits for the loop
+
+
+_END: Final = _Call(lambda: None, nests=False)
+_WAKE: Final = _Call(lambda: None)
+_IDLE_SECONDS: Final = 1.0
+
+
+class CallThread:
+    """A thread that begins with the first call, and ends by `end`, or a second after the last call."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._calls: SimpleQueue[_Call] = SimpleQueue()
+        self._later: deque[_Call] = deque()  # those that may not nest, from the queue
+        self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()  # of the beginning and the end of the thread
+
+    def call(self, function: Callable[[], T], *, nests: bool = True) -> asyncio.Future[T]:
+        """Return the future of a call; one that reads or closes must not nest."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[T] = loop.create_future()
+
+        def make() -> None:
+            result, error = None, None
+            try:
+                result = function()
+            except BaseException as failure:  # noqa: BLE001  # the future raises it
+                error = failure
+            with suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(_settle, future, result, error)
+
+        with self._lock:
+            self._calls.put(_Call(make, nests))
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._serve, name=self._name, daemon=True)
+                self._thread.start()
+        return future
+
+    def is_current(self) -> bool:
+        """Return whether the current thread is this one."""
+        return threading.current_thread() is self._thread
+
+    def wait(self, coroutine: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop) -> T:
+        """Return what a coroutine of the loop returns; called by a function in this thread."""
+        future = asyncio.run_coroutine_threadsafe(coroutine, loop)
+        future.add_done_callback(lambda _: self._calls.put(_WAKE))
+        while not future.done():
+            call = self._calls.get()
+            if call.nests:
+                call.make()
+            else:
+                self._later.append(call)
+        return future.result()
+
+    def end(self) -> None:
+        """End the thread after the calls; a later call begins another."""
+        self._calls.put(_END)
+
+    def _serve(self) -> None:
+        while True:
+            call = self._next()
+            if call is not _END:
+                call.make()
+                del call  # and its result, while no other call comes
+                continue
+            with self._lock:
+                if self._calls.empty() and not self._later:
+                    self._thread = None
+                    return
+
+    def _next(self) -> _Call:
+        if self._later:
+            return self._later.popleft()
+        try:
+            return self._calls.get(timeout=_IDLE_SECONDS)
+        except Empty:
+            return _END
+
+
+def call_once(function: Callable[[], T], name: str) -> asyncio.Future[T]:
+    """Return the future of a call in a thread of its own."""
+    thread = CallThread(name)
+    future = thread.call(function)
+    thread.end()
+    return future
+
+
+def _settle(future: asyncio.Future[Any], result: object, error: BaseException | None) -> None:
+    if future.done():  # cancelled
+        return
+    if error is None:
+        future.set_result(result)
+    else:
+        future.set_exception(error)

@@ -1,0 +1,153 @@
+"""The loop of `AsyncEventConsumer.run`: it reads, passes records to tasks that handle them, and commits.
+
+All is done by the event loop. A `Source` makes the calls of the client: it awaits those of aiokafka's, and
+lets one thread make those of confluent-kafka's. `Progress` has what both kinds of loops do with the client.
+
+A rebalance waits for `TaskRun.revoke`, which waits for handlers, and not for what waits for the rebalance.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from cloudevents_kafka.clients._gathered import Readable
+from cloudevents_kafka.clients._policy import RunResult, read_or_refuse
+from cloudevents_kafka.clients._run import Progress, still_in_work, stop_at_sigterm
+from cloudevents_kafka.clients._steps import Steps
+from cloudevents_kafka.clients._workers import log_unfinished
+from cloudevents_kafka.clients.aio._loop import Turn, perform
+from cloudevents_kafka.clients.aio._source import Source
+from cloudevents_kafka.clients.aio._tasks import Tasks
+
+if TYPE_CHECKING:
+    from confluent_kafka import TopicPartition
+
+_POLL_SECONDS: Final = 0.1
+_BACK_SECONDS: Final = 1.0  # for going back to unfinished records, at the end
+_REVOKE_SECONDS: Final = 15.0  # for the commit of partitions that are revoked, whatever hangs
+
+
+class TaskRun:
+    """One call of `AsyncEventConsumer.run`; ``before`` are the tasks of an earlier one."""
+
+    def __init__(
+        self, events: Readable[Any], source: Source, tasks: Tasks, before: Tasks | None = None
+    ) -> None:
+        self._events = events
+        self._gathered = events._gathered  # of the same package
+        self._source = source
+        self._before = before
+        self._policy = tasks.policy
+        self._tasks = tasks
+        self._turn = Turn()
+        self.progress = Progress(tasks, source, is_subscribed=events.is_subscribed)
+
+    async def handle_all(self) -> RunResult:
+        """Handle records until the end of the run, as `AsyncEventConsumer.run` says; return the counts."""
+        with stop_at_sigterm(self._stop, asyncio.get_running_loop()):
+            try:
+                await self._wait_for_handlers()
+                await self._perform(self.progress.begin())
+                await self._read()
+            except asyncio.CancelledError:
+                self._stop()
+                raise
+            finally:
+                await self._end(self._policy.stop_timeout)
+        return self._tasks.result()
+
+    def _stop(self) -> None:
+        self._events._stopped = True  # of the same package
+
+    async def _perform(self, steps: Steps[None]) -> None:
+        await perform(steps, self._source.answer)
+
+    async def _wait_for_handlers(self) -> None:
+        """Wait for what an earlier run has left in work: its records would be handled twice at once."""
+        if self._before is not None:
+            schedule = self._before.schedule
+            if not await self._before.wait(lambda: not schedule.in_work, self._policy.stop_timeout):
+                raise still_in_work(schedule.in_work)
+
+    async def _read(self) -> None:
+        """Read records while there is room for them, and commit what is done."""
+        progress, tasks = self.progress, self._tasks
+        while not self._events._stopped and not tasks.cancelled:  # of the same package
+            now = time.monotonic()
+            if serves := progress.is_due(now):  # the group, too, while none is to be read
+                await self._perform(progress.commit(now))
+            await self._perform(progress.pause())
+            has_read = await self._begin_all(now, least=int(serves))
+            may_read = progress.may_read()
+            if serves and not may_read:
+                await self._source.wait(_POLL_SECONDS, 1)
+            elif has_read:
+                if may_read and not self._source.waiting:
+                    self._source.begin()
+                await self._turn.end()
+            elif may_read:
+                await self._source.wait(_POLL_SECONDS)
+            elif not progress.is_idle:
+                await tasks.wait(lambda: tasks.cancelled or progress.may_read(), _POLL_SECONDS, for_room=True)
+            if has_read or self._source.waiting or not progress.is_idle:
+                progress.idle_since = now
+            elif progress.is_over(now):
+                return
+
+    async def _begin_all(self, now: float, least: int) -> bool:
+        """Pass the records that were fetched to the tasks, while there is room; return whether any was."""
+        number, schedule = 0, self._tasks.schedule
+        self._source.drop_moved()
+        waiting = self._source.waiting
+        while waiting and (number < least or self.progress.may_read()) and not self._tasks.cancelled:
+            message = waiting[0]
+            if message.error() is not None:
+                del waiting[0]
+                self._gathered.is_record(message)
+                continue
+            if not schedule.knows((message.topic(), message.partition())):
+                await self._perform(self.progress.look())
+                self._source.drop_moved()
+                if not waiting or waiting[0] is not message:  # its partition has gone meanwhile
+                    continue
+            del waiting[0]
+            item = read_or_refuse(lambda message=message: self._gathered.read(message))  # type: ignore[misc]
+            if item is not None:
+                self._tasks.add(item, now)
+                number += 1
+        return number > 0
+
+    async def revoke(self, places: Iterable[TopicPartition], *, lost: bool) -> None:
+        """Let records in work of partitions that are revoked end, begin no other, and commit what is done."""
+        names, tasks = self.progress.close(places), self._tasks
+        at_work = partial(self.progress.is_at_work, names)
+        if not lost and not await tasks.wait(
+            lambda: tasks.is_over or not at_work(), self._policy.revoke_timeout
+        ):
+            log_unfinished(tasks.schedule.working(names), "revoke_timeout", "member of the group")
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_REVOKE_SECONDS):
+                await self._perform(self.progress.hand_over(names, lost=lost or tasks.is_over))
+
+    async def _end(self, seconds: float) -> None:
+        """Begin no other record, wait for those in work, and commit what is done, within ``seconds``."""
+        tasks, schedule = self._tasks, self._tasks.schedule
+        deadline = time.monotonic() + seconds
+        tasks.cancel()
+        if not await tasks.wait(lambda: not schedule.in_work, seconds * 0.8):  # the rest is for the commit
+            log_unfinished(schedule.in_work, "stop_timeout", "process")
+        left = max(0.0, deadline - time.monotonic())
+        with suppress(TimeoutError):
+            async with asyncio.timeout(left):
+                await self._perform(self.progress.keep())
+                await self._perform(self.progress.commit_last(left))
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_BACK_SECONDS):
+                await self._perform(self.progress.go_back())
+        self._gathered.discard(self.progress.left)
+        await tasks.end()
