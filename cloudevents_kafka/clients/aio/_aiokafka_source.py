@@ -15,7 +15,7 @@ from cloudevents_kafka.clients._protocols import Message
 from cloudevents_kafka.clients._schedule import places_of
 from cloudevents_kafka.clients._steps import Ask
 from cloudevents_kafka.clients.aio._checks import check_deserializers, check_started
-from cloudevents_kafka.clients.aio._source import CLOSE_SECONDS, FETCH_SECONDS, Source
+from cloudevents_kafka.clients.aio._source import FETCH_SECONDS, Source, end_in_time
 from cloudevents_kafka.record import Headers, to_headers
 
 if TYPE_CHECKING:
@@ -218,8 +218,7 @@ class AiokafkaSource(Source):
         for place in self.gathered.starts():
             if to_partition(place) in assigned:
                 self.client.seek(to_partition(place), place.offset)
-        async with asyncio.timeout(CLOSE_SECONDS):
-            await self.client.stop()
+        await end_in_time(asyncio.ensure_future(self.client.stop()))
 
 
 def _listener(source: AiokafkaSource, on_assign: OnRebalance | None, on_revoke: OnRebalance | None) -> Any:

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
 FETCH_SECONDS: Final = 0.2
 """The longest wait for a message, which delays what waits for a fetch: `commit`, `seek` and `close`."""
-CLOSE_SECONDS: Final = 30.0
-"""The longest wait for a client to close."""
+_CLOSE_SECONDS: Final = 20.0
 _PAUSE_SECONDS: Final = 0.005  # between calls of a client that does not wait, such as a fake
 _log: Final = logging.getLogger("cloudevents_kafka.consumer")
 
@@ -69,12 +68,6 @@ class Source(ABC):
         if self._failure is not None:
             failure, self._failure = self._failure, None
             raise failure
-
-    async def idle(self, timeout: float) -> bool:
-        """Return whether no fetch is under way, after waiting for that; its messages are in ``waiting``."""
-        if self._fetching is not None:
-            await asyncio.wait((self._fetching,), timeout=timeout)
-        return self._fetching is None
 
     def _fetched(self, fetch: asyncio.Future[Sequence[Message]]) -> None:
         self._fetching = None
@@ -175,18 +168,24 @@ class PolledSource(Source):
 
     async def close(self) -> None:
         """Close the client after the pending calls of the thread."""
-        await self.idle(CLOSE_SECONDS)
+        if self._fetching is not None:  # its messages are in ``waiting`` then
+            await asyncio.wait((self._fetching,), timeout=_CLOSE_SECONDS)
         closing = self._thread.call(self._events.close, nests=False)
         self._thread.end()
-        await asyncio.wait((closing,), timeout=CLOSE_SECONDS)
-        if not closing.done():
-            _log.warning("the client is still closing after %.0f s, and is left to its thread", CLOSE_SECONDS)
-        else:
-            closing.result()
+        await end_in_time(closing)
 
     def release(self) -> None:
         """End the thread after its calls."""
         self._thread.end()
+
+
+async def end_in_time(closing: asyncio.Future[None]) -> None:
+    """Wait for a client that is closing, which may hang."""
+    await asyncio.wait((closing,), timeout=_CLOSE_SECONDS)
+    if closing.done():
+        closing.result()
+    else:
+        _log.warning("the client is still closing after %.0f s, and is not waited for", _CLOSE_SECONDS)
 
 
 def _fetch(client: Consumer, count: int, seconds: float) -> Sequence[Message]:

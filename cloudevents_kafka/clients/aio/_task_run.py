@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
 
 _POLL_SECONDS: Final = 0.1
+_STOP_SECONDS: Final = 1.0  # for the calls of the client after a stop
 _BACK_SECONDS: Final = 1.0  # for going back to unfinished records, at the end
 _REVOKE_SECONDS: Final = 15.0  # for the commit of partitions that are revoked, whatever hangs
 
@@ -52,8 +53,7 @@ class TaskRun:
         with stop_at_sigterm(self._stop, asyncio.get_running_loop()):
             try:
                 await self._wait_for_handlers()
-                await self._perform(self.progress.begin())
-                await self._read()
+                await self._read_until_stop()
             except asyncio.CancelledError:
                 self._stop()
                 raise
@@ -74,9 +74,23 @@ class TaskRun:
             if not await self._before.wait(lambda: not schedule.in_work, self._policy.stop_timeout):
                 raise still_in_work(schedule.in_work)
 
+    async def _read_until_stop(self) -> None:
+        """Read, and after a stop let the client answer for a moment only: it may hang."""
+        reading = asyncio.create_task(self._read())
+        try:
+            while not self._events._stopped and not reading.done():
+                await asyncio.wait((reading,), timeout=_POLL_SECONDS)
+            await asyncio.wait((reading,), timeout=_STOP_SECONDS)
+        finally:
+            reading.cancel()
+            await asyncio.wait((reading,))
+        if not reading.cancelled():
+            reading.result()
+
     async def _read(self) -> None:
         """Read records while there is room for them, and commit what is done."""
         progress, tasks = self.progress, self._tasks
+        await self._perform(progress.begin())
         while not self._events._stopped and not tasks.cancelled:  # of the same package
             now = time.monotonic()
             if serves := progress.is_due(now):  # the group, too, while none is to be read

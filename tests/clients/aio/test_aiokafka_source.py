@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import signal
 from collections.abc import Coroutine
 from functools import partial
 from types import SimpleNamespace
@@ -340,6 +342,70 @@ def test_partitions_are_handed_over_while_nothing_is_read(monkeypatch: pytest.Mo
             events.stop()
             gate.set()
             await running
+
+    run(work())
+
+
+class Joining(Reader):
+    """A member whose ``getmany`` does not return while it joins its group again, as that of aiokafka."""
+
+    def __init__(self) -> None:
+        super().__init__({})
+        self.joined, self.is_asked = asyncio.Event(), asyncio.Event()
+        self.joined.set()
+
+    async def getmany(self, *, timeout_ms: int, max_records: int) -> dict[TopicPartition, list[Any]]:
+        if not self.joined.is_set():
+            self.is_asked.set()
+        await self.joined.wait()
+        return await super().getmany(timeout_ms=timeout_ms, max_records=max_records)
+
+    async def rebalance(self, partitions: list[TopicPartition]) -> None:
+        self.joined.clear()
+        await self.is_asked.wait()
+        await super().rebalance(partitions)
+        self.joined.set()
+
+
+def test_a_rebalance_waits_for_no_fetch() -> None:
+    """The group waits for handlers alone, and the run reads on after the rebalance."""
+
+    async def work() -> None:
+        client, handled = Joining(), list[Item]()
+        async with AsyncEventConsumer(client, topics=["orders"]) as events:
+            running = asyncio.create_task(events.run(append_to(handled)))
+            for number in range(20):
+                await client.rebalance(PARTITIONS[: 1 + number % 3])
+            await client.rebalance(PARTITIONS)
+            while len(handled) < 3 * COUNT:  # noqa: ASYNC110  # a run has no event for that
+                await asyncio.sleep(0.01)
+            events.stop()
+            await running
+        assert sorted(ids(handled)) == sorted(f"{n}-{offset}" for n in range(3) for offset in range(COUNT))
+
+    run(work())
+
+
+@pytest.mark.parametrize("by", ["stop", "SIGTERM", "cancel", "idle"])
+def test_a_run_ends_while_its_group_is_rebalanced(by: str) -> None:
+    """A group may wait for another member for minutes."""
+
+    async def work() -> None:
+        client = Joining()
+        async with AsyncEventConsumer(client, topics=["orders"]) as events:
+            running = asyncio.create_task(
+                events.run(append_to([]), idle_timeout=0.3 if by == "idle" else None)
+            )
+            client.joined.clear()
+            await client.is_asked.wait()
+            if by == "stop":
+                events.stop()
+            elif by == "SIGTERM":
+                os.kill(os.getpid(), signal.SIGTERM)
+            elif by == "cancel":
+                running.cancel()
+            await asyncio.wait((running,))
+            assert running.cancelled() == (by == "cancel")
 
     run(work())
 
