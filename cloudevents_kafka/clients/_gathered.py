@@ -34,8 +34,7 @@ class Gathered(Generic[ItemT_co]):
         self.read_item = read_item
         self._read = read_item
         self._client = client
-        self.ends: Any = client
-        """What observers ask for the end of a partition, by ``get_watermark_offsets``."""
+        self._ends_by: Any = client
         self._batch: Callable[[], AbstractContextManager[object]] = nullcontext
         self.observers: Observers | None = None
         self._on_error = on_error
@@ -45,8 +44,13 @@ class Gathered(Generic[ItemT_co]):
         """Let these observers be called with records that are returned."""
         self.observers, self._read, self._batch = observers, self.read_item, nullcontext
         if observers is not None and observers.see("received"):
-            self._read = reading = observers.reading(self.read_item, self.ends)
+            self._read = reading = observers.reading(self.read_item, self._ends_by)
             self._batch = reading.batch
+
+    def ask_ends_by(self, client: Any) -> None:
+        """Let observers learn the ends of partitions by ``get_watermark_offsets`` of another object."""
+        self._ends_by = client
+        self.observe(self.observers)
 
     @contextmanager
     def observed(self, observers: Observers | None) -> Iterator[None]:

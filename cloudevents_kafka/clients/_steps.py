@@ -27,7 +27,7 @@ class Ask:
         self.options = options
 
     def call(self, client: Any) -> Any:
-        """Make the call in the current thread."""
+        """Return what the call returns, in the current thread."""
         if self.name == "memberid":
             return member_id(client)
         if self.name == "set_back":

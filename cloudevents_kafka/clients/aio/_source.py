@@ -44,7 +44,7 @@ class Source(ABC):
         self.max_records = max_records
         self.client = client
         self.gathered = events._gathered
-        self.gathered.ends = self
+        self.gathered.ask_ends_by(self)
         self.waiting = self.gathered.waiting
         self.hand_over: Callable[..., Awaitable[None]] | None = None
         """Hand over partitions that are revoked or ``lost``; set while a run reads."""

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _POLL_SECONDS: Final = 0.1
 _STOP_SECONDS: Final = 1.0  # for the calls of the client after a stop
 _BACK_SECONDS: Final = 1.0  # for going back to unfinished records, at the end
-_REVOKE_SECONDS: Final = 15.0  # for the commit of partitions that are revoked, whatever hangs
+_REVOKE_SECONDS: Final = 15.0  # for the commit of partitions that are revoked
 
 
 class TaskRun:

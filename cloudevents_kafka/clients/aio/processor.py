@@ -113,10 +113,10 @@ class AsyncEventProcessor:
         self._loop, gathered = asyncio.get_running_loop(), self.consumer._gathered
         run = partial(self._processor.run, stop_timeout=stop_timeout, idle_timeout=idle_timeout)
         try:
-            gathered.ends = self.consumer.consumer  # its calls are made by the thread that reads
+            gathered.ask_ends_by(self.consumer.consumer)  # its calls are made by the thread that reads
             return await run_in_thread(run, self.stop, "AsyncEventProcessor")
         finally:
-            gathered.ends = self.consumer._source
+            gathered.ask_ends_by(self.consumer._source)
             for call in list(self._calls):
                 call.cancel()
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import os
 import signal
+import threading
 import time
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from confluent_kafka import TopicPartition
 
 from cloudevents_kafka import (
     AsyncEventConsumer,
@@ -24,6 +28,7 @@ from cloudevents_kafka import (
     RunResult,
     to_record,
 )
+from cloudevents_kafka.clients.observing import Observer
 from cloudevents_kafka.testing import FakeConsumer, FakeLog, FakeMessage, FakeProducer
 
 Handler = Callable[[Decoded], Awaitable[object]]
@@ -367,3 +372,155 @@ def test_slow_keys_slow_no_other(concurrency: int) -> None:
         assert sorted(service.done) == list(range(1200))
 
     asyncio.run(work())
+
+
+class NoExecutor(ThreadPoolExecutor):
+    """A default executor that nothing may use."""
+
+    def submit(self, *arguments: Any, **options: Any) -> Any:
+        raise AssertionError(f"asyncio's default executor was used: {arguments} {options}")
+
+
+@in_loop
+async def test_eight_runs_leave_the_default_executor_free() -> None:
+    """Each handles its records, with dead letters and tries, and no call goes by the pool of asyncio."""
+    asyncio.get_running_loop().set_default_executor(NoExecutor(1))
+    services = [Service(*(message(n, key=f"k{n}") for n in range(1, 20))) for _ in range(8)]
+    letters = DeadLetters(EventProducer(FakeProducer()), topic="dead")
+
+    async def run(service: Service) -> RunResult:
+        async def handle(item: Decoded) -> None:
+            if item.event.data == 7:
+                raise OSError
+            await asyncio.sleep(0.05)
+
+        counts = await service.run(handle, tries=2, backoff=0, on_failure=letters)
+        await service.events.close()
+        return counts
+
+    counts = await asyncio.gather(*map(run, services))
+    assert counts == [RunResult(handled=18, dead=1, retried=1)] * 8
+    assert [service.offsets for service in services] == [{("in", 0): 19}] * 8
+
+
+@pytest.mark.parametrize("on_failure", ["fail", "skip", "letters"])
+@in_loop
+async def test_a_cancellation_of_something_else_is_a_failure(on_failure: str) -> None:
+    """A handler awaits a task that another has cancelled: its tries and on_failure decide."""
+    service, calls, client = Service(*map(message, range(1, 4))), list[int](), FakeProducer()
+
+    async def handle(item: Decoded) -> None:
+        calls.append(item.event.data)
+        if item.event.data == 2:
+            shared = asyncio.ensure_future(asyncio.sleep(100))
+            shared.cancel()
+            await shared
+
+    action: Any = DeadLetters(EventProducer(client), topic="dead") if on_failure == "letters" else on_failure
+    if on_failure == "fail":
+        with pytest.raises(concurrent.futures.CancelledError, match="what was awaited has been cancelled"):
+            await service.run(handle, tries=2, backoff=0, on_failure=action, concurrency=1)
+        assert service.offsets == {("in", 0): 1}
+        return
+    counts = await service.run(handle, tries=2, backoff=0, on_failure=action, concurrency=1)
+    assert counts == RunResult(
+        handled=2, retried=1, skipped=int(on_failure == "skip"), dead=int(on_failure == "letters")
+    )
+    assert calls == [1, 2, 2, 3]
+    assert service.offsets == {("in", 0): 3}
+
+
+@in_loop
+async def test_a_handler_whose_task_is_cancelled_ends_the_run() -> None:
+    """Its record is not done, so it is neither skipped nor committed."""
+    service = Service(*map(message, range(1, 4)))
+
+    async def handle(item: Decoded) -> None:
+        if item.event.data == 2:
+            task = asyncio.current_task()
+            assert task is not None
+            task.cancel()
+            await asyncio.sleep(0)
+
+    with pytest.raises(concurrent.futures.CancelledError, match="the task of a handler was cancelled"):
+        await service.run(handle, on_failure="skip", tries=3, concurrency=1)
+    assert service.offsets == {("in", 0): 1}
+
+
+class Watched(FakeConsumer):
+    """A client that notes which threads call it."""
+
+    threads: set[int]
+
+    def __getattribute__(self, name: str) -> Any:
+        found = super().__getattribute__(name)
+        watched = ("poll", "consume", "commit", "committed", "assignment", "seek", "pause", "resume", "close")
+        if name not in (*watched, "position", "get_watermark_offsets", "memberid"):
+            return found
+
+        def call(*arguments: Any, **options: Any) -> Any:
+            self.threads.add(threading.get_ident())
+            return found(*arguments, **options)
+
+        return call
+
+
+class Lags(Observer):
+    """Notes the ends of partitions, which the client knows."""
+
+    def __init__(self) -> None:
+        self.ends: list[int | None] = []
+
+    def received(self, notices: Any) -> None:
+        self.ends += [notice.end for notice in notices]
+
+
+@pytest.mark.parametrize("loop", ["run", "items", "batches"])
+@in_loop
+async def test_the_loop_calls_no_client_that_waits(loop: str) -> None:
+    """One thread makes all calls, also for observers: a call waits while the client polls."""
+    Watched.threads = set()
+    client, lags = Watched(FakeLog([message(n) for n in range(9)]), auto_commit=False), Lags()
+    async with AsyncEventConsumer(client, topics=["in"], observers=[lags]) as events:
+        Watched.threads.clear()
+        if loop == "run":
+            await events.run(nothing, idle_timeout=0.05)
+        elif loop == "items":
+            async for item in events.items(idle_timeout=0):
+                await events.commit(item)
+        else:
+            async for batch in events.batches(idle_timeout=0):
+                await events.commit(batch)
+        await events.seek(TopicPartition("in", 0, 0))
+    assert lags.ends == [9] * 9
+    assert len(Watched.threads) <= 2  # a thread ends with its run
+    assert threading.get_ident() not in Watched.threads
+
+
+async def nothing(_: Decoded) -> None:
+    """Do nothing."""
+
+
+@pytest.mark.parametrize("name", ["poll", "committed", "commit", "close"])
+@in_loop
+async def test_a_call_that_hangs_holds_no_end(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`run` ends within stop_timeout after a stop, and close within its bound, whichever call hangs."""
+    monkeypatch.setattr("cloudevents_kafka.clients.aio._source._CLOSE_SECONDS", 0.2)
+    monkeypatch.setattr("cloudevents_kafka.clients._run._COMMIT_SECONDS", 0.05)
+    service, gate = Service(*map(message, range(1, 9))), threading.Event()
+    call = getattr(service.client, name)
+
+    def hang(*arguments: Any, **options: Any) -> Any:
+        if service.done:
+            gate.wait(100)
+        return call(*arguments, **options)
+
+    monkeypatch.setattr(service.client, name, hang)
+    running = service.start(stop_timeout=0.5, idle_timeout=None)
+    await wait_until(lambda: len(service.done) == 8)
+    await asyncio.sleep(0.2)
+    service.events.stop()
+    async with asyncio.timeout(50):
+        assert (await running).handled == 8
+        await service.events.close()
+    gate.set()
