@@ -111,6 +111,7 @@ def member_id(client: object) -> object:
 
 
 _ASYNCIO = ("send", "getone", "start")  # coroutines of aiokafka's clients, which may have no others
+_CONVERTING = ("SerializingProducer", "DeserializingConsumer")  # of confluent-kafka
 
 
 def check_client(client: object, protocol: type) -> None:
@@ -138,6 +139,12 @@ def is_awaited(client: object, protocol: type, *methods: str) -> bool:
             f"{protocol.__name__.lower()} must be a plain confluent_kafka.{protocol.__name__} or a client of "
             f"aiokafka, got {kind.__name__}, which does not accept headers; "
             f"pass confluent_kafka.{protocol.__name__}"
+        )
+    if _is_asyncio(kind) and not _is_ours(kind):
+        name, missing = protocol.__name__, [method for method in methods if not hasattr(kind, method)]
+        raise TypeError(
+            f"{name.lower()} must be a confluent_kafka.{name} or aiokafka's, got {kind.__name__}, which has "
+            f"no {' and no '.join(missing) or 'coroutine ' + methods[0]}; pass a {name}"
         )
     check_client(client, protocol)
     return False
@@ -180,18 +187,39 @@ def add_observers(before: Observers | None, observers: Sequence[Observer]) -> Ob
     return Observers(*(() if before is None else before.all), *observers)
 
 
+def check_producer(producer: object, kind: str) -> None:
+    """Raise `TypeError` unless the producer of a run is None, or of the class with this name."""
+    names = [each.__name__ for each in type(producer).__mro__]
+    if producer is not None and kind not in names:
+        raise TypeError(
+            f"producer must be an {kind}, got {names[0]}; pass the one by which the handler sends"
+        )
+
+
+def _is_asyncio(kind: type) -> bool:
+    return any(inspect.iscoroutinefunction(getattr(kind, method, None)) for method in _ASYNCIO)
+
+
+def _is_ours(kind: type) -> bool:
+    return kind.__module__.startswith("cloudevents_kafka.clients")
+
+
 def _problem(client: object, name: str, needed: list[str]) -> str | None:
     if isinstance(client, type):
         return f"the class {client.__name__}; create an instance of it first"
     got = type(client).__name__
+    for base in type(client).__mro__:
+        if base.__name__ in _CONVERTING and base.__module__.startswith("confluent_kafka"):
+            return f"{got}, which converts keys and values; pass a plain {name}"
     methods = {method: getattr(client, method, None) for method in needed}
-    asyncio = [getattr(type(client), method, None) for method in _ASYNCIO]
-    if any(map(inspect.iscoroutinefunction, (*methods.values(), *asyncio))):
+    is_ours = _is_ours(type(client))
+    if not is_ours and (_is_asyncio(type(client)) or any(map(inspect.iscoroutinefunction, methods.values()))):
         return (
             f"{got}, an asyncio client; use AsyncEvent{name}, which takes aiokafka's client or a plain {name}"
         )
     missing = [method for method in needed if not callable(methods[method])]
-    return f"{got}, which has no {' and no '.join(missing)}" if missing else None
+    advice = "; pass the client that it has, or settings" if is_ours else ""
+    return f"{got}, which has no {' and no '.join(missing)}{advice}" if missing else None
 
 
 class OnlyLoop:

@@ -26,10 +26,12 @@ from cloudevents_kafka.clients._protocols import (
     check_callbacks,
     check_client,
     check_handler,
+    check_producer,
     check_topics,
 )
 from cloudevents_kafka.clients._reading import DataReader, ItemT_co, ReadOptions
 from cloudevents_kafka.clients._settings import make_consumer
+from cloudevents_kafka.clients.dead_letters import DeadLetters
 from cloudevents_kafka.clients.typed_data import MYPY, DataHook, TypesByName, UntypedData
 from cloudevents_kafka.record import Record
 
@@ -386,6 +388,7 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         from cloudevents_kafka.clients._workers import Threads  # not imported without a run
 
         check_handler(handler)
+        check_producer(producer, "EventProducer")
         policy = RunPolicy(
             read=self._gathered.read_item,
             settings=self._settings,
@@ -403,6 +406,8 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
             observers=observers,
             observed=self._gathered.observers,
         )
+        if isinstance(on_failure, DeadLetters):
+            on_failure.check_plain()
         with self.only_loop.begin("run()"):
             return self._handle_all(Threads(policy, handler, producer))
 

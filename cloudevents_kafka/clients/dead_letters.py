@@ -125,6 +125,14 @@ class DeadLetters:
         self.topic = topic
         self.too_large = too_large
 
+    def check_plain(self) -> None:
+        """Raise `TypeError` if the producer is one of asyncio, which a thread cannot await."""
+        if self.is_async:
+            raise TypeError(
+                "on_failure must have an EventProducer here, got an AsyncEventProducer; "
+                "make DeadLetters with an EventProducer"
+            )
+
     def by(self, producer: EventProducer[Any]) -> DeadLetters:
         """Return a sender of the same letters by another producer."""
         return DeadLetters(producer, topic=self.topic, too_large=self.too_large)
@@ -233,8 +241,7 @@ def deliver(letters: DeadLetters, item: Decoded | Undecodable, error: Exception,
     would be read, would fail, and would be sent without an end.
     """
     with _failures_named(letters, item, error, attempt) as letter:
-        if letters.is_async:
-            raise TypeError("on_failure must have an EventProducer here, got an AsyncEventProducer")
+        letters.check_plain()
         letters.send_any(letter, partial(_send, letters))
 
 

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from cloudevents_kafka.clients.aio._aiokafka_source import AiokafkaMessage
+from cloudevents_kafka.clients.aio._checks import check_serializers, check_started
 from cloudevents_kafka.clients.aio._sender import Sender
 from cloudevents_kafka.errors import EncodeError
 
@@ -26,12 +27,17 @@ class AiokafkaSender(Sender):
 
     def __init__(self, client: Any, max_in_flight: int) -> None:
         super().__init__(max_in_flight)
+        check_serializers(client)
         self._client = client
+        self._is_started = False
         self.produce = self._enqueue
         self._queue: deque[tuple[Report, dict[str, Any]]] = deque()
         self._task: asyncio.Task[None] | None = None
 
     def _enqueue(self, topic: str, *, on_delivery: Report, **record: Any) -> None:
+        if not self._is_started:
+            check_started(self._client)
+            self._is_started = True
         if record["value"] is None and record["key"] is None:
             raise EncodeError(
                 "a record must have a key or a value to be sent by aiokafka, and this event has no data; "

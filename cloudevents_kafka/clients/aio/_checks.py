@@ -38,11 +38,11 @@ def check_started(client: Any) -> None:
 
 def check_run(client: Any) -> None:
     """Raise an error if a consumer cannot serve a run: it must be started, have a group, and not commit."""
-    check_started(client)
     if getattr(client, "_group_id", client) is None:
         raise ValueError(
             "group_id must be the name of a group for run(), which commits offsets there, got None; "
-            "create the consumer with group_id"
+            "create the consumer with it"
         )
     if getattr(client, "_enable_auto_commit", False):
         raise ValueError("enable_auto_commit must be False for run(), got True; create the client so")
+    check_started(client)

@@ -19,6 +19,7 @@ from cloudevents_kafka.clients._protocols import (
     Consumer,
     check_callbacks,
     check_handler,
+    check_producer,
     check_topics,
     is_awaited,
 )
@@ -228,6 +229,7 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
         from cloudevents_kafka.clients.aio._tasks import Tasks
 
         check_handler(handler, awaited=True)
+        check_producer(producer, "AsyncEventProducer")
         events, source = self._events, self._source
         observed = self._gathered.observers
         policy = RunPolicy(read=events.read_item, settings=events._settings, observed=observed, **options)

@@ -83,8 +83,13 @@ class AsyncEventProcessor:
         **options: Unpack[ProcessorOptions],
     ) -> None:
         for wrapper, kind in ((consumer, AsyncEventConsumer), (producer, AsyncEventProducer)):
-            if not isinstance(wrapper, kind) or wrapper.is_aiokafka:
-                name = kind.__name__[len("AsyncEvent") :]
+            name = kind.__name__[len("AsyncEvent") :]
+            if not isinstance(wrapper, kind):
+                raise TypeError(
+                    f"{name.lower()} must be an {kind.__name__}, got {type(wrapper).__name__}; "
+                    f"pass {kind.__name__}(…)"
+                )
+            if wrapper.is_aiokafka:
                 raise TypeError(
                     f"{name.lower()} must be an {kind.__name__} of a confluent_kafka.{name}, got "
                     f"{type(wrapper).__name__}; aiokafka cannot commit offsets in a transaction so that a "

@@ -13,15 +13,17 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from confluent_kafka import TopicPartition
+from confluent_kafka import DeserializingConsumer, SerializingProducer, TopicPartition
 
 from cloudevents_kafka import (
     AsyncEventConsumer,
+    AsyncEventProcessor,
     AsyncEventProducer,
     DeadLetter,
     DeadLetters,
     Decoded,
     Event,
+    EventConsumer,
     EventProducer,
     NotAnEvent,
     Record,
@@ -524,3 +526,43 @@ async def test_a_call_that_hangs_holds_no_end(name: str, monkeypatch: pytest.Mon
         assert (await running).handled == 8
         await service.events.close()
     gate.set()
+
+
+@in_loop
+async def test_classes_of_threads_are_refused() -> None:
+    """What waits in a thread would block the loop, and a thread cannot await."""
+    service, threads = Service(), EventConsumer(FakeConsumer([]))
+    sync, aio = EventProducer(FakeProducer()), AsyncEventProducer(FakeProducer())
+    wrong: Any
+    with pytest.raises(TypeError, match="producer must be an AsyncEventProducer, got EventProducer; pass"):
+        await service.run(producer=sync)
+    wrong = aio
+    with pytest.raises(TypeError, match="producer must be an EventProducer, got AsyncEventProducer; pass"):
+        threads.run(print, producer=wrong)
+    with pytest.raises(TypeError, match="on_failure must have an EventProducer here, got an AsyncEventPr"):
+        threads.run(print, on_failure=DeadLetters(aio, topic="dead"))
+    for wrong in (service.events, threads):
+        for kind in (AsyncEventConsumer, EventConsumer):
+            with pytest.raises(
+                TypeError, match=r"EventConsumer, which has no .*consume; pass the client that"
+            ):
+                kind(wrong)
+    wrong = threads
+    with pytest.raises(TypeError, match="consumer must be an AsyncEventConsumer, got EventConsumer; pass"):
+        AsyncEventProcessor(wrong, aio, nothing)
+    wrong = sync
+    with pytest.raises(TypeError, match="producer must be an AsyncEventProducer, got EventProducer; pass"):
+        AsyncEventProcessor(service.events, wrong, nothing)
+
+
+def test_clients_that_convert_are_refused() -> None:
+    """SerializingProducer and DeserializingConsumer change keys and values, which are bytes of events."""
+    settings: dict[str, Any] = {"bootstrap.servers": "127.0.0.1:1", "log_level": 0}
+    for wrapper in (AsyncEventConsumer, EventConsumer):
+        with pytest.raises(
+            TypeError, match="got DeserializingConsumer, which converts keys and values; pass"
+        ):
+            wrapper(DeserializingConsumer({**settings, "group.id": "g"}))
+    for producer in (AsyncEventProducer, EventProducer):
+        with pytest.raises(TypeError, match="got SerializingProducer, which converts keys and values; pass"):
+            producer(SerializingProducer(settings))
