@@ -3,11 +3,12 @@
 They convert and report as `EventProducer` and `EventConsumer` do, by the same code, and never block
 the event loop. A client is confluent-kafka's plain ``Producer`` or ``Consumer``, the user's or one made from
 settings, whose calls that wait are made in one thread, or one of aiokafka's clients, which is awaited.
+No call goes by the default executor, which is left to the user.
 Read the modules in this order:
 
 * `producer` with `_sender` and `_aiokafka_sender`;
-* `consumer` with `_source`, `_aiokafka_source` and `_loop`;
-* `_aiokafka_client` and `_tasks`: `AsyncEventConsumer.run`, which is that of an `EventConsumer` in a thread;
+* `consumer` with `_source`, `_call_thread`, `_aiokafka_source`, `_checks` and `_loop`;
+* `_task_run` and `_tasks`: `AsyncEventConsumer.run`;
 * `processor`: records that are read and written exactly once.
 """
 
