@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 import signal
+from collections import Counter
 from collections.abc import Coroutine
 from functools import partial
 from types import SimpleNamespace
@@ -21,6 +22,7 @@ from hypothesis import strategies as st
 from cloudevents_kafka import AsyncEventConsumer, Decoded, Event, Undecodable, to_record
 from cloudevents_kafka.clients._schedule import places_of
 from cloudevents_kafka.clients._steps import Ask
+from tests.support import strategies as make
 
 Item = Decoded | Undecodable
 PARTITIONS = [TopicPartition("orders", number) for number in range(3)]
@@ -457,3 +459,55 @@ def append_to(handled: list[Item]) -> Any:
         handled.append(item)
 
     return handle
+
+
+histories = st.lists(st.tuples(st.integers(0, 7), st.integers(0, 8)), max_size=12)
+
+
+@make.examples(40)
+@given(histories, st.integers(1, 5), st.integers(1, 20), st.sets(st.integers(0, 3 * COUNT)))
+def test_a_run_loses_and_repeats_no_record_in_any_rebalances(
+    steps: list[tuple[int, int]], concurrency: int, max_ahead: int, failing: set[int]
+) -> None:
+    """No offset passes a record that is not done, and none that was done begins again."""
+
+    async def work() -> None:
+        client, done, begun = Joining(), set[str](), Counter[str]()
+        failed = {f"{number % 3}-{number // 3}" for number in failing}
+        commit = client.commit
+
+        async def commit_done(offsets: dict[TopicPartition, Any]) -> None:
+            for place, at in offsets.items():
+                missing = {f"{place.partition}-{offset}" for offset in range(at[0])} - done
+                assert not missing
+            await commit(offsets)
+
+        client.commit = commit_done  # type: ignore[method-assign]
+
+        async def handle(item: Item) -> None:
+            [id] = ids([item])
+            begun[id] += 1
+            await asyncio.sleep(begun.total() % 3 / 1000)
+            if id in failed:
+                failed.discard(id)
+                begun[id] -= 1
+                raise OSError
+            done.add(id)
+
+        async with AsyncEventConsumer(client, topics=["orders"], max_records=7) as events:
+            running = asyncio.create_task(
+                events.run(handle, concurrency=concurrency, max_ahead=max_ahead, tries=2, backoff=0)
+            )
+            for chosen, turns in steps:
+                for _ in range(turns):
+                    await asyncio.sleep(0.001)
+                await client.rebalance([PARTITIONS[n] for n in range(3) if chosen >> n & 1])
+            await client.rebalance(PARTITIONS)
+            while len(done) < 3 * COUNT and not running.done():  # noqa: ASYNC110  # a run has no event
+                await asyncio.sleep(0.001)
+            events.stop()
+            await running
+        assert set(begun.values()) == {1}
+        assert client.committed == dict.fromkeys(PARTITIONS, COUNT)
+
+    run(work())

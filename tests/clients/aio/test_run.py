@@ -8,12 +8,15 @@ import os
 import signal
 import threading
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from confluent_kafka import DeserializingConsumer, SerializingProducer, TopicPartition
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cloudevents_kafka import (
     AsyncEventConsumer,
@@ -32,6 +35,7 @@ from cloudevents_kafka import (
 )
 from cloudevents_kafka.clients.observing import Observer
 from cloudevents_kafka.testing import FakeConsumer, FakeLog, FakeMessage, FakeProducer
+from tests.support import strategies as make
 
 Handler = Callable[[Decoded], Awaitable[object]]
 
@@ -566,3 +570,55 @@ def test_clients_that_convert_are_refused() -> None:
     for producer in (AsyncEventProducer, EventProducer):
         with pytest.raises(TypeError, match="got SerializingProducer, which converts keys and values; pass"):
             producer(SerializingProducer(settings))
+
+
+@make.examples(40)
+@given(
+    st.lists(st.integers(1, 12), max_size=8),
+    st.integers(1, 5),
+    st.integers(1, 20),
+    st.sets(st.integers(0, 59)),
+)
+def test_a_run_loses_and_repeats_no_record_in_any_rebalances(
+    between: list[int], concurrency: int, max_ahead: int, failing: set[int]
+) -> None:
+    """No offset passes a record that is not done, and none that was done begins again."""
+
+    async def work() -> None:
+        messages = [message(n, partition=n % 3, key=f"k{n % 7}") for n in range(60)]
+        service, failed, begun = Service(*messages), set(failing), Counter[int]()
+        client, rebalances = service.client, list(between)
+        consume, commit = client.consume, client.commit
+
+        def consume_with_rebalances(count: int, timeout: float) -> Any:
+            if rebalances and len(service.done) >= rebalances[0] * (len(between) - len(rebalances)):
+                rebalances.pop(0)
+                client.rebalance()
+            return consume(min(count, 5), timeout)
+
+        def commit_done(*, offsets: list[TopicPartition], **options: Any) -> Any:
+            for place in offsets:
+                before = {n for n in range(60) if n % 3 == place.partition and n // 3 < place.offset}
+                assert before <= set(service.done)
+            return commit(offsets=offsets, **options)
+
+        client.consume, client.commit = consume_with_rebalances, commit_done  # type: ignore[assignment]
+
+        async def handle(item: Decoded) -> None:
+            number = item.event.data
+            begun[number] += 1
+            await asyncio.sleep(begun.total() % 3 / 1000)
+            if number in failed:
+                failed.discard(number)
+                begun[number] -= 1
+                raise OSError
+            service.done.append(number)
+
+        options: dict[str, Any] = {"tries": 2, "backoff": 0, "idle_timeout": 0.02}
+        await service.run(handle, concurrency=concurrency, max_ahead=max_ahead, **options)
+        assert set(begun.values()) == {1}
+        assert sorted(service.done) == list(range(60))
+        assert service.offsets == {("in", number): 20 for number in range(3)}
+        await service.events.close()
+
+    asyncio.run(work())
