@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -172,3 +174,39 @@ class Aiokafka:
     async def getmany(self) -> None: ...
     async def start(self) -> None: ...
     async def stop(self) -> None: ...
+
+
+def test_a_cancellation_of_something_else_is_a_failure() -> None:
+    """A handler awaits a task that another has cancelled; its tries and on_failure decide."""
+    kafka, calls = Kafka(4), list[bytes]()
+
+    async def handle(item: Decoded) -> None:
+        calls.append(item.record.key or b"")
+        if item.record.key == b"2":
+            shared = asyncio.ensure_future(asyncio.sleep(100))
+            shared.cancel()
+            await shared
+        await kafka.handle(item)
+
+    assert asyncio.run(kafka.processor(handle, tries=2, on_failure="skip").run(idle_timeout=0.1)) == 4
+    assert kafka.keys("out") == [0, 1, 3]
+    assert calls.count(b"2") == 2
+
+
+def test_processors_leave_the_default_executor_free() -> None:
+    """Each has a thread of its own, a daemon, which ends with the run."""
+
+    async def work() -> None:
+        loop = asyncio.get_running_loop()
+        executor = ThreadPoolExecutor(1)
+        loop.set_default_executor(executor)
+        gate = threading.Event()
+        held = loop.run_in_executor(None, gate.wait)
+        all_kafka = [Kafka(5) for _ in range(8)]
+        runs = (kafka.processor().run(idle_timeout=0.1) for kafka in all_kafka)
+        async with asyncio.timeout(50):
+            assert await asyncio.gather(*runs) == [5] * 8
+        gate.set()
+        await held
+
+    asyncio.run(work())
