@@ -9,11 +9,8 @@ that was unfinished when the process ended is handled again by the next one.
 from __future__ import annotations
 
 import logging
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from cloudevents_kafka.clients._commits import Commits
@@ -25,8 +22,6 @@ from cloudevents_kafka.clients._workers import Workers
 from cloudevents_kafka.primitives.plural import pluralize
 
 if TYPE_CHECKING:
-    from asyncio import AbstractEventLoop
-
     from confluent_kafka import TopicPartition
 
 _COMMIT_SECONDS: Final = 1.0  # between two commits
@@ -177,28 +172,6 @@ def still_in_work(number: int) -> RuntimeError:
         "the handlers of an earlier run must return before the next run begins, got "
         f"{pluralize(number, 'record')} still in work; bound what the handler waits for, or end the process"
     )
-
-
-@contextmanager
-def stop_at_sigterm(stop: Callable[[], object], loop: AbstractEventLoop | None = None) -> Iterator[None]:
-    """Yield once; stop at SIGTERM, unless the program has a handler of its own, which may call ``stop``.
-
-    Only the main thread can. A ``loop`` that runs in it calls ``stop``, as it may be asleep at the signal.
-    """
-    is_main = threading.current_thread() is threading.main_thread()
-    if not is_main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
-        yield
-        return
-    if loop is None:
-        signal.signal(signal.SIGTERM, lambda *_: stop())
-    else:
-        loop.add_signal_handler(signal.SIGTERM, stop)
-    try:
-        yield
-    finally:
-        if loop is not None:
-            loop.remove_signal_handler(signal.SIGTERM)
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 _NOT_SUBSCRIBED: Final = (

@@ -17,9 +17,9 @@ from cloudevents_kafka.binding import Decoded, Undecodable
 from cloudevents_kafka.clients._gathered import ends_of
 from cloudevents_kafka.clients._policy import Action, OnFailure, Policy, RunResult, log_outcome
 from cloudevents_kafka.clients._protocols import check_handler, member_id
-from cloudevents_kafka.clients._run import stop_at_sigterm
 from cloudevents_kafka.clients._schedule import Item
 from cloudevents_kafka.clients._sends import Sends
+from cloudevents_kafka.clients._signals import stop_at_sigterm
 from cloudevents_kafka.clients._transaction_time import TransactionTime
 from cloudevents_kafka.clients._transactions import (
     POLL_SECONDS,

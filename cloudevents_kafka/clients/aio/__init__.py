@@ -7,7 +7,7 @@ No call goes by the default executor, which is left to the user.
 Read the modules in this order:
 
 * `producer` with `_sender` and `_aiokafka_sender`;
-* `consumer` with `_source`, `_call_thread`, `_aiokafka_source`, `_checks` and `_loop`;
+* `consumer` with `_source`, `_call_thread`, `_aiokafka_source`, `_aiokafka_message`, `_checks` and `_loop`;
 * `_task_run` and `_tasks`: `AsyncEventConsumer.run`;
 * `processor`: records that are read and written exactly once.
 """

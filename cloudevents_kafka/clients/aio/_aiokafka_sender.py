@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from cloudevents_kafka.clients.aio._aiokafka_source import AiokafkaMessage
+from cloudevents_kafka.clients.aio._aiokafka_message import AiokafkaMessage
 from cloudevents_kafka.clients.aio._checks import check_serializers, check_started
 from cloudevents_kafka.clients.aio._sender import Sender
 from cloudevents_kafka.errors import EncodeError

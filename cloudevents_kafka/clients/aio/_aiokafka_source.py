@@ -8,15 +8,15 @@ import sys
 import time
 from collections.abc import Collection, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final
 
 from cloudevents_kafka.clients._gathered import Readable
 from cloudevents_kafka.clients._protocols import Message
 from cloudevents_kafka.clients._schedule import places_of
 from cloudevents_kafka.clients._steps import Ask
+from cloudevents_kafka.clients.aio._aiokafka_message import AiokafkaFailure, AiokafkaMessage
 from cloudevents_kafka.clients.aio._checks import check_deserializers, check_started
 from cloudevents_kafka.clients.aio._source import FETCH_SECONDS, Source, end_in_time
-from cloudevents_kafka.record import Headers, to_headers
 
 if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
@@ -79,7 +79,7 @@ class AiokafkaSource(Source):
                 found = await self.client.getmany(timeout_ms=int(wait * 1000), max_records=count)
             except self.client_error as error:
                 await asyncio.sleep(FETCH_SECONDS)  # some errors come at once, until the user acts
-                return (_Failure(error),)
+                return (AiokafkaFailure(error),)
             self._drop_moved({place: each[0].offset for place, each in found.items() if each})
             self._assigned = self.client.assignment()
             messages = [AiokafkaMessage(record) for records in found.values() for record in records]
@@ -256,74 +256,3 @@ def _result_now(coroutine: Coroutine[Any, Any, int]) -> int | None:
         return result
     coroutine.close()
     return None
-
-
-class _Failure:
-    """An error of aiokafka with the methods of a message of confluent-kafka that is an error."""
-
-    def __init__(self, error: Any) -> None:
-        self._error = error
-
-    def error(self) -> Self:
-        return self
-
-    def topic(self) -> None:
-        """Return None: the text of the error names the topic."""
-
-    partition = offset = key = value = headers = topic
-
-    def timestamp(self) -> tuple[int, int]:
-        """Return the timestamp of confluent-kafka's messages without one."""
-        return 0, -1
-
-    def code(self) -> int | None:
-        """Return the code of the protocol, None for an error of the client."""
-        return getattr(self._error, "errno", None)
-
-    def retriable(self) -> bool:
-        return bool(self._error.retriable)
-
-    def fatal(self) -> bool:
-        """Return False: no error of aiokafka ends the client."""
-        return False
-
-    def __str__(self) -> str:
-        return repr(self._error)
-
-
-class AiokafkaMessage:
-    """A record of aiokafka with the methods of a ``Message``, or where a sent one is.
-
-    Its key and value are what the client's deserializers have returned.
-    """
-
-    __slots__ = ("_record",)
-
-    def __init__(self, record: Any) -> None:
-        self._record = record
-
-    def error(self) -> None:
-        """Return None: aiokafka raises its errors."""
-
-    def topic(self) -> str:
-        return str(self._record.topic)
-
-    def partition(self) -> int:
-        return int(self._record.partition)
-
-    def offset(self) -> int:
-        return int(self._record.offset)
-
-    def key(self) -> Any:
-        return self._record.key
-
-    def value(self) -> Any:
-        return self._record.value
-
-    def headers(self) -> Headers:
-        return to_headers(self._record.headers)
-
-    def timestamp(self) -> tuple[int, int]:
-        """Return 1, for any type of timestamp, and the ms since the epoch; 0 if it has none."""
-        milliseconds = int(self._record.timestamp)
-        return (1 if milliseconds >= 0 else 0), milliseconds

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, Final, TypeVar
 
-from cloudevents_kafka.clients._run import stop_at_sigterm
+from cloudevents_kafka.clients._signals import stop_at_sigterm
 from cloudevents_kafka.clients._steps import Ask, Steps
 from cloudevents_kafka.clients.aio._call_thread import call_once
 

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cloudevents_kafka.clients._gathered import Readable
 from cloudevents_kafka.clients._policy import RunResult, read_or_refuse
-from cloudevents_kafka.clients._run import Progress, still_in_work, stop_at_sigterm
+from cloudevents_kafka.clients._run import Progress, still_in_work
+from cloudevents_kafka.clients._signals import stop_at_sigterm
 from cloudevents_kafka.clients._steps import Steps
 from cloudevents_kafka.clients._workers import log_unfinished
 from cloudevents_kafka.clients.aio._loop import Turn, perform

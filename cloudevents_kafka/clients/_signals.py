@@ -1,0 +1,34 @@
+"""`stop_at_sigterm`: a loop of a service ends at the signal by which service managers end it."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
+
+
+@contextmanager
+def stop_at_sigterm(stop: Callable[[], object], loop: AbstractEventLoop | None = None) -> Iterator[None]:
+    """Yield once; stop at SIGTERM, unless the program has a handler of its own, which may call ``stop``.
+
+    Only the main thread can. A ``loop`` that runs in it calls ``stop``, as it may be asleep at the signal.
+    """
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    if loop is None:
+        signal.signal(signal.SIGTERM, lambda *_: stop())
+    else:
+        loop.add_signal_handler(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        if loop is not None:
+            loop.remove_signal_handler(signal.SIGTERM)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
