@@ -64,8 +64,8 @@ class Commits:
 
     def commit(
         self, seconds: float, *, last: bool = False, names: Collection[PartitionName] | None = None
-    ) -> None:
-        """Commit what is done, if the group answers within ``seconds``.
+    ) -> bool:
+        """Commit what is done if the group answers within ``seconds``, and return whether it has not failed.
 
         The group's offsets are requested first. They show whether the client commits by itself, which
         raises `ConsumeError`. And no commit is begun while the broker is away: a client with a pending
@@ -78,7 +78,7 @@ class Commits:
         with self._lock:
             asked = self._schedule.left(names) or self._schedule.done(names, again=is_final)
         if not asked:
-            return
+            return True
         try:
             committed = self._client.committed(asked, timeout=seconds)
             if not is_final:
@@ -95,6 +95,7 @@ class Commits:
             failed = [error]
         for reason in failed:
             _log.warning("offsets were not committed: %s", reason)
+        return not failed
 
     def _commit(self, places: list[TopicPartition], deadline: float) -> list[TopicPartition] | None:
         """Commit, up to a deadline if it is not 0; again while the members of the group join again."""

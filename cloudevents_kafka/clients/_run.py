@@ -63,6 +63,8 @@ class Run:
         self._has_warned = events.is_subscribed
         self.left: list[TopicPartition] = []
         """Where records begin that are not done, after the run."""
+        self.is_away = False
+        """Whether the group has left the last commit without an answer."""
         self.closes = False
         """Whether the consumer is closed when the run has ended, and has committed what is done."""
         self.ended = threading.Event()
@@ -194,11 +196,14 @@ class Run:
         # In a thread: a broker that goes away would make the call longer than the bound.
         left = max(0.0, deadline - time.monotonic())
         # While the members of a group join again, a broker answers a member's questions late.
-        commit = partial(self._commits.commit, left * 0.8, last=True)
-        last = threading.Thread(target=commit, daemon=True)
+        last = threading.Thread(target=self._commit_last, args=(left * 0.8,), daemon=True)
+        self.is_away = True
         last.start()
         last.join(left)
         self._go_back()
+
+    def _commit_last(self, seconds: float) -> None:
+        self.is_away = not self._commits.commit(seconds, last=True)
 
     def _go_back(self) -> None:
         """Set unfinished records back, to be read by this consumer, or by the group after it is closed."""

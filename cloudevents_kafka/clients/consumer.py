@@ -179,6 +179,7 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
         self._gathered.observe(add_observers(None, observers))
         self._stopped = False
         self._left: list[TopicPartition] = []  # the first offsets that `run` has left unfinished
+        self._is_away = False  # whether the group did not answer the last question of a run
         self._run: Run | None = None
         self._workers: Workers | None = None  # of the last run, if its handlers have not returned
         self.only_loop = OnlyLoop()
@@ -417,7 +418,7 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
                 return run.handle_all()
         finally:
             with self._lock:
-                self._run, self._left = None, run.left
+                self._run, self._left, self._is_away = None, run.left, run.is_away
                 self._workers = workers if workers.schedule.in_work else self._workers
             try:
                 if run.closes:
@@ -454,7 +455,7 @@ class EventConsumer(Generic[ConsumerT, ItemT_co]):
     def _close(self) -> None:
         left, self._left = self._left, []
         if self._settings is None:
-            close_before(self.consumer, left, self._gathered.starts)
+            close_before(self.consumer, left, self._gathered.starts, is_away=self._is_away)
         else:  # it commits nothing by itself
             self._client.close()
 
