@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import runpy
+import signal
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypedDict
@@ -382,11 +383,12 @@ def test_a_codec_of_json_serves_json_without_a_content_type() -> None:
         order(Struct(3))
 
 
-def test_the_example_reads_fakes() -> None:
+def test_the_example_reads_fakes(monkeypatch: pytest.MonkeyPatch) -> None:
     """`examples/typed_orders.py` returns the orders, and the reasons why other records are not orders."""
     path = Path(__file__).parents[2] / "examples" / "typed_orders.py"
     example = runpy.run_path(str(path), init_globals={})
     example["read_orders"].__globals__["IDLE_SECONDS"] = 0.05
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
     kind = "com.example.order.placed"
     events = [order({"order": 1, "step": "placed"}, type=kind), order({"order": "x"}, type=kind), order(1)]
     placed, aside = example["read_orders"](records(*events, Record(value=b"other")), "orders")
