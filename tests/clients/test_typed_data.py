@@ -383,14 +383,17 @@ def test_a_codec_of_json_serves_json_without_a_content_type() -> None:
         order(Struct(3))
 
 
-def test_the_example_reads_fakes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_example_reads_fakes() -> None:
     """`examples/typed_orders.py` returns the orders, and the reasons why other records are not orders."""
     path = Path(__file__).parents[2] / "examples" / "typed_orders.py"
     example = runpy.run_path(str(path), init_globals={})
     example["read_orders"].__globals__["IDLE_SECONDS"] = 0.05
-    monkeypatch.setattr(signal, "signal", lambda *_: None)
     kind = "com.example.order.placed"
     events = [order({"order": 1, "step": "placed"}, type=kind), order({"order": "x"}, type=kind), order(1)]
-    placed, aside = example["read_orders"](records(*events, Record(value=b"other")), "orders")
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        placed, aside = example["read_orders"](records(*events, Record(value=b"other")), "orders")
+    finally:
+        signal.signal(signal.SIGTERM, before)
     assert [(each.order, each.step) for each in placed] == [(1, "placed")]
     assert [reason.split(":")[0] for reason in aside] == ["1", "orders[0]@3"]
