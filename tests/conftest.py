@@ -30,6 +30,15 @@ collect_ignore = [] if find_spec("pyspark") else ["cli/demo", "spark"]
 share_classes()
 
 
+@pytest.fixture(autouse=True)
+def sigterm() -> Iterator[None]:
+    """Fail a test that leaves a handler of SIGTERM: a run of another test would not end at the signal."""
+    before = signal.getsignal(signal.SIGTERM)
+    yield
+    after = signal.signal(signal.SIGTERM, before)
+    assert after == before, f"the test must restore the handler of SIGTERM, got {after}"
+
+
 @pytest.fixture
 def registry() -> Iterator[None]:
     """Restore the registrations after a test."""

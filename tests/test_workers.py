@@ -60,6 +60,7 @@ def test_a_group_runs_on_one_worker(run) -> None:
     assert "WARNING" not in output
 
 
+@pytest.mark.release
 def test_the_order_in_groups_is_drawn_by_a_seed(run) -> None:
     """A seed that is drawn is printed, and draws the same order again."""
     order, output = run("--shuffle", "any")
@@ -70,6 +71,7 @@ def test_the_order_in_groups_is_drawn_by_a_seed(run) -> None:
     assert run(*seed[0].split())[0] == order
 
 
+@pytest.mark.release
 def test_a_run_that_takes_too_long_is_named(run) -> None:
     """The warning has the seconds that are allowed and those that were taken."""
     assert "WARNING: tests must take 0 s or less on 2 idle cores, took" in run("--budget=0")[1]

@@ -121,12 +121,12 @@ def class_archive(fetch: bool) -> Finding:  # noqa: FBT001
     from cloudevents_kafka.spark.pipeline.session import write_class_archive
 
     try:
-        file = write_class_archive() if fetch else ClassArchive.of(find_java()).file
+        file = write_class_archive() if fetch else ClassArchive.of(find_java()).find()
     except NoJava:  # which its own check reports
         return Finding()
     except CloudEventsKafkaError as error:
         return Finding(problem=f"the archive of Spark's classes: {error}")
-    if not file.is_file():
+    if file is None:
         return Finding("none: Spark starts without it; --fetch writes one of 170 MB for faster starts")
     return Finding(f"{file.stat().st_size / 1e6:.0f} MB in {file.parent}")
 

@@ -15,27 +15,38 @@ if TYPE_CHECKING:
     from confluent_kafka import Consumer, TopicPartition
 
 _COMMITTED_SECONDS: Final = 5.0
+_AWAY_SECONDS: Final = 1.0  # of a broker that has left an earlier question without an answer
 
 
 def close_before(
-    client: Any, sought: Sequence[TopicPartition], unread: Callable[[], Sequence[TopicPartition]]
+    client: Any,
+    sought: Sequence[TopicPartition],
+    unread: Callable[[], Sequence[TopicPartition]],
+    *,
+    is_away: bool = False,
 ) -> None:
     """Close a client so that the group continues at the first unread records.
 
     They are at the offsets that ``unread`` returns, and at those to which partitions were ``sought`` if
-    nothing was read after that.
+    nothing was read after that. A broker that ``is_away`` is asked for one second instead of five.
     """
     try:
         if hasattr(client, "unassign"):  # a user's class may have no group
             # After a seek a position is unknown until a record is read.
             left = [place for place in sought if client.position([place])[0].offset < 0]
             if places := [*left, *unread()]:
-                set_back(client, places)
+                set_back(client, places, seconds=_AWAY_SECONDS if is_away else _COMMITTED_SECONDS)
     finally:
         client.close()
 
 
-def set_back(client: Consumer, unread: Sequence[TopicPartition], *, stays: bool = False) -> None:
+def set_back(
+    client: Consumer,
+    unread: Sequence[TopicPartition],
+    *,
+    stays: bool = False,
+    seconds: float = _COMMITTED_SECONDS,
+) -> None:
     """Commit the offsets of unread records where the group has later ones, and unassign the client.
 
     It commits nothing by itself then. If it ``stays``, it is assigned its partitions again, and reads on from
@@ -46,7 +57,7 @@ def set_back(client: Consumer, unread: Sequence[TopicPartition], *, stays: bool 
         assigned = client.assignment()
         asked = [place for place in assigned if (place.topic, place.partition) in starts]
         _either(client.unassign, lambda: client.incremental_unassign(assigned))
-        committed = client.committed(asked, timeout=_COMMITTED_SECONDS) if asked else ()
+        committed = client.committed(asked, timeout=seconds) if asked else ()
         pairs = [(each, starts[each.topic, each.partition]) for each in committed]
         if after := [start for each, start in pairs if each.offset > start.offset]:
             client.commit(offsets=after, asynchronous=False)

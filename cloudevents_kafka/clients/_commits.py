@@ -60,12 +60,12 @@ class Commits:
 
     def commit(
         self, seconds: float, *, last: bool = False, names: Collection[PartitionName] | None = None
-    ) -> Steps[None]:
-        """Yield the calls that commit what is done, if the group answers within ``seconds``.
+    ) -> Steps[bool]:
+        """Yield the calls that commit what is done if the group answers; return whether that has not failed.
 
-        The group's offsets are requested first. They show whether the client commits by itself, which
-        raises `ConsumeError`. And no commit is begun while the broker is away: a client with a pending
-        commit is closed 45 seconds later, or never (librdkafka 2.16). With ``last`` all offsets are
+        The group's offsets are requested first, for up to ``seconds``. They show whether the client commits
+        by itself, which raises `ConsumeError`. And no commit is begun while the broker is away: a client with
+        a pending commit is closed 45 seconds later, or never (librdkafka 2.16). With ``last`` all offsets are
         committed again, and with ``names`` those of partitions that are revoked, without an error.
         """
         from confluent_kafka import KafkaException
@@ -74,7 +74,7 @@ class Commits:
         with self._lock:
             asked = self._schedule.left(names) or self._schedule.done(names, again=is_final)
         if not asked:
-            return
+            return True
         places: list[TopicPartition] = []
         try:
             committed = yield Ask("committed", asked, timeout=seconds)
@@ -94,6 +94,7 @@ class Commits:
                 self._schedule.commit(places, failed=True)
         for reason in failed:
             _log.warning("offsets were not committed: %s", reason)
+        return not failed
 
     def _commit(self, places: list[TopicPartition], deadline: float) -> Steps[list[TopicPartition] | None]:
         """Commit, up to a deadline if it is not 0; again while the members of the group join again."""

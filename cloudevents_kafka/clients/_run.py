@@ -48,6 +48,8 @@ class Progress:
         """The time at which a record was read or handled last."""
         self.left: list[TopicPartition] = []
         """Where records begin that are not done, after the run."""
+        self.is_away = False
+        """Whether the group has left the last commit without an answer."""
 
     @property
     def is_idle(self) -> bool:
@@ -148,11 +150,12 @@ class Progress:
             self._schedule.keep(assigned)
 
     def commit_last(self, seconds: float) -> Steps[None]:
-        """Return the steps that commit all that is done.
+        """Yield the calls that commit all that is done.
 
         While the members of a group join again, a broker answers a member's questions late.
         """
-        return self._commits.commit(seconds * 0.8, last=True)
+        self.is_away = True
+        self.is_away = not (yield from self._commits.commit(seconds * 0.8, last=True))
 
     def go_back(self) -> Steps[None]:
         """Yield the calls that go back to unfinished records, for this consumer, or for the group later."""

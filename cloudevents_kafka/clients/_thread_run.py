@@ -124,6 +124,7 @@ class ThreadRun:
         # In a thread: a broker that goes away would make the call longer than the bound.
         left = max(0.0, deadline - time.monotonic())
         last = threading.Thread(target=self._perform, args=(self.progress.commit_last(left),), daemon=True)
+        self.progress.is_away = True
         last.start()
         last.join(left)
         self._perform(self.progress.go_back())

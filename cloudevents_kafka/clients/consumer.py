@@ -181,6 +181,7 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         self.consumer: ConsumerT = client
         self._client: Any = client  # whose methods of a group a user's class need not have
         self._left: list[TopicPartition] = []  # the first offsets that `run` has left unfinished
+        self._is_away = False  # whether the group did not answer the last question of a run
         self._run: ThreadRun | None = None
         self._workers: Threads | None = None  # of the last run, if its handlers have not returned
         self._lock = threading.RLock()  # of the run; a signal handler may close
@@ -420,7 +421,7 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
                 return run.handle_all()
         finally:
             with self._lock:
-                self._run, self._left = None, run.progress.left
+                self._run, self._left, self._is_away = None, run.progress.left, run.progress.is_away
                 self._workers = workers if workers.schedule.in_work else self._workers
             try:
                 if run.closes:
@@ -452,7 +453,7 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
     def _close(self) -> None:
         left, self._left = self._left, []
         if self._settings is None:
-            close_before(self.consumer, left, self._gathered.starts)
+            close_before(self.consumer, left, self._gathered.starts, is_away=self._is_away)
         else:  # it commits nothing by itself
             self._client.close()
 

@@ -2,14 +2,17 @@
 
 With it a pipeline needs about two thirds of the time to its first batch. It is 170 MB, and to write it takes
 half a minute, so it is written on request only. Java compares it with itself and with the jars, by their
-names, sizes and times, and does without one that does not fit or is damaged.
+names, sizes and times, and does without one that does not fit. One that is damaged would end Java, so the
+name of the file has its checksum, and a file with another one is not used.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import zlib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -20,7 +23,7 @@ from cloudevents_kafka.jvm import Java, cache_folder
 
 # Without Java's warnings about an archive that it does not use.
 _QUIET: Final = "-Xlog:cds*=off"
-_FILE: Final = "classes.jsa"
+_BLOCK: Final = 1 << 20
 # Options of users with which Java has another archive, or none; from the settings and from the environment.
 _CHOSEN: Final = ("SharedArchiveFile", "ArchiveClassesAtExit", "-Xshare")
 _VARIABLES: Final = ("SPARK_SUBMIT_OPTS", "JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS")
@@ -44,18 +47,35 @@ class ClassArchive:
         name = f"pyspark-{version('pyspark')}-java-{java.version}-{digest}"
         return cls(cache_folder() / "classes" / name)
 
-    @property
-    def file(self) -> Path:
-        """The path of the archive."""
-        return self.folder / _FILE
+    def find(self) -> Path | None:
+        """Return the path of the archive; None if it is not written yet, damaged, or cannot be read."""
+        with suppress(OSError):
+            for file in self.folder.glob("classes-*.jsa"):
+                if file.name == _name_of(file):
+                    return file
+        return None
 
     def options_to_read(self, conf: Mapping[str, str]) -> str:
         """Return the options of Java to use the archive; none without it, or if users have chosen another."""
         chosen = " ".join([*conf.values(), *(os.environ.get(name, "") for name in _VARIABLES)])
-        if any(option in chosen for option in _CHOSEN) or not self.file.is_file():
+        if any(option in chosen for option in _CHOSEN) or (file := self.find()) is None:
             return ""
-        return f'"-XX:SharedArchiveFile={self.file}" {_QUIET}'
+        return f'"-XX:SharedArchiveFile={file}" {_QUIET}'
 
-    def options_to_write(self, folder: Path) -> str:
-        """Return the options of Java to write the archive into a folder when it ends."""
-        return f'"-XX:ArchiveClassesAtExit={folder / _FILE}" {_QUIET}'
+
+def options_to_write(file: Path) -> str:
+    """Return the options of Java to write an archive when it ends; then `finish` it."""
+    return f'"-XX:ArchiveClassesAtExit={file}" {_QUIET}'
+
+
+def finish(file: Path) -> str:
+    """Rename an archive that Java has written to the name by which it is found, and return that name."""
+    return file.rename(file.with_name(_name_of(file))).name
+
+
+def _name_of(file: Path) -> str:
+    checksum = 0
+    with file.open("rb") as opened:
+        while block := opened.read(_BLOCK):
+            checksum = zlib.crc32(block, checksum)
+    return f"classes-{checksum:08x}.jsa"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import runpy
+import signal
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypedDict
@@ -389,6 +390,10 @@ def test_the_example_reads_fakes() -> None:
     example["read_orders"].__globals__["IDLE_SECONDS"] = 0.05
     kind = "com.example.order.placed"
     events = [order({"order": 1, "step": "placed"}, type=kind), order({"order": "x"}, type=kind), order(1)]
-    placed, aside = example["read_orders"](records(*events, Record(value=b"other")), "orders")
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        placed, aside = example["read_orders"](records(*events, Record(value=b"other")), "orders")
+    finally:
+        signal.signal(signal.SIGTERM, before)
     assert [(each.order, each.step) for each in placed] == [(1, "placed")]
     assert [reason.split(":")[0] for reason in aside] == ["1", "orders[0]@3"]

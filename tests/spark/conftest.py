@@ -58,6 +58,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "2",
+        # Else each call on a column asks Java for the place of the call; runs of pipelines keep the default.
+        "spark.python.sql.dataFrameDebugging.enabled": "false",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.jars": ",".join(map(str, table_jars(["avro"]))),
         "spark.local.dir": str(folder),

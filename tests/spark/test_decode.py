@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from cloudevents_kafka.record import Record
+from tests.support.strategies import scaled
 
 from .records import BASE, TIMES, binary, changed, document, edges, structured, vectors
 from .rows import expected, read_back, read_by_java, rows_of
@@ -16,7 +17,7 @@ from .rows import expected, read_back, read_by_java, rows_of
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-CHANGED = 6000
+CHANGED = scaled(6000)
 COMMON = {
     "binary": binary(BASE),
     "binary, attributes required only": binary({n: BASE[n] for n in ("specversion", "id", "source", "type")}),

@@ -21,6 +21,7 @@ from cloudevents_kafka import (
 from cloudevents_kafka.attributes.types import CORE, AttributeType, parse
 from cloudevents_kafka.codecs.payload import implies_json
 from cloudevents_kafka.event import raw_parts
+from tests.support.strategies import scaled
 
 from .events import in_columns, written
 from .records import TEXTS, TIMES, changed, edges, vectors
@@ -55,7 +56,7 @@ def fields(event: Event) -> Fields:
 
 def valid_rows() -> list[Fields]:
     """Return the events of all vectors, edges and a thousand changed records."""
-    read = [decode(record) for record in [*vectors(), *edges(), *changed(1000)]]
+    read = [decode(record) for record in [*vectors(), *edges(), *changed(scaled(1000))]]
     return [fields(item.event) for item in read if isinstance(item, Decoded)]
 
 
@@ -177,7 +178,7 @@ def test_without_java(spark: SparkSession, way: dict[str, Any], monkeypatch: pyt
 @pytest.fixture(scope="module")
 def records() -> list[Record]:
     """Return records of all kinds, valid and invalid, also in formats that only Python reads."""
-    read = [*vectors(), *edges(), *changed(1000)]
+    read = [*vectors(), *edges(), *changed(scaled(1000))]
     again = [to_record(e, **way) for e in _events(read[:900]) for way in WAYS if _is_written(e, way)]
     return read + again
 

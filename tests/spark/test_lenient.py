@@ -16,6 +16,7 @@ from conformance.notation import RecordNotation, as_record, convert
 from cloudevents_kafka import AttributeType, register_extension
 from cloudevents_kafka.binding import lenient_mode
 from cloudevents_kafka.record import Record
+from tests.support.strategies import scaled
 
 from .deviating import deviating, producers
 from .records import BASE, binary, changed, edges, structured, vectors
@@ -57,11 +58,11 @@ def test_all_known_producers(spark: SparkSession) -> None:
 @pytest.mark.usefixtures("reader")
 def test_same_row_for_every_record(spark: SparkSession) -> None:
     """So do vectors, edges, changed records, and records with random deviations; some of each kind."""
-    kinds = _compare(spark, [*vectors(), *edges(), *changed(1000), *deviating(4000)])
+    kinds = _compare(spark, [*vectors(), *edges(), *changed(scaled(1000)), *deviating(scaled(4000))])
     assert kinds.keys() == {
         *("tolerated", "event", "not-an-event", "broken-event", "unsupported-format", "batch"),
     }
-    assert kinds["tolerated"] > 1000
+    assert kinds["tolerated"] > scaled(1000)
 
 
 def test_the_mode_is_that_of_the_vectors() -> None:

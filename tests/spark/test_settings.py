@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from cloudevents_kafka.record import Record
+from tests.support.strategies import scaled
 
 from .events import written
 from .records import changed, edges, vectors
@@ -43,7 +44,7 @@ def small(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Corp
 
 @pytest.fixture(scope="module")
 def large(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Corpus:
-    records = [*vectors(), *edges(), *changed(1500)]
+    records = [*vectors(), *edges(), *changed(scaled(1500))]
     return Corpus(spark, records, tmp_path_factory.mktemp("large") / "records")
 
 

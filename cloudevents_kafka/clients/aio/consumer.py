@@ -249,7 +249,7 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
                 source.hand_over = self._tasks = None
                 self._before = tasks if tasks.schedule.in_work else self._before
                 if self._aiokafka is None:
-                    self._polled._left = run.progress.left
+                    self._polled._left, self._polled._is_away = run.progress.left, run.progress.is_away
                 self._ended.set()
                 source.release()
 

@@ -152,6 +152,7 @@ def demos(tmp_path: Path) -> Iterator[list[Demo]]:
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.timeout(400)
+@pytest.mark.release
 def test_checks_pass_and_no_process_is_left(tmp_path: Path, demos: list[Demo]) -> None:
     """A small demo passes its checks and leaves its tables, but no process."""
     out = tmp_path / "out"

@@ -19,6 +19,7 @@ from tests.spark.generated import ADDRESSES, generated
 from tests.spark.records import BASE, binary, changed, document, edges, structured, vectors
 from tests.spark.rows import expected, read_by_java, rows_of
 from tests.support import peer_samples
+from tests.support.strategies import scaled
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -65,9 +66,9 @@ def test_no_record_of_a_peer_needs_python(spark: SparkSession, peer: str) -> Non
 
 def test_vectors_edges_and_changed_records(spark: SparkSession) -> None:
     """Only the listed kinds of valid events are left to Python."""
-    counts = compare(spark, [*vectors(), *edges(), *changed(2000, seed=2)])
+    counts = compare(spark, [*vectors(), *edges(), *changed(scaled(2000), seed=2)])
     assert counts.keys() == {"read", "broken", OTHER_FORMAT, OTHER_CHARSET}
-    assert counts["read"] > 1500
+    assert counts["read"] > scaled(1500)
 
 
 @pytest.mark.parametrize(
@@ -75,10 +76,10 @@ def test_vectors_edges_and_changed_records(spark: SparkSession) -> None:
 )
 def test_generated_records(spark: SparkSession, seed: int) -> None:
     """Random JSON texts and headers, valid and broken, are read as `decode` reads them."""
-    counts = compare(spark, list(generated(8000, seed)))
+    counts = compare(spark, list(generated(scaled(8000), seed)))
     assert counts.keys() == {"read", "broken", OTHER_CHARSET}
-    assert counts["read"] > 2000
-    assert counts["broken"] > 2000
+    assert counts["read"] > scaled(2000)
+    assert counts["broken"] > scaled(2000)
 
 
 def test_addresses_times_and_rules_of_extensions(spark: SparkSession) -> None:

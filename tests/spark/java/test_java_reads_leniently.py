@@ -18,6 +18,7 @@ from tests.spark.generated import generated
 from tests.spark.records import BASE, changed, edges, structured, vectors
 from tests.spark.rows import expected, in_order, read_by_java, rows_of
 from tests.support import peer_samples
+from tests.support.strategies import scaled
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -59,17 +60,17 @@ def test_valid_events_are_read_by_java(spark: SparkSession, peer: str) -> None:
 )
 def test_records_with_random_deviations(spark: SparkSession, seed: int) -> None:
     """Java agrees with `decode` on each record that it reads, and reads most of those of few deviations."""
-    counts = compare(spark, [*deviating(12_000, seed), *generated(3000, seed + 100)])
-    assert counts["deviating, read"] > 1500
-    assert counts["valid, read"] > 1500
+    counts = compare(spark, [*deviating(scaled(12_000), seed), *generated(scaled(3000), seed + 100)])
+    assert counts["deviating, read"] > scaled(1500)
+    assert counts["valid, read"] > scaled(1500)
 
 
 def test_vectors_edges_and_changed_records(spark: SparkSession) -> None:
     """So it does on vectors, edges and records with small changes, also as JSON without headers."""
-    records = [*vectors(), *edges(), *changed(2000, seed=3)]
+    records = [*vectors(), *edges(), *changed(scaled(2000), seed=3)]
     bare = [Record(value=record.value) for record in records]
     counts = compare(spark, [*records, *bare])
-    assert counts["deviating, read"] > 1000
+    assert counts["deviating, read"] > scaled(1000)
 
 
 def test_the_plan_is_compiled(spark: SparkSession) -> None:

@@ -111,6 +111,7 @@ def test_kill_and_restart_keep_data():
         assert read(servers, "kept", 1) == [b"3"]
 
 
+@pytest.mark.release
 def test_data_dir(tmp_path):
     """A data folder keeps the data for the next broker."""
     for expected in ([], [b"first"]):
@@ -162,6 +163,7 @@ def test_fixed_port(taken):
         LocalBroker(port=taken).start()
 
 
+@pytest.mark.release
 def test_settings_of_internal_topics():
     """Settings of internal topics apply, although the prepared data has such topics."""
     with LocalBroker(properties={"offsets.topic.num.partitions": 3}) as broker:
@@ -181,7 +183,7 @@ PARENT = """
 """
 
 
-@pytest.mark.parametrize("name", ["SIGKILL", "SIGINT"])
+@pytest.mark.parametrize("name", ["SIGKILL", pytest.param("SIGINT", marks=pytest.mark.release)])
 def test_parent_ends(tmp_path, name):
     """Neither broker nor data remain after Ctrl-C or a crash of the program."""
     with python(PARENT) as parent:

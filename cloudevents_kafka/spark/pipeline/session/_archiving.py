@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from pathlib import Path
 
 from cloudevents_kafka.jvm import Progress, building, find_java, locked
-from cloudevents_kafka.spark.class_archive import ClassArchive
+from cloudevents_kafka.spark.class_archive import ClassArchive, finish, options_to_write
 from cloudevents_kafka.spark.pipeline.session._session import local_session
 
 _COLUMNS = "key binary, value binary, headers array<struct<key: string, value: binary>>"
@@ -24,16 +25,20 @@ def write_class_archive() -> Path:
         Progress() as progress,
         locked(archive.folder, waiting=lambda: progress.log("Spark: another process archives its classes")),
     ):
-        if archive.file.is_file():
-            return archive.file
+        if found := archive.find():
+            return found
         started = time.monotonic()
         progress.log("Spark: archiving its classes (once)")
         with building(archive.folder) as folder:
-            _run(archive.options_to_write(folder), folder)
-        size = archive.file.stat().st_size / 1e6
+            file = folder / "classes.jsa"
+            _run(options_to_write(file), folder)
+            name = finish(file)
+            shutil.rmtree(folder / "run", ignore_errors=True)
+        written = archive.folder / name
+        size = written.stat().st_size / 1e6
         seconds = time.monotonic() - started
         progress.log(f"Spark: {size:.0f} MB of classes archived in {seconds:.0f} s; kept in {archive.folder}")
-    return archive.file
+    return written
 
 
 def _run(options: str, folder: Path) -> None:

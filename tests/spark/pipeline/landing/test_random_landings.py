@@ -25,6 +25,7 @@ from cloudevents_kafka.spark.pipeline.stores import LocalStore
 from cloudevents_kafka.spark.pipeline.tables._delta import DeltaTable
 from cloudevents_kafka.spark.pipeline.tables._iceberg import IcebergTable
 from tests.spark.pipeline.lake import Lake, recreate
+from tests.support.strategies import scaled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,7 +38,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
 ]
 LANDINGS = int(os.environ.get("LANDINGS", "3"))
-STEPS = 14
+STEPS = max(8, scaled(14))
 SAMPLE = 3
 MUTATIONS = (
     *((LocalStore, name) for name in ("create", "rename", "remove")),
