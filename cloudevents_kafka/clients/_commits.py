@@ -61,11 +61,13 @@ class Commits:
     def commit(
         self, seconds: float, *, last: bool = False, names: Collection[PartitionName] | None = None
     ) -> Steps[bool]:
-        """Yield the calls that commit what is done if the group answers; return whether that has not failed.
+        """Yield the calls that commit what is done, if the group answers within ``seconds``.
 
-        The group's offsets are requested first, for up to ``seconds``. They show whether the client commits
-        by itself, which raises `ConsumeError`. And no commit is begun while the broker is away: a client with
-        a pending commit is closed 45 seconds later, or never (librdkafka 2.16). With ``last`` all offsets are
+        Return whether it has not failed.
+
+        The group's offsets are requested first. They show whether the client commits by itself, which
+        raises `ConsumeError`. And no commit is begun while the broker is away: a client with a pending
+        commit is closed 45 seconds later, or never (librdkafka 2.16). With ``last`` all offsets are
         committed again, and with ``names`` those of partitions that are revoked, without an error.
         """
         from confluent_kafka import KafkaException

@@ -421,7 +421,8 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
                 return run.handle_all()
         finally:
             with self._lock:
-                self._run, self._left, self._is_away = None, run.progress.left, run.progress.is_away
+                self._run, self._left = None, run.progress.left
+                self._is_away = run.progress.is_away
                 self._workers = workers if workers.schedule.in_work else self._workers
             try:
                 if run.closes:
