@@ -143,8 +143,9 @@ class AiokafkaSource(Source):
     async def _assignment(self) -> list[TopicPartition]:
         return places_of(self.client.assignment())
 
-    async def _memberid(self) -> None:
-        """Return None: who has the partitions is known by the listener."""
+    async def _memberid(self) -> object:
+        """Return the id of the client in its group, for which aiokafka has no public name."""
+        return getattr(getattr(self.client, "_coordinator", None), "member_id", None)
 
     async def _sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)

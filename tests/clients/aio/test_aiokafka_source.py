@@ -412,6 +412,41 @@ def test_a_run_ends_while_its_group_is_rebalanced(by: str) -> None:
     run(work())
 
 
+def test_a_subscription_of_the_client_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    """Without the listener of a subscription the run does not hand over partitions."""
+
+    async def work() -> None:
+        client = Reader({})
+        client.member_id = "member-1"  # type: ignore[attr-defined]  # of its coordinator
+        async with AsyncEventConsumer(client) as events:
+            await events.run(append_to([]), idle_timeout=0.1)
+        assert caplog.text.count("the consumer was subscribed on its client") == 1
+
+    run(work())
+
+
+def test_a_commit_that_was_refused_is_made_again(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Within the time between two commits, also if no other record is done meanwhile."""
+    monkeypatch.setattr("cloudevents_kafka.clients._run._COMMIT_SECONDS", 0.05)
+
+    async def work() -> None:
+        client, handled = Reader({}), list[Item]()
+        client.refusal = CommitFailedError()
+        async with AsyncEventConsumer(client, topics=["orders"]) as events:
+            running = asyncio.create_task(events.run(append_to(handled)))
+            while "offsets were not committed" not in caplog.text:  # noqa: ASYNC110  # a log has no event
+                await asyncio.sleep(0.01)
+            client.refusal = None
+            while client.committed != dict.fromkeys(PARTITIONS, COUNT):  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+            events.stop()
+            await running
+
+    run(work())
+
+
 def test_a_pause_is_ended_only_for_partitions_that_aiokafka_has() -> None:
     """It forgets the pause with the partition, and raises an error for others."""
 
