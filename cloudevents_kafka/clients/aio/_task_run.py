@@ -41,7 +41,7 @@ class TaskRun:
         self, events: Readable[Any], source: Source, tasks: Tasks, before: Tasks | None = None
     ) -> None:
         self._events = events
-        self._gathered = events._gathered  # of the same package
+        self._gathered = events._gathered
         self._source = source
         self._before = before
         self._policy = tasks.policy
@@ -63,7 +63,7 @@ class TaskRun:
         return self._tasks.result()
 
     def _stop(self) -> None:
-        self._events._stopped = True  # of the same package
+        self._events._stopped = True
 
     async def _perform(self, steps: Steps[None]) -> None:
         await perform(steps, self._source.answer)
@@ -92,7 +92,7 @@ class TaskRun:
         """Read records while there is room for them, and commit what is done."""
         progress, tasks = self.progress, self._tasks
         await self._perform(progress.begin())
-        while not self._events._stopped and not tasks.cancelled:  # of the same package
+        while not self._events._stopped and not tasks.cancelled:
             now = time.monotonic()
             if serves := progress.is_due(now):  # the group, too, while none is to be read
                 await self._perform(progress.commit(now))
@@ -130,8 +130,8 @@ class TaskRun:
                 self._source.drop_moved()
                 if not waiting or waiting[0] is not message:  # its partition has gone meanwhile
                     continue
-            del waiting[0]
-            item = read_or_refuse(lambda message=message: self._gathered.read(message))  # type: ignore[misc]
+            item = read_or_refuse(partial(self._gathered.read, message))
+            del waiting[0]  # a function of the user may have raised an error: the record is left then
             if item is not None:
                 self._tasks.add(item, now)
                 number += 1

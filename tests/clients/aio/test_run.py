@@ -622,3 +622,23 @@ def test_a_run_loses_and_repeats_no_record_in_any_rebalances(
         await service.events.close()
 
     asyncio.run(work())
+
+
+@in_loop
+async def test_a_record_that_a_function_of_the_user_cannot_read_is_left() -> None:
+    """The run ends by the error, and the next one begins with the record."""
+    fails = [True]
+
+    def map_key(event: Event, record: Record) -> Event:
+        if event.data == 2 and fails:
+            fails.clear()
+            raise LookupError("no key")
+        return event
+
+    service = Service(*map(message, range(1, 4)))
+    service.events = AsyncEventConsumer(service.client, topics=["in"], reverse_key_mapper=map_key)
+    with pytest.raises(LookupError, match="no key"):
+        await service.run()
+    await service.run()
+    assert service.done == [1, 2, 3]
+    assert service.offsets == {("in", 0): 3}
