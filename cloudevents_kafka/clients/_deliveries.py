@@ -1,7 +1,7 @@
 """`Deliveries`: the deliveries of a producer that are on their way or have failed, and who waits for them.
 
 It does no input or output: a shell passes the function of the client that queues a message. The client
-calls the reports, and the shell waits: by polling in threads, in `producer`, or on an event loop, in `aio`.
+calls the reports, and the shell waits: in threads, in `_polling`, or on an event loop, in `aio`.
 """
 
 from __future__ import annotations
@@ -9,22 +9,26 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, Protocol, Self, TypeVar
 from weakref import ReferenceType, ref
 
 import msgspec
 
 from cloudevents_kafka.binding import from_record
+from cloudevents_kafka.clients._callbacks import Callbacks
 from cloudevents_kafka.clients._protocols import PURGED, TOO_LARGE, Message, code_of, size_limits
 from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.event import Event
+from cloudevents_kafka.primitives import forks
 from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.record import Headers, Record
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as TypeVarWithDefault
 
-    from cloudevents_kafka.clients.observing.calls import Observers
+    from cloudevents_kafka.clients._sends import Sends
+    from cloudevents_kafka.clients.observing.calls import Observers, Sending
 
     SentT_co = TypeVarWithDefault("SentT_co", bound=Event[Any] | Record, covariant=True, default=Event[Any])
 else:
@@ -53,9 +57,8 @@ class Delivery(msgspec.Struct, Generic[SentT_co], eq=False, weakref=True):
     """The delivery of one event, or of one record that `EventProducer.send_record` has sent.
 
     ``done`` is whether the delivery report has arrived; then ``partition`` and ``offset`` are set if
-    it succeeded. A client with ``delivery.report.only.error`` reports only failures: a delivery is ``done``
-    once `result` has found that no failure was reported, and has no ``partition`` and ``offset`` then. It
-    keeps neither an exception nor a callback, whose references would delay freeing the event.
+    it succeeded. ``callback_error`` is what its ``on_delivery`` has raised, which is also logged. A delivery
+    keeps no exception of its own, whose references would delay freeing the event.
 
     Examples:
         >>> from cloudevents_kafka import Event, EventProducer, Record
@@ -72,8 +75,9 @@ class Delivery(msgspec.Struct, Generic[SentT_co], eq=False, weakref=True):
     done: bool = False
     partition: int | None = None
     offset: int | None = None
+    callback_error: Exception | None = None
     _client_error: Any = None
-    _report_reference: ReferenceType[Report] | None = None
+    _is_sent: bool = False  # whether the client has it, or had it
     _waiters: tuple[Any, ...] = ()  # futures, or objects with their methods
 
     @property
@@ -125,24 +129,6 @@ class Delivery(msgspec.Struct, Generic[SentT_co], eq=False, weakref=True):
             state = "aborted" if self.aborted else "failed"
         return f"{type(self).__name__}({self._name()}: {state})"
 
-    def _look_for_report(self) -> None:
-        """Mark the delivery as done if the client has freed the report without a call: it succeeded."""
-        reference = self._report_reference
-        if reference is not None and reference() is None and not self.done:
-            self._report(None, None)
-
-    def _report(self, error: object, message: Message | None) -> None:
-        self.done = True
-        self._client_error = error
-        if error is None and message is not None:
-            self.partition = message.partition()
-            self.offset = message.offset()
-        if self._waiters and self._shell is not None:
-            if self._shell.deliveries.wakes_at_once:
-                self._wake()
-            else:
-                self._shell.deliveries.awaited.append(self)
-
     def _is_awaited(self) -> bool:
         return any(not waiter.done() for waiter in self._waiters)
 
@@ -154,76 +140,35 @@ class Delivery(msgspec.Struct, Generic[SentT_co], eq=False, weakref=True):
 
 
 OnDelivery = Callable[[Delivery[Any]], None]
-"""Called with each delivery, successful or failed, by `send`, `flush` or the client's ``poll``."""
+"""Called with each delivery, successful or failed, after the client's call that has reported it."""
 
 
-class Report(msgspec.Struct, eq=False, weakref=True):
-    """The callback for the client, which updates the delivery and its shell if they still exist.
-
-    The garbage collector does not see a client's references: the report must not refer to the shell.
-    """
-
-    sent: Any
-    topic: str
-    shell: ReferenceType[Shell]
-    delivery: ReferenceType[Delivery[Any]]
-    on_delivery: OnDelivery | None
-    done: bool = False
-
-    def __call__(self, error: object, message: Message | None) -> None:
-        """Handle a delivery report; the client calls it in poll, flush or produce."""
-        self.done = True
-        if error is None and self.on_delivery is None and self.delivery() is None:
-            return  # nobody can ask for it
-        shell = self.shell()
-        delivery = self.find_delivery(shell)
-        if (
-            self.on_delivery is None
-            and error is not None
-            and shell is not None
-            and code_of(error) not in PURGED
-        ):
-            # Before another thread sees that it is done, and removes it.
-            shell.deliveries.failed[delivery] = None
-        delivery._report(error, message)
-        if self.on_delivery is not None:
-            on_delivery, self.on_delivery = self.on_delivery, None
-            on_delivery(delivery)
-
-    def find_delivery(self, shell: Shell | None) -> Delivery[Any]:
-        """Return the delivery, or a new one if the user has not kept it."""
-        delivery = self.delivery()
-        if delivery is None:
-            kind: type[Delivery[Any]] = Delivery if shell is None else shell.deliveries.kind
-            delivery = kind(self.sent, self.topic, shell)
-            delivery._report_reference = ref(self)
-            self.delivery = ref(delivery)
-        return delivery
+_OnItsWay = tuple[Delivery[Any], OnDelivery | None, "Sending | None", "Sends | None"]
+"""The delivery of a message without a report, and what is called with the report."""
 
 
 class Deliveries(Generic[DeliveryT]):
     """The deliveries that are on their way, that have failed, and that are done and still awaited.
 
-    ``kind`` is the class of the deliveries, and ``shell`` what waits for them.
+    ``kind`` is the class of the deliveries.
     """
 
-    def __init__(self, kind: type[DeliveryT], shell: Shell, *, looks_for_reports: bool = False) -> None:
-        # The reports that the client still has to call, in order, with their deliveries. It frees each one
-        # after the call, or without it (``delivery.report.only.error``), which removes its reference here.
-        self.reports: dict[ReferenceType[Report], ReferenceType[Delivery[Any]]] = {}
+    def __init__(self, kind: type[DeliveryT]) -> None:
+        self.pending: dict[int, _OnItsWay] = {}
+        """What is on its way, in order, by the number of its report, which removes it."""
         self.failed: dict[Delivery[Any], None] = {}  # an ordered set, never replaced: threads add to it
         self.awaited: deque[Delivery[Any]] = deque()  # done; added by the thread of the reports
+        self.callbacks = Callbacks()
         self.kind = kind
-        self.count: Callable[[OnDelivery | None], OnDelivery | None] | None = None
-        """Return the callback for a message that is being sent; set if handlers send by this producer."""
+        self.count: Callable[[], Sends | None] | None = None
+        """Count a message that is being sent; set if handlers send by this producer."""
         self.observers: Observers | None = None
         self.closed = False  # nothing more is sent
         self.wakes_at_once = False  # by the thread of the report
-        self._shell = ref(shell)
-        # Without a reference to this object, which would be a cycle.
-        self._forget: Callable[[ReferenceType[Report]], object] = (
-            partial(_forget, self.reports) if looks_for_reports else self.reports.pop
-        )
+        self._numbers = count()
+        self._forks = forks.number
+        # The garbage collector does not see a client's references: a report must not refer to the shell.
+        self._report: Callable[..., None] = partial(_report, ref(self))
 
     def send(
         self, shell: Shell, produce: Produce, outgoing: Outgoing, on_delivery: OnDelivery | None = None
@@ -233,41 +178,89 @@ class Deliveries(Generic[DeliveryT]):
         If ``produce`` or the shell raises an error, or it is closed, the message is not on its way.
         """
         topic, (sent, key, value, headers) = outgoing
-        if self.closed:
-            what = "record" if isinstance(sent, Record) else "event"
-            raise DeliveryError(f"the EventProducer is closed; the {what} was not sent")
-        if self.count is not None:
-            on_delivery = self.count(on_delivery)
-        delivery = self.kind(sent, topic, shell)
-        of_delivery: ReferenceType[Delivery[Any]] = ref(delivery)
-        report = Report(sent, topic, self._shell, of_delivery, on_delivery)
-        delivery._report_reference = reference = ref(report, self._forget)
-        self.reports[reference] = of_delivery
-        called: Any = report
+        if self.closed or self._forks != forks.number:
+            self._refuse(sent)
+        sending = None
         if self.observers is not None and self.observers.see("sending", "delivered", "failed"):
             record = Record(topic=topic, key=key, value=value, headers=headers)
-            called = self.observers.send(sent, record, report)
-            headers = called.headers
+            sending = self.observers.send(sent, record)
+            headers = sending.headers
+        sends = None if self.count is None else self.count()
+        delivery, number = self.kind(sent, topic, shell), next(self._numbers)
+        self.pending[number] = delivery, on_delivery, sending, sends
+        report = partial(self._report, number)
         try:
             while True:
                 try:
-                    produce(topic, value=value, key=key, headers=headers, on_delivery=called)
+                    produce(topic, value=value, key=key, headers=headers, on_delivery=report)
                 except BufferError as error:
                     shell.make_room(error)
                 else:
+                    delivery._is_sent = True
                     return delivery
         except BaseException as error:
-            self.reports.pop(reference, None)
-            delivery._report_reference = None
-            del reference  # before the report is freed, which is of no interest now
+            self.pending.pop(number, None)
             reason = error.args[0] if error.args else None
-            if called is not report:
-                called.report(error if code_of(reason) is None else reason)
+            if sends is not None:
+                sends.report(None)  # the handler gets the error
+            if sending is not None:
+                sending.report(error if code_of(reason) is None else reason)
             if code_of(reason) != TOO_LARGE:
                 raise
             delivery.done, delivery._client_error = True, reason
             size = Record(key=key, value=value, headers=headers).wire_size()
             raise DeliveryError(f"{delivery._name()} to {topic}: {size_limits(size)}", [delivery]) from error
+
+    def _refuse(self, sent: Event[Any] | Record) -> NoReturn:
+        self.check_process()
+        what = "record" if isinstance(sent, Record) else "event"
+        raise DeliveryError(f"the EventProducer is closed; the {what} was not sent")
+
+    def check_process(self) -> None:
+        """Raise `RuntimeError` in a child that was forked after the producer was made."""
+        if self._forks != forks.number:
+            raise RuntimeError(OTHER_PROCESS)
+
+    def report(self, number: int, error: Any, message: Message | None) -> None:
+        """Note the report of a message; what users passed to be called is due then."""
+        found = self.pending.pop(number, None)
+        if found is None:
+            return
+        delivery, on_delivery, sending, sends = found
+        if error is not None:
+            delivery._client_error = error
+            if on_delivery is None and sends is None and code_of(error) not in PURGED:
+                self.failed[delivery] = None  # before another thread sees that it is done, and removes it
+        elif message is not None:
+            delivery.partition, delivery.offset = message.partition(), message.offset()
+        delivery.done = True
+        if sending is not None:
+            place = delivery.partition, delivery.offset
+            self.callbacks.due.append(partial(sending.report, error, place))
+        if on_delivery is not None:
+            self.callbacks.due.append(partial(_call, on_delivery, delivery))
+        if sends is not None:
+            self.callbacks.due.append(partial(sends.report, delivery.error))
+        if delivery._waiters:
+            if self.wakes_at_once:
+                delivery._wake()
+            else:
+                self.awaited.append(delivery)
+
+    def find_lost(self, client: Any) -> int:
+        """Report what a client had, has no more, and has not reported, as lost; return the number.
+
+        It reports failures only, or was closed with messages on their way.
+        """
+        if not self.pending or not _why_lost(client):
+            return 0
+        sent = [number for number, found in list(self.pending.items()) if found[0]._is_sent]
+        reason = _why_lost(client)  # again: what it had when it was sent, it has no more
+        if reason is None:
+            return 0
+        for number in sent:
+            self.report(number, DeliveryLost(reason), None)
+        return len(sent)
 
     def wake(self, most: int) -> None:
         """Wake the waiters of up to ``most`` deliveries that are done."""
@@ -276,41 +269,69 @@ class Deliveries(Generic[DeliveryT]):
 
     def is_awaited(self) -> bool:
         """Return whether somebody waits for a delivery that is on its way."""
-        deliveries = [reference() for reference in list(self.reports.values())]
-        return any(delivery is not None and delivery._is_awaited() for delivery in deliveries)
+        return any(found[0]._is_awaited() for found in list(self.pending.values()))
 
     def raise_failures(self, pending: int, timeout: float | None) -> None:
         """Raise `DeliveryError` if messages are pending, or have failed since the last call."""
         failed = [each for each in list(self.failed) if self.failed.pop(each, False) is None]
         if pending:
-            failed += self._pending()
+            failed += [found[0] for found in list(self.pending.values())]
             messages = pluralize(pending, "message is", "messages are")
             raise DeliveryError(f"{messages} still pending after {timeout} s; flush again", failed)
         if failed:
             events = pluralize(len(failed), "event was", "events were")
             raise DeliveryError(f"{events} not delivered; the first: {failed[0].error}", failed)
 
-    def _pending(self) -> list[Delivery[Any]]:
-        """Return the deliveries whose reports have not arrived, in the order of sending."""
-        reports = [report for reference in list(self.reports) if (report := reference()) is not None]
-        return [report.find_delivery(report.shell()) for report in reports if not report.done]
+
+OTHER_PROCESS: Final = (
+    "a producer must be used in the process that has made it, got a child that was forked later: the threads "
+    "of the client are not in it, so nothing would be sent; make a producer in the child"
+)
 
 
-def when_freed(delivery: Delivery[Any]) -> object:
-    """Return what to keep so that a delivery is done when the client frees its report without a call."""
-    reference = delivery._report_reference
-    report = None if reference is None else reference()
-    delivery._look_for_report()
-    return None if report is None else ref(report, lambda _: delivery._look_for_report())
+class DeliveryLost(Exception):
+    """The reason of a delivery that gets no report."""
 
 
-def _forget(
-    reports: dict[ReferenceType[Report], ReferenceType[Delivery[Any]]], reference: ReferenceType[Report]
-) -> None:
-    """Forget a report that the client has freed, and note a success that it does not report."""
-    delivery = reports.pop(reference)()
-    if delivery is not None and not delivery.done:
-        delivery._look_for_report()
+def is_closed(client: Any) -> bool:
+    """Return whether a client was closed, which raises then, but for classes of users."""
+    try:
+        len(client)
+    except RuntimeError:
+        return True
+    except TypeError:
+        return False
+    return False
+
+
+def _why_lost(client: Any) -> str | None:
+    """Return why messages that a client had get no report; None if it still has messages, or may have."""
+    try:
+        left = len(client)
+    except RuntimeError:
+        return "the client was closed before it has reported the delivery; close the EventProducer first"
+    except TypeError:  # a class of the user without a length, and asyncio clients
+        return None
+    if left:
+        return None
+    return (
+        "the client has sent or dropped the message without a report; "
+        "create the Producer without delivery.report.only.error, and without a dr_cb of its own"
+    )
+
+
+def _report(deliveries: ReferenceType[Deliveries[Any]], number: int, error: Any, message: Any) -> None:
+    """Note a report; the client calls it within a call of its own, where nothing else may be done."""
+    if (found := deliveries()) is not None:
+        found.report(number, error, message)
+
+
+def _call(on_delivery: OnDelivery, delivery: Delivery[Any]) -> None:
+    try:
+        on_delivery(delivery)
+    except Exception as error:
+        delivery.callback_error = error
+        raise
 
 
 class DeliveryError(CloudEventsKafkaError):

@@ -1,80 +1,219 @@
-"""`Polling`: the shell of deliveries for threads, of which one at a time serves the client's reports.
+"""`Polling`: the shell of deliveries for threads, for which a `PollingThread` polls.
 
-Who polls, and who wakes whom, is the law of `primitives.turns`; a report wakes all threads that wait for its
-delivery, at once. Its random histories are in `tests/clients/test_polling.py`.
+The law:
+
+1. While a message is on its way, one thread polls the client. It ends when none is, and no report was due
+   for a moment.
+2. A report marks its delivery as done and wakes the threads that wait for it. What users passed to be called
+   is due then, and called after the client's call has returned; see `_callbacks`.
+3. A message that is not in the client any more and has no report never gets one: waiting for it is an error.
+4. No thread of the user is within a call of the client that may hang, but for ``produce`` and short polls.
 """
 
 from __future__ import annotations
 
+import logging
+import threading
 import time
-from threading import Lock
-from typing import Any, Final
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from functools import partial
+from typing import Any, Final, TypeVar
 
-from cloudevents_kafka.clients._deliveries import Deliveries, Delivery, DeliveryError, when_freed
+from cloudevents_kafka.clients._deliveries import Deliveries, Delivery, DeliveryError, is_closed
+from cloudevents_kafka.clients._polling_thread import SECONDS, PollingThread
 from cloudevents_kafka.clients._protocols import Producer
-from cloudevents_kafka.primitives.turns import SECONDS, SHORT_SECONDS, Turns, Waiter, seconds_to
 
-_ADDING: Final = Lock()  # for the waiters of a delivery
+T = TypeVar("T")
+_PAUSE_SECONDS: Final = 0.05  # after an error of a client, which it may raise again
+_CLOSE_SECONDS: Final = 5.0  # for a client that may hang
+_log: Final = logging.getLogger("cloudevents_kafka.deliveries")
 
 
 class Polling:
-    """Waits for deliveries by polling the client, or for the thread that does.
+    """Waits for deliveries, for which a thread polls.
 
     ``is_owned`` is whether the client was made for this object.
     """
 
     def __init__(self, client: Producer, *, is_owned: bool) -> None:
-        self.deliveries: Deliveries[Delivery[Any]] = Deliveries(Delivery, self)
+        self.deliveries: Deliveries[Delivery[Any]] = Deliveries(Delivery)
         self.deliveries.wakes_at_once = True
-        self.turns = Turns()
+        self.thread = PollingThread(self, "EventProducer")
         self._client: Any = client
         self._is_owned = is_owned
+        self._adding = threading.Lock()  # for the waiters of a delivery
+        self._callbacks = self.deliveries.callbacks
+        self._pending, self._due = self.deliveries.pending, self._callbacks.due
+
+    def poller(self) -> Callable[[float], int]:
+        """Return the client's ``poll``."""
+        poll: Callable[[float], int] = self._client.poll
+        return poll
+
+    def serve(self, error: Exception | None, *, is_idle: bool) -> None:
+        """Call what is due after a poll, and log its error."""
+        if error is not None:
+            log_polling(error)
+        if is_idle:
+            self.deliveries.find_lost(self._client)
+        self._callbacks.serve()
+
+    def is_busy(self) -> bool:
+        """Return whether a message is on its way, or a callback is due."""
+        return bool(self.deliveries.pending or self._callbacks.due)
+
+    def sent(self) -> None:
+        """Serve the reports that have arrived, and see that those to come are polled for."""
+        try:
+            self._client.poll(0)
+        except Exception as error:  # noqa: BLE001  # a callback of the user, such as error_cb, may raise any
+            log_polling(error)
+        if self._due:
+            self._callbacks.serve()
+        if self._pending:
+            self.thread.was_polled = True
+            if self.thread.thread is None:
+                self.thread.start()
 
     def make_room(self, _: BufferError) -> None:
         """Serve delivery reports, each of which leaves room in the client's queue."""
-        self.turns.ask(self._client.poll, SHORT_SECONDS if self.turns.waiting else SECONDS, 1)
+        self.thread.start()
+        poll_or_log(self._client.poll, SECONDS)
+        self._callbacks.serve()
 
     def wait(self, delivery: Delivery[Any], timeout: float | None) -> None:
         """Wait until a delivery is done. Raises `DeliveryError` if it is not within ``timeout`` seconds."""
         deadline = None if timeout is None else time.monotonic() + timeout
-        waiter, freed = Waiter(), when_freed(delivery)
-        with _ADDING:
+        waiter = Waiter()
+        with self._adding:
             delivery._waiters = (*delivery._waiters, waiter)
         try:
-            if not self.turns.wait(waiter, self._client.poll, lambda: delivery.done, deadline):
-                raise DeliveryError(
-                    f"no delivery report for {delivery._name()} after {timeout} s", [delivery]
-                )
+            while not delivery.done:
+                self.deliveries.check_process()
+                self.thread.ask()
+                left = SECONDS if deadline is None else min(SECONDS, deadline - time.monotonic())
+                if left <= 0:
+                    raise DeliveryError(
+                        f"no delivery report for {delivery._name()} after {timeout} s", [delivery]
+                    )
+                self._await(waiter, left)
         finally:
-            del freed
-            with _ADDING:
+            with self._adding:
                 delivery._waiters = tuple(each for each in delivery._waiters if each is not waiter)
+        self._callbacks.serve()
+
+    def _await(self, waiter: Waiter, seconds: float) -> None:
+        """Wait until the thread that polls wakes a waiter; poll in its place while it is in a callback."""
+        if self.thread.is_current():
+            poll_or_log(self._client.poll, seconds)
+        elif not waiter.wait(seconds) and not self.thread.is_polling:
+            poll_or_log(self._client.poll, 0)
 
     def drain(self, timeout: float | None) -> int:
         """Flush, for up to ``timeout`` seconds, and return the number of messages that are pending."""
+        self.deliveries.check_process()
         deadline = None if timeout is None else time.monotonic() + timeout
+        pending = self._flush(deadline)
+        self._callbacks.finish(deadline)
+        return pending
+
+    def _flush(self, deadline: float | None) -> int:
         while True:
-            wait = max(seconds_to(deadline), 0)
-            pending = self.turns.ask(self._client.flush, wait, wait)
+            left = SECONDS if deadline is None else max(0.0, min(SECONDS, deadline - time.monotonic()))
+            pending = self._flush_for(left, is_bounded=deadline is not None)
+            if not pending:
+                self.deliveries.find_lost(self._client)
+            self._callbacks.serve()
             if not pending or (deadline is not None and time.monotonic() >= deadline):
                 return pending
+
+    def _flush_for(self, seconds: float, *, is_bounded: bool) -> int:
+        """Flush for some seconds, also if the call hangs; return the number of messages that are pending."""
+        flush = partial(self._client.flush, seconds)
+        try:
+            return within(seconds + SECONDS, flush) if is_bounded else flush()  # type: ignore[no-any-return]
+        except TimeoutError:
+            return max(1, len(self.deliveries.pending))
+        except Exception as error:  # noqa: BLE001  # a callback of the user, such as error_cb, may raise any
+            if is_closed(self._client):
+                return 0
+            log_polling(error)
+            time.sleep(_PAUSE_SECONDS)
+            return len(self.deliveries.pending)
 
     def release(self) -> None:
         """Close a client that was made for this object; what is on its way is purged, and reported so."""
         if self._is_owned:
             self._is_owned = False
-            self.turns.ask(self._close, SECONDS, 1)
+            close_client(self._client)
+            self.deliveries.find_lost(self._client)
+            self._callbacks.finish(time.monotonic() + _CLOSE_SECONDS)
 
-    def _close(self, seconds: float) -> int:
+
+class Waiter:
+    """A thread that waits, with the methods of a future that wake it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._lock.acquire()
+
+    def done(self) -> bool:
+        """Return whether it was woken, and has not gone on yet."""
+        return not self._lock.locked()
+
+    def set_result(self, _: None) -> None:
+        """Wake the thread."""
+        with suppress(RuntimeError):  # another thread has woken it, too
+            self._lock.release()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until the thread is woken; return whether it was."""
+        return self._lock.acquire(timeout=seconds)
+
+
+def poll_or_log(poll: Callable[[float], int], seconds: float) -> int:
+    """Return what a client's ``poll`` returns; log an error, as no message is its cause, and return 0."""
+    try:
+        return poll(seconds)
+    except Exception as error:  # noqa: BLE001  # a callback of the user, such as error_cb, may raise any
+        log_polling(error)
+        return 0
+
+
+def log_polling(error: Exception) -> None:
+    """Log an error of ``error_cb`` or another callback of the client."""
+    if not isinstance(error, RuntimeError):  # of a closed client, which `find_lost` reports
+        _log.error("polling the Kafka producer has failed: %s", error, exc_info=error)
+
+
+def within(seconds: float, call: Callable[[], T]) -> T:
+    """Return what a call returns in a daemon thread; raise `TimeoutError` if that takes longer."""
+    result: Future[T] = Future()
+
+    def run() -> None:
         try:
-            self._client.purge()
-            return int(self._client.flush(seconds))
-        finally:
-            self._client.close()
-            self._client = _Closed
+            result.set_result(call())
+        except BaseException as error:  # noqa: BLE001  # it is raised below
+            result.set_exception(error)
+
+    threading.Thread(target=run, name="cloudevents_kafka.call", daemon=True).start()
+    return result.result(seconds)
 
 
-class _Closed:
-    """A client that has nothing to report."""
+def close_client(client: Any) -> None:
+    """Purge and close a client. If it hangs, say so in the log: it ends with the process."""
 
-    poll = flush = staticmethod(lambda _: 0)
+    def close() -> None:
+        with suppress(RuntimeError):  # it was closed already
+            client.purge()
+            client.flush(SECONDS)
+            client.close()
+
+    try:
+        within(_CLOSE_SECONDS, close)
+    except TimeoutError:
+        _log.warning(
+            "a Kafka producer must close within %g s, got no answer; it ends with the process", _CLOSE_SECONDS
+        )

@@ -10,10 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Final
-from weakref import ReferenceType, ref
-
-from cloudevents_kafka.clients._deliveries import Delivery, OnDelivery
+from typing import Final
 
 _current: Final[ContextVar[Sends | None]] = ContextVar("cloudevents_kafka.sends", default=None)
 
@@ -28,7 +25,7 @@ class Sends:
         self.error: Exception | None = None
         self.number = 0
         self._arrived = arrived
-        self._pending: set[ReferenceType[_Sent]] = set()
+        self._pending = 0
         self._ended = False
         self._lock = threading.Lock()
 
@@ -47,38 +44,23 @@ class Sends:
             self._ended = True
             return not self._pending
 
-    def add(self, on_delivery: OnDelivery | None) -> OnDelivery | None:
-        """Return the callback for another message."""
+    def add(self) -> Sends | None:
+        """Count another message; return what its `report` is passed to, None if nobody waits for it."""
         self.number += 1
         if self._arrived is None:
-            return on_delivery
-        sent = _Sent(self, on_delivery)
+            return None
         with self._lock:
-            # A client that reports failures only frees the callback of a success without a call.
-            self._pending.add(ref(sent, self._report))
-        return sent
+            self._pending += 1
+        return self
 
-    def _report(self, sent: ReferenceType[_Sent]) -> None:
+    def report(self, error: Exception | None) -> None:
+        """Note the report of a message, or that it was not sent."""
+        self.error = self.error or error
         with self._lock:
-            self._pending.discard(sent)
+            self._pending -= 1
             is_last = self._ended and not self._pending
         if is_last and self._arrived is not None:
             self._arrived()
-
-
-class _Sent:
-    """The callback of one message, which the client frees after its report."""
-
-    __slots__ = ("__weakref__", "_on_delivery", "_sends")
-
-    def __init__(self, sends: Sends, on_delivery: OnDelivery | None) -> None:
-        self._sends = sends
-        self._on_delivery = on_delivery
-
-    def __call__(self, delivery: Delivery[Any]) -> None:
-        self._sends.error = self._sends.error or delivery.error
-        if self._on_delivery is not None:
-            self._on_delivery(delivery)
 
 
 def current_sends() -> Sends | None:
@@ -86,7 +68,7 @@ def current_sends() -> Sends | None:
     return _current.get()
 
 
-def count_send(on_delivery: OnDelivery | None) -> OnDelivery | None:
-    """Return the callback for a message that is sent now: of the handler that sends it, if there is one."""
+def count_send() -> Sends | None:
+    """Count a message of the current handler; return what its report is passed to, if anything."""
     sends = _current.get()
-    return on_delivery if sends is None else sends.add(on_delivery)
+    return None if sends is None else sends.add()

@@ -7,6 +7,7 @@ from typing import Any, Final, Literal
 
 _SERVERS: Final = ("bootstrap.servers", "metadata.broker.list", "test.mock.num.brokers")
 # Callbacks that no message would call, as `EventProducer` passes one with each.
+_ONLY_ERRORS: Final = "delivery.report.only.error"
 _OF_DELIVERIES: Final = {"on_delivery", "dr_cb", "dr_msg_cb"}
 
 
@@ -25,6 +26,11 @@ def make_client(settings: Mapping[str, Any], kind: Literal["Producer", "Consumer
         raise ValueError(f"{of} have bootstrap.servers, got {got}; {advice}")
     if kind == "Producer" and (found := sorted(_OF_DELIVERIES.intersection(settings))):
         raise ValueError(f"{of} not have callbacks of deliveries, got {found[0]}; pass on_delivery to send")
+    if kind == "Producer" and is_on(settings.get(_ONLY_ERRORS, False)):
+        raise ValueError(
+            f"{of} have no {_ONLY_ERRORS}, got {settings[_ONLY_ERRORS]!r}: a delivery is done by its report; "
+            "leave it out"
+        )
     try:
         import confluent_kafka
     except ImportError as error:
@@ -40,9 +46,14 @@ def make_client(settings: Mapping[str, Any], kind: Literal["Producer", "Consumer
     raise ValueError(f"{of} be names and values of librdkafka, got: {reason}; correct that setting")
 
 
+def is_on(value: object) -> bool:
+    """Return whether a setting of librdkafka that is true or false is true."""
+    return str(value).lower() not in ("false", "f", "0")
+
+
 def make_consumer(settings: Mapping[str, Any]) -> Any:
     """Return a new ``confluent_kafka.Consumer`` that commits nothing by itself; see `make_client`."""
-    if str(settings.get("enable.auto.commit", False)).lower() not in ("false", "0"):
+    if is_on(settings.get("enable.auto.commit", False)):
         raise ValueError(
             f"enable.auto.commit must be False in the settings, got {settings['enable.auto.commit']!r}: the "
             "client would commit unfinished records; commit by run() or commit(), or pass your own client"

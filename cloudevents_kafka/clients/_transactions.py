@@ -7,9 +7,11 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, wait
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final, TypeVar
 
+from cloudevents_kafka.clients._polling import within
 from cloudevents_kafka.clients._transaction_time import TransactionTime
 from cloudevents_kafka.clients.producer import DeliveryError, EventProducer
 from cloudevents_kafka.errors import CloudEventsKafkaError
@@ -19,6 +21,7 @@ POLL_SECONDS: Final = 0.2
 """The longest wait between two looks whether the run is to end."""
 
 _CALL_SECONDS: Final = 10.0  # in one call of the client, which is repeated if it may be
+_LEAVE_SECONDS: Final = 2.0
 _FENCED: Final = ("_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH")
 _ENDED: Final = (*_FENCED, "INVALID_TXN_STATE", "_FATAL")  # the error of a client whose transaction timed out
 _CANNOT_GO_ON: Final = "the transactional producer cannot go on"
@@ -61,8 +64,9 @@ class Transactions:
 
     def leave(self) -> None:
         """Send nothing more in a transaction that is not ended: the next process aborts it."""
-        self._producer.producer.purge()
-        self._producer.producer.flush(0)
+        client = self._producer.producer
+        with suppress(TimeoutError):  # it may hang
+            within(_LEAVE_SECONDS, partial(_drop, client, 0, in_flight=True))
 
     def left(self, seconds: float) -> float:
         """Return seconds, or what is left of them after `stop`; raise `Unfinished` if that is nothing."""
@@ -134,8 +138,8 @@ class Transactions:
         deadline = time.monotonic() + self._timeout
         pending = True
         while pending and time.monotonic() < deadline:
-            client.purge(in_queue=True, in_flight=False)
-            pending = client.flush(self.left(POLL_SECONDS)) > 0
+            drop = partial(_drop, client, self.left(POLL_SECONDS), in_flight=False)
+            pending = self.in_thread(drop, self._timeout) > 0
 
     def call(self, method: str, *arguments: object, timed: bool = True) -> None:
         """Call a method of the producer; repeat it, up to the timeout, if it failed and may be repeated."""
@@ -173,6 +177,13 @@ class Transactions:
             return TransactionError(error, what or _CANNOT_GO_ON, _advice_for(name) + advice)
         reason, advice = explained
         return TransactionError(error, f"{what}, and {reason}" if what else reason, advice)
+
+
+def _drop(client: Any, seconds: float, *, in_flight: bool) -> int:
+    """Drop what is in the client, and return how many messages are on their way some seconds later."""
+    client.purge(in_queue=True, in_flight=in_flight)
+    pending: int = client.flush(seconds)
+    return pending
 
 
 def client_error(error: BaseException) -> Any:

@@ -20,7 +20,6 @@ from cloudevents_kafka.primitives.plural import pluralize
 if TYPE_CHECKING:
     from cloudevents_kafka.clients.producer import EventProducer
 
-_POLL_SECONDS: Final = 0.1
 PAUSE_SECONDS: Final = 0.002
 """Between calls of a client that does not wait, such as a fake."""
 _log: Final = logging.getLogger("cloudevents_kafka.run")
@@ -43,7 +42,6 @@ class Workers(ABC):
         self.cancelled = False
         self.error: BaseException | None = None
         self._counts_sends = counts_sends
-        self._sending = 0  # records whose handlers have returned, but not all that they have sent is reported
 
     @abstractmethod
     def wake(self) -> None:
@@ -52,9 +50,6 @@ class Workers(ABC):
     @abstractmethod
     def note_change(self, *, has_room: bool = False) -> None:
         """Wake what waits for a condition on records, or for room to read more; called with the lock."""
-
-    def note_sending(self) -> None:  # noqa: B027  # only threads poll a producer for that
-        """Note that a record has begun to wait for reports; called with the lock."""
 
     def report(self, task: Task, sends: Sends) -> None:
         """Go on with a record when the last of what its handler has sent is reported; any thread may call."""
@@ -85,16 +80,12 @@ class Workers(ABC):
         if sends is None:
             self._end(task)
             return
-        with self.lock:
-            self._sending += 1
-            self.note_sending()
         if sends.end():
             self._reported(task, sends)
 
     def _reported(self, task: Task, sends: Sends) -> None:
         """Go on with a record when all that its handler has sent is reported."""
         with self.lock:
-            self._sending -= 1
             if sends.error is not None:
                 self.schedule.fail(task, sends.error)
                 self.wake()
@@ -169,15 +160,12 @@ class Threads(Workers):
         lock = threading.RLock()
         super().__init__(policy, lock, counts_sends=producer is not None)
         self._handler = handler
-        self._producer = producer
         self._work = threading.Condition(lock)  # a record may be ready
         self._ended = threading.Condition(lock)  # a record is done, or waits for another try
         self._waiting = 0  # threads that wait for each of these, and not for room alone
-        self._served = threading.Condition(lock)  # a record has begun to wait for reports
         loops = [self._handle_all] * policy.concurrency
         if producer is not None:
             producer.count_sends()
-            loops.append(self._serve_reports)
         self.threads = [
             threading.Thread(target=loop, name="cloudevents_kafka.run", daemon=True) for loop in loops
         ]
@@ -188,7 +176,6 @@ class Threads(Workers):
         """Wake a thread, or all at the end."""
         if self.cancelled:
             self._work.notify_all()
-            self._served.notify_all()
         else:
             self._work.notify()
 
@@ -196,10 +183,6 @@ class Threads(Workers):
         """Wake the threads that wait for a condition; not each record wakes one that waits for room alone."""
         if has_room or self._waiting:
             self._ended.notify_all()
-
-    def note_sending(self) -> None:
-        """Let a thread poll the producer."""
-        self._served.notify()
 
     def wait(self, condition: Callable[[], bool], seconds: float | None) -> bool:
         """Return whether a condition on records holds, after waiting up to ``seconds`` for it."""
@@ -273,22 +256,6 @@ class Threads(Workers):
                 due = self.schedule.next_try()
                 self._work.wait(None if due is None else max(0.0, due - now))
             return None
-
-    def _serve_reports(self) -> None:
-        """Poll the client of the producer while records wait for reports."""
-        assert self._producer is not None
-        while not self.cancelled or self.schedule.in_work:
-            with self.lock:
-                if not self._served.wait_for(lambda: self._sending, _POLL_SECONDS):
-                    continue
-            began = time.monotonic()
-            try:
-                served = self._producer.producer.poll(_POLL_SECONDS)
-            except Exception as error:  # noqa: BLE001  # a callback of the user, such as error_cb, may raise any
-                _log.warning("polling the producer has failed: %r", error)
-                served = 0
-            if not served and time.monotonic() - began < PAUSE_SECONDS:
-                time.sleep(PAUSE_SECONDS)  # a fake does not wait
 
 
 def log_unfinished(number: int, bound: str, next_one: str) -> None:

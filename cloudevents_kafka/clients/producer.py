@@ -148,7 +148,6 @@ class EventProducer(Generic[ProducerT]):
         self.producer = cast("ProducerT", client)
         self._polling = Polling(client, is_owned=client is not producer)
         self._deliveries = self._polling.deliveries
-        self._waiting = self._polling.turns.waiting
         self.observe(observers)
 
     def send(
@@ -178,10 +177,7 @@ class EventProducer(Generic[ProducerT]):
         if partition is not None or timestamp is not None:
             produce = with_options(produce, partition, timestamp)
         delivery = self._deliveries.send(self._polling, produce, outgoing, on_delivery)
-        if self._waiting:
-            self._polling.turns.offer(self.producer.poll)
-        else:
-            self.producer.poll(0)
+        self._polling.sent()
         return delivery
 
     def send_record(
@@ -204,10 +200,7 @@ class EventProducer(Generic[ProducerT]):
         outgoing = self._writer.copy(record, topic)
         produce = with_options(self.producer.produce, partition, timestamp)
         delivery = self._deliveries.send(self._polling, produce, outgoing, on_delivery)
-        if self._waiting:
-            self._polling.turns.offer(self.producer.poll)
-        else:
-            self.producer.poll(0)
+        self._polling.sent()
         return delivery
 
     def observe(self, observers: Sequence[Observer]) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from threading import RLock
 from typing import Final
 
 # Readers do not need it. It is reentrant, since the factory of a format may register further formats.
 registration_lock: Final = RLock()
+# A thread that held it at a fork is not in the child.
+os.register_at_fork(after_in_child=registration_lock._at_fork_reinit)  # type: ignore[attr-defined]  # noqa: SLF001  # as the standard library does

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
 from typing import Any
-from unittest.mock import Mock, patch
+from unittest.mock import MagicMock, Mock, patch
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cloudevents_kafka import Delivery, DeliveryError, Event, Record
-from cloudevents_kafka.clients._deliveries import Deliveries, Report
+from cloudevents_kafka.clients._deliveries import Deliveries
+
+Report = Callable[[object, object], None]
 
 
 class Shell:
     """A shell that never waits."""
 
-    def __init__(self, *, looks_for_reports: bool = False) -> None:
-        self.deliveries: Deliveries[Any] = Deliveries(Delivery, self, looks_for_reports=looks_for_reports)
+    def __init__(self) -> None:
+        self.deliveries: Deliveries[Any] = Deliveries(Delivery)
 
     def wait(self, delivery: Delivery[Any], timeout: float | None) -> None:
         assert delivery.done
@@ -74,7 +77,7 @@ def test_each_failure_is_raised_once_in_any_history(data: st.DataObject) -> None
             chosen = data.draw(st.sampled_from(sorted(reports)))
             failed += [str(chosen)] if step == "fail" else []
             reports.pop(chosen)("refused" if step == "fail" else None, Place())
-        assert len(shell.deliveries.reports) == len(reports)
+        assert len(shell.deliveries.pending) == len(reports)
     assert failures(shell) == failed
     assert failures(shell) == []
 
@@ -94,24 +97,72 @@ def test_who_waits_is_woken_after_the_report() -> None:
     assert (delivery.partition, delivery.offset) == (3, 1741)
 
 
-def test_a_success_without_a_report_is_seen_when_the_report_is_freed() -> None:
-    """With delivery.report.only.error a client frees the report of a success, and does not call it."""
-    shell = Shell(looks_for_reports=True)
-    delivery, report = shell.send(event(1))
+@pytest.mark.parametrize(
+    ("length", "expected"),
+    [([2], None), ([0], "without delivery.report.only.error"), (RuntimeError("closed"), "was closed before")],
+    ids=["has it", "has no more", "is closed"],
+)
+def test_what_the_client_has_no_more_is_lost(length: Any, expected: str | None) -> None:
+    """Without a report, it fails once the client is empty or closed; what it still has is waited for."""
+    shell = Shell()
+    delivery, _ = shell.send(event(1))
+    client = MagicMock(__len__=Mock(side_effect=length * 2 if isinstance(length, list) else length))
+    assert shell.deliveries.find_lost(client) == (expected is not None)
+    assert delivery.done is (expected is not None)
+    if expected is not None:
+        with pytest.raises(DeliveryError, match=expected):
+            delivery.result()
+
+
+def test_what_is_being_sent_is_not_lost() -> None:
+    """A client is empty while a message is passed to it."""
+    shell = Shell()
+    client = MagicMock(__len__=Mock(return_value=0))
+    found: list[int] = []
+
+    def produce(*_: object, **__: object) -> None:
+        found.append(shell.deliveries.find_lost(client))
+
+    delivery = shell.deliveries.send(shell, produce, ("orders", (event(1), b"", b"", [])))
+    assert found == [0]
     assert not delivery.done
-    del report
-    assert delivery.done
-    assert delivery.result() is delivery
+
+
+def test_a_report_calls_nothing_of_the_user() -> None:
+    """What is due is called by `serve`, one after another; an error is logged and is that of its delivery."""
+    shell, called = Shell(), list[Delivery[Any]]()
+    reports = list[Report]()
+
+    def on_delivery(delivery: Delivery[Any]) -> None:
+        called.append(delivery)
+        if delivery.event.id == "1":
+            raise ZeroDivisionError
+
+    sent = [
+        shell.deliveries.send(
+            shell, partial(_keep, reports), ("orders", (event(number), b"", b"", [])), on_delivery
+        )
+        for number in (1, 2)
+    ]
+    for report in reports:
+        report(None, Place())
+    assert called == []
+    assert all(delivery.done for delivery in sent)
+    shell.deliveries.callbacks.serve()
+    assert called == sent
+    assert isinstance(sent[0].callback_error, ZeroDivisionError)
+    assert sent[1].callback_error is None
+    assert sent[0].result() is sent[0]
 
 
 def test_a_delivery_that_the_client_refuses_is_not_on_its_way() -> None:
     """It is neither pending nor failed, whether the client refuses it or has no room for it."""
-    shell = Shell(looks_for_reports=True)
+    shell = Shell()
     for error in (ValueError("a key of 3 GB"), BufferError("the queue is full")):
         produce = Mock(side_effect=error)
         with pytest.raises(type(error)):
             shell.deliveries.send(shell, produce, ("orders", (event(1), b"", b"", [])))
-        assert not shell.deliveries.reports
+        assert not shell.deliveries.pending
         assert failures(shell) == []
 
 
@@ -123,7 +174,7 @@ def test_a_full_client_is_asked_again_after_the_shell_has_made_room() -> None:
         delivery = shell.deliveries.send(shell, produce, ("orders", (event(1), b"k", b"", [])))
     assert [str(call.args[0]) for call in make_room.call_args_list] == ["1", "2"]
     assert {call.kwargs["key"] for call in produce.call_args_list} == {b"k"}
-    assert next(iter(shell.deliveries.reports.values()))() is delivery
+    assert next(iter(shell.deliveries.pending.values()))[0] is delivery
 
 
 def test_only_the_delivery_of_a_record_has_a_record() -> None:

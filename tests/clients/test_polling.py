@@ -1,4 +1,4 @@
-"""Threads that wait for deliveries: one serves the reports, and each report wakes all that wait for it."""
+"""One thread polls while something is on its way, and each report wakes all that wait for it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import signal
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -29,14 +29,13 @@ def order(number: int) -> Event:
 class Client:
     """A client whose reports arrive in time, and whose calls wait for them, as those of the real one do.
 
-    ``most`` is the largest number of threads that were within it at once, and ``silent`` is whether it
-    reports failures only.
+    ``waited`` has the names of threads that have waited in ``poll``.
     """
 
-    def __init__(self, *, room: int = 1_000_000, silent: bool = False) -> None:
+    def __init__(self, *, room: int = 1_000_000) -> None:
         self.room = room
-        self.silent = silent
-        self.calls = self.within = self.most = 0
+        self.calls = self._reporting = 0
+        self.waited: set[str] = set()
         self._sent: deque[Callable[..., None]] = deque()
         self._arrived: deque[Callable[..., None]] = deque()
         self._changed = threading.Condition()
@@ -58,21 +57,16 @@ class Client:
     def poll(self, timeout: float = -1) -> int:
         with self._changed:
             self.calls += 1
-            self.within += 1
-            self.most = max(self.most, self.within)
+            if timeout:
+                self.waited.add(threading.current_thread().name)
             self._changed.wait_for(lambda: self._arrived, None if timeout < 0 else timeout)
             reports, self._arrived = self._arrived, deque()
-        try:
-            count = len(reports)
-            while reports:
-                report = reports.popleft()
-                if not self.silent:
-                    report(None, None)
-                del report
-            return count
-        finally:
+            self._reporting += len(reports)
+        for report in reports:
+            report(None, None)
             with self._changed:
-                self.within -= 1
+                self._reporting -= 1
+        return len(reports)
 
     def flush(self, timeout: float = -1) -> int:
         deadline = time.monotonic() + timeout
@@ -81,7 +75,7 @@ class Client:
         return len(self)
 
     def __len__(self) -> int:
-        return len(self._sent) + len(self._arrived)
+        return len(self._sent) + len(self._arrived) + self._reporting
 
     def __bool__(self) -> bool:
         return len(self) > 0
@@ -135,15 +129,19 @@ def until(condition: Callable[[], object]) -> None:
         time.sleep(0.001)
 
 
-@pytest.mark.parametrize("silent", [False, True], ids=["reports", "only errors"])
+def number_of_waiters(deliveries: Iterable[Delivery[Any]]) -> int:
+    """Return the number of threads that wait for deliveries."""
+    return sum(len(delivery._waiters) for delivery in deliveries)
+
+
 @pytest.mark.parametrize(
     "seed", [*range(6), *(pytest.param(n, marks=pytest.mark.release) for n in range(6, 200))]
 )
-def test_any_history_of_threads_obeys_the_law(seed: int, *, silent: bool) -> None:
+def test_any_history_of_threads_obeys_the_law(seed: int) -> None:
     """Threads that send, wait, flush and fill the queue at random all go on, and one at a time polls."""
-    client = Client(room=12, silent=silent)
+    client = Client(room=12)
     producer = EventProducer(client, topic="t")
-    strict = seed % 2 == 0  # only waits: then no other thread is within the client
+    strict = seed % 2 == 0  # only waits: then no other thread waits in the client
 
     def work(number: int) -> None:
         choose = random.Random(seed * 100 + number)
@@ -170,8 +168,8 @@ def test_any_history_of_threads_obeys_the_law(seed: int, *, silent: bool) -> Non
     assert not strict or time.monotonic() - began < 2  # a thread that was not woken would look 0.1 s later
     with reporting(client):
         producer.close(10)
-    assert not producer._waiting
-    assert not strict or client.most <= 2  # the second may be a send() that saw nobody wait
+    assert not producer._deliveries.pending
+    assert not strict or client.waited == {"EventProducer"}
 
 
 def test_a_report_wakes_all_that_wait_for_it_at_once() -> None:
@@ -186,7 +184,7 @@ def test_a_report_wakes_all_that_wait_for_it_at_once() -> None:
         ended.append(time.monotonic())
 
     with running(*(partial(wait, each) for each in deliveries * 2)):
-        until(lambda: len(producer._waiting) == 8)
+        until(lambda: number_of_waiters(deliveries) == 8)
         for count in (2, 4, 6, 8):
             began = time.monotonic()
             client.report(1)
@@ -201,12 +199,12 @@ def test_a_thread_of_the_user_that_polls_wakes_who_waits() -> None:
     producer = EventProducer(client, topic="t")
     deliveries = [producer.send(order(number)) for number in range(8)]
     with running(*(delivery.result for delivery in deliveries)):
-        until(lambda: len(producer._waiting) == 8)
+        until(lambda: number_of_waiters(deliveries) == 8)
         with client._changed:
             reports, client._sent = client._sent, deque()
         for report in reports:
             report(None, None)
-        until(lambda: len(producer._waiting) <= 1)  # the one that polls
+        until(lambda: number_of_waiters(deliveries) == 0)
 
 
 @pytest.mark.parametrize("client", [Client(), FakeProducer()], ids=["waits", "does not wait"])
@@ -242,7 +240,7 @@ def test_ctrl_c_ends_a_wait(role: str) -> None:
         os.kill(os.getpid(), signal.SIGINT)
 
     with running(interrupt, *([lambda: other.result(10)] if role == "waits" else [])):
-        until(lambda: role != "waits" or producer._waiting)
+        until(lambda: role != "waits" or number_of_waiters([other]))
         with pytest.raises(KeyboardInterrupt):
             producer.flush() if role == "flushes" else mine.result()
         assert time.monotonic() - sent[0] < 0.2
@@ -292,33 +290,51 @@ def test_a_callback_that_takes_long_does_not_stop_other_threads() -> None:
         left.set()
 
 
-def test_the_next_thread_polls_if_one_ends_with_an_error() -> None:
-    """An error of a callback ends the wait of the thread that polls, and no other."""
+def test_an_error_of_a_callback_comes_out_of_no_call(caplog: pytest.LogCaptureFixture) -> None:
+    """It is that of its delivery, and logged once; threads that send, wait and flush go on."""
     client = Client()
     producer = EventProducer(client, topic="t")
 
-    def fail(_: object) -> None:
-        raise ZeroDivisionError
+    def fail(delivery: Delivery[Any]) -> None:
+        raise ZeroDivisionError(delivery.event.id)
 
     failing = producer.send(order(1), on_delivery=fail)
     deliveries = [producer.send(order(number)) for number in range(2, 6)]
-
-    def wait(delivery: Delivery[Any]) -> None:
-        try:
-            delivery.result(10)
-        except ZeroDivisionError:
-            assert delivery.result(10).done
-
-    with running(*(partial(wait, each) for each in (failing, *deliveries))):
-        until(lambda: len(producer._waiting) == 5)
+    with running(*(partial(each.result, 10) for each in (failing, *deliveries))):
+        until(lambda: number_of_waiters([failing, *deliveries]) == 5)
         client.report(1)
-        time.sleep(0.05)
+        producer.send(order(6))
         client.report()
+    producer.flush(10)
+    assert repr(failing.callback_error) == "ZeroDivisionError('1')"
+    assert [record.getMessage() for record in caplog.records] == ["a callback of a delivery has failed: 1"]
+
+
+def test_the_thread_is_there_while_something_is_on_its_way() -> None:
+    """It calls what is due also if nobody calls the producer, and ends when all is reported."""
+    client = Client()
+    producer = EventProducer(client, topic="t")
+    called: list[Delivery[Any]] = []
+    polling = producer._polling.thread
+    assert polling.thread is None
+    delivery = producer.send(order(1), on_delivery=called.append)
+    thread = polling.thread
+    assert thread is not None
+    time.sleep(0.3)
+    assert thread.is_alive()
+    client.report()
+    until(lambda: called)
+    until(lambda: polling.thread is None)
+    thread.join(10)
+    assert called == [delivery]
+    producer.send(order(2), on_delivery=called.append)
+    client.report()
+    until(lambda: len(called) == 2)
 
 
 def test_no_thread_is_left_by_a_forgotten_producer() -> None:
-    """Waiting starts no thread."""
-    before = threading.active_count()
+    """Its thread ends with it."""
+    before = {*threading.enumerate()}
     client = Client()
 
     def work(producer: EventProducer[Any]) -> None:
@@ -327,23 +343,19 @@ def test_no_thread_is_left_by_a_forgotten_producer() -> None:
     with reporting(client):
         producer = EventProducer(client, topic="t")
         with running(*[partial(work, producer)] * 4) as threads:
-            assert threading.active_count() <= before + 1 + len(threads)
+            assert len({*threading.enumerate()} - before) <= 2 + len(threads)
     reference = ref(producer)
     del producer
     gc.collect()
     assert reference() is None
-    assert threading.active_count() == before
+    until(lambda: before >= {*threading.enumerate()})
 
 
 @pytest.mark.broker
-@pytest.mark.parametrize("only_errors", [False, True])
-def test_threads_wait_together(kafka_broker: LocalBroker, *, only_errors: bool) -> None:
+def test_threads_wait_together(kafka_broker: LocalBroker) -> None:
     """Eight threads that wait for each event need hardly longer than one, with a real broker."""
-    settings = {
-        "bootstrap.servers": kafka_broker.bootstrap_servers,
-        "delivery.report.only.error": only_errors,
-    }
-    producer = EventProducer(Producer(settings), topic=kafka_broker.create_topic(f"waits-{only_errors}"))
+    settings = {"bootstrap.servers": kafka_broker.bootstrap_servers}
+    producer = EventProducer(Producer(settings), topic=kafka_broker.create_topic("waits"))
     producer.send(order(0)).result(20)
 
     def work() -> None:

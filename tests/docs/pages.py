@@ -17,6 +17,8 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
 MARK = "-- end of a block --"
+# Threads that print and log at the same time do not mix their lines.
+_WHOLE_LINES = "import sys; sys.stdout.reconfigure(line_buffering=True, write_through=False)\n"
 _BLOCK = re.compile(r'^```(\w+)( spark)?(?: title="([^"]+)")?\n(.*?)^```', re.MULTILINE | re.DOTALL)
 # Topics that are read and written by name, as topic="…", topics=["…"] or subscribe(["…"]).
 _TOPIC = re.compile(r'(?:topics?=|subscribe\()\[?"([\w.-]+)"')
@@ -82,7 +84,7 @@ def run(page: Path, folder: Path, broker: LocalBroker | None) -> list[str]:
             (folder / block.title).write_text(_replace(block.code, replaced), "utf-8")
     code = f"\nprint({MARK!r}, flush=True)\n".join(block.code for block in found if not block.title)
     code = _replace(code, replaced)
-    (folder / "page.py").write_text(code, "utf-8")
+    (folder / "page.py").write_text(_WHOLE_LINES + code, "utf-8")
     printed = program(folder, "page.py")
     for name, own in names.items():
         printed = printed.replace(own, name)

@@ -77,7 +77,6 @@ class AiokafkaSender(Sender):
             else:
                 self._queue.popleft()
                 future.add_done_callback(partial(self._delivered, report))
-            del report  # which is in flight until it is freed: the traceback of an error has this frame
 
     def _delivered(self, report: Report, future: asyncio.Future[Any]) -> None:
         if future.cancelled():
@@ -89,6 +88,7 @@ class AiokafkaSender(Sender):
 
     def _call(self, report: Report, error: BaseException | None, place: AiokafkaMessage | None) -> None:
         report(error, place)
+        self.deliveries.callbacks.serve()
         self.report_called()
 
 

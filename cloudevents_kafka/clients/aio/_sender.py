@@ -7,22 +7,21 @@ the deliveries.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import deque
 from collections.abc import Callable, Generator
 from contextlib import suppress
-from threading import Thread
+from functools import partial
 from typing import Any, Final, NoReturn, Self
-from weakref import ReferenceType, ref
 
 from cloudevents_kafka.clients._deliveries import Deliveries, Delivery, SentT_co
+from cloudevents_kafka.clients._polling import close_client
+from cloudevents_kafka.clients._polling_thread import PollingThread
 from cloudevents_kafka.clients._protocols import Producer
+from cloudevents_kafka.clients.aio._call_thread import call_once
 
 _WOKEN: Final = 100  # deliveries in one callback of the loop, which then takes a millisecond
 _ROOM: Final = 250  # free room at which a waiting task is woken
 _RETRY_SECONDS: Final = 0.02  # a queue that others have filled is reported to them
-_POLL_SECONDS: Final = 0.1  # the longest wait within the client, which delays close()
-_PAUSE_SECONDS: Final = 0.002  # between calls of a client that does not wait, such as a fake
 
 
 class AsyncDelivery(Delivery[SentT_co]):
@@ -66,10 +65,8 @@ class Sender:
         if max_in_flight < 1:
             raise ValueError(f"max_in_flight must be at least 1, got {max_in_flight}")
         self.max_in_flight = max_in_flight
-        self.deliveries: Deliveries[AsyncDelivery[Any]] = Deliveries(
-            AsyncDelivery, self, looks_for_reports=True
-        )
-        self.reports = self.deliveries.reports  # which are in flight
+        self.deliveries: Deliveries[AsyncDelivery[Any]] = Deliveries(AsyncDelivery)
+        self.pending = self.deliveries.pending  # which is in flight
         self._loop: asyncio.AbstractEventLoop | None = None
         self._scheduled = False  # whether the loop is going to call `_wake`
         self._client_full = False
@@ -79,18 +76,19 @@ class Sender:
     @property
     def full(self) -> bool:
         """Whether there is no room for one more record."""
-        return self._client_full or len(self.reports) >= self.max_in_flight
+        return self._client_full or len(self.pending) >= self.max_in_flight
 
     def check(self) -> None:
         """Raise `asyncio.QueueFull` if there is no room, and `RuntimeError` on another event loop."""
         if asyncio.get_running_loop() is not self._loop:
             self.running_loop()
-        if self._client_full or len(self.reports) >= self.max_in_flight:
-            raise asyncio.QueueFull(f"{len(self.reports)} events are in flight; await drain() first")
+        if self._client_full or len(self.pending) >= self.max_in_flight:
+            raise asyncio.QueueFull(f"{len(self.pending)} events are in flight; await drain() first")
 
     def make_room(self, error: BufferError) -> NoReturn:
         """Raise `asyncio.QueueFull` for a client without room, until some time or some reports later."""
         self._client_full = True
+        self.sent()
         self.running_loop().call_later(_RETRY_SECONDS, self._retry)
         raise asyncio.QueueFull(f"the client has no room: {error}; await drain() first") from None
 
@@ -101,13 +99,13 @@ class Sender:
 
     def resume(self) -> None:
         """Continue to send if that was cancelled; called before each wait."""
+        self.deliveries.check_process()
 
     def running_loop(self) -> asyncio.AbstractEventLoop:
         """Return the running event loop; raise `RuntimeError` if it is not the one of the first call."""
         loop = asyncio.get_running_loop()
         if self._loop is None:
             self._loop = loop
-            self._start()
         if self._loop is not loop:
             raise RuntimeError("an AsyncEventProducer must stay in one event loop; create one for each")
         return loop
@@ -121,7 +119,7 @@ class Sender:
 
     async def wait_for_none(self) -> None:
         """Wait until no record is in flight."""
-        while self.reports:
+        while self.pending:
             await self._wait(self._for_none)
 
     def report_called(self, *, from_thread: bool = False) -> None:
@@ -143,8 +141,8 @@ class Sender:
     async def close(self) -> None:
         """Release what the sender has started; the client stays open."""
 
-    def _start(self) -> None:
-        """Start what calls the reports."""
+    def sent(self) -> None:
+        """See that reports are served, after something was sent."""
 
     def _wake(self) -> None:
         """Wake the tasks whose condition holds; run by the loop.
@@ -155,7 +153,7 @@ class Sender:
         """
         self._scheduled = False
         self.deliveries.wake(_WOKEN)
-        in_flight = len(self.reports)
+        in_flight = len(self.pending)
         if not in_flight:
             _wake_some(self._for_none, len(self._for_none))
         room = 0 if self._client_full else self.max_in_flight - in_flight
@@ -172,6 +170,7 @@ class Sender:
         waiter = self.running_loop().create_future()
         waiting.append(waiter)
         self.resume()
+        self.sent()
         self._schedule()  # a thread may have called the last report since, and seen nobody wait
         await waiter
 
@@ -196,53 +195,44 @@ class PolledSender(Sender):
         self._is_owned = is_owned  # made for this object
         self.produce = client.produce
         self._client: Any = client
-        self._thread: Thread | None = None
-        self._closed = False
+        self._thread = PollingThread(self, "AsyncEventProducer")
         self._last_error = ""
 
-    async def close(self) -> None:
-        """End the thread, now or when the last record was reported, for which tasks may wait.
-
-        A client that was made for this object is closed; what is on its way is purged, and reported so.
-        """
-        is_owned, self._closed = self._is_owned and not self._closed, True
-        if is_owned:
-            await asyncio.to_thread(self._client.purge)
-        if self._thread is not None and (is_owned or not self.reports):
-            await asyncio.to_thread(self._thread.join)
-        if is_owned:
-            await asyncio.to_thread(self._client.close)
-
-    def serve(self) -> bool:
-        """Wait for reports and wake the loop for them; return whether to go on. Run by the thread."""
-        began = time.monotonic()
-        try:
-            # While somebody waits for all: flush() sends what waits for `linger.ms`.
-            served = (self._client.flush if self._for_none else self._client.poll)(_POLL_SECONDS)
-        except Exception as error:  # noqa: BLE001  # a callback of the user, such as error_cb, may raise any
-            self._report_error(error)
-            served = 0
-        self.report_called(from_thread=True)
-        if not served and time.monotonic() - began < _PAUSE_SECONDS:
-            time.sleep(_PAUSE_SECONDS)
-        return not self._closed or len(self.reports) > 0
-
-    def _start(self) -> None:
-        # The thread must not keep a sender that its user has forgotten.
-        self._thread = Thread(target=_serve, args=(ref(self),), name="AsyncEventProducer", daemon=True)
+    def sent(self) -> None:
+        """Start the thread that polls, unless it is there."""
         self._thread.start()
 
+    async def close(self) -> None:
+        """Close a client that was made for this object; what is on its way is purged, and reported so."""
+        if self._is_owned:
+            self._is_owned = False
+            await call_once(partial(close_client, self._client), "AsyncEventProducer.close")
+            self.serve(None, is_idle=True)
+
+    def poller(self) -> Callable[[float], int]:
+        """Return the client's ``poll``, or ``flush``, which sends what waits for ``linger.ms``, too."""
+        poll: Callable[[float], int] = self._client.flush if self._for_none else self._client.poll
+        return poll
+
+    def serve(self, error: Exception | None, *, is_idle: bool) -> None:
+        """Call what is due after a poll, wake the loop, and report an error to it."""
+        if error is not None:
+            self._report_error(error)
+        if is_idle or self._for_none:
+            self.deliveries.find_lost(self._client)
+        self.deliveries.callbacks.serve()
+        with suppress(RuntimeError):  # the loop is closed
+            self.report_called(from_thread=True)
+
+    def is_busy(self) -> bool:
+        """Return whether anything is on its way or due, or the client was full, and the loop goes on."""
+        busy = self.pending or self.deliveries.callbacks.due or self._client_full
+        return bool(busy) and not (self._loop is not None and self._loop.is_closed())
+
     def _report_error(self, error: Exception) -> None:
-        time.sleep(_POLL_SECONDS)
-        if self._loop is None or repr(error) == self._last_error:
-            return  # a closed client raises the same error each time
+        if self._loop is None or isinstance(error, RuntimeError) or repr(error) == self._last_error:
+            return  # of a closed client, which `find_lost` reports
         self._last_error = repr(error)
         context = {"message": "polling the Kafka producer has failed", "exception": error}
-        self._loop.call_soon_threadsafe(self._loop.call_exception_handler, context)
-
-
-def _serve(reference: ReferenceType[PolledSender]) -> None:
-    """Serve a sender until it is closed or freed, or its loop is closed."""
-    with suppress(RuntimeError):  # the loop is closed
-        while (sender := reference()) is not None and sender.serve():
-            del sender
+        with suppress(RuntimeError):  # the loop is closed
+            self._loop.call_soon_threadsafe(self._loop.call_exception_handler, context)

@@ -118,7 +118,9 @@ class AsyncEventProducer(Generic[AnyProducerT]):
         self._sender.check()
         outgoing = self._writer.encode(event, topic, **options)
         produce = with_options(self._sender.produce, partition, timestamp)
-        return self._sender.deliveries.send(self._sender, produce, outgoing)
+        delivery = self._sender.deliveries.send(self._sender, produce, outgoing)
+        self._sender.sent()
+        return delivery
 
     async def send_record(
         self,
@@ -138,6 +140,7 @@ class AsyncEventProducer(Generic[AnyProducerT]):
                 outgoing = self._writer.copy(record, topic)
                 produce = with_options(self._sender.produce, partition, timestamp)
                 delivery = self._sender.deliveries.send(self._sender, produce, outgoing)
+                self._sender.sent()
             except asyncio.QueueFull:
                 await self._sender.wait_for_room()
             else:
@@ -182,7 +185,7 @@ class AsyncEventProducer(Generic[AnyProducerT]):
         with suppress(TimeoutError):  # the error of what is still on its way has more to say
             async with asyncio.timeout(timeout):
                 await self._sender.wait_for_none()
-        self._sender.deliveries.raise_failures(len(self._sender.reports), timeout)
+        self._sender.deliveries.raise_failures(len(self._sender.pending), timeout)
 
     async def close(self, timeout: float | None = None) -> None:
         """Flush, for ``close_timeout`` seconds by default, and raise as `flush`; `send` fails from now on.

@@ -86,9 +86,9 @@ class Observers:
                 headers.replace(to_headers(method(record)))
         return headers
 
-    def send(self, sent: Event[Any] | Record, record: Record, then: Callable[..., object]) -> Sending:
-        """Return the headers of a record to send, and its callback."""
-        return Sending(self, sent, record, then)
+    def send(self, sent: Event[Any] | Record, record: Record) -> Sending:
+        """Return the headers of a record to send, and what calls the observers with its report."""
+        return Sending(self, sent, record)
 
     def reading(self, read: Callable[[Record], Any], client: Any) -> Reading:
         """Return a function that reads records as ``read`` does."""
@@ -119,41 +119,21 @@ class Observers:
 
 
 class Sending:
-    """One message: its headers, and its callback, which calls the observers and ``then``.
+    """One message: its headers, and the call of the observers with its report."""
 
-    A client that reports only failures frees the callback of a success without a call.
-    """
-
-    _is_reported = True  # until the message is on its way
-
-    def __init__(
-        self, observers: Observers, sent: Event[Any] | Record, record: Record, then: Callable[..., object]
-    ) -> None:
-        self._observers, self._record, self._then = observers, record, then
+    def __init__(self, observers: Observers, sent: Event[Any] | Record, record: Record) -> None:
+        self._observers, self._record = observers, record
         self._event = None if isinstance(sent, Record) else sent
         self._began = time.monotonic()
         self.headers = observers.headers(record)
-        self._is_reported = False
 
-    def __call__(self, error: Any, message: Any) -> None:
-        """Handle the report of the client."""
-        try:
-            self.report(error, message)
-        finally:
-            self._then(error, message)
-
-    def __del__(self) -> None:
-        self.report(None)
-
-    def report(self, error: Any, message: Any = None) -> None:
-        """Call the observers, unless that was done."""
-        if not self._is_reported:
-            self._is_reported = True
-            fields: dict[str, Any] = {"event": self._event, "seconds": time.monotonic() - self._began}
-            if error is None and message is not None:
-                fields |= {"partition": message.partition(), "offset": message.offset()}
-            notice = _of_record(self._record, error, **fields)
-            self._observers.call("delivered" if error is None else "failed", notice)
+    def report(self, error: Any, place: tuple[int | None, int | None] | None = None) -> None:
+        """Call the observers with an error, or with the partition and the offset of a success."""
+        fields: dict[str, Any] = {"event": self._event, "seconds": time.monotonic() - self._began}
+        if error is None and place is not None:
+            fields |= {"partition": place[0], "offset": place[1]}
+        notice = _of_record(self._record, error, **fields)
+        self._observers.call("delivered" if error is None else "failed", notice)
 
 
 class Reading:

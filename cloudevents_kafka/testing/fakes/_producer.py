@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
-from threading import Lock
+from threading import Lock, get_ident
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
@@ -93,6 +93,8 @@ class FakeProducer(Closing):
         self._known: set[str] = set()  # topics whose partitions the client has asked for
         self._exist: set[PartitionId] = set()  # partitions that were found, as a search takes time
         self._closed = False
+        self._reporting = 0  # messages whose callback is on
+        self._in_callback: set[int] = set()  # threads
         self._lock = Lock()  # released before callbacks, which may call the producer
 
     def fail_next(self, *codes: str) -> None:
@@ -150,17 +152,29 @@ class FakeProducer(Closing):
         """Deliver the queued messages; return the number of callbacks called."""
         check_seconds(timeout)
         self._check_open()
+        self._check_not_in_callback()
         reports = 0
         while (pending := self._deliver_next()) is not None:
-            if pending.on_delivery is not None:
-                pending.on_delivery(pending.error, _report_message(pending.message, pending.error))
-                reports += 1
+            try:
+                if pending.on_delivery is not None:
+                    self._report(pending, pending.on_delivery)
+                    reports += 1
+            finally:
+                with self._lock:
+                    self._reporting -= 1
         return reports
+
+    def _report(self, pending: _Pending, on_delivery: DeliveryCallback) -> None:
+        self._in_callback.add(get_ident())
+        try:
+            on_delivery(pending.error, _report_message(pending.message, pending.error))
+        finally:
+            self._in_callback.discard(get_ident())
 
     def flush(self, timeout: float = -1) -> int:
         """Deliver the queued messages; return the number left, which is 0 unless ``hold``."""
         self.poll(timeout)
-        return len(self._pending)
+        return len(self)
 
     def purge(self, in_queue: bool = True, in_flight: bool = True, blocking: bool = True) -> None:
         """Discard the queued messages; `poll` reports each as ``_PURGE_QUEUE``."""
@@ -237,7 +251,7 @@ class FakeProducer(Closing):
         return True
 
     def __len__(self) -> int:
-        return len(self._pending)
+        return len(self._pending) + self._reporting
 
     def __bool__(self) -> bool:
         return True
@@ -245,6 +259,14 @@ class FakeProducer(Closing):
     def _check_open(self, refusal: str = "Producer has been closed") -> None:
         if self._closed:
             raise RuntimeError(refusal)
+
+    def _check_not_in_callback(self) -> None:
+        """Raise `RuntimeError` where the real client ends the process."""
+        if get_ident() in self._in_callback:
+            raise RuntimeError(
+                "a delivery callback must not call poll or flush, also by another method: the real client "
+                "ends the process; call it after the call that has called the callback"
+            )
 
     def _refusal(self, topic: str, partition: int) -> str | None:
         """Return the error of a topic or partition that cannot exist, or None."""
@@ -268,6 +290,7 @@ class FakeProducer(Closing):
             if not self._pending or (self.hold and self._pending[0].error is None):
                 return None
             pending = self._pending.popleft()
+            self._reporting += 1
             if pending.error is None and self._failures:
                 code = self._failures.popleft()
                 pending.error = kafka_error(code)

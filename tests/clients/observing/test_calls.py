@@ -188,17 +188,19 @@ def test_a_message_that_is_refused_has_failed() -> None:
     assert seen.counts() == {"sending": 2, "failed": 2}
 
 
-def test_a_success_that_the_client_does_not_report_is_delivered() -> None:
-    """A client that reports only failures frees the message of a success, whose place is not known."""
+def test_what_the_client_does_not_report_has_failed() -> None:
+    """A client that reports only failures is an error, which observers see, too."""
     seen = Recorder()
 
     class Silent(FakeProducer):
         def produce(self, *arguments: Any, on_delivery: Any = None, **options: Any) -> None:
             super().produce(*arguments, **options)
 
-    with EventProducer(Silent(), topic="in", observers=[seen]) as producer:
-        producer.send(event(1))
-    [notice] = seen.of("delivered")
+    producer = EventProducer(Silent(), topic="in", observers=[seen])
+    producer.send(event(1))
+    with pytest.raises(DeliveryError, match="without a report"):
+        producer.close()
+    [notice] = seen.of("failed")
     assert (notice.topic, notice.partition, notice.offset) == ("in", None, None)
 
 
@@ -264,17 +266,17 @@ def test_wrong_headers_are_not_sent(headers: Any, caplog: pytest.LogCaptureFixtu
 
 @pytest.mark.parametrize("observers", [(), [Observer()]])
 def test_without_observers_nothing_is_different(observers: Any) -> None:
-    """Without an observer of sends the client gets the report itself, and headers that are a list."""
+    """Without an observer of sends the client gets headers that are a list."""
     given: list[Any] = []
 
     class Client(FakeProducer):
         def produce(self, topic: str, value: Any = None, **options: Any) -> None:
-            given.append((type(options["headers"]), type(options["on_delivery"]).__name__))
+            given.append(type(options["headers"]))
             super().produce(topic, value, **options)
 
     with EventProducer(Client(), topic="in", observers=observers) as producer:
         producer.send(event(1))
-    assert given == [(list, "Report")]
+    assert given == [list]
 
 
 @pytest.mark.parametrize("client", [FakeProducer(), FakeConsumer(FakeLog())])

@@ -1,0 +1,98 @@
+"""`PollingThread`: the thread that polls a client while something is on its way, and only then."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Final, Protocol
+from weakref import ReferenceType, ref
+
+SECONDS: Final = 0.1
+"""The longest call of a client that waits."""
+
+_LOOK_SECONDS: Final = 0.02  # between looks whether another thread polls
+_PAUSE_SECONDS: Final = 0.002  # between calls of a client that does not wait, such as a fake
+
+
+class Polled(Protocol):
+    """What a `PollingThread` works for."""
+
+    def poller(self) -> Callable[[float], int]:
+        """Return what waits for reports, up to some seconds, without a reference to this object."""
+
+    def serve(self, error: Exception | None, *, is_idle: bool) -> None:
+        """Go on after a call, which has raised an error, or was ``idle``: no report has arrived."""
+
+    def is_busy(self) -> bool:
+        """Return whether anything is on its way, or due."""
+
+
+class PollingThread:
+    """A daemon thread, and no reference to what it polls for: that is freed when its user forgets it."""
+
+    def __init__(self, polled: Polled, name: str) -> None:
+        self._polled: ReferenceType[Polled] = ref(polled)
+        self._name = name
+        self._lock = threading.Lock()
+        self.thread: threading.Thread | None = None
+        self.is_polling = False
+        """Whether the thread is within the client, or about to be, and not in a callback."""
+        self.was_polled = False
+        """Whether another thread has polled, as each `send` does; then this one waits before it does."""
+        self._asked = threading.Event()
+
+    def start(self) -> None:
+        """Start the thread, unless it is there; called after something was sent."""
+        if self.thread is None:
+            with self._lock:
+                if self.thread is None:
+                    self.thread = threading.Thread(target=self._poll_all, name=self._name, daemon=True)
+                    self.thread.start()
+
+    def ask(self) -> None:
+        """Start the thread, unless it is there, and let it poll now, as somebody waits."""
+        self.start()
+        self._asked.set()
+
+    def is_current(self) -> bool:
+        """Return whether the current thread is the one that polls."""
+        return self.thread is threading.current_thread()
+
+    def _poll_all(self) -> None:
+        while (polled := self._polled()) is not None:
+            if self.was_polled:  # two threads in the client would contend for Python's interpreter lock
+                self.was_polled = False
+                del polled
+                self._asked.wait(_LOOK_SECONDS)
+                continue
+            self._asked.clear()
+            poll = polled.poller()
+            del polled
+            began, error = time.monotonic(), None
+            self.is_polling = True
+            try:
+                is_idle = not poll(SECONDS)
+            except Exception as failure:  # noqa: BLE001  # a callback of the user, such as error_cb, may raise any
+                is_idle, error = True, failure
+            self.is_polling = False
+            if (polled := self._polled()) is None:
+                return
+            polled.serve(error, is_idle=is_idle)
+            if is_idle and self._may_end(polled):
+                return
+            del polled, error
+            if is_idle and time.monotonic() - began < _PAUSE_SECONDS:
+                time.sleep(_PAUSE_SECONDS)
+
+    def _may_end(self, polled: Polled) -> bool:
+        """Return whether the thread may end; nothing that was sent meanwhile is without a thread."""
+        if polled.is_busy():
+            return False
+        mine, self.thread = self.thread, None
+        if not polled.is_busy():
+            return True
+        with self._lock:
+            if self.thread is None:
+                self.thread = mine
+        return self.thread is not mine
