@@ -68,17 +68,27 @@ class CallThread:
         """Return whether the current thread is this one."""
         return threading.current_thread() is self._thread
 
-    def wait(self, coroutine: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop) -> T:
-        """Return what a coroutine of the loop returns; called by a function in this thread."""
+    def wait(self, coroutine: Coroutine[Any, Any, None], loop: asyncio.AbstractEventLoop) -> None:
+        """Wait until a coroutine of the loop has ended; called by a function in this thread.
+
+        If the loop is closed, nothing is left to wait for.
+        """
         future = asyncio.run_coroutine_threadsafe(coroutine, loop)
         future.add_done_callback(lambda _: self._calls.put(_WAKE))
         while not future.done():
-            call = self._calls.get()
+            try:
+                call = self._calls.get(timeout=_IDLE_SECONDS)
+            except Empty:
+                if loop.is_closed():
+                    coroutine.close()
+                    return
+                continue
             if call.nests:
                 call.make()
             else:
                 self._later.append(call)
-        return future.result()
+        if not future.cancelled():  # as all tasks are when the loop ends
+            future.result()
 
     def end(self) -> None:
         """End the thread after the calls; a later call begins another."""

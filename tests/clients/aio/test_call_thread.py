@@ -78,6 +78,34 @@ def test_a_call_raises_its_error_and_may_be_cancelled() -> None:
     asyncio.run(work())
 
 
+def test_a_call_that_waits_for_a_loop_ends_with_it() -> None:
+    """The thread of a client that is left to it ends, too."""
+    gate, ended = threading.Event(), threading.Event()
+
+    async def never() -> None:
+        await asyncio.sleep(1000)
+
+    async def work() -> None:
+        thread, loop = CallThread("waits"), asyncio.get_running_loop()
+
+        def wait() -> None:
+            gate.wait()
+            thread.wait(never(), loop)
+            ended.set()
+
+        thread.call(wait, nests=False)
+        loop.call_soon(loop.stop)
+        loop.call_soon(gate.set)
+
+    loop = asyncio.new_event_loop()
+    loop.create_task(work())  # noqa: RUF006  # the loop stops before another turn
+    loop.run_forever()
+    gate.set()
+    assert not ended.wait(0.1)
+    loop.close()
+    assert ended.wait(50)
+
+
 def test_a_call_that_hangs_holds_no_process() -> None:
     """Neither `asyncio.run` nor the interpreter waits for the thread."""
     program = """

@@ -188,7 +188,12 @@ def test_a_cancellation_of_something_else_is_a_failure() -> None:
             await shared
         await kafka.handle(item)
 
-    assert asyncio.run(kafka.processor(handle, tries=2, on_failure="skip").run(idle_timeout=0.1)) == 4
+    async def work() -> None:
+        async with kafka.producer:
+            processor = kafka.processor(handle, tries=2, on_failure="skip")
+            assert await processor.run(idle_timeout=0.1) == 4
+
+    asyncio.run(work())
     assert kafka.keys("out") == [0, 1, 3]
     assert calls.count(b"2") == 2
 
@@ -208,5 +213,7 @@ def test_processors_leave_the_default_executor_free() -> None:
             assert await asyncio.gather(*runs) == [5] * 8
         gate.set()
         await held
+        for kafka in all_kafka:
+            await kafka.producer.close()
 
     asyncio.run(work())
