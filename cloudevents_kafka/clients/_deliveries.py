@@ -6,6 +6,7 @@ calls the reports, and the shell waits: in threads, in `_polling`, or on an even
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 else:
     SentT_co = TypeVar("SentT_co", covariant=True)
 
+_log: Final = logging.getLogger("cloudevents_kafka.deliveries")
 DeliveryT = TypeVar("DeliveryT", bound="Delivery[Any]")
 Produce = Callable[..., Any]
 """Queue a message: topic, value, key, headers, on_delivery; raise BufferError if the client is full."""
@@ -77,6 +79,7 @@ class Delivery(msgspec.Struct, Generic[SentT_co], eq=False, weakref=True):
     offset: int | None = None
     callback_error: Exception | None = None
     _client_error: Any = None
+    _is_called_back: bool = False  # whether it has an on_delivery
     _is_sent: bool = False  # whether the client has it, or had it
     _waiters: tuple[Any, ...] = ()  # futures, or objects with their methods
 
@@ -115,12 +118,20 @@ class Delivery(msgspec.Struct, Generic[SentT_co], eq=False, weakref=True):
         return f"event {sent.id!r} of {sent.source!r}"
 
     def result(self, timeout: float | None = None) -> Self:
-        """Wait up to ``timeout`` seconds for the report; return the delivery or raise `DeliveryError`."""
+        """Wait up to ``timeout`` seconds for the report; return the delivery or raise `DeliveryError`.
+
+        It is also raised, from the error of ``on_delivery``, if that has failed; the event has arrived then.
+        """
         if self._shell is not None:  # None only if the producer was freed before the report
             self._shell.wait(self, timeout)
             self._shell.deliveries.failed.pop(self, None)  # flush does not raise it again
         if self._client_error is not None:
             raise self._failure()  # without a variable, which would be a cycle with the traceback
+        if self.callback_error is not None:
+            raise DeliveryError(
+                f"{self!r} has arrived, and must not be sent again, but its on_delivery has raised "
+                f"{self.callback_error!r}; correct the callback",
+            ) from self.callback_error
         return self
 
     def __repr__(self) -> str:
@@ -187,6 +198,7 @@ class Deliveries(Generic[DeliveryT]):
             headers = sending.headers
         sends = None if self.count is None else self.count()
         delivery, number = self.kind(sent, topic, shell), next(self._numbers)
+        delivery._is_called_back = on_delivery is not None
         self.pending[number] = delivery, on_delivery, sending, sends
         report = partial(self._report, number)
         try:
@@ -216,9 +228,14 @@ class Deliveries(Generic[DeliveryT]):
         what = "record" if isinstance(sent, Record) else "event"
         raise DeliveryError(f"the EventProducer is closed; the {what} was not sent")
 
+    @property
+    def is_of_parent(self) -> bool:
+        """Whether this process is a child that was forked after the producer was made."""
+        return self._forks != forks.number
+
     def check_process(self) -> None:
         """Raise `RuntimeError` in a child that was forked after the producer was made."""
-        if self._forks != forks.number:
+        if self.is_of_parent:
             raise RuntimeError(OTHER_PROCESS)
 
     def report(self, number: int, error: Any, message: Message | None) -> None:
@@ -329,9 +346,9 @@ def _report(deliveries: ReferenceType[Deliveries[Any]], number: int, error: Any,
 def _call(on_delivery: OnDelivery, delivery: Delivery[Any]) -> None:
     try:
         on_delivery(delivery)
-    except Exception as error:
-        delivery.callback_error = error
-        raise
+    except Exception as error:  # noqa: BLE001  # a function of the user may raise any
+        _log.error("on_delivery of %s has failed: %s", delivery._name(), error, exc_info=error)
+        delivery.callback_error = error.with_traceback(None)  # whose frames have the delivery
 
 
 class DeliveryError(CloudEventsKafkaError):

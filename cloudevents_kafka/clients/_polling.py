@@ -19,6 +19,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
+from threading import get_ident
 from typing import Any, Final, TypeVar
 
 from cloudevents_kafka.clients._deliveries import Deliveries, Delivery, DeliveryError, is_closed
@@ -45,6 +46,7 @@ class Polling:
         self._is_owned = is_owned
         self._adding = threading.Lock()  # for the waiters of a delivery
         self._callbacks = self.deliveries.callbacks
+        self._inside: set[int] = set()  # the threads that are within the client
         self._pending, self._due = self.deliveries.pending, self._callbacks.due
 
     def poller(self) -> Callable[[float], int]:
@@ -66,10 +68,16 @@ class Polling:
 
     def sent(self) -> None:
         """Serve the reports that have arrived, and see that those to come are polled for."""
+        thread = get_ident()
+        if thread in self._inside or self.thread.is_inside():
+            return  # a callback of the client sends: the call that is on serves the reports
+        self._inside.add(thread)
         try:
             self._client.poll(0)
         except Exception as error:  # noqa: BLE001  # a callback of the user, such as error_cb, may raise any
             log_polling(error)
+        finally:
+            self._inside.discard(thread)
         if self._due:
             self._callbacks.serve()
         if self._pending:
@@ -84,7 +92,11 @@ class Polling:
         self._callbacks.serve()
 
     def wait(self, delivery: Delivery[Any], timeout: float | None) -> None:
-        """Wait until a delivery is done. Raises `DeliveryError` if it is not within ``timeout`` seconds."""
+        """Wait until a delivery is done, and its callback was called.
+
+        Raises `DeliveryError` if it is not done within ``timeout`` seconds.
+        """
+        self._check_outside("result")
         deadline = None if timeout is None else time.monotonic() + timeout
         waiter = Waiter()
         with self._adding:
@@ -102,7 +114,18 @@ class Polling:
         finally:
             with self._adding:
                 delivery._waiters = tuple(each for each in delivery._waiters if each is not waiter)
-        self._callbacks.serve()
+        if delivery._is_called_back:
+            self._callbacks.finish(deadline)
+        else:
+            self._callbacks.serve()
+
+    def _check_outside(self, name: str) -> None:
+        """Raise `RuntimeError` in a callback of the client, in which another call would end the process."""
+        if get_ident() in self._inside or self.thread.is_inside():
+            raise RuntimeError(
+                f"{name} must not be called in a callback of the client, such as error_cb; "
+                "call it in on_delivery, or in another thread"
+            )
 
     def _await(self, waiter: Waiter, seconds: float) -> None:
         """Wait until the thread that polls wakes a waiter; poll in its place while it is in a callback."""
@@ -114,6 +137,7 @@ class Polling:
     def drain(self, timeout: float | None) -> int:
         """Flush, for up to ``timeout`` seconds, and return the number of messages that are pending."""
         self.deliveries.check_process()
+        self._check_outside("flush")
         deadline = None if timeout is None else time.monotonic() + timeout
         pending = self._flush(deadline)
         self._callbacks.finish(deadline)

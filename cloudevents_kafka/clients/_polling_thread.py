@@ -59,6 +59,10 @@ class PollingThread:
         """Return whether the current thread is the one that polls."""
         return self.thread is threading.current_thread()
 
+    def is_inside(self) -> bool:
+        """Return whether the current thread is this one, within the client: in a callback of the client."""
+        return self.is_polling and self.thread is threading.current_thread()
+
     def _poll_all(self) -> None:
         while (polled := self._polled()) is not None:
             if self.was_polled:  # two threads in the client would contend for Python's interpreter lock

@@ -226,6 +226,8 @@ class EventProducer(Generic[ProducerT]):
         A client that was passed stays open, and may deliver what is still pending: purge it to prevent that.
         """
         self._deliveries.closed = True
+        if self._deliveries.is_of_parent:
+            return  # which delivers what it has sent
         try:
             self.flush(self._writer.close_timeout if timeout is None else timeout)
         finally:

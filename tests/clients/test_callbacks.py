@@ -198,6 +198,34 @@ def test_callbacks_of_the_client_are_not_of_an_event() -> None:
     assert printed == "10\npolling the Kafka producer has failed: in error_cb\n"
 
 
+def test_a_callback_of_the_client_may_send_but_not_wait() -> None:
+    """``stats_cb`` runs within a poll: it sends by the same producer; result() and flush() are refused."""
+    printed = run("""
+    said, sent = set(), []
+
+    def stats_cb(_):
+        sent.append(producer.send(order(1)))
+        for wait in (sent[-1].result, producer.flush):
+            try:
+                wait(5)
+            except RuntimeError as error:
+                said.add(str(error).partition(",")[0])
+
+    producer = EventProducer(
+        {**MOCK, "statistics.interval.ms": 50, "linger.ms": 300, "stats_cb": stats_cb}, topic="orders"
+    )
+    while len(said) < 2 or len(sent) < 5:
+        producer.send(order(0))
+        time.sleep(0.05)
+    print(*sorted(said), sep="\\n", flush=True)
+    os._exit(0)
+    """)
+    assert printed == (
+        "flush must not be called in a callback of the client\n"
+        "result must not be called in a callback of the client\n"
+    )
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform has no fork")
 def test_a_child_is_refused() -> None:
     """`send`, `result` and `flush` in a child that was forked later raise, and so does asyncio's producer."""
@@ -217,6 +245,7 @@ def test_a_child_is_refused() -> None:
                 call()
             except RuntimeError as error:
                 print(str(error).partition(",")[0], flush=True)
+        producer.close()  # which the parent does
         os._exit(0)
     os.waitpid(child, 0)
     print(delivery.result(20).offset)

@@ -152,7 +152,9 @@ def test_a_report_calls_nothing_of_the_user() -> None:
     assert called == sent
     assert isinstance(sent[0].callback_error, ZeroDivisionError)
     assert sent[1].callback_error is None
-    assert sent[0].result() is sent[0]
+    assert sent[1].result() is sent[1]
+    with pytest.raises(DeliveryError, match="on_delivery has raised"):
+        sent[0].result()
 
 
 def test_a_delivery_that_the_client_refuses_is_not_on_its_way() -> None:

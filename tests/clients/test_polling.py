@@ -300,14 +300,18 @@ def test_an_error_of_a_callback_comes_out_of_no_call(caplog: pytest.LogCaptureFi
 
     failing = producer.send(order(1), on_delivery=fail)
     deliveries = [producer.send(order(number)) for number in range(2, 6)]
-    with running(*(partial(each.result, 10) for each in (failing, *deliveries))):
-        until(lambda: number_of_waiters([failing, *deliveries]) == 5)
+    with running(*(partial(each.result, 10) for each in deliveries)):
+        until(lambda: number_of_waiters(deliveries) == 4)
         client.report(1)
         producer.send(order(6))
         client.report()
     producer.flush(10)
     assert repr(failing.callback_error) == "ZeroDivisionError('1')"
-    assert [record.getMessage() for record in caplog.records] == ["a callback of a delivery has failed: 1"]
+    with pytest.raises(DeliveryError, match="has arrived, and must not be sent again"):
+        failing.result(10)
+    assert [record.getMessage() for record in caplog.records] == [
+        "on_delivery of event '1' of '/shop' has failed: 1"
+    ]
 
 
 def test_the_thread_is_there_while_something_is_on_its_way() -> None:

@@ -515,9 +515,11 @@ def test_a_callback_that_raises_is_called_once(caplog: pytest.LogCaptureFixture)
     delivery = producer.send(order(), on_delivery=fail)
     producer.close()
     assert isinstance(delivery.callback_error, ZeroDivisionError)
-    assert delivery.result().offset == 0
+    with pytest.raises(DeliveryError, match=r"t\[0\]@0\) has arrived, .* has raised Zero.*no rate") as caught:
+        delivery.result()
+    assert caught.value.__cause__ is delivery.callback_error
     assert [record.getMessage() for record in caplog.records] == [
-        "a callback of a delivery has failed: no rate"
+        "on_delivery of event '1' of '/shop' has failed: no rate"
     ]
 
 

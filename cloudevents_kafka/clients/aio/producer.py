@@ -193,6 +193,8 @@ class AsyncEventProducer(Generic[AnyProducerT]):
         A client that was passed stays open, and may still deliver what was on its way at the timeout.
         """
         self._sender.deliveries.closed = True
+        if self._sender.deliveries.is_of_parent:
+            return  # which delivers what it has sent
         try:
             await self.flush(self._writer.close_timeout if timeout is None else timeout)
         finally:
