@@ -36,7 +36,8 @@ help:
 	@echo "                  the peers, the wheel on each Python: some hours; RELEASE_FLAGS=--list prints the steps"
 	@echo "make test-newest  Spark's functions on the newest PySpark"
 	@echo "make test-later   Spark's tests and the demo on the newest PySpark that has Kafka, Delta and Iceberg"
-	@echo "make soak         200 kills of processors and brokers while events are forwarded exactly once, then 50 of"
+	@echo "make soak         members of groups through signals and outages, with each loop and client; 200 kills of"
+	@echo "                  processors and brokers while events are forwarded exactly once, then 50 of"
 	@echo "                  drivers, Java, workers, executors and brokers while pipelines land records;"
 	@echo "                  SOAK_FLAGS=\"--kills 100 --seed 7\""
 	@echo "make peers        events exchanged with the SDKs for Java, JavaScript, Go, Python, Rust"
@@ -107,6 +108,7 @@ release: $(INSTALLED)
 	@$(PY) .ci/release.py $(RELEASE_FLAGS)
 
 soak: ready
+	@$(PY) -m tests.support.load $(SOAK_FLAGS)
 	@$(PY) -m tests.support.soak_processor $(SOAK_FLAGS)
 	@$(PY) -m tests.spark.pipeline.soak $(SOAK_FLAGS)
 

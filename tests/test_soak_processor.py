@@ -14,6 +14,7 @@ from tests.support import soak_processor
 
 
 @pytest.mark.broker
+@pytest.mark.release  # test_load has a sample of a processor in each run
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_events_are_forwarded_once_through_kills() -> None:

@@ -28,6 +28,7 @@ from cloudevents_kafka import (
 )
 from cloudevents_kafka.binding import partition_key
 from cloudevents_kafka.testing import FakeConsumer, FakeProducer
+from tests.support.strategies import scaled
 
 
 def order(number: int = 1, **more: Any) -> Event:
@@ -445,7 +446,7 @@ def test_memory_is_freed_after_futures_are_set(error: KafkaError | None) -> None
     """A future with a callback that refers to it is freed with its event."""
     producer = EventProducer(Forgetful(error), topic="t")
     with flat_memory():
-        for number in range(100_000):
+        for number in range(scaled(100_000)):
             future: Future[Any] = Future()
             producer.send(order(number), on_delivery=future.set_result)
             assert (future.result().error is None) is (error is None)
@@ -455,7 +456,7 @@ def test_memory_is_freed_after_failures_are_awaited() -> None:
     """Failed deliveries are freed if their results are awaited."""
     producer = EventProducer(Forgetful(TIMED_OUT), topic="t")
     with flat_memory():
-        for number in range(100_000):
+        for number in range(scaled(100_000)):
             try:
                 producer.send(order(number)).result()
             except DeliveryError as error:
@@ -466,7 +467,7 @@ def test_memory_is_freed_after_flush_raises_failures() -> None:
     """Each flush raises an error for new failures, and the producer does not keep them."""
     producer = EventProducer(Forgetful(TIMED_OUT), topic="t")
     with flat_memory():
-        for number in range(100_000):
+        for number in range(scaled(100_000)):
             producer.send(order(number))
             if number % 1_000 == 999:
                 with suppress(DeliveryError):

@@ -1,6 +1,8 @@
 """Three members of a group handle events under load, through signals, kills and an outage of the broker.
 
-    make soak SOAK_FLAGS="[--events 10000] [--seed N] [--only NAME...]"
+    python -m tests.support.load [--events 10000] [--seed N] [--only NAME...]
+
+`make soak` runs it first.
 
 A combination is a loop (`run` of threads or of asyncio, or a processor), a client, and a protocol of groups.
 A member gets SIGTERM or SIGKILL every few seconds, and another one takes its place at once; the broker is
@@ -15,6 +17,7 @@ from __future__ import annotations
 import argparse
 import random
 import secrets
+import shutil
 import signal
 import subprocess
 import sys
@@ -40,7 +43,7 @@ from tests.support.load_member import BROKEN, STOP_SECONDS, Combination
 MEMBERS: Final = 3
 PARTITIONS: Final = 6
 KEYS: Final = 100
-END_SECONDS: Final = 30.0  # for the start and the end of a process beside it
+END_SECONDS: Final = 30.0  # more, for the start and the end of a process
 SECONDS: Final = 120.0  # for progress
 
 
@@ -76,16 +79,20 @@ class Trial:
         broker.create_topic(combination.target, partitions=PARTITIONS)
 
     def _start(self) -> None:
+        """Start a member in a free place, which has one transactional id."""
+        taken = {name.rsplit("-", 2)[1] for name in self._running}
+        place = next(str(number) for number in range(MEMBERS) if str(number) not in taken)
         self._started += 1
-        name = f"{self._combination.name}-{self._started}"
+        name = f"{self._combination.name}-{place}-{self._started}"
         servers = self._broker.bootstrap_servers
         arguments = ["-m", "tests.support.load_member", servers, self._combination.name, name]
-        self._running[name] = subprocess.Popen(
-            [sys.executable, *arguments, str(self._log)],
-            stdout=(self._folder / name).open("w", encoding="utf-8"),
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
+        with (self._folder / name).open("w", encoding="utf-8") as output:
+            self._running[name] = subprocess.Popen(
+                [sys.executable, *arguments, str(self._log)],
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                text=True,
+            )
 
     def _feed(self, seconds: float) -> None:
         """Send all events, evenly over some seconds."""
@@ -243,6 +250,7 @@ class Trial:
         else:
             found = faults(calls_of(self._lines()), self._numbers, self._outages)
         assert not found, f"{len(found)} faults, such as {found[:5]}; see {self._folder}"
+        shutil.rmtree(self._folder)
 
 
 @contextmanager
@@ -287,7 +295,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--events", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=secrets.randbelow(1 << 31), help="of all that is random")
-    parser.add_argument("--only", nargs="*", metavar="NAME", help="combinations")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="combinations")
     options, _ = parser.parse_known_args()
     by_name = {each.name: each for each in COMBINATIONS}
     sys.stdout.write(f"--seed {options.seed}\n")

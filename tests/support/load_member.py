@@ -160,7 +160,7 @@ class Member:
         return EventConsumer(self._settings(), topics=[self._combination.name], strict=True)
 
     def _writer(self) -> Producer:
-        settings = {"bootstrap.servers": self._servers, "transactional.id": self._name}
+        settings = {"bootstrap.servers": self._servers, "transactional.id": self._name.rpartition("-")[0]}
         return Producer({**settings, "linger.ms": 5, "log_level": 0})
 
     def _to_target(self) -> dict[str, Any]:
