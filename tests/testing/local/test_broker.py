@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 from pathlib import Path
@@ -208,7 +209,8 @@ def test_interrupted_start(tmp_path):
         assert eventually(lambda: any(tmp_path.glob("cloudevents-kafka-*/broker.log")))
         os.killpg(parent.pid, signal.SIGINT)
         parent.wait()
-        assert "KeyboardInterrupt" in parent.stderr.read()
+        # In place of an interrupt within the constructor of a client, confluent-kafka raises a TypeError.
+        assert re.search("KeyboardInterrupt|TypeError: expected configuration", parent.stderr.read())
     assert eventually(lambda: not list(tmp_path.iterdir()))
 
 
