@@ -57,7 +57,7 @@ class Polling:
     def serve(self, error: Exception | None, *, is_idle: bool) -> None:
         """Call what is due after a poll, and log its error."""
         if error is not None:
-            log_polling(error)
+            log_polling(self._client, error)
         if is_idle:
             self.deliveries.find_lost(self._client)
         self._callbacks.serve()
@@ -75,7 +75,7 @@ class Polling:
         try:
             self._client.poll(0)
         except Exception as error:  # noqa: BLE001  # a callback of the user, such as error_cb, may raise any
-            log_polling(error)
+            log_polling(self._client, error)
         finally:
             self._inside.discard(thread)
         if self._due:
@@ -88,7 +88,7 @@ class Polling:
     def make_room(self, _: BufferError) -> None:
         """Serve delivery reports, each of which leaves room in the client's queue."""
         self.thread.start()
-        poll_or_log(self._client.poll, SECONDS)
+        poll_or_log(self._client, SECONDS)
         self._callbacks.serve()
 
     def wait(self, delivery: Delivery[Any], timeout: float | None) -> None:
@@ -130,9 +130,9 @@ class Polling:
     def _await(self, waiter: Waiter, seconds: float) -> None:
         """Wait until the thread that polls wakes a waiter; poll in its place while it is in a callback."""
         if self.thread.is_current():
-            poll_or_log(self._client.poll, seconds)
+            poll_or_log(self._client, seconds)
         elif not waiter.wait(seconds) and not self.thread.is_polling:
-            poll_or_log(self._client.poll, 0)
+            poll_or_log(self._client, 0)
 
     def drain(self, timeout: float | None) -> int:
         """Flush, for up to ``timeout`` seconds, and return the number of messages that are pending."""
@@ -161,9 +161,9 @@ class Polling:
         except TimeoutError:
             return max(1, len(self.deliveries.pending))
         except Exception as error:  # noqa: BLE001  # a callback of the user, such as error_cb, may raise any
+            log_polling(self._client, error)
             if is_closed(self._client):
                 return 0
-            log_polling(error)
             time.sleep(_PAUSE_SECONDS)
             return len(self.deliveries.pending)
 
@@ -197,18 +197,19 @@ class Waiter:
         return self._lock.acquire(timeout=seconds)
 
 
-def poll_or_log(poll: Callable[[float], int], seconds: float) -> int:
+def poll_or_log(client: Any, seconds: float) -> int:
     """Return what a client's ``poll`` returns; log an error, as no message is its cause, and return 0."""
     try:
-        return poll(seconds)
+        served: int = client.poll(seconds)
     except Exception as error:  # noqa: BLE001  # a callback of the user, such as error_cb, may raise any
-        log_polling(error)
+        log_polling(client, error)
         return 0
+    return served
 
 
-def log_polling(error: Exception) -> None:
-    """Log an error of ``error_cb`` or another callback of the client."""
-    if not isinstance(error, RuntimeError):  # of a closed client, which `find_lost` reports
+def log_polling(client: Any, error: Exception) -> None:
+    """Log an error of ``error_cb`` or another callback of the client, and none of a client that is closed."""
+    if not is_closed(client):  # `find_lost` reports that
         _log.error("polling the Kafka producer has failed: %s", error, exc_info=error)
 
 

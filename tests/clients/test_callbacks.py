@@ -183,7 +183,7 @@ def test_callbacks_of_the_client_are_not_of_an_event() -> None:
     logging.getLogger("cloudevents_kafka.deliveries").addHandler(Seen())
 
     def error_cb(error):
-        raise ZeroDivisionError("in error_cb")
+        raise RuntimeError("in error_cb")
 
     producer = EventProducer(Producer({**AWAY, "error_cb": error_cb}), topic="orders")
     for number in range(10):

@@ -13,7 +13,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Final, NoReturn, Self
 
-from cloudevents_kafka.clients._deliveries import Deliveries, Delivery, SentT_co
+from cloudevents_kafka.clients._deliveries import Deliveries, Delivery, SentT_co, is_closed
 from cloudevents_kafka.clients._polling import close_client
 from cloudevents_kafka.clients._polling_thread import PollingThread
 from cloudevents_kafka.clients._protocols import Producer
@@ -230,8 +230,8 @@ class PolledSender(Sender):
         return bool(busy) and not (self._loop is not None and self._loop.is_closed())
 
     def _report_error(self, error: Exception) -> None:
-        if self._loop is None or isinstance(error, RuntimeError) or repr(error) == self._last_error:
-            return  # of a closed client, which `find_lost` reports
+        if self._loop is None or repr(error) == self._last_error or is_closed(self._client):
+            return  # `find_lost` reports a closed client
         self._last_error = repr(error)
         context = {"message": "polling the Kafka producer has failed", "exception": error}
         with suppress(RuntimeError):  # the loop is closed
