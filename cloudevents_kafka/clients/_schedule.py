@@ -12,9 +12,10 @@ that depends on the time has it as an argument. Its law:
 5. Of a partition that was closed, because it goes to another member, no record begins.
 6. A committed offset has the records after it that are done, too, and is committed again when more of them
    are: no member handles these again.
-7. A partition is full from its high mark on to its low mark, and is not read meanwhile: the high one is
-   `_HELD` times ``max_ahead`` unfinished records, or its share of ``max_bytes``, and the low one half of
-   ``max_ahead`` records and half of the share. A partition with all records done is not full.
+7. A partition is full from its high mark on to its low mark, and is not read meanwhile: the high one is its
+   share of ``max_bytes``, and the low one half of the share and half of ``max_ahead`` records. A partition
+   with all records done is not full. Nothing is read while each partition is full or has ``max_ahead``
+   records: so where handlers are slow for all, none is full, and a client drops nothing that it has fetched.
 """
 
 from __future__ import annotations
@@ -40,7 +41,6 @@ MARK: Final = "cloudevents_kafka.run"
 """The metadata of each offset that a run commits; bits of records that are done follow, see `_place`."""
 _MOST_BITS: Final = 12_000  # 2,000 characters: brokers accept 4,096 by default
 
-_HELD: Final = 16  # times max_ahead; a client that is paused drops what it has fetched, so rarely
 _OBJECTS: Final = 1024  # bytes of the objects of a record, next to its key, value and headers
 
 
@@ -133,8 +133,7 @@ class Schedule:
             partition.held.append((item, size))
         else:
             self._begin(partition, item, size, now)
-        number = len(partition.tasks) + len(partition.held)
-        if partition.size >= self._share or number >= _HELD * self._max_ahead:
+        if partition.size >= self._share:
             self.full.add(name)
             self._read_on(partition)
 

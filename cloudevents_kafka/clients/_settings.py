@@ -8,6 +8,8 @@ from typing import Any, Final, Literal
 _SERVERS: Final = ("bootstrap.servers", "metadata.broker.list", "test.mock.num.brokers")
 # Callbacks that no message would call, as `EventProducer` passes one with each.
 _ONLY_ERRORS: Final = "delivery.report.only.error"
+# A client that pauses a partition drops what it has fetched of it: by default up to 100,000 records.
+_READ_AHEAD: Final = {"queued.min.messages": 1000}
 _OF_DELIVERIES: Final = {"on_delivery", "dr_cb", "dr_msg_cb"}
 
 
@@ -58,4 +60,4 @@ def make_consumer(settings: Mapping[str, Any]) -> Any:
             f"enable.auto.commit must be False in the settings, got {settings['enable.auto.commit']!r}: the "
             "client would commit unfinished records; commit by run() or commit(), or pass your own client"
         )
-    return make_client(settings, "Consumer", **{"enable.auto.commit": False})
+    return make_client(settings, "Consumer", **_READ_AHEAD, **{"enable.auto.commit": False})

@@ -367,9 +367,9 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         The offset of a record is committed when it and all before it are done. At most ``max_ahead`` records
         after the oldest unfinished one of a partition begin; after a kill at most so many, and what was done
         since the last commit, are handled again; by another `run` only the latter. A record that is
-        unfinished after ``max_age`` seconds is logged. A partition is not read while 16 times ``max_ahead``
-        of its records wait, or its share of ``max_bytes``, by default 64 MiB for all that waits, each record
-        counted with 1 KiB for its objects; other partitions are read meanwhile. When partitions are revoked,
+        unfinished after ``max_age`` seconds is logged. A partition is not read while its share of
+        ``max_bytes`` waits, by default 64 MiB for all that waits, each record counted with 1 KiB for its
+        objects; other partitions are read meanwhile. When partitions are revoked,
         `run` waits up to ``revoke_timeout`` seconds for records in work, by default 60 or half of
         ``max.poll.interval.ms``, and commits what is done, if it was subscribed by `subscribe`. ``observers``
         are called, too.

@@ -154,7 +154,7 @@ def test_few_records_are_repeated_after_a_slow_one(caplog: pytest.LogCaptureFixt
     paused: list[Any] = []
     pause = service.client.pause
     service.client.pause = lambda places: (paused.extend(places), pause(places))  # type: ignore[method-assign,func-returns-value]
-    thread = service.start(max_ahead=20, max_age=0.5)
+    thread = service.start(max_ahead=20, max_age=0.5, max_bytes=700_000)
     wait_until(lambda: len(service.done) == 520)
     time.sleep(1.5)
     assert sorted(service.done) == [*range(1, 21), *range(500, 1000)]
@@ -170,7 +170,7 @@ def test_few_records_are_repeated_after_a_slow_one(caplog: pytest.LogCaptureFixt
 def test_a_run_leaves_no_partition_paused() -> None:
     """What was read beyond the bound is read again by the next run."""
     service = Service(*(message(n, key=f"k{n}") for n in range(99)), message(99, partition=1))
-    thread = service.start(max_ahead=5, stop_timeout=0.2)
+    thread = service.start(max_ahead=5, stop_timeout=0.2, max_bytes=100_000)
     wait_until(lambda: len(service.done) == 6)
     wait_until(lambda: service.client._paused)
     service.events.stop()
@@ -190,7 +190,7 @@ def test_a_partition_that_was_paused_is_read_after_a_rebalance(*, lost: bool) ->
     messages += [message(n, partition=1, key=f"k{n}") for n in range(300, 600)]
     service = Service(*messages)
     asked = rebalanced_at(service, lost=lost)
-    thread = service.start(max_ahead=5, revoke_timeout=0.1)
+    thread = service.start(max_ahead=5, revoke_timeout=0.1, max_bytes=200_000)
     wait_until(lambda: ("in", 0) in service.client._paused and len(service.done) == 305)
     asked.set()
     wait_until(lambda: not asked.is_set())
