@@ -402,7 +402,13 @@ def test_a_paused_partition_is_read_when_it_comes_back(kafka_broker: LocalBroker
         running = threading.Thread(
             target=events.run,
             args=(handle,),
-            kwargs={"max_ahead": 2, "concurrency": 4, "revoke_timeout": 0.1, "idle_timeout": 5},
+            kwargs={
+                "max_ahead": 2,
+                "max_bytes": 100_000,
+                "concurrency": 4,
+                "revoke_timeout": 0.1,
+                "idle_timeout": 5,
+            },
         )
         running.start()
         assert events.consumer.paused.wait(60)
