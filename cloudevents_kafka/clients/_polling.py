@@ -2,8 +2,8 @@
 
 The law:
 
-1. While a message is on its way, one thread polls the client. It ends when none is, and no report was due
-   for a moment.
+1. While a message is on its way, one thread at a time waits in the client: the thread that polls, or one
+   that waits for a delivery. The former ends when nothing is on its way, and no report was due for a moment.
 2. A report marks its delivery as done and wakes the threads that wait for it. What users passed to be called
    is due then, and called after the client's call has returned; see `_callbacks`.
 3. A message that is not in the client any more and has no report never gets one: waiting for it is an error.
@@ -23,7 +23,7 @@ from threading import get_ident
 from typing import Any, Final, TypeVar
 
 from cloudevents_kafka.clients._deliveries import Deliveries, Delivery, DeliveryError, is_closed
-from cloudevents_kafka.clients._polling_thread import SECONDS, PollingThread
+from cloudevents_kafka.clients._polling_thread import SECONDS, SHORT_SECONDS, PollingThread
 from cloudevents_kafka.clients._protocols import Producer
 
 T = TypeVar("T")
@@ -44,7 +44,8 @@ class Polling:
         self.thread = PollingThread(self, "EventProducer")
         self._client: Any = client
         self._is_owned = is_owned
-        self._adding = threading.Lock()  # for the waiters of a delivery
+        self._adding = threading.Lock()  # for the waiters of a delivery, and for
+        self._waiting = 0  # the number of threads that wait
         self._callbacks = self.deliveries.callbacks
         self._inside: set[int] = set()  # the threads that are within the client
         self._pending, self._due = self.deliveries.pending, self._callbacks.due
@@ -69,6 +70,9 @@ class Polling:
     def sent(self) -> None:
         """Serve the reports that have arrived, and see that those to come are polled for."""
         thread = get_ident()
+        if self.thread.turn.locked():  # that thread serves the reports
+            self.thread.start()
+            return
         if thread in self._inside or self.thread.is_inside():
             return  # a callback of the client sends: the call that is on serves the reports
         self._inside.add(thread)
@@ -100,11 +104,11 @@ class Polling:
         deadline = None if timeout is None else time.monotonic() + timeout
         waiter = Waiter()
         with self._adding:
+            self._waiting += 1
             delivery._waiters = (*delivery._waiters, waiter)
         try:
             while not delivery.done:
                 self.deliveries.check_process()
-                self.thread.ask()
                 left = SECONDS if deadline is None else min(SECONDS, deadline - time.monotonic())
                 if left <= 0:
                     raise DeliveryError(
@@ -113,6 +117,7 @@ class Polling:
                 self._await(waiter, left)
         finally:
             with self._adding:
+                self._waiting -= 1
                 delivery._waiters = tuple(each for each in delivery._waiters if each is not waiter)
         if delivery._is_called_back:
             self._callbacks.finish(deadline)
@@ -128,11 +133,23 @@ class Polling:
             )
 
     def _await(self, waiter: Waiter, seconds: float) -> None:
-        """Wait until the thread that polls wakes a waiter; poll in its place while it is in a callback."""
-        if self.thread.is_current():
-            poll_or_log(self._client, seconds)
-        elif not waiter.wait(seconds) and not self.thread.is_polling:
-            poll_or_log(self._client, 0)
+        """Poll while no other thread waits in the client, else wait until that one wakes this one."""
+        if not self.thread.turn.acquire(blocking=False):
+            self.thread.start()
+            waiter.wait(seconds)
+            return
+        self._inside.add(get_ident())
+        began, served = time.monotonic(), 1
+        try:
+            if not waiter.done():  # it may be since
+                served = poll_or_log(self._client, seconds)
+        finally:
+            self._inside.discard(get_ident())
+            self.thread.turn.release()
+            if self._waiting > 1:
+                self.thread.ask()
+        if not served and time.monotonic() - began < SHORT_SECONDS:  # a fake does not wait
+            waiter.wait(min(seconds, SHORT_SECONDS))
 
     def drain(self, timeout: float | None) -> int:
         """Flush, for up to ``timeout`` seconds, and return the number of messages that are pending."""

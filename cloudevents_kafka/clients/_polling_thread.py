@@ -12,7 +12,8 @@ SECONDS: Final = 0.1
 """The longest call of a client that waits."""
 
 _LOOK_SECONDS: Final = 0.02  # between looks whether another thread polls
-_PAUSE_SECONDS: Final = 0.002  # between calls of a client that does not wait, such as a fake
+SHORT_SECONDS: Final = 0.002
+"""Between calls of a client that does not wait, such as a fake."""
 
 
 class Polled(Protocol):
@@ -37,10 +38,12 @@ class PollingThread:
         self._lock = threading.Lock()
         self.thread: threading.Thread | None = None
         self.is_polling = False
-        """Whether the thread is within the client, or about to be, and not in a callback."""
+        """Whether this thread is within the client, and not in a callback."""
         self.was_polled = False
         """Whether another thread has polled, as each `send` does; then this one waits before it does."""
         self._asked = threading.Event()
+        self.turn = threading.Lock()
+        """Held by the one thread that waits in the client: this one, or one that waits for a delivery."""
 
     def start(self) -> None:
         """Start the thread, unless it is there; called after something was sent."""
@@ -65,12 +68,13 @@ class PollingThread:
 
     def _poll_all(self) -> None:
         while (polled := self._polled()) is not None:
-            if self.was_polled:  # two threads in the client would contend for Python's interpreter lock
+            # Two threads in the client would contend for Python's interpreter lock.
+            if self.was_polled or not self.turn.acquire(blocking=False):
                 self.was_polled = False
                 del polled
                 self._asked.wait(_LOOK_SECONDS)
+                self._asked.clear()
                 continue
-            self._asked.clear()
             poll = polled.poller()
             del polled
             began, error = time.monotonic(), None
@@ -79,15 +83,17 @@ class PollingThread:
                 is_idle = not poll(SECONDS)
             except Exception as failure:  # noqa: BLE001  # a callback of the user, such as error_cb, may raise any
                 is_idle, error = True, failure
-            self.is_polling = False
+            finally:
+                self.is_polling = False
+                self.turn.release()
             if (polled := self._polled()) is None:
                 return
             polled.serve(error, is_idle=is_idle)
             if is_idle and self._may_end(polled):
                 return
             del polled, error
-            if is_idle and time.monotonic() - began < _PAUSE_SECONDS:
-                time.sleep(_PAUSE_SECONDS)
+            if is_idle and time.monotonic() - began < SHORT_SECONDS:
+                time.sleep(SHORT_SECONDS)
 
     def _may_end(self, polled: Polled) -> bool:
         """Return whether the thread may end; nothing that was sent meanwhile is without a thread."""
