@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
@@ -419,3 +420,29 @@ def test_a_paused_partition_is_read_when_it_comes_back(kafka_broker: LocalBroker
         gate.set()
         running.join(100)
     assert seen == set(range(400))
+
+
+def test_a_slow_handler_fetches_little_twice(kafka_broker: LocalBroker) -> None:
+    """A pause makes the client drop what it has fetched: it fetches at most 1.5 times what is read."""
+    topic = kafka_broker.create_topic(f"slow-{uuid.uuid4()}", partitions=4)
+    producer = Producer({"bootstrap.servers": kafka_broker.bootstrap_servers, "log_level": 0})
+    record = to_record(Event(id="1", source="/s", type="t", data=bytes(100)))
+    headers: Any = record.headers
+    for number in range(24_000):
+        producer.produce(topic, record.value, partition=number % 4, headers=headers)
+        producer.poll(0)
+    assert producer.flush(60) == 0
+    fetched: dict[str, int] = {}
+
+    def count(text: str) -> None:
+        for name, place in json.loads(text)["topics"].get(topic, {}).get("partitions", {}).items():
+            fetched[name] = place["rxmsgs"]
+
+    settings = {
+        "bootstrap.servers": kafka_broker.bootstrap_servers, "group.id": topic, "log_level": 0,
+        "auto.offset.reset": "earliest", "statistics.interval.ms": 100, "stats_cb": count,
+    }  # fmt: skip
+    with EventConsumer(settings, topics=[topic]) as events:
+        result = events.run(lambda _: time.sleep(0.0001), max_ahead=50, idle_timeout=1)
+    assert result.handled == 24_000
+    assert 24_000 <= sum(fetched.values()) <= 1.5 * 24_000
