@@ -2,8 +2,9 @@
 
 The law:
 
-1. While a message is on its way, one thread at a time waits in the client: the thread that polls, or one
-   that waits for a delivery. The former ends when nothing is on its way, and no report was due for a moment.
+1. While a message is on its way, one thread at a time polls the client. It has the turn, and is the thread
+   that polls, one that waits for a delivery, or a sender. The first of these ends when nothing is on its way,
+   and no report was due for a moment.
 2. A report marks its delivery as done and wakes the threads that wait for it. What users passed to be called
    is due then, and called after the client's call has returned; see `_callbacks`.
 3. A message that is not in the client any more and has no report never gets one: waiting for it is an error.
@@ -47,7 +48,6 @@ class Polling:
         self._adding = threading.Lock()  # for the waiters of a delivery, and for
         self._waiting = 0  # the number of threads that wait
         self._callbacks = self.deliveries.callbacks
-        self._inside: set[int] = set()  # the threads that are within the client
         self._pending, self._due = self.deliveries.pending, self._callbacks.due
 
     def poller(self) -> Callable[[float], int]:
@@ -69,30 +69,41 @@ class Polling:
 
     def sent(self) -> None:
         """Serve the reports that have arrived, and see that those to come are polled for."""
-        thread = get_ident()
-        if self.thread.turn.locked():  # that thread serves the reports
-            self.thread.start()
+        thread = self.thread
+        if not thread.turn.acquire(
+            blocking=False
+        ):  # who has it serves the reports, also if this is a callback
+            thread.start()
             return
-        if thread in self._inside or self.thread.is_inside():
-            return  # a callback of the client sends: the call that is on serves the reports
-        self._inside.add(thread)
+        thread.holder = get_ident()
         try:
             self._client.poll(0)
         except Exception as error:  # noqa: BLE001  # a callback of the user, such as error_cb, may raise any
             log_polling(self._client, error)
         finally:
-            self._inside.discard(thread)
+            thread.holder = None
+            thread.turn.release()
         if self._due:
             self._callbacks.serve()
         if self._pending:
-            self.thread.was_polled = True
-            if self.thread.thread is None:
-                self.thread.start()
+            thread.was_polled = True
+            if thread.thread is None:
+                thread.start()
 
-    def make_room(self, _: BufferError) -> None:
-        """Serve delivery reports, each of which leaves room in the client's queue."""
+    def make_room(self, error: BufferError) -> None:
+        """Serve delivery reports, each of which leaves room in the client's queue.
+
+        Raises the error in a callback of the client, where nothing else serves them.
+        """
+        if self.thread.holder == get_ident():
+            raise error
         self.thread.start()
-        poll_or_log(self._client, SECONDS)
+        with self.thread.turn:
+            self.thread.holder = get_ident()
+            try:
+                poll_or_log(self._client, SECONDS)
+            finally:
+                self.thread.holder = None
         self._callbacks.serve()
 
     def wait(self, delivery: Delivery[Any], timeout: float | None) -> None:
@@ -126,7 +137,7 @@ class Polling:
 
     def _check_outside(self, name: str) -> None:
         """Raise `RuntimeError` in a callback of the client, in which another call would end the process."""
-        if get_ident() in self._inside or self.thread.is_inside():
+        if self.thread.holder == get_ident():
             raise RuntimeError(
                 f"{name} must not be called in a callback of the client, such as error_cb; "
                 "call it in on_delivery, or in another thread"
@@ -138,13 +149,13 @@ class Polling:
             self.thread.start()
             waiter.wait(seconds)
             return
-        self._inside.add(get_ident())
+        self.thread.holder = get_ident()
         began, served = time.monotonic(), 1
         try:
             if not waiter.done():  # it may be since
                 served = poll_or_log(self._client, seconds)
         finally:
-            self._inside.discard(get_ident())
+            self.thread.holder = None
             self.thread.turn.release()
             if self._waiting > 1:
                 self.thread.ask()

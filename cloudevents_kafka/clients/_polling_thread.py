@@ -37,13 +37,13 @@ class PollingThread:
         self._name = name
         self._lock = threading.Lock()
         self.thread: threading.Thread | None = None
-        self.is_polling = False
-        """Whether this thread is within the client, and not in a callback."""
         self.was_polled = False
         """Whether another thread has polled, as each `send` does; then this one waits before it does."""
         self._asked = threading.Event()
         self.turn = threading.Lock()
-        """Held by the one thread that waits in the client: this one, or one that waits for a delivery."""
+        """Held by the thread that polls the client: this one, one that waits for a delivery, or a sender."""
+        self.holder: int | None = None
+        """The thread with the turn; in a callback of the client it must not poll again."""
 
     def start(self) -> None:
         """Start the thread, unless it is there; called after something was sent."""
@@ -58,14 +58,6 @@ class PollingThread:
         self.start()
         self._asked.set()
 
-    def is_current(self) -> bool:
-        """Return whether the current thread is the one that polls."""
-        return self.thread is threading.current_thread()
-
-    def is_inside(self) -> bool:
-        """Return whether the current thread is this one, within the client: in a callback of the client."""
-        return self.is_polling and self.thread is threading.current_thread()
-
     def _poll_all(self) -> None:
         while (polled := self._polled()) is not None:
             # Two threads in the client would contend for Python's interpreter lock.
@@ -78,13 +70,13 @@ class PollingThread:
             poll = polled.poller()
             del polled
             began, error = time.monotonic(), None
-            self.is_polling = True
+            self.holder = threading.get_ident()
             try:
                 is_idle = not poll(SECONDS)
             except Exception as failure:  # noqa: BLE001  # a callback of the user, such as error_cb, may raise any
                 is_idle, error = True, failure
             finally:
-                self.is_polling = False
+                self.holder = None
                 self.turn.release()
             if (polled := self._polled()) is None:
                 return
