@@ -31,19 +31,21 @@ def with_registry(function: Callable[..., _Result]) -> Callable[..., _Result]:
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
     pickled = cloudpickle.dumps((registered(), function))
     loaded: list[Any] = []
+    is_first = True  # of this task, as each task unpickles the function
 
     @functools.wraps(function)
     def run(*args: Any) -> _Result:
-        if hasattr(args[0], "notna"):
+        nonlocal is_first
+        result: _Result = args[0]
+        if not hasattr(result, "notna") or result.notna().any():
+            if not loaded:
+                loaded.extend(_load(pickled))
+            register_all, registry, run_here = loaded
+            register_all(registry)
+            result = run_here(*args)
+        if is_first:
+            is_first = False
             _speed_up_next_task()
-            if not args[0].notna().any():
-                batch: _Result = args[0]
-                return batch
-        if not loaded:
-            loaded.extend(_load(pickled))
-        register_all, registry, run_here = loaded
-        register_all(registry)
-        result: _Result = run_here(*args)
         return result
 
     # Nothing may refer to this package. PySpark reads the types of an Arrow UDF, and those of others as

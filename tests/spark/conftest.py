@@ -63,6 +63,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.jars": ",".join(map(str, table_jars(["avro"]))),
         "spark.local.dir": str(folder),
+        "spark.python.daemon.module": "tests.spark.worker_daemon",
     }
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("JAVA_HOME", str(find_java().home))

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import importlib.util
 import subprocess
 import sys
+import zipfile
+import zipimport
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pandas as pd
 import pytest
 
 from cloudevents_kafka import AttributeType, Event, Record, register_extension, register_format
 from cloudevents_kafka.formats.json import JsonFormat
+from cloudevents_kafka.spark._workers import with_registry
 from tests.spark.records import BASE, binary, structured
 from tests.spark.rows import expected, read_back, rows_of
 
@@ -77,3 +83,17 @@ def test_workers_need_no_client_and_no_spark() -> None:
         "import cloudevents_kafka.spark.udf"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+@pytest.mark.parametrize("first", [pd.Series(["a"]), pd.Series([None]), "a"], ids=["rows", "nulls", "a row"])
+def test_a_worker_caches_no_directory_of_a_zip(
+    first: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After its first batch or row a function caches no finder of a zip, which each task would refresh."""
+    with zipfile.ZipFile(tmp_path / "some.zip", "w") as archive:
+        archive.writestr("in_a_zip/__init__.py", "")
+    monkeypatch.syspath_prepend(tmp_path / "some.zip")
+    assert importlib.util.find_spec("in_a_zip")
+    with_registry(lambda argument: argument)(first)
+    finders = sys.path_importer_cache.values()
+    assert not any(isinstance(finder, zipimport.zipimporter) for finder in finders)

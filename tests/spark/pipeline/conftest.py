@@ -152,7 +152,11 @@ def no_other_spark() -> Iterator[None]:
 def session(no_other_spark: None) -> Iterator[SparkSession]:
     """Start Spark with the connector, Delta, Iceberg, Avro and SQLite in this process."""
     (sqlite,) = resolve(["org.xerial:sqlite-jdbc:3.50.3.0"])  # for a catalog of Iceberg
-    conf = {"spark.driver.extraJavaOptions": _QUICK, "spark.jars": str(sqlite)}
+    conf = {
+        "spark.driver.extraJavaOptions": _QUICK,
+        "spark.jars": str(sqlite),
+        "spark.python.daemon.module": "tests.spark.worker_daemon",
+    }
     with local_session(master="local[2]", conf=conf, formats=("delta", "iceberg", "avro")) as spark:
         yield spark
 
