@@ -57,7 +57,7 @@ RESULTS := build/tests.xml
 # Fewer examples of each property than by pytest alone. BUDGET is what the tests may take, in seconds.
 BUDGET := 330
 test: $(INSTALLED) lint ready classes
-	@EXAMPLES=$${EXAMPLES:-0.2} $(PY) -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder --one-broker \
+	@EXAMPLES=$${EXAMPLES:-0.1} $(PY) -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder --one-broker \
 	    --budget $(BUDGET) --durations 10 --durations-min 1 --junitxml=$(RESULTS) $(PYTEST_FLAGS)
 
 # With it each of the many Sparks of the tests starts in half the CPU time. The modules are compiled once, as
@@ -71,9 +71,9 @@ report: $(INSTALLED)
 	@$(PY) spec-conformance clauses --results $(RESULTS) \
 	    --report spec-conformance/report.md --records spec-conformance/records.json
 
-# Fewer examples of each property than `make test` tries.
+# As many examples of each property as `make test` tries.
 check: lint
-	@EXAMPLES=$${EXAMPLES:-0.2} $(PY) -m pytest -n $(WORKERS) --dist worksteal \
+	@EXAMPLES=$${EXAMPLES:-0.1} $(PY) -m pytest -n $(WORKERS) --dist worksteal \
 	    -m "not broker and not spark and not legacy and not peer and not release" $(PYTEST_FLAGS)
 
 lint: $(CHECKED)

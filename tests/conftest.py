@@ -11,12 +11,13 @@ from hypothesis import settings
 
 from cloudevents_kafka.registry import temporarily
 from tests.support.spark_classes import share_classes
+from tests.support.strategies import scaled
 
 # On two shared cores a slow example is not a failure; each run tries the same examples.
-settings.register_profile("house", deadline=None, derandomize=True, print_blob=True)
+settings.register_profile("house", max_examples=scaled(100), deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("house")
 # Before a release, examples are others each time.
-settings.register_profile("random", deadline=None, print_blob=True)
+settings.register_profile("random", max_examples=scaled(100), deadline=None, print_blob=True)
 
 # A process started in the background ignores Ctrl-C, and tests of Ctrl-C would wait without end.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cloudevents_kafka.attributes._uri import is_uri, is_uri_reference
+from tests.support.strategies import examples
 
 
 @pytest.mark.parametrize(
@@ -125,7 +126,7 @@ _PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=2000)
+@examples(2000)
 @given(st.lists(_PIECES, max_size=12).map("".join))
 def test_uri_references_by_the_grammar(text: str) -> None:
     """The URI-references are those of RFC 3986, appendix A, with non-ASCII letters as ASCII ones."""

@@ -13,7 +13,7 @@ from typing import Any
 
 import fastavro
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cloudevents_kafka import DataError, Event, InvalidEvent, codecs, register_codec
@@ -21,6 +21,7 @@ from cloudevents_kafka.codecs._avro import MAX_DECIMAL_BYTES, MAX_DEPTH, MAX_EMP
 from cloudevents_kafka.codecs.avro_binary import write_bytes
 from cloudevents_kafka.codecs.registry import call_decode, call_encode
 from cloudevents_kafka.primitives import zigzag
+from tests.support.strategies import examples
 
 NODE = {"type": "record", "name": "Node", "fields": [{"name": "next", "type": ["null", "Node"]}]}
 TREE = {
@@ -308,7 +309,7 @@ def is_datum(raw: bytes, schema: Any) -> bool:
     return not stream.read(1)
 
 
-@settings(max_examples=400)
+@examples(400)
 @given(schemas(), few_bytes)
 def test_any_bytes_are_a_value_or_a_data_error(schema: Any, raw: bytes) -> None:
     """Values are those of fastavro, and valid data within the limits is not refused."""
@@ -323,7 +324,7 @@ def test_any_bytes_are_a_value_or_a_data_error(schema: Any, raw: bytes) -> None:
         assert same(value, fastavro.schemaless_reader(io.BytesIO(raw), known, None))
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(
     schemas(),
     st.recursive(
