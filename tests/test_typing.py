@@ -6,9 +6,12 @@ import json
 import re
 import subprocess
 import sys
+from functools import cache
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 
@@ -16,81 +19,105 @@ import pytest
 pytestmark = pytest.mark.xdist_group("typing")
 ROOT = Path(__file__).parent.parent
 PROJECT = ROOT / "tests" / "typing"
+SERVICES = sorted(PROJECT.glob("*.py"))
+STRICT = [PROJECT / f"{name}.py" for name in ("service", "asyncio_service", "types_by_name")]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 # Names may get another type later; pandas has its types in another package.
 _SETTINGS = "# mypy: allow-redefinition, disable-error-code=import-untyped\n"
 _SPARK = "from pyspark.sql import SparkSession\n\nspark = SparkSession.builder.getOrCreate()\n"
 
 
-def mypy(*files: str, severity: str = "error") -> list[str]:
-    """Return the errors, or the notes, of mypy with the settings of the project, whose cache it shares."""
-    command = [sys.executable, "-m", "mypy", "--no-error-summary", *files]
+@cache
+def lines_of_mypy(*files: Path) -> list[str]:
+    """Return what mypy prints of files, with the settings of the project, whose cache it shares."""
+    command = [sys.executable, "-m", "mypy", "--no-error-summary", *map(str, files)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=110)
     assert done.returncode in (0, 1), done.stdout + done.stderr
-    return [line for line in done.stdout.splitlines() if f": {severity}: " in line]
+    return done.stdout.splitlines()
 
 
-def pyright(*files: Path, mode: str, folder: Path, severity: str = "error") -> list[str]:
-    """Return the errors, or what else it reports, of pyright, which runs without a network."""
+def mypy(*files: Path, severity: str = "error") -> list[str]:
+    """Return the errors, or the notes, of mypy; it checks all services at once, as they share most types."""
+    found = lines_of_mypy(*(SERVICES if set(files) <= set(SERVICES) else files))
+    names = {file.name for file in files}
+    return [line for line in found if f": {severity}: " in line and Path(line.split(":")[0]).name in names]
+
+
+@cache
+def findings_of_pyright(*files: Path, mode: str) -> list[dict[str, Any]]:
+    """Return what pyright reports of files, without a network."""
     settings = {
         "include": [str(file) for file in files],
         "pythonVersion": "3.11",
         "typeCheckingMode": mode,
         "extraPaths": [str(ROOT)],
     }
-    project = folder / "pyrightconfig.json"
-    project.write_text(json.dumps(settings), "utf-8")
-    command = [sys.executable, "-m", "basedpyright", "--outputjson", "--pythonpath", sys.executable]
-    done = subprocess.run(
-        [*command, "-p", str(project)], cwd=folder, capture_output=True, text=True, check=False, timeout=110
-    )
+    with TemporaryDirectory() as folder:
+        project = Path(folder, "pyrightconfig.json")
+        project.write_text(json.dumps(settings), "utf-8")
+        command = [sys.executable, "-m", "basedpyright", "--outputjson", "--pythonpath", sys.executable]
+        done = subprocess.run(
+            [*command, "-p", str(project)],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=110,
+        )
     found = json.loads(done.stdout)
     assert found["summary"]["filesAnalyzed"] == len(files), done.stdout + done.stderr
+    diagnostics: list[dict[str, Any]] = found["generalDiagnostics"]
+    return diagnostics
+
+
+def pyright(*files: Path, mode: str, severity: str = "error") -> list[str]:
+    """Return the errors, or what else it reports, of pyright."""
+    findings = findings_of_pyright(*(STRICT if set(files) <= set(STRICT) else files), mode=mode)
     return [
         f"{Path(each['file']).name}:{each['range']['start']['line'] + 1}: {each['message']}"
-        for each in found["generalDiagnostics"]
-        if each["severity"] == severity
+        for each in findings
+        if each["severity"] == severity and Path(each["file"]) in files
     ]
 
 
 def test_types_of_the_public_names() -> None:
     """An Event is an SDK event for mypy, and wrong calls are errors."""
-    assert mypy("tests/typing/sdk.py") == []
+    assert mypy(PROJECT / "sdk.py") == []
 
 
-def test_a_service_is_typed(tmp_path: Path) -> None:
+def test_a_service_is_typed() -> None:
     """A user's services pass mypy and pyright, both strict."""
     services = [PROJECT / "service.py", PROJECT / "asyncio_service.py"]
-    assert mypy(*map(str, services)) == []
-    assert pyright(*services, mode="strict", folder=tmp_path) == []
+    assert mypy(*services) == []
+    assert pyright(*services, mode="strict") == []
 
 
-def test_wrong_calls_are_refused(tmp_path: Path) -> None:
+def test_wrong_calls_are_refused() -> None:
     """Both checkers refuse each wrong call, and no other line."""
     lines = (PROJECT / "refused.py").read_text("utf-8").splitlines()
     wrong = {number for number, line in enumerate(lines, 1) if "# refused: " in line}
     assert len(wrong) > 5
     for errors in (
-        mypy("tests/typing/refused.py"),
-        pyright(PROJECT / "refused.py", mode="standard", folder=tmp_path),
+        mypy(PROJECT / "refused.py"),
+        pyright(PROJECT / "refused.py", mode="standard"),
     ):
         assert {int(re.findall(r"refused\.py:(\d+)", error)[0]) for error in errors} == wrong, errors
 
 
-def test_types_by_name_are_typed(tmp_path: Path) -> None:
+def test_types_by_name_are_typed() -> None:
     """Data of a mapping of types is a union for pyright, and Any for mypy, which joins its values."""
     file = PROJECT / "types_by_name.py"
     lines = enumerate(file.read_text("utf-8").splitlines(), 1)
     expected = {number: set(line.split("# ")[1].split(" | ")) for number, line in lines if "  # " in line}
     assert len(expected) > 5
     for notes, types in (
-        (mypy(str(file), severity="note"), {number: {"Any"} for number in expected}),
-        (pyright(file, mode="strict", folder=tmp_path, severity="information"), expected),
+        (mypy(file, severity="note"), {number: {"Any"} for number in expected}),
+        (pyright(file, mode="strict", severity="information"), expected),
     ):
         revealed = re.findall(r'py:(\d+): .* is "(.*)"$', "\n".join(notes), re.MULTILINE)
         assert {int(number): set(text.split(" | ")) for number, text in revealed} == types, notes
-    assert mypy(str(file)) == []
-    assert pyright(file, mode="strict", folder=tmp_path) == []
+    assert mypy(file) == []
+    assert pyright(file, mode="strict") == []
 
 
 def programs(page: Path) -> dict[str, str]:
@@ -129,7 +156,7 @@ def test_the_blocks_of_pages_are_typed(tmp_path: Path, *, of_spark: bool) -> Non
     files = [tmp_path / f"{name}.py" for name in chosen]
     for file in files:
         file.write_text(_SETTINGS + chosen[file.stem], "utf-8")
-    assert mypy(*map(str, files)) == []
+    assert mypy(*files) == []
     # confluent-kafka's Avro serializers have a constructor that pyright does not see.
-    errors = pyright(*files, mode="standard", folder=tmp_path)
+    errors = pyright(*files, mode="standard")
     assert [error for error in errors if not error.endswith("Expected 0 positional arguments")] == []

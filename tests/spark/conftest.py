@@ -25,9 +25,8 @@ _QUIET = "rootLogger.level = off\n"
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests of this folder; those of ``pipeline`` have marks of their own."""
-    folder = Path(__file__).parent
     for item in items:
-        if folder in item.path.parents and folder / "pipeline" not in item.path.parents:
+        if item.nodeid.startswith("tests/spark/") and not item.nodeid.startswith("tests/spark/pipeline/"):
             item.add_marker(pytest.mark.spark)
             item.add_marker(pytest.mark.timeout(300))
             # PySpark leaves the sockets of results to the garbage collector.
