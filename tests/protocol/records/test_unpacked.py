@@ -121,7 +121,7 @@ def grown(tmp_path, codec, data, what):
 
 @linux
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("mib", [48, pytest.param(120, marks=pytest.mark.release)])
+@pytest.mark.parametrize("mib", [64, pytest.param(120, marks=pytest.mark.release)])
 def test_the_peak_of_a_process_is_one_copy(tmp_path, form, mib):
     """The memory of a process grows by at most 1.1 times the decompressed size."""
     codec, pack = FORMS[form]
