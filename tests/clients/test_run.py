@@ -399,6 +399,8 @@ def test_partitions_of_others_are_not_committed(monkeypatch: pytest.MonkeyPatch)
     def poll_until_revoked(timeout: float = -1) -> Any:
         if next(polls) < 4:
             return poll(timeout)
+        while len(kafka.handled) < 4:
+            time.sleep(0.001)
         kafka.events.consumer.unsubscribe()
         kafka.events.stop()
         return None

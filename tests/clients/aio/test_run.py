@@ -278,7 +278,7 @@ async def test_a_record_is_done_when_what_its_handler_sent_has_arrived(*, fails:
 async def test_the_end_waits_for_handlers_within_the_bound(by: str) -> None:
     """What is not done by then is cancelled and not committed; what was done is."""
     service = Service(*(message(n, key=f"k{n}") for n in range(2, 4)), message(0, key="slow"))
-    running = service.start(stop_timeout=0.5)
+    running = service.start(stop_timeout=2)  # a fifth of it is for the commit
     await wait_until(lambda: len(service.begun) == 3)
     start = time.monotonic()
     if by == "stop":
@@ -292,7 +292,7 @@ async def test_the_end_waits_for_handlers_within_the_bound(by: str) -> None:
             await running
     else:
         assert (await running).handled == 2
-    assert 0.3 < time.monotonic() - start < 3
+    assert 1.2 < time.monotonic() - start < 30
     assert service.offsets == {("in", 0): 2}
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
