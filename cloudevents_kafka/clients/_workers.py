@@ -211,7 +211,7 @@ class Threads(Workers):
         """Begin no other record, and wait for those in work up to the deadline."""
         self.cancel()
         if not self.wait_for_handlers(deadline - time.monotonic()):
-            log_unfinished(self.schedule.in_work, "stop_timeout", "process")
+            log_unfinished(len(self.schedule.in_work), "stop_timeout", "process")
 
     def _handle_all(self) -> None:
         while (task := self._take()) is not None:
