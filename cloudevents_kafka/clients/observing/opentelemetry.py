@@ -188,7 +188,7 @@ def _links(hop: SpanContext, event: Event[Any] | None) -> Iterator[Link]:
         yield Link(hop, {names.TRACE: "hop"})
     if event is None:
         return
-    origin = [(name, (event.text(name) or "").encode()) for name in ("traceparent", "tracestate")]
+    origin: Headers = [(name, (event.text(name) or "").encode()) for name in ("traceparent", "tracestate")]
     began = trace.get_current_span(_W3C.extract(origin, Context(), _HEADERS)).get_span_context()
     if began.is_valid and (began.trace_id, began.span_id) != (hop.trace_id, hop.span_id):
         yield Link(began, {names.TRACE: "origin"})
