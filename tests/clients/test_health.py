@@ -175,7 +175,7 @@ def test_a_handler_that_hangs_is_seen(clock: Clock) -> None:
 
 
 def test_a_record_that_waits_for_its_next_try_is_not_in_work(clock: Clock) -> None:
-    """A record is in work from each call of its handler to its end, so a wait between two is no hang."""
+    """A record is in work from each call of its handler to its end, so a wait between two is not a hang."""
     events = EventConsumer(client(1), topics=["in"])
     tries = []
 
