@@ -8,6 +8,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, Final
 
 from cloudevents_kafka.binding import Undecodable
@@ -160,6 +161,7 @@ class Threads(Workers):
         lock = threading.RLock()
         super().__init__(policy, lock, counts_sends=producer is not None)
         self._handler = handler
+        self._context = copy_context()  # of the thread that runs
         self._work = threading.Condition(lock)  # a record may be ready
         self._ended = threading.Condition(lock)  # a record is done, or waits for another try
         self._waiting = 0  # threads that wait for each of these, and not for room alone
@@ -215,7 +217,7 @@ class Threads(Workers):
 
     def _handle_all(self) -> None:
         while (task := self._take()) is not None:
-            self._handle(task)
+            self._context.copy().run(self._handle, task)
 
     def _handle(self, task: Task) -> None:
         """Call the handler, or act on the failure of what it has sent; in no case raise an error."""
