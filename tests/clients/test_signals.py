@@ -74,7 +74,7 @@ INTERRUPTED = ["begun", "handled", "interrupted", DONE]
     ],
 )
 def test_signals_end_runs_as_the_page_says(kind: str, number: signal.Signals, expected: list[str]) -> None:
-    """The record in work is done and committed, unless a run is in a thread and the program has no handler."""
+    """The record in work is done and committed, unless a thread runs and the program has no handler."""
     argv = [sys.executable, "-c", PROGRAM, kind]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as process:
         try:
