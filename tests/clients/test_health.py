@@ -15,6 +15,8 @@ import pytest
 
 from cloudevents_kafka import (
     AsyncEventConsumer,
+    AsyncEventProcessor,
+    AsyncEventProducer,
     ConsumerHealth,
     Decoded,
     Event,
@@ -226,6 +228,32 @@ def test_a_processor_has_a_batch_in_work(clock: Clock) -> None:
     assert now.records_in_work == 4
     assert now.seconds_in_work >= 90
     assert events.health().records_in_work == 0
+
+
+def test_a_processor_of_asyncio(clock: Clock) -> None:
+    """The same for coroutines, asked of the consumer on the event loop."""
+
+    async def main() -> ConsumerHealth:
+        events = AsyncEventConsumer(client(4), topics=["in"])
+        producer = AsyncEventProducer(FakeProducer(transactional=True), topic="out")
+        begun, go_on = asyncio.Event(), asyncio.Event()
+
+        async def handle(item: Any) -> None:
+            begun.set()
+            await go_on.wait()
+
+        running = asyncio.create_task(AsyncEventProcessor(events, producer, handle).run(idle_timeout=0))
+        await begun.wait()
+        clock.added += 90
+        found = events.health()
+        go_on.set()
+        assert await running == 4
+        assert events.health().records_in_work == 0
+        return found
+
+    found = asyncio.run(main())
+    assert found.records_in_work == 4
+    assert found.seconds_in_work >= 90
 
 
 def test_a_run_of_asyncio(clock: Clock) -> None:

@@ -81,7 +81,7 @@ class Member:
         asyncio.run(main())
 
 
-@pytest.mark.parametrize("kind", ["threads", "asyncio", "aiokafka"])
+@pytest.mark.parametrize("kind", ["threads", pytest.param("asyncio", marks=pytest.mark.release), "aiokafka"])
 def test_health_through_a_handler_that_hangs_and_a_rebalance(kafka_broker: LocalBroker, kind: str) -> None:
     """A record is in work while a rebalance waits for it, and then each member has its partitions."""
     topic = kafka_broker.create_topic(f"health-{uuid.uuid4()}", partitions=2)

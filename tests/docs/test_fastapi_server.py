@@ -131,6 +131,7 @@ def test_a_consumer_that_hangs(kafka_broker: LocalBroker, tmp_path: Path) -> Non
         assert "records_in_work=1" in found["detail"]
 
 
+@pytest.mark.release
 def test_a_process_that_ends_with_its_consumer(kafka_broker: LocalBroker, tmp_path: Path) -> None:
     """With SIGTERM in the callback the server stops, as the page says."""
     ends = {

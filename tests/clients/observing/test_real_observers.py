@@ -172,7 +172,10 @@ def test_a_processor_is_counted(service: Service) -> None:
     assert service.figure("handling_seconds_count", topic=service.topic, error="") >= COUNT
 
 
-@pytest.mark.parametrize("kind", ["threads", "aiokafka", "aiokafka, subscribed on the client"])
+@pytest.mark.parametrize(
+    "kind",
+    ["threads", "aiokafka", pytest.param("aiokafka, subscribed on the client", marks=pytest.mark.release)],
+)
 def test_lags_move_with_their_partitions(service: Service, kind: str) -> None:
     """Through a rebalance each partition has a lag at the member that reads it, and at no other."""
     second = Service.__new__(Service)
