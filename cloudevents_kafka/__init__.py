@@ -33,7 +33,7 @@ from cloudevents_kafka.binding import (
     sniff,
     to_record,
 )
-from cloudevents_kafka.clients.consumer import ConsumeError, EventConsumer, RunResult
+from cloudevents_kafka.clients.consumer import ConsumeError, ConsumerHealth, EventConsumer, RunResult
 from cloudevents_kafka.clients.dead_letters import DeadLetter, DeadLetterError, DeadLetters, dead_letter
 from cloudevents_kafka.clients.processor import EventProcessor, TransactionError
 from cloudevents_kafka.clients.producer import Delivery, DeliveryError, EventProducer
@@ -76,6 +76,7 @@ __all__ = [
     "CloudEventsKafkaError",
     "Codec",
     "ConsumeError",
+    "ConsumerHealth",
     "DataError",
     "DeadLetter",
     "DeadLetterError",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import uuid
 from collections.abc import Awaitable, Callable
@@ -18,6 +19,7 @@ from typing import Any
 from cloudevents_kafka import AsyncEventConsumer, AsyncEventProducer, Decoded, DeliveryError, Event
 
 SEND_SECONDS = 5
+POLL_SECONDS = 120
 
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
@@ -42,6 +44,7 @@ class WebOrders:
         self.producer = AsyncEventProducer(producer, topic=topic, close_timeout=10)
         self.consumer = AsyncEventConsumer(consumer, topics=[topic], eager_data=True)
         self.orders: dict[str, Any] = {}
+        self.reading: asyncio.Task[None] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -54,11 +57,13 @@ class WebOrders:
 
     async def live(self, receive: Receive, send: Send) -> None:
         await receive()  # lifespan.startup
-        async with self.producer, self.consumer, asyncio.TaskGroup() as tasks:
-            tasks.create_task(self.read())
+        async with self.producer, self.consumer:
+            self.reading = asyncio.create_task(self.read())
+            self.reading.add_done_callback(note_end)
             await send({"type": "lifespan.startup.complete"})
             await receive()  # lifespan.shutdown
             self.consumer.stop()
+            await asyncio.wait([self.reading])
         await send({"type": "lifespan.shutdown.complete"})
 
     async def read(self) -> None:
@@ -68,11 +73,20 @@ class WebOrders:
 
     async def answer(self, scope: Scope, receive: Receive) -> tuple[int, Any]:
         match scope["method"], scope["path"].strip("/").split("/"):
+            case "GET", ["health"]:
+                return self.health()
             case "POST", ["orders"]:
                 return await self.place(await body_of(receive))
             case "GET", ["orders", number]:
                 return (200, self.orders[number]) if number in self.orders else (404, "no such order")
-        return 404, "POST /orders, or GET /orders/NUMBER"
+        return 404, "POST /orders, GET /orders/NUMBER, or GET /health"
+
+    def health(self) -> tuple[int, Any]:
+        """Return 503 if nothing reads any more: a server goes on when a task of the application fails."""
+        now = self.consumer.health()
+        is_reading = self.reading is not None and not self.reading.done()
+        is_well = is_reading and now.seconds_since_poll < POLL_SECONDS
+        return 200 if is_well else 503, {"seconds_since_poll": now.seconds_since_poll}
 
     async def place(self, body: bytes) -> tuple[int, Any]:
         try:
@@ -88,6 +102,12 @@ class WebOrders:
         except DeliveryError as error:
             return 503, f"{error}; repeat the request"
         return 201, {"partition": delivery.partition, "offset": delivery.offset}
+
+
+def note_end(reading: asyncio.Task[None]) -> None:
+    """Log the error of the reader at once: the server goes on."""
+    if not reading.cancelled() and (error := reading.exception()):
+        logging.getLogger("web_orders").error("the reader has ended", exc_info=error)
 
 
 async def body_of(receive: Receive) -> bytes:

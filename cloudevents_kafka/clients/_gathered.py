@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from itertools import islice
+from itertools import count, islice
 from typing import TYPE_CHECKING, Any, Generic
 
 from cloudevents_kafka.clients._errors import PARTITION_EOF, ConsumeError, OnError, is_record
-from cloudevents_kafka.clients._protocols import Message, OnlyLoop, add_observers
+from cloudevents_kafka.clients._health import ConsumerHealth, Vitals
+from cloudevents_kafka.clients._protocols import Message, OnlyLoop, add_observers, group_of
 from cloudevents_kafka.clients._reading import ItemT_co, item_reader
-from cloudevents_kafka.clients._schedule import Item
+from cloudevents_kafka.clients._schedule import Item, PartitionName, places_of
 from cloudevents_kafka.record import Record
 
 if TYPE_CHECKING:
@@ -23,39 +24,50 @@ if TYPE_CHECKING:
     from cloudevents_kafka.clients.observing import Observer
     from cloudevents_kafka.clients.observing.calls import Observers
 
+_numbers = count(1)  # of consumers
+
 
 class Gathered(Generic[ItemT_co]):
     """Messages in ``waiting``, a list that is never replaced, and the function that reads them."""
 
     def __init__(
-        self, read_item: Callable[[Record], ItemT_co], on_error: OnError | None, client: Any
+        self,
+        read_item: Callable[[Record], ItemT_co],
+        on_error: OnError | None,
+        client: Any,
+        group: str | None,
     ) -> None:
         self.waiting: list[Message] = []
         self.read_item = read_item
         self._read = read_item
         self._client = client
-        self._ends_by: Any = client
+        self.ends_by: Any = client
         self._batch: Callable[[], AbstractContextManager[object]] = nullcontext
         self.observers: Observers | None = None
+        self.observers_of_run: Observers | None = None
+        """Those of the last run, and of the consumer."""
+        self.owner: dict[str, Any] = {"group": group, "consumer": next(_numbers)}
         self._on_error = on_error
         self._ends: dict[tuple[str | None, int | None], TopicPartition] | None = None
 
     def observe(self, observers: Observers | None) -> None:
         """Let these observers be called with records that are returned."""
         self.observers, self._read, self._batch = observers, self.read_item, nullcontext
+        if observers is not None:
+            observers.owner = self.owner
         if observers is not None and observers.see("received"):
-            self._read = reading = observers.reading(self.read_item, self._ends_by)
+            self._read = reading = observers.reading(self.read_item, self.ends_by)
             self._batch = reading.batch
 
     def ask_ends_by(self, client: Any) -> None:
         """Let observers learn the ends of partitions by ``get_watermark_offsets`` of another object."""
-        self._ends_by = client
+        self.ends_by = client
         self.observe(self.observers)
 
     @contextmanager
     def observed(self, observers: Observers | None) -> Iterator[None]:
         """Let these observers be called during a run. Yields once."""
-        before = self.observers
+        before, self.observers_of_run = self.observers, observers
         self.observe(observers)
         try:
             yield
@@ -170,13 +182,47 @@ class Readable(Generic[ItemT_co]):
         **reading: Any,
     ) -> None:
         self._settings = settings
-        self._gathered: Gathered[ItemT_co] = Gathered(item_reader(**reading), on_error, client)
+        self._gathered: Gathered[ItemT_co] = Gathered(
+            item_reader(**reading), on_error, client, group_of(settings, client)
+        )
         self._gathered.observe(add_observers(None, observers))
         self._stopped = False
+        self.vitals = Vitals()
         self.only_loop = OnlyLoop()
         """The run or the processor that reads by this consumer; any other loop is refused meanwhile."""
         self.is_subscribed = False
         """Whether `subscribe` was called, so that `run` learns which partitions are revoked."""
+
+    def health(self) -> ConsumerHealth:
+        """Return how the consumer is, at once, without a call of the client; any thread may ask.
+
+        Examples:
+            >>> from cloudevents_kafka import EventConsumer
+            >>> events = EventConsumer(consumer)
+            >>> events.health().seconds_since_poll < 60
+            True
+        """
+        return self.vitals.health()
+
+    def note_poll(self, client: Any) -> None:
+        """Note that the client was polled; called where that is done."""
+        if gone := self.vitals.note_poll(client):
+            self._note_gone(gone)
+
+    def note_revoked(self, places: Iterable[TopicPartition]) -> None:
+        """Note partitions that go to another member of the group."""
+        names = {(place.topic, place.partition) for place in places}
+        self.vitals.note_rebalance(names)
+        self._note_gone(names)
+
+    def note_close(self) -> None:
+        """Note that the client is closed."""
+        self._note_gone(self.vitals.note_close())
+
+    def _note_gone(self, names: Iterable[PartitionName]) -> None:
+        observers = self._gathered.observers_of_run or self._gathered.observers
+        if observers is not None:
+            observers.of_places("revoked", places_of(names), self._gathered.ends_by)
 
     @property
     def read_item(self) -> Callable[[Record], Any]:

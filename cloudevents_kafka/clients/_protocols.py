@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
@@ -110,6 +110,19 @@ def member_id(client: object) -> object:
     return None if method is None else method()
 
 
+def group_of(settings: Mapping[str, Any] | None, client: object) -> str | None:
+    """Return the id of the group of a client that no thread uses yet, None if the client does not show it."""
+    if settings is not None:
+        return str(settings.get("group.id", ""))
+    found = getattr(client, "_group_id", None)  # aiokafka has no public name for it
+    with suppress(Exception):  # a client of a user may raise any
+        metadata = client.consumer_group_metadata()  # type: ignore[attr-defined]
+        if isinstance(metadata, bytes) and metadata.startswith(_METADATA):
+            found = metadata[len(_METADATA) + 4 :].partition(b"\0")[0].decode("utf-8", "replace")
+    return found if isinstance(found, str) else None
+
+
+_METADATA = b"CGMDv2:"  # librdkafka's text of a group: a generation of 4 bytes, the id, the member
 _ASYNCIO = ("send", "getone", "start")  # coroutines of aiokafka's clients, which may have no others
 _CONVERTING = ("SerializingProducer", "DeserializingConsumer")  # of confluent-kafka
 

@@ -90,7 +90,8 @@ class Schedule:
         """Partitions at their bound: no record of them begins until half of it is free."""
         self.full: set[PartitionName] = set()
         """Partitions that are not to be read, from their high mark on to their low mark."""
-        self.in_work = 0
+        self.in_work: dict[Task, float] = {}
+        """When each record in work began."""
 
     @property
     def is_idle(self) -> bool:
@@ -178,7 +179,7 @@ class Schedule:
             if not task.partition.is_closed:
                 task.is_in_work = True
                 task.attempt += task.error is None
-                self.in_work += 1
+                self.in_work[task] = now
                 return task
         return None
 
@@ -230,7 +231,7 @@ class Schedule:
     def _leave_work(self, task: Task) -> bool:
         """Note that a record is not in work; return False if its partition was closed, after it has left."""
         task.is_in_work = False
-        self.in_work -= 1
+        del self.in_work[task]
         if task.partition.is_closed:
             self._leave_lane(task)
         return not task.partition.is_closed

@@ -70,7 +70,7 @@ class ThreadRun:
     def _wait_for_handlers(self) -> None:
         """Wait for what an earlier run has left in work: its records would be handled twice at once."""
         if self._before is not None and not self._before.wait_for_handlers(self._policy.stop_timeout):
-            raise still_in_work(self._before.schedule.in_work)
+            raise still_in_work(len(self._before.schedule.in_work))
 
     def _read(self) -> None:
         """Read records while there is room for them, and commit what is done."""

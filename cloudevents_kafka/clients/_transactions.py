@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future, wait
 from contextlib import suppress
+from contextvars import copy_context
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -100,7 +101,8 @@ class Transactions:
             except BaseException as error:  # noqa: BLE001  # it is raised below
                 result.set_exception(error)
 
-        threading.Thread(target=call, name="cloudevents_kafka.processor", daemon=True).start()
+        run = copy_context().run  # a handler has the context variables of the thread that runs
+        threading.Thread(target=run, args=(call,), name="cloudevents_kafka.processor", daemon=True).start()
         until = math.inf if seconds is None else time.monotonic() + seconds
         while wait((result,), self.left(POLL_SECONDS)).not_done:
             if time.monotonic() > until + POLL_SECONDS:  # after the bound of the call itself

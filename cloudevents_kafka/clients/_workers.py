@@ -8,6 +8,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, Final
 
 from cloudevents_kafka.binding import Undecodable
@@ -160,6 +161,7 @@ class Threads(Workers):
         lock = threading.RLock()
         super().__init__(policy, lock, counts_sends=producer is not None)
         self._handler = handler
+        self._context = copy_context()  # of the thread that runs
         self._work = threading.Condition(lock)  # a record may be ready
         self._ended = threading.Condition(lock)  # a record is done, or waits for another try
         self._waiting = 0  # threads that wait for each of these, and not for room alone
@@ -211,11 +213,11 @@ class Threads(Workers):
         """Begin no other record, and wait for those in work up to the deadline."""
         self.cancel()
         if not self.wait_for_handlers(deadline - time.monotonic()):
-            log_unfinished(self.schedule.in_work, "stop_timeout", "process")
+            log_unfinished(len(self.schedule.in_work), "stop_timeout", "process")
 
     def _handle_all(self) -> None:
         while (task := self._take()) is not None:
-            self._handle(task)
+            self._context.copy().run(self._handle, task)
 
     def _handle(self, task: Task) -> None:
         """Call the handler, or act on the failure of what it has sent; in no case raise an error."""

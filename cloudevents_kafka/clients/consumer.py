@@ -19,6 +19,7 @@ from cloudevents_kafka.binding import Decoded, ReverseKeyMapper, Undecodable
 from cloudevents_kafka.clients._closing import close_before
 from cloudevents_kafka.clients._errors import ConsumeError, OnError
 from cloudevents_kafka.clients._gathered import Readable, check_committed, ends_of, start_of
+from cloudevents_kafka.clients._health import ConsumerHealth
 from cloudevents_kafka.clients._policy import Action, OnFailure, RunPolicy, RunResult
 from cloudevents_kafka.clients._protocols import (
     Consumer,
@@ -43,7 +44,16 @@ if TYPE_CHECKING:
     from cloudevents_kafka.clients.observing import Observer
     from cloudevents_kafka.clients.producer import EventProducer
 
-__all__ = ["Action", "ConsumeError", "DataReader", "EventConsumer", "OnError", "OnFailure", "RunResult"]
+__all__ = [
+    "Action",
+    "ConsumeError",
+    "ConsumerHealth",
+    "DataReader",
+    "EventConsumer",
+    "OnError",
+    "OnFailure",
+    "RunResult",
+]
 
 _POLL_SECONDS: Final = 0.5  # the longest wait for a record before stop() has an effect
 
@@ -208,20 +218,26 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         check_callbacks(on_assign=on_assign, on_revoke=on_revoke, on_lost=on_lost)
         self._client.subscribe(
             list(topics),
+            on_assign=partial(self._assign, on_assign),
             on_revoke=partial(self._revoke, on_revoke, lost=False),
             on_lost=partial(self._revoke, on_lost or on_revoke, lost=True),
-            **({} if on_assign is None else {"on_assign": on_assign}),
         )
         self.is_subscribed = True
+
+    def _assign(self, then: OnRebalance | None, client: Any, partitions: list[TopicPartition]) -> None:
+        self.vitals.note_rebalance()
+        if then is not None:
+            then(client, partitions)
 
     def _revoke(
         self, then: OnRebalance | None, client: Any, partitions: list[TopicPartition], *, lost: bool
     ) -> None:
-        self.hand_over(partitions, lost=lost)
-        if (observers := self._gathered.observers) is not None:
-            observers.of_places("revoked", partitions, client)
-        if then is not None:
-            then(client, partitions)
+        try:
+            self.hand_over(partitions, lost=lost)
+            if then is not None:
+                then(client, partitions)
+        finally:  # after the last commit for them
+            self.note_revoked(partitions)
 
     def _hand_over(self, partitions: list[TopicPartition], *, lost: bool) -> None:
         self.discard(partitions)
@@ -239,10 +255,15 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         gathered = self._gathered
         if gathered.waiting:
             gathered.drop_moved()
-        message = gathered.waiting.pop(0) if gathered.waiting else self.consumer.poll(timeout)
+        message = gathered.waiting.pop(0) if gathered.waiting else self._poll(timeout)
         if message is None or not (message.error() is None or gathered.is_record(message)):
             return None
         return gathered.read(message)
+
+    def _poll(self, timeout: float) -> Any:
+        message = self.consumer.poll(timeout)
+        self.note_poll(self.consumer)
+        return message
 
     def __iter__(self) -> Iterator[ItemT_co]:
         """Iterate over records until `stop` or `close`."""
@@ -282,6 +303,7 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
                 gathered.drop_moved()
             if not gathered.waiting:
                 gathered.add(self.consumer.consume(max_records, timeout))
+                self.note_poll(self.consumer)
             batch = gathered.take_batch()
             if batch:
                 yield batch
@@ -416,6 +438,7 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         from cloudevents_kafka.clients._thread_run import ThreadRun
 
         self._run = run = ThreadRun(self, workers, self._workers)
+        self.vitals.in_work = workers.schedule.in_work
         try:
             with self._gathered.observed(workers.policy.observed):
                 return run.handle_all()
@@ -453,10 +476,13 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
 
     def _close(self) -> None:
         left, self._left = self._left, []
-        if self._settings is None:
-            close_before(self.consumer, left, self._gathered.starts, is_away=self._is_away)
-        else:  # it commits nothing by itself
-            self._client.close()
+        try:
+            if self._settings is None:
+                close_before(self.consumer, left, self._gathered.starts, is_away=self._is_away)
+            else:  # it commits nothing by itself
+                self._client.close()
+        finally:
+            self.note_close()
 
     def __enter__(self) -> Self:
         return self

@@ -288,7 +288,8 @@ class EventProcessor:
 
     def _handle_in_thread(self, batch: Sequence[Item]) -> _Handled:
         try:
-            return self._transactions.in_thread(partial(self._handle, batch))
+            with self.consumer.vitals.working(len(batch)):
+                return self._transactions.in_thread(partial(self._handle, batch))
         except Unfinished:
             self._is_left = True
             raise

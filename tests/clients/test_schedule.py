@@ -250,7 +250,7 @@ class Group:
             self.pause()
             self.check()
         assert all(id(item) in self.ended for items in self.read.values() for item in items)
-        assert self.schedule.in_work == 0
+        assert not self.schedule.in_work
         assert not self.schedule.ahead | self.schedule.full
         assert self.schedule.may_read(3)
 

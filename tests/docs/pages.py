@@ -70,6 +70,7 @@ def run(page: Path, folder: Path, broker: LocalBroker | None) -> list[str]:
     """
     # confluent-kafka's registry in the process, and any free port.
     replaced = {"http://localhost:8081": "mock://", "start_http_server(9109": "start_http_server(0"}
+    replaced['("127.0.0.1", 8086)'] = '("127.0.0.1", 0)'
     names: dict[str, str] = {}
     if broker is not None:
         names = {name: broker.create_topic(f"{name}-of-{page.stem}") for name in topics(page)}

@@ -98,6 +98,7 @@ ABOUT = {
     "extensions": "partitionkey=",
     "fastapi": "async with AsyncEventProducer(",
     "faststream": "return decode(",
+    "health": "events.health()",
     "logging": "logging.basicConfig(",
     "metrics": "PrometheusObserver()",
     "other_languages": "lenient=True",

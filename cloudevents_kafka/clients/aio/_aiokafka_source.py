@@ -77,7 +77,9 @@ class AiokafkaSource(Source):
         while wait > 0 and count > 0:
             try:
                 found = await self.client.getmany(timeout_ms=int(wait * 1000), max_records=count)
+                self.events.note_poll(self.client)
             except self.client_error as error:
+                self.events.note_poll(self.client)
                 await asyncio.sleep(FETCH_SECONDS)  # some errors come at once, until the user acts
                 return (AiokafkaFailure(error),)
             self._drop_moved({place: each[0].offset for place, each in found.items() if each})
@@ -228,13 +230,15 @@ def _listener(source: AiokafkaSource, on_assign: OnRebalance | None, on_revoke: 
 
     class Listener(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka has no types
         async def on_partitions_revoked(self, revoked: Collection[Any]) -> None:
-            await source.revoke(revoked)
-            if (observers := source.gathered.observers) is not None:
-                observers.of_places("revoked", places_of(revoked), source)
-            if on_revoke is not None:
-                on_revoke(source.client, list(revoked))
+            try:
+                await source.revoke(revoked)
+                if on_revoke is not None:
+                    on_revoke(source.client, list(revoked))
+            finally:  # after the last commit for them
+                source.events.note_revoked(revoked)
 
         def on_partitions_assigned(self, assigned: Collection[Any]) -> None:
+            source.events.vitals.note_rebalance()
             if on_assign is not None:
                 on_assign(source.client, list(assigned))
 

@@ -7,6 +7,8 @@ import concurrent.futures
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from contextvars import copy_context
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from cloudevents_kafka.clients._signals import stop_at_sigterm
@@ -67,7 +69,7 @@ async def not_cancelled(work: Awaitable[T]) -> T:
 async def run_in_thread(run: Callable[[], T], stop: Callable[[], object], name: str) -> T:
     """Return what a run returns in a thread; stop it at SIGTERM, or if the task is cancelled."""
     with stop_at_sigterm(stop, asyncio.get_running_loop()):
-        running = call_once(run, name)
+        running = call_once(partial(copy_context().run, run), name)
         try:
             return await asyncio.shield(running)
         except asyncio.CancelledError:

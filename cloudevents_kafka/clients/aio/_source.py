@@ -43,6 +43,7 @@ class Source(ABC):
             raise ValueError(f"max_records must be at least 1, got {max_records}")
         self.max_records = max_records
         self.client = client
+        self.events = events
         self.gathered = events._gathered
         self.gathered.ask_ends_by(self)
         self.waiting = self.gathered.waiting
@@ -130,6 +131,7 @@ class PolledSource(Source):
 
     def _fetch(self, count: int, seconds: float) -> Sequence[Message]:
         messages = _fetch(self.client, count, seconds)
+        self._events.note_poll(self.client)
         if self.gathered.observers is not None:
             self._ends |= _ends_of(self.client, messages)
         return messages

@@ -73,7 +73,7 @@ class TaskRun:
         if self._before is not None:
             schedule = self._before.schedule
             if not await self._before.wait(lambda: not schedule.in_work, self._policy.stop_timeout):
-                raise still_in_work(schedule.in_work)
+                raise still_in_work(len(schedule.in_work))
 
     async def _read_until_stop(self) -> None:
         """Read, and after a stop let the client answer for a moment only: it may hang."""
@@ -155,7 +155,7 @@ class TaskRun:
         deadline = time.monotonic() + seconds
         tasks.cancel()
         if not await tasks.wait(lambda: not schedule.in_work, seconds * 0.8):  # the rest is for the commit
-            log_unfinished(schedule.in_work, "stop_timeout", "process")
+            log_unfinished(len(schedule.in_work), "stop_timeout", "process")
         left = max(0.0, deadline - time.monotonic())
         with suppress(TimeoutError):
             async with asyncio.timeout(left):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Self, TypeVar, U
 
 from cloudevents_kafka.binding import Decoded, Undecodable
 from cloudevents_kafka.clients._gathered import Gathered, Readable, ends_of, start_of
+from cloudevents_kafka.clients._health import ConsumerHealth
 from cloudevents_kafka.clients._policy import RunOptions, RunPolicy, RunResult
 from cloudevents_kafka.clients._protocols import (
     AnyConsumerT,
@@ -241,6 +242,7 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
                 producer.count_sends()
             self._tasks = tasks = Tasks(policy, handler, counts_sends=producer is not None)
             run = TaskRun(events, source, tasks, self._before)
+            events.vitals.in_work = tasks.schedule.in_work
             source.hand_over = run.revoke
             self._ended.clear()
             try:
@@ -362,6 +364,16 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
             if (observers := self._gathered.observers) is not None:
                 observers.of_places("committed", offsets, self._source, began)
 
+    def health(self) -> ConsumerHealth:
+        """Return how the consumer is, as `EventConsumer.health`, at once; any thread may ask.
+
+        Examples:
+            >>> from cloudevents_kafka import AsyncEventConsumer
+            >>> AsyncEventConsumer(consumer).health().records_in_work
+            0
+        """
+        return self._events.health()
+
     def stop(self) -> None:
         """End all iteration, within 0.2 seconds or the timeout of `batches`; a signal handler may call it."""
         self._events._stopped = True
@@ -378,7 +390,10 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
     async def _close(self) -> None:
         if self._tasks is not None:
             await self._ended.wait()
-        await self._source.close()
+        try:
+            await self._source.close()
+        finally:
+            self._events.note_close()
 
     async def __aenter__(self) -> Self:
         return self

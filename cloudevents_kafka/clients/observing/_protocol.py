@@ -6,7 +6,10 @@ The law, which `calls` keeps and ``tests/observing/test_calls.py`` tests by rand
 2. A record that a consumer returns is in one call of ``received``. In a run it ends by its handler, by
    ``skipped`` or by ``dead_lettered``, after as many calls of ``retried`` as it has further tries.
 3. What an observer raises changes nothing but the log: not what a client returns, raises or sends.
-4. Headers of an observer replace those with the same names, which a record has once then. They are never
+4. A partition that a consumer had is in one call of ``revoked``, after the last record and the last commit
+   of it that the consumer notes: when it is revoked, lost, found not to be assigned, or at ``close``. The
+   observers of the last run are called, too.
+5. Headers of an observer replace those with the same names, which a record has once then. They are never
    those of the event: its attributes and its content type.
 """
 
@@ -26,6 +29,7 @@ from cloudevents_kafka.record import HeaderInput, Record
 class Notice(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """What has happened to one record, or to the offset of one partition; what is not known is None.
 
+    ``group`` is the id of the consumer's group, and ``consumer`` its number in this process.
     ``offset`` is that of the record, or the one that was committed, and ``end`` the one after the last record
     of the partition, as far as the client knows it. ``size`` is `Record.wire_size`, and ``value_size`` that
     of the value, in bytes. ``attempt`` is the number of the try.
@@ -43,6 +47,8 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """
 
     topic: str | None
+    group: str | None = None
+    consumer: int | None = None
     partition: int | None = None
     offset: int | None = None
     end: int | None = None
@@ -104,4 +110,4 @@ class Observer:
         """Note offsets that were committed, or passed to a client that commits without a wait."""
 
     def revoked(self, notices: Sequence[Notice]) -> None:
-        """Note partitions that go to another member of the group."""
+        """Note partitions that the consumer has not any more, as it is closed or another member has them."""

@@ -28,6 +28,8 @@ class Observers:
     """The observers of a client, which are called in their order. Raises `TypeError` for other objects."""
 
     def __init__(self, *observers: object) -> None:
+        self.owner: dict[str, Any] = {}
+        """The group and the number of the consumer, in each notice of it."""
         self.all = tuple({id(observer): observer for observer in observers}.values())
         self._known: set[object] = set()  # kinds of errors that were logged
         names = [name for name in vars(Observer) if not name.startswith("_")]
@@ -97,7 +99,7 @@ class Observers:
     def of_item(self, name: str, item: Decoded | Undecodable, **fields: Any) -> None:
         """Call a method of the observers for a record that was read."""
         if self.see(name):
-            self.call(name, _of_item(item, **fields))
+            self.call(name, _of_item(item, **self.owner, **fields))
 
     def of_places(
         self, name: str, places: Iterable[TopicPartition], client: Any, began: float | None = None
@@ -106,6 +108,7 @@ class Observers:
         notices = [
             Notice(
                 topic=place.topic,
+                **self.owner,
                 partition=place.partition,
                 offset=place.offset,
                 end=_end_of(client, place.topic, place.partition),
@@ -166,7 +169,7 @@ class Reading:
         finally:
             items, self._items, self._is_open = self._items, [], False
             if items:
-                fields = {"seconds": time.monotonic() - began, "client": self._client}
+                fields = {"seconds": time.monotonic() - began, "client": self._client} | self._observers.owner
                 self._observers.call("received", [_of_item(item, **fields) for item in items])
 
 

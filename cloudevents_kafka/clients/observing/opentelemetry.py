@@ -6,6 +6,7 @@ Its law:
    of the client adds its own. The trace in the event, in which it originated, is not changed.
 2. A span links to the hop that delivered each of its records, and to the origin of an event if that differs.
 3. Its parent is the current span. If there is none, it is the hop of its record, if it has just one.
+4. Propagators get headers of up to `MAX_HEADER` bytes for each name, as they log those that they refuse.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ from cloudevents_kafka.record import HeaderInput, Headers, Record
 
 __all__ = ["OpenTelemetryObserver"]
 
+MAX_HEADER: Final = 8192
+"""The most bytes of all headers with one name: the bound of W3C's baggage."""
 _Sources = Sequence[tuple[Record, Event[Any] | None]]
 
 
@@ -185,8 +188,8 @@ def _links(hop: SpanContext, event: Event[Any] | None) -> Iterator[Link]:
         yield Link(hop, {names.TRACE: "hop"})
     if event is None:
         return
-    origin = {name: event.text(name) or "" for name in ("traceparent", "tracestate")}
-    began = trace.get_current_span(_W3C.extract(origin, Context())).get_span_context()
+    origin: Headers = [(name, (event.text(name) or "").encode()) for name in ("traceparent", "tracestate")]
+    began = trace.get_current_span(_W3C.extract(origin, Context(), _HEADERS)).get_span_context()
     if began.is_valid and (began.trace_id, began.span_id) != (hop.trace_id, hop.span_id):
         yield Link(began, {names.TRACE: "origin"})
 
@@ -223,11 +226,13 @@ def _text(number: int | None) -> str | None:
 
 
 class _HeaderGetter(Getter[Headers]):
-    """Reads headers; several of one trace are ambiguous, and count as none, as in `hop_trace`."""
+    """Reads headers within `MAX_HEADER`; several of one trace count as none, as in `hop_trace`."""
 
     def get(self, carrier: Headers, key: str) -> list[str] | None:
-        found = [(value or b"").decode("utf-8", "replace") for name, value in carrier if name == key]
-        return found if len(found) == 1 or (found and key != "traceparent") else None
+        found = [value or b"" for name, value in carrier if name == key]
+        if not found or (len(found) > 1 and key == "traceparent") or sum(map(len, found)) > MAX_HEADER:
+            return None
+        return [value.decode("utf-8", "replace") for value in found]
 
     def keys(self, carrier: Headers) -> list[str]:
         return [name for name, _ in carrier]

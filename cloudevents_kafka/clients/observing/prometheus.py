@@ -1,8 +1,11 @@
 """`PrometheusObserver`: figures of what is sent, received, handled and committed.
 
-Names that a pipeline's figures have, too, are the same with the same labels. A figure has at most
-`MOST_LABELS` sets of labels, as types are untrusted input: those that came first, and one for all others.
-Lags are those of the partitions that the consumer has.
+Names that a pipeline's figures have, too, are the same with the same labels; lags have the group, too. Labels
+are untrusted input, such as types. So a figure has at most `MOST_LABELS` sets of them, and lags have
+`MOST_LAGS`: those that came first, and one for all others. A label longer than `MAX_KEY_LENGTH` is `OTHERS`.
+
+The law of lags: a partition has them from the first record that a consumer receives until that consumer has
+not the partition any more. What another consumer notes of it changes nothing.
 """
 
 from __future__ import annotations
@@ -10,20 +13,23 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from typing import Any, Final
 
 import msgspec
-from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import REGISTRY, CollectorRegistry, Counter, Histogram
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
 
 from cloudevents_kafka.binding import Decoded, Undecodable
 from cloudevents_kafka.clients.observing._protocol import Notice, Observer
-from cloudevents_kafka.primitives.bounded import OTHERS
+from cloudevents_kafka.primitives.bounded import MAX_KEY_LENGTH, OTHERS
 
 __all__ = ["PrometheusObserver"]
 
 PREFIX: Final = "cloudevents_kafka_"
 MOST_LABELS: Final = 100
+MOST_LAGS: Final = 1000
+_PLACE: Final = ("group", "topic", "partition")
 FIGURES: Final = {
     "delivered_records_total": (("topic",), "Records that a broker has."),
     "delivered_bytes_total": (("topic",), "Bytes of their values."),
@@ -40,17 +46,15 @@ FIGURES: Final = {
     "retried_records_total": (("topic", "error"), "Further tries of records that have failed."),
     "skipped_records_total": (("topic", "error"), "Records that have failed, and are left out."),
     "dead_records_total": (("topic", "error"), "Records that have failed, and are dead letters."),
-    "lag_records": (
-        ("topic", "partition"),
-        "Offsets before the end that are not committed yet.",
-    ),
-    "lag_seconds": (("topic", "partition"), "Age of the newest received record; 0 at the end."),
+    "lag_records": (_PLACE, "Offsets before the end that are not committed yet."),
+    "lag_seconds": (_PLACE, "Age of the newest received record; 0 at the end."),
 }
 
 
 class _Position(msgspec.Struct):
     """Where a consumer is in a partition; without commits it is where it has received."""
 
+    consumer: int | None
     end: int = 0
     received: int = 0
     committed: int | None = None
@@ -59,6 +63,72 @@ class _Position(msgspec.Struct):
     @property
     def lag(self) -> int:
         return max(0, self.end - (self.received if self.committed is None else self.committed))
+
+    def age(self) -> float:
+        return max(0.0, time.time() - self.newest) if self.lag and self.newest else 0.0
+
+
+class _Lags(Collector):
+    """The lags of partitions, which are counted when they are collected."""
+
+    def __init__(self) -> None:
+        self._positions: dict[tuple[str, ...], _Position] = {}
+
+    def receive(self, notice: Notice, newest: float) -> None:
+        """Note a record that a consumer has received, which has the partition now."""
+        place = _place_of(notice)
+        position = self._positions.get(place)
+        if position is None or position.consumer != notice.consumer:
+            position = self._positions[place] = _Position(notice.consumer)
+        position.received, position.newest = (notice.offset or 0) + 1, newest
+        self._move(position, notice)
+
+    def commit(self, notice: Notice) -> None:
+        """Note an offset that the consumer of a partition has committed."""
+        if (position := self._of_consumer(notice)) is not None:
+            position.committed = notice.offset
+            self._move(position, notice)
+
+    def revoke(self, notice: Notice) -> None:
+        """Forget a partition, unless another consumer has received of it since."""
+        if self._of_consumer(notice) is not None:
+            self._positions.pop(_place_of(notice), None)
+
+    def _of_consumer(self, notice: Notice) -> _Position | None:
+        position = self._positions.get(_place_of(notice))
+        return position if position is not None and position.consumer == notice.consumer else None
+
+    def _move(self, position: _Position, notice: Notice) -> None:
+        position.end = max(position.end, notice.end or 0, position.received)
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """Yield both figures: beyond the bound the sum of lags, and the greatest age."""
+        places = [(place, each.lag, each.age()) for place, each in self._positions.copy().items()]
+        own = len(places) if len(places) <= MOST_LAGS else MOST_LAGS - 1
+        found, others = places[:own], places[own:]
+        if others:
+            found.append(
+                ((OTHERS,) * len(_PLACE), sum(each[1] for each in others), max(each[2] for each in others))
+            )
+        records, seconds = (
+            GaugeMetricFamily(PREFIX + name, text, labels=labels)
+            for name, (labels, text) in FIGURES.items()
+            if labels == _PLACE
+        )
+        for place, lag, age in found:
+            records.add_metric(place, lag)
+            seconds.add_metric(place, age)
+        yield records
+        yield seconds
+
+
+def _place_of(notice: Notice) -> tuple[str, ...]:
+    return _short(notice.group), _short(notice.topic), str(notice.partition)
+
+
+def _short(label: str | None) -> str:
+    """Return a label, or the one for all others if it is too long to be kept."""
+    return "" if label is None else label if len(label) <= MAX_KEY_LENGTH else OTHERS
 
 
 class PrometheusObserver(Observer):
@@ -80,15 +150,17 @@ class PrometheusObserver(Observer):
 
     def __init__(self, registry: CollectorRegistry = REGISTRY) -> None:
         self._known: dict[str, set[tuple[str, ...]]] = {name: set() for name in FIGURES}
-        self._positions: dict[tuple[str, str], _Position] = {}
         self._figures: dict[str, Any] = {}
         for name, (labels, text) in FIGURES.items():
-            kind = Counter if name.endswith("_total") else Gauge if name.startswith("lag") else Histogram
-            self._figures[name] = kind(PREFIX + name, text, labels, registry=registry)
+            if labels != _PLACE:
+                kind = Counter if name.endswith("_total") else Histogram
+                self._figures[name] = kind(PREFIX + name, text, labels, registry=registry)
+        self._lags = _Lags()
+        registry.register(self._lags)
 
     def _of(self, name: str, *labels: str | None) -> Any:
         """Return the child of a figure for labels, or the one for all others."""
-        known, texts = self._known[name], tuple(label or "" for label in labels)
+        known, texts = self._known[name], tuple(map(_short, labels))
         if texts not in known and len(known) >= MOST_LABELS - 1:
             texts = (OTHERS,) * len(texts)
         known.add(texts)
@@ -127,8 +199,7 @@ class PrometheusObserver(Observer):
             else:
                 self._of("refused_records_total", notice.verdict, notice.clause).inc()
             if notice.offset is not None and notice.record is not None:
-                newest = (notice.record.timestamp or 0) / 1000
-                self._move(notice, received=notice.offset + 1, newest=newest)
+                self._lags.receive(notice, (notice.record.timestamp or 0) / 1000)
 
     def retried(self, notice: Notice) -> None:
         """Count a further try."""
@@ -145,26 +216,9 @@ class PrometheusObserver(Observer):
     def committed(self, notices: Sequence[Notice]) -> None:
         """See how far the group is."""
         for notice in notices:
-            self._move(notice, committed=notice.offset)
+            self._lags.commit(notice)
 
     def revoked(self, notices: Sequence[Notice]) -> None:
         """Forget the lags of partitions."""
         for notice in notices:
-            place = (notice.topic or "", str(notice.partition))
-            if self._positions.pop(place, None) is not None:
-                self._figures["lag_records"].remove(*place)
-                self._figures["lag_seconds"].remove(*place)
-
-    def _move(self, notice: Notice, **fields: Any) -> None:
-        place = (notice.topic or "", str(notice.partition))
-        position = self._positions.setdefault(place, _Position())
-        for name, value in fields.items():
-            setattr(position, name, value)
-        position.end = max(position.end, notice.end or 0, position.received)
-        self._figures["lag_records"].labels(*place).set(position.lag)
-        age = partial(_age, position)
-        self._figures["lag_seconds"].labels(*place).set_function(age)
-
-
-def _age(position: _Position) -> float:
-    return max(0.0, time.time() - position.newest) if position.lag and position.newest else 0.0
+            self._lags.revoke(notice)

@@ -99,6 +99,27 @@ def test_the_example_runs_on_fakes(example: Any, monkeypatch: pytest.MonkeyPatch
     asyncio.run(work())
 
 
+def test_the_health_of_the_example_is_that_of_its_reader(
+    example: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is 503 when the reader has ended, which is logged, while orders are still answered."""
+
+    async def work() -> None:
+        producer = FakeProducer()
+        consumer = FakeConsumer(producer.log)
+        consumer.subscribe(["orders"])
+        application = example.WebOrders(producer, consumer, "orders")
+        async with served(application) as ask:
+            assert (await ask("GET", "/health"))[0] == 200
+            consumer.fail_next("TOPIC_AUTHORIZATION_FAILED")
+            await asyncio.wait([application.reading])
+            assert (await ask("GET", "/health"))[0] == 503
+            assert (await ask("POST", "/orders", b'{"number": "1"}'))[0] == 201
+
+    asyncio.run(work())
+    assert "TOPIC_AUTHORIZATION_FAILED" in caplog.text
+
+
 @pytest.mark.broker
 def test_the_example_runs_on_a_broker(
     example: Any, kafka_broker: LocalBroker, kafka_topic: str, monkeypatch: pytest.MonkeyPatch

@@ -214,6 +214,38 @@ def test_ambiguous_headers_are_no_hop(spans: Spans) -> None:
     assert [len(traceparents(each)) for each in headers_of(client)] == [1, 1]
 
 
+@pytest.mark.parametrize("name", ["baggage", "tracestate", "ce_tracestate"])
+@pytest.mark.parametrize("times", [1, 3])
+def test_long_headers_are_neither_read_nor_logged(
+    spans: Spans, caplog: pytest.LogCaptureFixture, name: str, times: int
+) -> None:
+    """A propagator logs what it refuses, so it gets no header that is longer than its own bound."""
+    long = [(name, b"x" * (800_000 // times))] * (1 if name.startswith("ce_") else times)
+    sent = message(EVENT, HOP)
+    headers: Any = [*(header for header in sent.headers() or [] if header[0] != name), *long]
+    if name.startswith("ce_"):
+        headers.append(("ce_traceparent", ORIGIN.traceparent.encode()))
+    client = reader(*[FakeMessage("in", sent.value(), None, headers) for _ in range(3)])
+    seen = []
+    EventConsumer(client, lenient=True, observers=[spans.observer]).run(
+        lambda item: seen.append(item.event.id), idle_timeout=0
+    )
+    assert seen == ["1"] * 3
+    assert sum(len(record.getMessage()) for record in caplog.records) < 10_000
+    assert {parent(span) for span in spans.of("process")} == {HOP.parent_id}
+
+
+def test_baggage_within_the_bound_is_read(spans: Spans) -> None:
+    """The handler has the baggage of its record."""
+    sent = message(EVENT, HOP)
+    headers: Any = [*(sent.headers() or []), ("baggage", b"tenant=shop")]
+    seen = []
+    EventConsumer(reader(FakeMessage("in", sent.value(), None, headers)), observers=[spans.observer]).run(
+        lambda item: seen.append(baggage.get_baggage("tenant")), idle_timeout=0
+    )
+    assert seen == ["shop"]
+
+
 def test_without_a_provider_headers_stay_as_they_are() -> None:
     """With OpenTelemetry's API alone nothing is recorded, and a record keeps the headers that it has."""
     client = FakeProducer()

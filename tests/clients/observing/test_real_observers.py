@@ -8,6 +8,7 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -171,7 +172,11 @@ def test_a_processor_is_counted(service: Service) -> None:
     assert service.figure("handling_seconds_count", topic=service.topic, error="") >= COUNT
 
 
-def test_lags_move_with_their_partitions(service: Service) -> None:
+@pytest.mark.parametrize(
+    "kind",
+    ["threads", "aiokafka", pytest.param("aiokafka, subscribed on the client", marks=pytest.mark.release)],
+)
+def test_lags_move_with_their_partitions(service: Service, kind: str) -> None:
     """Through a rebalance each partition has a lag at the member that reads it, and at no other."""
     second = Service.__new__(Service)
     second.registry = CollectorRegistry()
@@ -186,12 +191,39 @@ def test_lags_move_with_their_partitions(service: Service) -> None:
             self.revoked_partitions += len(notices)
 
     noting = Noting()
-    consumers, threads = [], []
+    consumers: list[Any] = []
+    threads = []
+
+    def run_in_thread(observers: tuple[Observer, ...]) -> None:
+        with EventConsumer(service.reading, topics=[service.topic], observers=observers) as consumer:
+            consumers.append(consumer)
+            consumer.run(lambda item: handled.update([item.event.id]))
+
+    async def run_by_aiokafka(observers: tuple[Observer, ...]) -> None:
+        client = AIOKafkaConsumer(
+            bootstrap_servers=service.servers,
+            group_id=service.group,
+            auto_offset_reset="earliest",
+            enable_auto_commit=False,
+        )
+        topics = [service.topic]
+        if kind.endswith("client"):
+            client.subscribe(topics)
+
+        async def handle(item: Decoded) -> None:
+            handled.update([item.event.id])
+
+        subscribed = None if kind.endswith("client") else topics
+        async with client, AsyncEventConsumer(client, topics=subscribed, observers=observers) as consumer:
+            consumers.append(consumer)
+            await consumer.run(handle)
 
     def start(*observers: Observer) -> None:
-        consumer = EventConsumer(service.reading, topics=[service.topic], observers=observers)
-        consumers.append(consumer)
-        run = threading.Thread(target=lambda: consumer.run(lambda item: handled.update([item.event.id])))
+        run = threading.Thread(
+            target=partial(run_in_thread, observers)
+            if kind == "threads"
+            else lambda: asyncio.run(run_by_aiokafka(observers))
+        )
         run.start()
         threads.append(run)
 
@@ -216,5 +248,5 @@ def test_lags_move_with_their_partitions(service: Service) -> None:
             consumer.stop()
         for run in threads:
             run.join(30)
-        for consumer in consumers:
-            consumer.close()
+    assert not service.lags()
+    assert not second.lags()

@@ -1,0 +1,95 @@
+"""`ConsumerHealth`, what a consumer answers to a health check, and `Vitals`, from which it answers.
+
+The law: the thread that polls writes, any other reads. What is read is replaced as a whole or copied in one
+step, so that a reader waits for no lock, and for no call of the client.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+from cloudevents_kafka.clients._protocols import suppress_client_errors
+from cloudevents_kafka.clients._schedule import PartitionName
+
+_ASK_SECONDS: Final = 1.0  # between two looks at what is assigned
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerHealth:
+    """How a consumer is: `EventConsumer.health` returns one.
+
+    ``seconds_since_poll`` are those since the client was polled last, or since the consumer was made.
+    ``records_in_work`` are those that handlers of `run` or of a processor have, and ``seconds_in_work`` are
+    those since the oldest of them began, 0.0 without one. ``assignment`` has the topic and the number of each
+    partition that was assigned at the last poll, or up to a second before.
+
+    Examples:
+        >>> from cloudevents_kafka import EventConsumer
+        >>> with EventConsumer(consumer) as events:
+        ...     first, now = events.poll(), events.health()
+        >>> now.records_in_work, now.assignment
+        (0, (('orders', 0),))
+    """
+
+    seconds_since_poll: float
+    records_in_work: int
+    seconds_in_work: float
+    assignment: tuple[PartitionName, ...]
+
+
+class Vitals:
+    """What a loop notes of itself; ``in_work`` has the time at which each record in work began."""
+
+    def __init__(self) -> None:
+        self.in_work: dict[Any, float] = {}
+        self._polled = time.monotonic()
+        self._asked = -math.inf
+        self._assigned: frozenset[PartitionName] = frozenset()
+
+    def health(self) -> ConsumerHealth:
+        """Return how the consumer is; any thread may call."""
+        began, polled, now = self.in_work.copy().values(), self._polled, time.monotonic()
+        return ConsumerHealth(
+            seconds_since_poll=now - polled,
+            records_in_work=len(began),
+            seconds_in_work=now - min(began, default=now),
+            assignment=tuple(sorted(self._assigned)),
+        )
+
+    def note_poll(self, client: Any) -> frozenset[PartitionName]:
+        """Note that the client was polled; return the partitions that it does not have any more."""
+        self._polled = now = time.monotonic()
+        if now - self._asked < _ASK_SECONDS:
+            return frozenset()
+        self._asked = now
+        ask = getattr(client, "assignment", None)
+        if ask is None:  # of a user's class
+            return frozenset()
+        before = self._assigned
+        with suppress_client_errors():
+            self._assigned = frozenset((place.topic, place.partition) for place in ask())
+        return before - self._assigned
+
+    def note_rebalance(self, gone: Iterable[PartitionName] = ()) -> None:
+        """Drop partitions that are revoked, and ask for those that are assigned after the poll."""
+        self._assigned -= frozenset(gone)
+        self._asked = -math.inf
+
+    def note_close(self) -> frozenset[PartitionName]:
+        """Return the partitions of a client that is closed, which has none any more."""
+        gone, self._assigned = self._assigned, frozenset()
+        return gone
+
+    @contextmanager
+    def working(self, records: int) -> Iterator[None]:
+        """Note that so many records are in work together, during the block. Yields once."""
+        self.in_work = dict.fromkeys(range(records), time.monotonic())
+        try:
+            yield
+        finally:
+            self.in_work = {}
