@@ -58,7 +58,7 @@ RESULTS := build/tests.xml
 BUDGET := 330
 test: $(INSTALLED) lint ready classes
 	@EXAMPLES=$${EXAMPLES:-0.1} $(PY) -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder --one-broker \
-	    --budget $(BUDGET) --durations 10 --durations-min 1 --junitxml=$(RESULTS) $(PYTEST_FLAGS)
+	    --quick-spark --budget $(BUDGET) --durations 10 --durations-min 1 --junitxml=$(RESULTS) $(PYTEST_FLAGS)
 
 # With it each of the many Sparks of the tests starts in half the CPU time. The modules are compiled once, as
 # each worker of the tests would do it.

@@ -24,7 +24,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-pytest_plugins = ["tests.support.groups", "tests.support.one_broker", "tests.support.time_limits"]
+pytest_plugins = [
+    "tests.support.groups",
+    "tests.support.one_broker",
+    "tests.support.quick_spark",
+    "tests.support.time_limits",
+]
 
 # Modules that import PySpark are not collected where it is not installed.
 collect_ignore = [] if find_spec("pyspark") else ["cli/demo", "spark"]

@@ -20,6 +20,7 @@ from cloudevents_kafka.spark.pipeline import local_session
 from cloudevents_kafka.testing import LocalBroker
 from tests.spark.pipeline.in_each_run import IN_EACH_RUN
 from tests.spark.pipeline.lake import Lake
+from tests.support.quick_spark import SETTINGS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -156,9 +157,25 @@ def session(no_other_spark: None) -> Iterator[SparkSession]:
         "spark.driver.extraJavaOptions": _QUICK,
         "spark.jars": str(sqlite),
         "spark.python.daemon.module": "tests.spark.worker_daemon",
+        "spark.ui.enabled": "false",
     }
     with local_session(master="local[2]", conf=conf, formats=("delta", "iceberg", "avro")) as spark:
         yield spark
+
+
+@pytest.fixture(autouse=True)
+def quick_queries(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Interpret the queries of a test with a session, if the run has the option ``--quick-spark``."""
+    if not request.config.option.quick_spark or "session" not in request.fixturenames:
+        yield
+        return
+    conf = request.getfixturevalue("session").conf
+    before = {name: conf.get(name) for name in SETTINGS}
+    for name, value in SETTINGS.items():
+        conf.set(name, value)
+    yield
+    for name, value in before.items():
+        conf.set(name, value)
 
 
 @pytest.fixture

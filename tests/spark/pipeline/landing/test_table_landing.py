@@ -32,6 +32,11 @@ def table_format(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+@pytest.fixture(autouse=True)
+def quick_queries() -> None:
+    """Keep Spark's defaults: what users run is run here, in each format."""
+
+
 def send(lake: Lake, count: int) -> int:
     """Send events in binary mode, one in Avro, and a record without attributes; return the number of all."""
     produce(lake.broker, lake.topic, count)
