@@ -15,6 +15,7 @@ from cloudevents_kafka.clients._errors import PARTITION_EOF, ConsumeError, OnErr
 from cloudevents_kafka.clients._protocols import Message, OnlyLoop, add_observers
 from cloudevents_kafka.clients._reading import ItemT_co, item_reader
 from cloudevents_kafka.clients._schedule import Item
+from cloudevents_kafka.message_headers import headers_of
 from cloudevents_kafka.record import Record
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ class Gathered(Generic[ItemT_co]):
             Record(  # as `Record.of` does, without a copy of the headers
                 key=message.key(),
                 value=message.value(),
-                headers=message.headers() or [],
+                headers=headers_of(message),
                 topic=message.topic(),
                 partition=message.partition(),
                 offset=message.offset(),
