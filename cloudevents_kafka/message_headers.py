@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable
 from operator import methodcaller
 from typing import Any, Final
@@ -12,6 +11,7 @@ from cloudevents_kafka.primitives.preview import preview
 # C code makes the call and checks it. For a call in Python the interpreter may omit the check once the
 # function has run some times: the error then appears in a later statement, and the list is used.
 _call_headers: Final[Callable[[Any], Any]] = methodcaller("headers")
+_PAIR: Final = ("", None)
 
 
 class UnreadHeaders(list[tuple[str, bytes | None]]):
@@ -22,9 +22,9 @@ class UnreadHeaders(list[tuple[str, bytes | None]]):
 
     rule: Final = "header names must be UTF-8"
 
-    def __init__(self, value: str | None = None, hint: str | None = None) -> None:
+    def __init__(self, error: UnicodeDecodeError | None = None, hint: str | None = None) -> None:
         super().__init__()
-        self.value = value
+        self.value = None if error is None else preview(error.object)
         self.hint = hint
 
     @property
@@ -46,23 +46,17 @@ def headers_of(message: Any) -> Any:
     """
     try:
         headers = _call_headers(message)
+        if type(headers) is list:
+            headers.count(_PAIR)  # compares each name, for which a missing one raises SystemError
+            return headers
     except (SystemError, ValueError) as error:
-        return unread(error)
-    if type(headers) is not list:
-        return headers if headers or type(headers) is UnreadHeaders else []
-    # The garbage collector sees what a pair has without use of it.
-    if len(gc.get_referents(*headers)) < 2 * len(headers) and any(map(_is_damaged, headers)):
-        return UnreadHeaders()
-    return headers
+        return UnreadHeaders(name_error(error))
+    return headers if headers or type(headers) is UnreadHeaders else []
 
 
-def _is_damaged(pair: Any) -> bool:
-    return type(pair) is tuple and len(gc.get_referents(pair)) < len(pair)
-
-
-def unread(error: Exception, hint: str | None = None) -> UnreadHeaders:
-    """Return what stands in place of headers after an error of the client, which may have the name."""
+def name_error(error: Exception) -> UnicodeDecodeError | None:
+    """Return the error of a name that an error of a client was raised from, None without one."""
     cause: BaseException | None = error
     while not (cause is None or isinstance(cause, UnicodeDecodeError)):
         cause = cause.__cause__
-    return UnreadHeaders(None if cause is None else preview(cause.object), hint)
+    return cause

@@ -62,7 +62,7 @@ def test_all_else_of_a_message_is_kept() -> None:
 
 
 def test_the_record_stays_unread() -> None:
-    """Whatever reads the record again, a copy or the record from another process, finds the same error."""
+    """A copy of the record, and the record in another process, have the same error."""
     record = Record.of(bad_message())
     copies = [
         record,
@@ -121,7 +121,7 @@ def test_whole_headers_are_returned_as_they_are(headers: Any) -> None:
 
 
 def test_other_errors_of_a_message_are_raised() -> None:
-    """A fault of a user's class is no fault of a record."""
+    """A fault of a user's class stays an error of that class."""
 
     class Message:
         def headers(self) -> Any:
