@@ -17,8 +17,8 @@ Found = dict[Any, list[Any]]
 
 _SINGLE_SECONDS: Final = 2.0  # for a record that the broker has
 _HINT: Final = (
-    "aiokafka can return neither this record nor the rest of its batch, which confluent-kafka can; "
-    "this error may be that of a record before it"
+    "the name may be in another record of the batch, which aiokafka does not read beyond it; "
+    "read the topic by confluent-kafka"
 )
 
 
@@ -58,30 +58,38 @@ class FetchCalls:
         found: Found = await self.client.getmany(timeout_ms=int(seconds * 1000), max_records=1)
         return found
 
-    async def find(self, error: Exception, count: int, add: Callable[[Found], int]) -> Message | None:
-        """Return a message for the record that has raised an error, after adding the records before it.
+    async def find(self, error: Exception, count: int, add: Callable[[Found], int]) -> list[Message]:
+        """Return messages for records that raise errors, one of a partition, after adding those before them.
 
-        It is an error of the client if that is about no record, and a message without key, value and headers
-        if a header name is not UTF-8. None means that others were added first. Raises errors of other kinds.
+        A message is an error of the client, or has no key, value and headers if a header name is not UTF-8.
+        There is none if the records before are more than ``count``. Raises errors that are of no record.
         """
-        if isinstance(error, self.client_error) and not isinstance(error, self._corrupt):
-            return AiokafkaFailure(error)
+        if self._is_of_no_record(error):
+            return [AiokafkaFailure(error)]
         assigned = self.client.assignment()
-        places = [] if isinstance(error, self._stopped) else list(filter(self._may_have_more, assigned))
-        added = 0
+        places = list(filter(self._may_have_more, assigned))
+        added, messages = 0, list[Message]()
         for place in places:
             for _ in range(max(1, count // len(places))):
-                at = self.position(place) or 0
+                at = self.position(place)
                 try:
                     number = add(await self._one_of(place, alone=len(assigned) == 1))
                 except Exception as failure:  # noqa: BLE001  # any that reading a record raises
-                    return None if self.is_new(assigned) else self._message(place, at, failure)
+                    if at is not None and not self.is_new(assigned):
+                        messages.append(self._message(place, at, failure))
+                    break
                 if number == 0:
                     break
                 added += number
-        if added == 0:
+        if added == 0 and not messages and not self.is_new(assigned):
             raise error
-        return None
+        return messages
+
+    def _is_of_no_record(self, error: Exception) -> bool:
+        """Return whether the client has failed otherwise; raise the error if it was stopped."""
+        if isinstance(error, self._stopped):
+            raise error
+        return isinstance(error, self.client_error) and not isinstance(error, self._corrupt)
 
     async def _one_of(self, place: Any, *, alone: bool) -> Found:
         milliseconds = int(_SINGLE_SECONDS * 1000)
@@ -92,8 +100,8 @@ class FetchCalls:
 
     def _message(self, place: Any, at: int, failure: Exception) -> Message:
         """Return what stands for the record at a position; go on after it if its header names are wrong."""
-        if isinstance(failure, self._stopped):
-            raise failure
+        if self._is_of_no_record(failure):
+            return AiokafkaFailure(failure)
         if (cause := name_error(failure)) is None:
             return AiokafkaFailure(failure, place, at)
         if self.position(place) == at:

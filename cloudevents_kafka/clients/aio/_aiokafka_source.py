@@ -83,10 +83,10 @@ class AiokafkaSource(Source):
                         break
                     found = await self._calls.wait(wait)
             except Exception as error:  # noqa: BLE001  # what is about no record is raised
-                message = await self._calls.find(error, count, self._add)
-                if isinstance(message, AiokafkaFailure):
+                messages = await self._calls.find(error, count, self._add)
+                if any(isinstance(message, AiokafkaFailure) for message in messages):
                     await asyncio.sleep(FETCH_SECONDS)  # some errors come at once, until the user acts
-                return () if message is None else (message,)
+                return messages
             if number := self._add(found):
                 count -= number
                 deadline = deadline if seconds else 0.0  # what has arrived, without another wait

@@ -155,6 +155,21 @@ def test_an_error_that_is_no_name_has_the_place() -> None:
     run(work())
 
 
+def test_a_record_that_stays_corrupt_stops_no_other_partition() -> None:
+    """If `on_error` reads on, each record before it and of other partitions is returned."""
+
+    async def work() -> None:
+        client = Raising({(number, 5): CorruptRecordException("Invalid CRC") for number in (0, 2)})
+        items: list[Item] = []
+        async with AsyncEventConsumer(client, on_error=lambda error: True, max_records=2) as events:
+            while len(items) < COUNT + 10:
+                items += [item for item in [await events.poll(1)] if item is not None]
+        ends = dict(zip(range(3), (5, COUNT, 5), strict=True))
+        assert sorted(places(items)) == [(n, offset, False) for n in ends for offset in range(ends[n])]
+
+    run(work())
+
+
 def test_an_error_of_no_record_is_raised() -> None:
     """A client that was stopped is an error, and no record."""
 

@@ -109,7 +109,7 @@ def test_good_records_around_a_bad_one_are_events(kafka_broker: LocalBroker, rea
         assert shown(items) == expected(0, 10) + expected(1)
         [bad] = [item for item in items if isinstance(item, Undecodable)]
         assert isinstance(bad.error, BrokenEvent)
-        reason = r"broken CloudEvent: header names must be UTF-8, got b'ce_\xff'; aiokafka can return"
+        reason = r"broken CloudEvent: header names must be UTF-8, got b'ce_\xff'; the name may be in"
         assert str(bad.error).startswith(f"{topic}[0]@10: {reason}")
 
     run(work())
