@@ -16,6 +16,7 @@ from cloudevents_kafka import (
     Decoded,
     Event,
     EventConsumer,
+    NotAnEvent,
     Record,
     Undecodable,
     dead_letter,
@@ -103,6 +104,21 @@ def test_headers_are_asked_for_once(bad: list[bool], size: int) -> None:
     assert [isinstance(item, Undecodable) for item in items] == bad
     assert [item.record.offset for item in items] == list(range(len(bad)))
     assert {message.calls for message in messages} <= {1}
+
+
+def test_headers_of_messages_that_wait_are_asked_for_once() -> None:
+    """Neither a record that raises an error nor the close asks for those of the messages behind it."""
+    kinds = [GOOD, [], GOOD, GOOD]
+    messages = [Once("orders", b"17", headers=headers) for headers in kinds]
+    with EventConsumer(FakeConsumer(FakeLog(messages)), strict=True) as events:
+        events.consumer.subscribe(["orders"])
+        batches = events.batches(4, 0.01)
+        assert len(next(batches)) == 1
+        with pytest.raises(NotAnEvent):
+            next(batches)
+        assert (item := events.poll()) is not None
+        assert item.record.offset == 2
+    assert [message.calls for message in messages[2:]] == [1, 0]
 
 
 @pytest.mark.parametrize(

@@ -142,7 +142,7 @@ class Gathered(Generic[ItemT_co]):
         if self._ends is None:
             messages = [message for message in self.waiting if message.error() is None]
             last = {(message.topic(), message.partition()): message for message in messages}
-            self._ends = {name: Record.of(message).position for name, message in last.items()}
+            self._ends = {name: _place_of(message, 1) for name, message in last.items()}
         ends = self._ends
         places = position(list(ends.values()))
         # A transaction's marker moves the position further; after a seek it is unknown, below zero.
@@ -152,7 +152,14 @@ class Gathered(Generic[ItemT_co]):
         """Return where the messages of each partition begin."""
         messages = [message for message in reversed(self.waiting) if message.error() is None]
         first = {(message.topic(), message.partition()): message for message in messages}
-        return [start_of(Record.of(message)) for message in first.values()]
+        return [_place_of(message) for message in first.values()]
+
+
+def _place_of(message: Message, after: int = 0) -> TopicPartition:
+    """Return the place of a message, or one after it, without a call for its headers."""
+    from confluent_kafka import TopicPartition  # not imported without a client
+
+    return TopicPartition(message.topic() or "", message.partition() or 0, (message.offset() or 0) + after)
 
 
 class Readable(Generic[ItemT_co]):

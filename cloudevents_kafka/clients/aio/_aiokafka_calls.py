@@ -62,7 +62,8 @@ class FetchCalls:
         """Return messages for records that raise errors, one of a partition, after adding those before them.
 
         A message is an error of the client, or has no key, value and headers if a header name is not UTF-8.
-        There is none if the records before are more than ``count``. Raises errors that are of no record.
+        There is none if the records before are more than ``count``, or partitions have moved meanwhile.
+        Raises errors that are of no record.
         """
         if self._is_of_no_record(error):
             return [AiokafkaFailure(error)]
@@ -81,7 +82,9 @@ class FetchCalls:
                 if number == 0:
                     break
                 added += number
-        if added == 0 and not messages and not self.is_new(assigned):
+        if self.is_new(assigned):
+            return []  # the partitions are read from where their group says
+        if added == 0 and not messages:
             raise error
         return messages
 

@@ -84,9 +84,12 @@ class AiokafkaSource(Source):
                     found = await self._calls.wait(wait)
             except Exception as error:  # noqa: BLE001  # what is about no record is raised
                 messages = await self._calls.find(error, count, self._add)
-                if any(isinstance(message, AiokafkaFailure) for message in messages):
+                failures = [message for message in messages if isinstance(message, AiokafkaFailure)]
+                # Before partitions move: a fetch's result is added later.
+                self.waiting += [message for message in messages if message not in failures]
+                if failures:
                     await asyncio.sleep(FETCH_SECONDS)  # some errors come at once, until the user acts
-                return messages
+                return failures
             if number := self._add(found):
                 count -= number
                 deadline = deadline if seconds else 0.0  # what has arrived, without another wait
