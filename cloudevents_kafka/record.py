@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import msgspec
 from msgspec.structs import force_setattr
 
+from cloudevents_kafka.message_headers import UnreadHeaders, headers_of
 from cloudevents_kafka.primitives import zigzag
 from cloudevents_kafka.primitives.plural import pluralize, with_article
 from cloudevents_kafka.primitives.preview import preview
@@ -83,7 +84,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         if type(self.key) is not bytes and self.key is not None:
             force_setattr(self, "key", to_bytes(self.key, "key"))
         headers = self.headers
-        if type(headers) is not list:
+        if type(headers) is not list and type(headers) is not UnreadHeaders:
             headers = _as_pairs(headers)
             force_setattr(self, "headers", headers)
         try:
@@ -185,7 +186,7 @@ def _of_message(message: Any) -> Record:
     return Record(
         key=message.key(),
         value=message.value(),
-        headers=to_headers(message.headers()),
+        headers=to_headers(headers_of(message)),
         topic=message.topic(),
         partition=message.partition(),
         offset=message.offset(),
@@ -210,7 +211,7 @@ def _getter_of(source: Any) -> Callable[[str], Any]:
 def to_headers(headers: HeaderInput) -> Headers:
     """Return a new list of (name, bytes or None) pairs from the headers of any client."""
     if not headers:
-        return []
+        return headers if type(headers) is UnreadHeaders else []
     pairs: Any = headers
     try:
         pairs = list(headers.items() if isinstance(headers, Mapping) else headers)

@@ -21,6 +21,7 @@ from cloudevents_kafka.binding._valid import Unread, read_valid
 from cloudevents_kafka.binding.lenient import Found, read_leniently
 from cloudevents_kafka.errors import BrokenEvent, DecodeError, InvalidEvent, Problem
 from cloudevents_kafka.event import DataT_co, Event
+from cloudevents_kafka.message_headers import UnreadHeaders
 from cloudevents_kafka.record import Record, RecordInput, with_bytes_headers
 
 
@@ -102,6 +103,8 @@ def decode(record: RecordInput, *, lenient: bool = False) -> Decoded | Undecodab
 
 def _read(record: Record, unread: Unread, *, lenient: bool) -> Found:
     """Return the event of any record and what was accepted; raise a `DecodeError` if it has none."""
+    if type(record.headers) is UnreadHeaders:
+        raise BrokenEvent([_unread(record.headers)], record)
     with_bytes = with_bytes_headers(record)
     try:
         if lenient:
@@ -112,6 +115,11 @@ def _read(record: Record, unread: Unread, *, lenient: bool) -> Found:
         return _READERS[sniffed.mode](with_bytes, sniffed), ()
     except InvalidEvent as error:
         raise BrokenEvent(error.problems, with_bytes) from error.__cause__
+
+
+def _unread(headers: UnreadHeaders) -> Problem:
+    """Return the problem of headers that a client could not return: what they are is unknown."""
+    return Problem(None, headers.rule, "K-06", headers.value, headers.hint)  # K-06: "encoded as UTF-8"
 
 
 def _read_structured(record: Record, sniffed: Verdict) -> Event:

@@ -114,7 +114,7 @@ def extra_headers(headers: HeaderInput) -> Headers:
         added = to_headers(headers)
     except ValueError as error:
         raise EncodeError(str(error)) from None
-    _check_header_names(added)
+    check_header_names(added)
     for name, _ in added:
         folded = name.lower()
         if folded == CONTENT_TYPE or folded.startswith(PREFIX):
@@ -130,7 +130,8 @@ def _key_bytes(key: bytes | str) -> bytes | None:
         raise EncodeError(str(error)) from None
 
 
-def _check_header_names(headers: Headers) -> None:
+def check_header_names(headers: Headers) -> None:
+    """Raise `EncodeError` unless UTF-8 can encode the names: confluent-kafka's client crashes by others."""
     for name, _ in headers:
         if not isinstance(name, str):
             raise TypeError(
@@ -162,7 +163,7 @@ def _encode_like(
         headers = list(like.headers)  # the unchanged event: its content-type and copies of attributes stay
     else:
         headers = _merge_headers(written.headers, like.headers, same_mode=mode == sniffed.mode)
-    _check_header_names(headers)
+    check_header_names(headers)
     return headers, written.value
 
 

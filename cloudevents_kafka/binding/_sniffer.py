@@ -12,6 +12,7 @@ from cloudevents_kafka.attributes.types import REQUIRED
 from cloudevents_kafka.binding._headers import CONTENT_TYPE, OTHER_PREFIXES, PREFIX
 from cloudevents_kafka.errors import DecodeError, NotAnEvent, UnsupportedBatch, UnsupportedFormat
 from cloudevents_kafka.formats import registry as formats
+from cloudevents_kafka.message_headers import UnreadHeaders
 from cloudevents_kafka.record import Record, RecordInput, to_bytes
 
 Mode = Literal["structured", "binary", "not-an-event", "unsupported-format", "batch"]
@@ -54,7 +55,10 @@ def sniff(headers: Iterable[tuple[str, bytes | None]] | Mapping[str, bytes | Non
     """
     content_type: str | None = None
     present: set[str] = set()
-    for name, value in headers if isinstance(headers, list) else _headers_of(headers):
+    pairs = headers if isinstance(headers, list) else _headers_of(headers)
+    if type(pairs) is UnreadHeaders:
+        return Verdict("not-an-event", None, pairs.reason)
+    for name, value in pairs:
         if value is None:
             continue  # a null header is an absent attribute
         if name == CONTENT_TYPE:

@@ -16,6 +16,7 @@ from cloudevents_kafka.clients._health import ConsumerHealth, Vitals
 from cloudevents_kafka.clients._protocols import Message, OnlyLoop, add_observers, group_of
 from cloudevents_kafka.clients._reading import ItemT_co, item_reader
 from cloudevents_kafka.clients._schedule import Item, PartitionName, places_of
+from cloudevents_kafka.message_headers import headers_of
 from cloudevents_kafka.record import Record
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ class Gathered(Generic[ItemT_co]):
             Record(  # as `Record.of` does, without a copy of the headers
                 key=message.key(),
                 value=message.value(),
-                headers=message.headers() or [],
+                headers=headers_of(message),
                 topic=message.topic(),
                 partition=message.partition(),
                 offset=message.offset(),
@@ -153,7 +154,7 @@ class Gathered(Generic[ItemT_co]):
         if self._ends is None:
             messages = [message for message in self.waiting if message.error() is None]
             last = {(message.topic(), message.partition()): message for message in messages}
-            self._ends = {name: Record.of(message).position for name, message in last.items()}
+            self._ends = {name: _place_of(message, 1) for name, message in last.items()}
         ends = self._ends
         places = position(list(ends.values()))
         # A transaction's marker moves the position further; after a seek it is unknown, below zero.
@@ -163,7 +164,14 @@ class Gathered(Generic[ItemT_co]):
         """Return where the messages of each partition begin."""
         messages = [message for message in reversed(self.waiting) if message.error() is None]
         first = {(message.topic(), message.partition()): message for message in messages}
-        return [start_of(Record.of(message)) for message in first.values()]
+        return [_place_of(message) for message in first.values()]
+
+
+def _place_of(message: Message, after: int = 0) -> TopicPartition:
+    """Return the place of a message, or one after it, without a call for its headers."""
+    from confluent_kafka import TopicPartition  # not imported without a client
+
+    return TopicPartition(message.topic() or "", message.partition() or 0, (message.offset() or 0) + after)
 
 
 class Readable(Generic[ItemT_co]):

@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypedDict, cast
 
 import msgspec
 
-from cloudevents_kafka.binding import ContentMode, KeyMapper, check_key_mapper, check_mode, encode
+from cloudevents_kafka.binding import (
+    ContentMode,
+    KeyMapper,
+    check_header_names,
+    check_key_mapper,
+    check_mode,
+    encode,
+)
 from cloudevents_kafka.clients._deliveries import Delivery, DeliveryError, OnDelivery, Outgoing, Produce
 from cloudevents_kafka.clients._polling import Polling
 from cloudevents_kafka.clients._protocols import Producer, ProducerT, add_observers, check_client
@@ -92,6 +99,7 @@ class Writer(msgspec.Struct):
         topic = topic or self.topic or record.topic
         if topic is None:
             raise EncodeError("topic must be set, in send_record(), EventProducer() or the record")
+        check_header_names(record.headers)
         headers = list(record.headers)  # a new list, as instrumentation adds to it
         return topic, (record, record.key, record.value, headers)
 

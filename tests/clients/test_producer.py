@@ -326,6 +326,17 @@ def test_a_record_is_sent_unchanged() -> None:
         _ = delivery.event
 
 
+def test_a_header_name_that_crashes_the_client_is_refused() -> None:
+    """A record that another client has read may have a name that is not UTF-8."""
+    fake = FakeProducer()
+    producer = EventProducer(fake, topic="copies")
+    with pytest.raises(EncodeError, match=r"a header name must be UTF-8 \(K-06\), got 'a\\udcff'"):
+        producer.send_record(Record(value=b"17", headers=[("a\udcff", b"")]))
+    assert records(fake) == []
+    with pytest.raises(SystemError):
+        fake.produce("copies", headers=[("a\udcff", b"")])
+
+
 def test_the_topic_of_a_record_is_the_last_choice() -> None:
     """Without a topic of the call and of the producer, a record is sent to its own; else it is refused."""
     producer = EventProducer(FakeProducer())

@@ -8,18 +8,32 @@ from cloudevents_kafka.record import Headers, to_headers
 
 
 class AiokafkaFailure:
-    """An error of aiokafka with the methods of a message of confluent-kafka that is an error."""
+    """An error of aiokafka with the methods of a message of confluent-kafka that is an error.
 
-    def __init__(self, error: Any) -> None:
+    It may be about the record at an offset of a partition; otherwise its text names the topic.
+    """
+
+    def __init__(self, error: Any, place: Any = None, offset: int | None = None) -> None:
         self._error = error
+        self._place = place
+        self._offset = offset
 
     def error(self) -> Self:
         return self
 
-    def topic(self) -> None:
-        """Return None: the text of the error names the topic."""
+    def topic(self) -> str | None:
+        return None if self._place is None else str(self._place.topic)
 
-    partition = offset = key = value = headers = topic
+    def partition(self) -> int | None:
+        return None if self._place is None else int(self._place.partition)
+
+    def offset(self) -> int | None:
+        return self._offset
+
+    def key(self) -> None:
+        """Return None: an error has no record."""
+
+    value = headers = key
 
     def timestamp(self) -> tuple[int, int]:
         """Return the timestamp of confluent-kafka's messages without one."""
@@ -30,7 +44,7 @@ class AiokafkaFailure:
         return getattr(self._error, "errno", None)
 
     def retriable(self) -> bool:
-        return bool(self._error.retriable)
+        return bool(getattr(self._error, "retriable", False))
 
     def fatal(self) -> bool:
         """Return False: no error of aiokafka ends the client."""

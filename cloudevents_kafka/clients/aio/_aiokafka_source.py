@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import sys
 import time
-from collections.abc import Collection, Coroutine, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from cloudevents_kafka.clients._gathered import Readable
 from cloudevents_kafka.clients._protocols import Message
 from cloudevents_kafka.clients._schedule import places_of
 from cloudevents_kafka.clients._steps import Ask
+from cloudevents_kafka.clients.aio._aiokafka_calls import FetchCalls, Found
 from cloudevents_kafka.clients.aio._aiokafka_message import AiokafkaFailure, AiokafkaMessage
 from cloudevents_kafka.clients.aio._checks import check_deserializers, check_started
 from cloudevents_kafka.clients.aio._source import FETCH_SECONDS, Source, end_in_time
@@ -43,7 +42,8 @@ class AiokafkaSource(Source):
         import confluent_kafka  # noqa: F401  # now, as it takes 100 ms and the first commit needs it
 
         check_deserializers(client)
-        self.client_error: type[Exception] = aiokafka.errors.KafkaError
+        self._calls = FetchCalls(client)
+        self.client_error = self._calls.client_error
         self._moved_error: type[Exception] = aiokafka.errors.CommitFailedError
         self._assigned: Any = None  # the assignment when the client returned them
 
@@ -73,22 +73,37 @@ class AiokafkaSource(Source):
 
     async def _get_many(self, count: int, seconds: float) -> Sequence[Message]:
         """Add the records that arrive to ``waiting``, and return an error if there is one."""
-        deadline, wait = time.monotonic() + seconds, seconds or FETCH_SECONDS
-        while wait > 0 and count > 0:
+        deadline = time.monotonic() + (seconds or FETCH_SECONDS)
+        while count > 0:
             try:
-                found = await self.client.getmany(timeout_ms=int(wait * 1000), max_records=count)
+                found = await self._calls.collect(count)
+                if not any(found.values()):
+                    wait = deadline - time.monotonic()
+                    if wait <= 0:
+                        break
+                    found = await self._calls.wait(wait)
+            except Exception as error:  # noqa: BLE001  # what is about no record is raised
                 self.events.note_poll(self.client)
-            except self.client_error as error:
-                self.events.note_poll(self.client)
-                await asyncio.sleep(FETCH_SECONDS)  # some errors come at once, until the user acts
-                return (AiokafkaFailure(error),)
-            self._drop_moved({place: each[0].offset for place, each in found.items() if each})
-            self._assigned = self.client.assignment()
-            messages = [AiokafkaMessage(record) for records in found.values() for record in records]
-            self.waiting += messages
-            count -= len(messages)
-            wait = deadline - time.monotonic()
+                messages = await self._calls.find(error, count, self._add)
+                failures = [message for message in messages if isinstance(message, AiokafkaFailure)]
+                # Before partitions move: a fetch's result is added later.
+                self.waiting += [message for message in messages if message not in failures]
+                if failures:
+                    await asyncio.sleep(FETCH_SECONDS)  # some errors come at once, until the user acts
+                return failures
+            self.events.note_poll(self.client)
+            if number := self._add(found):
+                count -= number
+                deadline = deadline if seconds else 0.0  # what has arrived, without another wait
         return ()
+
+    def _add(self, found: Found) -> int:
+        """Add records to ``waiting``, and return their number."""
+        self._drop_moved({place: each[0].offset for place, each in found.items() if each})
+        self._assigned = self.client.assignment()
+        messages = [AiokafkaMessage(record) for records in found.values() for record in records]
+        self.waiting += messages
+        return len(messages)
 
     def drop_moved(self) -> None:
         """Drop the records of partitions that were revoked, or assigned again at another offset."""
@@ -98,12 +113,12 @@ class AiokafkaSource(Source):
         """Drop messages whose partitions are not read on after them: ``starts`` says where, or the client."""
         messages = self.waiting
         assigned = self.client.assignment()
-        if not messages or not self._is_new(assigned):
+        if not messages or not self._calls.is_new(self._assigned):
             return
         self._assigned = assigned
         # The partitions of aiokafka are equal to these tuples.
         last = {(each.topic(), each.partition()): each for each in messages if each.error() is None}
-        positions = {place: self._position(place) for place in assigned if place in last} | dict(starts)
+        positions = {place: self._calls.position(place) for place in assigned if place in last} | dict(starts)
         for name, message in last.items():
             at, offset = positions.get(name), message.offset() or 0
             # What the client commits by itself is committed already, and nobody would read it again.
@@ -111,24 +126,9 @@ class AiokafkaSource(Source):
             if not (commits if at is None else at > offset):
                 self.gathered.discard(places_of([name]))
 
-    def _is_new(self, assigned: Any) -> bool:
-        """Return whether an assignment is newer than the records; aiokafka creates an object for each."""
-        if assigned is self._assigned:
-            return False
-        return bool(assigned != self._assigned) or assigned is self.client.assignment()
-
-    def _position(self, place: Any) -> int | None:
-        """Return the position of a partition, None if it has none yet."""
-        position = getattr(self.client, "position", None)
-        if position is None:  # another client than aiokafka's
-            return sys.maxsize
-        with suppress(self.client_error):
-            return _result_now(position(place))
-        return None
-
     def get_watermark_offsets(self, place: TopicPartition, *, cached: bool) -> tuple[int, int]:  # noqa: ARG002
         """Return the end of a partition, as the client knows it."""
-        return 0, self.client.highwater(to_partition(place)) or -1
+        return 0, self._calls.end(to_partition(place)) or -1
 
     async def answer(self, ask: Ask) -> Any:
         """Return what a call returns; raise its errors as those of confluent-kafka."""
@@ -250,14 +250,3 @@ def to_partition(place: TopicPartition) -> Any:
     from aiokafka import TopicPartition as Partition  # installed, as the client is aiokafka's
 
     return Partition(place.topic, place.partition)
-
-
-def _result_now(coroutine: Coroutine[Any, Any, int]) -> int | None:
-    """Return what a coroutine returns at once; None if it would wait."""
-    try:
-        coroutine.send(None)
-    except StopIteration as returned:
-        result: int = returned.value
-        return result
-    coroutine.close()
-    return None

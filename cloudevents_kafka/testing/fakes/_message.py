@@ -16,7 +16,8 @@ class FakeMessage:
     """A fake of `confluent_kafka.Message`, for a `FakeConsumer` to read.
 
     Text becomes UTF-8 bytes, and empty headers become None, as in a real message. ``timestamp`` is
-    in ms since the epoch, None without one.
+    in ms since the epoch, None without one. The name of a header may have surrogate escapes, for bytes that
+    are not UTF-8: ``headers`` raises an error then.
 
     Examples:
         >>> from cloudevents_kafka import Record
@@ -67,7 +68,15 @@ class FakeMessage:
         return self._value
 
     def headers(self) -> list[tuple[str, bytes | None]] | None:
-        """Return the headers in a new list, None without headers."""
+        """Return the headers in a new list, None without headers.
+
+        A name with surrogate escapes stands for one that is not UTF-8: `SystemError`, as of the client.
+        """
+        try:
+            for name, _ in self._headers or ():
+                name.encode("utf-8", "surrogateescape").decode()
+        except UnicodeDecodeError as error:
+            raise SystemError("the method headers returned a result with an exception set") from error
         return None if self._headers is None else list(self._headers)
 
     def timestamp(self) -> tuple[int, int]:
@@ -125,7 +134,7 @@ def to_bytes(value: Any) -> bytes | None:
 def to_headers(headers: Any) -> list[tuple[str, bytes | None]] | None:
     """Return headers as a consumer reads them; raise `TypeError` if the client refuses the type.
 
-    A name in bytes becomes its ``repr``, as in the client.
+    A name in bytes becomes its ``repr``, and one with a NUL ends before it, as in the client.
     """
     if headers is None:
         return None
@@ -147,4 +156,4 @@ def _to_header(pair: Any) -> tuple[str, bytes | None]:
     if not isinstance(value, bytes | str | None):
         kind = type(value).__name__
         raise TypeError(f"expected header value to be None, binary, or unicode string, not {kind}")
-    return str(name), to_bytes(value)
+    return str(name).partition("\0")[0], to_bytes(value)

@@ -131,7 +131,8 @@ class FakeProducer(Closing):
         """Queue a message; raise `BufferError` if the queue is full, and what the real client raises.
 
         Without a partition the CRC-32 of the key chooses one, as in the real client by default;
-        messages without a key go to partition 0.
+        messages without a key go to partition 0. A header name with surrogates raises `SystemError`: it
+        crashes the real client.
         """
         self._check_open()
         check_produced(topic, partition, timestamp)

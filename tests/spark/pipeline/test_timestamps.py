@@ -6,6 +6,7 @@ import time
 from typing import Any
 
 import duckdb
+import msgspec
 import pyarrow.dataset as ds
 import pytest
 from confluent_kafka import Producer
@@ -14,6 +15,7 @@ from deltalake import DeltaTable
 from cloudevents_kafka import Event, to_record
 from cloudevents_kafka.testing.local.clients import create_topic
 from tests.spark.pipeline.lake import Lake
+from tests.support.header_names import BAD_NAME, event_record, write_batches
 
 pytestmark = [
     pytest.mark.broker,
@@ -70,6 +72,18 @@ def test_nanoseconds(lake: Lake) -> None:
     assert read(lake, "parquet", "events")[:5] == list(zip(range(5), dates, times, strict=True))
     (warning,) = lake.warnings
     assert warning.startswith(f"{lake.topic}[0]@1 must have a timestamp in milliseconds, got {nanos}; ")
+
+
+def test_unread_headers(lake: Lake) -> None:
+    """A record whose headers librdkafka cannot return is set aside, with its place in a warning."""
+    send(lake, MILLIS)
+    bad = msgspec.structs.replace(event_record(1, BAD_NAME), timestamp=MILLIS * 1_000_000)
+    write_batches(lake.broker.bootstrap_servers, lake.topic, [[bad, event_record(2)]])
+    counts = lake.run().counts
+    assert (counts.events, counts.quarantined) == (2, 1)
+    assert lake.warnings[1].startswith(
+        rf"{lake.topic}[0]@1: header names must be UTF-8, got b'ce_\xff'; the column headers is null"
+    )
 
 
 @pytest.mark.release  # test_microseconds is its sample

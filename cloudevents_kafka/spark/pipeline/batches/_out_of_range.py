@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from cloudevents_kafka.message_headers import UnreadHeaders, headers_of
 from cloudevents_kafka.spark.pipeline._errors import PipelineFailed
 from cloudevents_kafka.spark.pipeline.notes import OffsetRange, OffsetRanges, iter_partitions
 from cloudevents_kafka.spark.pipeline.topics import NoCounterpart, librdkafka_settings
@@ -63,7 +64,7 @@ def read_out_of_range(
             f"{part.topic}[{part.partition}]@{first.offset()} must have a timestamp in milliseconds, got "
             f"{first.timestamp()[1]}; the column timestamp is null for such records"
         )
-    frames = [_frame(spark, part.messages) for part in found]
+    frames = [_frame(spark, part.messages, warn) for part in found]
     sides = filter(None, (side(offsets, found) for side in (_before, _after)))
     frames += [spark.read.format("kafka").options(**options(ranges)).load() for ranges in sides]
     records, *more = frames
@@ -165,14 +166,14 @@ def _ranges(
     return changed
 
 
-def _frame(spark: SparkSession, messages: list[Message]) -> DataFrame:
+def _frame(spark: SparkSession, messages: list[Message], warn: Callable[[str], None]) -> DataFrame:
     """Return records with the columns of Spark's Kafka source."""
     from cloudevents_kafka.spark.schema import HEADERS
 
     names = ("key", "value", "topic", "partition", "offset", "millis", "timestampType", "headers")
     types = ("binary", "binary", "string", "int", "bigint", "bigint", "int", HEADERS.simpleString())
     schema = ", ".join(f"`{name}` {type_}" for name, type_ in zip(names, types, strict=True))
-    rows = spark.createDataFrame([_row(message) for message in messages], schema)
+    rows = spark.createDataFrame([_row(message, warn) for message in messages], schema)
     return rows.selectExpr(
         *(f"`{name}`" for name in names[:5]),
         "timestamp_millis(millis) AS `timestamp`",
@@ -180,8 +181,14 @@ def _frame(spark: SparkSession, messages: list[Message]) -> DataFrame:
     )
 
 
-def _row(message: Message) -> tuple[Any, ...]:
+def _row(message: Message, warn: Callable[[str], None]) -> tuple[Any, ...]:
     type_, millis = message.timestamp()
+    headers = headers_of(message)
+    if type(headers) is UnreadHeaders:
+        warn(
+            f"{message.topic()}[{message.partition()}]@{message.offset()}: {headers.reason}; "
+            "the column headers is null for such records"
+        )
     return (
         message.key(),
         message.value(),
@@ -190,5 +197,5 @@ def _row(message: Message) -> tuple[Any, ...]:
         message.offset(),
         millis if abs(millis) <= _MOST else None,
         max(0, type_ - 1),  # librdkafka counts from 1, and 0 stands for none
-        message.headers() or None,
+        headers or None,
     )

@@ -1,0 +1,161 @@
+"""`FetchCalls`: calls of aiokafka's ``getmany`` of which an error loses no record."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from types import SimpleNamespace
+from typing import Any, Final
+
+from cloudevents_kafka.clients._protocols import Message
+from cloudevents_kafka.clients.aio._aiokafka_message import AiokafkaFailure, AiokafkaMessage
+from cloudevents_kafka.message_headers import UnreadHeaders, name_error
+
+Found = dict[Any, list[Any]]
+"""Records by their partitions, as ``getmany`` returns them."""
+
+_SINGLE_SECONDS: Final = 2.0  # for a record that the broker has
+_HINT: Final = (
+    "the name may be in another record of the batch, which aiokafka does not read beyond it; "
+    "read the topic by confluent-kafka"
+)
+
+
+class FetchCalls:
+    """Calls ``getmany`` so that after an error each record was returned, or is read again, or has a message.
+
+    ``getmany`` takes records of one partition after the other, moves their positions, and drops what it has
+    taken if a record raises an error. So a call that waits takes one record. A call that takes more does not
+    wait, and after its error the positions are set back: nothing else moves them in such a call. `find` then
+    reads partitions singly, one record at a time, up to the one that raises: its position is the place.
+    """
+
+    def __init__(self, client: Any) -> None:
+        import aiokafka.errors
+
+        self.client = client
+        self.client_error: type[Exception] = aiokafka.errors.KafkaError
+        self._corrupt: type[Exception] = aiokafka.errors.CorruptRecordException
+        self._stopped: type[Exception] = aiokafka.errors.ConsumerStoppedError
+
+    async def collect(self, count: int) -> Found:
+        """Return up to ``count`` records that have arrived."""
+        assigned = self.client.assignment()
+        before = {place: self.position(place) for place in assigned}
+        try:
+            found: Found = await self.client.getmany(timeout_ms=0, max_records=count)
+        except Exception:
+            if not self.is_new(assigned):
+                for place, at in before.items():
+                    if at is not None and self.position(place) != at:
+                        self.client.seek(place, at)
+            raise
+        return found
+
+    async def wait(self, seconds: float) -> Found:
+        """Return the next record that arrives within some seconds."""
+        found: Found = await self.client.getmany(timeout_ms=int(seconds * 1000), max_records=1)
+        return found
+
+    async def find(self, error: Exception, count: int, add: Callable[[Found], int]) -> list[Message]:
+        """Return messages for records that raise errors, one of a partition, after adding those before them.
+
+        A message is an error of the client, or has no key, value and headers if a header name is not UTF-8.
+        There is none if the records before are more than ``count``, or partitions have moved meanwhile.
+        Raises errors that are of no record.
+        """
+        if self._is_of_no_record(error):
+            return [AiokafkaFailure(error)]
+        assigned = self.client.assignment()
+        places = list(filter(self._may_have_more, assigned))
+        added, messages = 0, list[Message]()
+        for place in places:
+            for _ in range(max(1, count // len(places))):
+                at = self.position(place)
+                try:
+                    number = add(await self._one_of(place, alone=len(assigned) == 1))
+                except Exception as failure:  # noqa: BLE001  # any that reading a record raises
+                    if at is not None and not self.is_new(assigned):
+                        messages.append(self._message(place, at, failure))
+                    break
+                if number == 0:
+                    break
+                added += number
+        if self.is_new(assigned):
+            return []  # the partitions are read from where their group says
+        if added == 0 and not messages:
+            raise error
+        return messages
+
+    def _is_of_no_record(self, error: Exception) -> bool:
+        """Return whether the client has failed otherwise; raise the error if it was stopped."""
+        if isinstance(error, self._stopped):
+            raise error
+        return isinstance(error, self.client_error) and not isinstance(error, self._corrupt)
+
+    async def _one_of(self, place: Any, *, alone: bool) -> Found:
+        milliseconds = int(_SINGLE_SECONDS * 1000)
+        found: Found = await self.client.getmany(
+            *(() if alone else (place,)), timeout_ms=milliseconds, max_records=1
+        )
+        return found
+
+    def _message(self, place: Any, at: int, failure: Exception) -> Message:
+        """Return what stands for the record at a position; go on after it if its header names are wrong."""
+        if self._is_of_no_record(failure):
+            return AiokafkaFailure(failure)
+        if (cause := name_error(failure)) is None:
+            return AiokafkaFailure(failure, place, at)
+        if self.position(place) == at:
+            self.client.seek(place, at + 1)
+        headers = UnreadHeaders(cause, _HINT)
+        return AiokafkaMessage(
+            SimpleNamespace(
+                topic=place.topic,
+                partition=place.partition,
+                offset=at,
+                timestamp=-1,
+                key=None,
+                value=None,
+                headers=headers,
+            )
+        )
+
+    def _may_have_more(self, place: Any) -> bool:
+        at, end = self.position(place), self.end(place)
+        is_paused = place in getattr(self.client, "paused", set)()
+        return at not in (None, sys.maxsize) and not is_paused and (end is None or at < end)
+
+    def end(self, place: Any) -> int | None:
+        """Return the end of a partition, None if the client does not know it."""
+        highwater = getattr(self.client, "highwater", None)
+        found: int | None = None if highwater is None else highwater(place)
+        return found
+
+    def is_new(self, before: Any) -> bool:
+        """Return whether the assignment is another than before; aiokafka creates an object for each."""
+        assigned = self.client.assignment()
+        if assigned is before:
+            return False
+        return bool(assigned != before) or assigned is self.client.assignment()
+
+    def position(self, place: Any) -> int | None:
+        """Return the position of a partition, None if it has none yet."""
+        position = getattr(self.client, "position", None)
+        if position is None:  # another client than aiokafka's
+            return sys.maxsize
+        with suppress(self.client_error):
+            return _result_now(position(place))
+        return None
+
+
+def _result_now(coroutine: Coroutine[Any, Any, int]) -> int | None:
+    """Return what a coroutine returns at once; None if it would wait."""
+    try:
+        coroutine.send(None)
+    except StopIteration as returned:
+        result: int = returned.value
+        return result
+    coroutine.close()
+    return None

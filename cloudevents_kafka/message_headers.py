@@ -1,0 +1,62 @@
+"""The headers of a Kafka client's message, which the client may be unable to return."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import methodcaller
+from typing import Any, Final
+
+from cloudevents_kafka.primitives.preview import preview
+
+# C code makes the call and checks it. For a call in Python the interpreter may omit the check once the
+# function has run some times: the error then appears in a later statement, and the list is used.
+_call_headers: Final[Callable[[Any], Any]] = methodcaller("headers")
+_PAIR: Final = ("", None)
+
+
+class UnreadHeaders(list[tuple[str, bytes | None]]):
+    """An empty list in place of headers that a client could not return, and why.
+
+    ``value`` is a preview of the name of a header that is not UTF-8, None if it is unknown.
+    """
+
+    rule: Final = "header names must be UTF-8"
+
+    def __init__(self, error: UnicodeDecodeError | None = None, hint: str | None = None) -> None:
+        super().__init__()
+        self.value = None if error is None else preview(error.object)
+        self.hint = hint
+
+    @property
+    def reason(self) -> str:
+        """The rule that the headers break, and the wrong name."""
+        return self.rule if self.value is None else f"{self.rule}, got {self.value}"
+
+    def __repr__(self) -> str:
+        return f"<unread: {self.reason}>"
+
+
+def headers_of(message: Any) -> Any:
+    """Return the headers of a client's message, [] for None, or `UnreadHeaders` if they cannot be read.
+
+    Its law: ``headers()`` of a message is called here alone, once, and no list that it returns is used
+    before it is known to be whole. If a name is not UTF-8, the first call of confluent-kafka fails and
+    leaves a list in the message, in which the name is missing. Each later call returns that list, and
+    Python crashes when it reads the pair. The first call may be one of a user's code.
+    """
+    try:
+        headers = _call_headers(message)
+        if type(headers) is list:
+            headers.count(_PAIR)  # compares each name, for which a missing one raises SystemError
+            return headers
+    except (SystemError, ValueError) as error:
+        return UnreadHeaders(name_error(error))
+    return headers if headers or type(headers) is UnreadHeaders else []
+
+
+def name_error(error: Exception) -> UnicodeDecodeError | None:
+    """Return the error of a name that an error of a client was raised from, None without one."""
+    cause: BaseException | None = error
+    while not (cause is None or isinstance(cause, UnicodeDecodeError)):
+        cause = cause.__cause__
+    return cause
