@@ -15,6 +15,7 @@ from cloudevents_kafka.clients._errors import PARTITION_EOF, ConsumeError, OnErr
 from cloudevents_kafka.clients._protocols import Message, OnlyLoop, add_observers
 from cloudevents_kafka.clients._reading import ItemT_co, item_reader
 from cloudevents_kafka.clients._schedule import Item
+from cloudevents_kafka.event import Event
 from cloudevents_kafka.record import Record
 
 if TYPE_CHECKING:
@@ -185,21 +186,46 @@ class Readable(Generic[ItemT_co]):
 
 
 def start_of(place: Item | Record | TopicPartition) -> TopicPartition:
-    """Return the ``TopicPartition`` of a record, to seek to it; a ``TopicPartition`` is returned itself."""
+    """Return the ``TopicPartition`` of a record, to seek to it; a ``TopicPartition`` is returned itself.
+
+    Raises `TypeError` for another object.
+    """
     record = place.record if isinstance(place, Item) else place
-    if not isinstance(record, Record):
+    if isinstance(record, Record):
+        start = record.position
+        start.offset -= 1
+        return start
+    if isinstance(getattr(place, "offset", None), int):
         return record
-    start = record.position
-    start.offset -= 1
-    return start
+    raise TypeError(
+        f"seek() must get an item, its record or a TopicPartition, got {_kind_of(place)}; pass the item that "
+        "was read, or TopicPartition(topic, partition, offset)"
+    )
 
 
 def ends_of(done: Item | Record | Iterable[Item | Record]) -> list[TopicPartition]:
-    """Return the offset after a record, or after the last record of each partition of several."""
-    done = (done,) if isinstance(done, Item | Record) else done
-    records = [each if isinstance(each, Record) else each.record for each in done]
-    last = {(record.topic, record.partition): record for record in records}
+    """Return the offset after a record, or after the last record of each partition of several.
+
+    Raises `TypeError` for another object.
+    """
+    is_one = isinstance(done, Item | Record | Event | str) or not isinstance(done, Iterable)
+    several: Iterable[Any] = (done,) if is_one else done  # type: ignore[assignment]
+    last: dict[tuple[str | None, int | None], Record] = {}
+    for each in several:
+        record = each.record if isinstance(each, Item) else each
+        if not isinstance(record, Record):
+            raise TypeError(
+                f"commit() must get items, or their records, got {_kind_of(each)}; pass the item that was "
+                "read, and commit a TopicPartition by the client"
+            )
+        name = record.topic, record.partition
+        if name not in last or record.next_offset > last[name].next_offset:
+            last[name] = record
     return [record.position for record in last.values()]
+
+
+def _kind_of(value: object) -> str:
+    return repr(value) if value is None or isinstance(value, int | str) else type(value).__name__
 
 
 def check_committed(places: Iterable[TopicPartition]) -> None:

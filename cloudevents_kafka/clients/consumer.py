@@ -292,8 +292,8 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
     def seek(self, to: Decoded | Undecodable | Record | TopicPartition) -> None:
         """Read on from a record, or from the offset of a partition.
 
-        Records of the partition that were gathered are dropped. Raises what ``seek`` of the client
-        raises, such as ``KafkaException`` if the partition is not assigned.
+        Records of the partition that were gathered are dropped. Raises `TypeError` for another object, and
+        what ``seek`` of the client raises, such as ``KafkaException`` if the partition is not assigned.
         """
         place = start_of(to)
         self._client.seek(place)
@@ -314,9 +314,10 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
     ) -> None:
         """Commit the offset after a record, or after the last record of each partition of a batch.
 
-        Unlike ``commit`` of the client without arguments, it commits no record that was gathered
-        and not returned. Raises what the client raises, and `ConsumeError` if a partition fails;
-        with ``asynchronous`` the client reports failures to its ``on_commit``.
+        The records of a batch may have any order. Unlike ``commit`` of the client without arguments, it commits
+        no record that was gathered and not returned. Raises what the client raises, `TypeError` for another
+        object, and `ConsumeError` if a partition fails; with ``asynchronous`` the client reports failures to
+        its ``on_commit``.
         """
         offsets = ends_of(done)
         if offsets:
