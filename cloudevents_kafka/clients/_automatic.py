@@ -45,7 +45,10 @@ class Automatic:
         self._member = yield Ask("memberid")
 
     def check(self, committed: list[TopicPartition]) -> Steps[None]:
-        """Raise `ConsumeError` if something else has committed an unfinished record of this member."""
+        """Yield calls that find out if something else has committed an unfinished record of this member.
+
+        Raises `ConsumeError` if so.
+        """
         if not self.may_commit:
             return
         with self._lock:

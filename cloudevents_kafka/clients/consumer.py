@@ -314,10 +314,10 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
     ) -> None:
         """Commit the offset after a record, or after the last record of each partition of a batch.
 
-        The records of a batch may have any order. Unlike ``commit`` of the client without arguments, it commits
-        no record that was gathered and not returned. Raises what the client raises, `TypeError` for another
-        object, and `ConsumeError` if a partition fails; with ``asynchronous`` the client reports failures to
-        its ``on_commit``.
+        The records of a batch may have any order. Unlike ``commit`` of the client without arguments, it
+        commits no record that was gathered and not returned. Raises what the client raises, `TypeError` for
+        another object, and `ConsumeError` if a partition fails; with ``asynchronous`` the client reports
+        failures to its ``on_commit``.
         """
         offsets = ends_of(done)
         if offsets:
