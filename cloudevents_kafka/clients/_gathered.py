@@ -6,12 +6,19 @@ which partitions continue; it does no input or output.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic
 
-from cloudevents_kafka.clients._errors import PARTITION_EOF, ConsumeError, OnError, is_record
+from cloudevents_kafka.clients._errors import (
+    PARTITION_EOF,
+    ConsumeError,
+    OnError,
+    is_record,
+    poll_interval_of,
+)
 from cloudevents_kafka.clients._protocols import Message, OnlyLoop, add_observers
 from cloudevents_kafka.clients._reading import ItemT_co, item_reader
 from cloudevents_kafka.clients._schedule import Item
@@ -39,6 +46,8 @@ class Gathered(Generic[ItemT_co]):
         self._batch: Callable[[], AbstractContextManager[object]] = nullcontext
         self.observers: Observers | None = None
         self._on_error = on_error
+        self.poll_interval: float | None = None
+        """``max.poll.interval.ms`` in seconds, once the client has said it."""
         self._ends: dict[tuple[str | None, int | None], TopicPartition] | None = None
 
     def observe(self, observers: Observers | None) -> None:
@@ -105,7 +114,17 @@ class Gathered(Generic[ItemT_co]):
 
     def is_record(self, message: Message) -> bool:
         """Return whether a message is a record; raise `ConsumeError` for an error that is final."""
+        self.poll_interval = poll_interval_of(message) or self.poll_interval
         return is_record(message, self._on_error)
+
+    def bound_revocation(self, seconds: float | None) -> float:
+        """Return the longest wait for records of revoked partitions: ``seconds``, or less.
+
+        The client does not show ``max.poll.interval.ms``, after which the group expels the member, until that
+        has happened once.
+        """
+        longest = math.inf if self.poll_interval is None else self.poll_interval / 2
+        return min(longest if seconds is None else seconds, longest)
 
     def read(self, message: Message) -> ItemT_co:
         """Return the record of a message without an error."""

@@ -179,3 +179,19 @@ def test_a_member_that_was_expelled_is_explained(
     assert "was aborted, and they are read again" in caplog.text
     assert "max.poll.interval.ms is 1.5 s" in caplog.text
     assert topic.committed < 0
+
+
+@pytest.mark.broker
+def test_a_client_that_was_passed_shows_its_interval_when_it_is_expelled(broker: LocalBroker) -> None:
+    """From then on a run waits half of it for revoked partitions: members expel each other once."""
+    topic = Topic(broker, lambda _: None)
+    client = Consumer(topic.settings)
+    client.subscribe([topic.name])
+    with EventConsumer(client) as events:
+        assert events.bound_revocation(60) == 60
+        end = time.monotonic() + 60
+        while events.bound_revocation(60) == 60 and time.monotonic() < end:
+            if events.poll(5) is not None:
+                time.sleep(4)
+        assert events.bound_revocation(60) == 0.75
+        assert events.bound_revocation(0.5) == 0.5
