@@ -32,6 +32,8 @@ PARTITION_EOF: Final = -191
 """The end of a partition was read: no error, but a message that users may ask librdkafka for."""
 
 _FATAL: Final = -150
+_MAX_POLL_EXCEEDED: Final = -147
+_INTERVAL: Final = re.compile(r"poll interval \((\d+)ms\) exceeded")
 # librdkafka says in words only which error was fatal: FENCED_INSTANCE_ID, UNRELEASED_INSTANCE_ID.
 _SAME_INSTANCE: Final = re.compile(r"group\.instance\.id|instance ID is still used")
 _HINTS: Final[dict[int | None, str]] = {
@@ -139,6 +141,15 @@ def is_record(message: Message, on_error: OnError | None = None) -> bool:
     if decision is None:
         _log.warning("%s; reading goes on", failure)
     return False
+
+
+def poll_interval_of(message: Message) -> float | None:
+    """Return ``max.poll.interval.ms`` in seconds, which only the error of a late poll shows, or None."""
+    error = message.error()
+    if error is None or error.code() != _MAX_POLL_EXCEEDED:
+        return None
+    found = _INTERVAL.search(str(error))
+    return None if found is None else int(found[1]) / 1000
 
 
 def _place_of(message: Message) -> str:

@@ -6,16 +6,24 @@ which partitions continue; it does no input or output.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import count, islice
 from typing import TYPE_CHECKING, Any, Generic
 
-from cloudevents_kafka.clients._errors import PARTITION_EOF, ConsumeError, OnError, is_record
+from cloudevents_kafka.clients._errors import (
+    PARTITION_EOF,
+    ConsumeError,
+    OnError,
+    is_record,
+    poll_interval_of,
+)
 from cloudevents_kafka.clients._health import ConsumerHealth, Vitals
 from cloudevents_kafka.clients._protocols import Message, OnlyLoop, add_observers, group_of
 from cloudevents_kafka.clients._reading import ItemT_co, item_reader
 from cloudevents_kafka.clients._schedule import Item, PartitionName, places_of
+from cloudevents_kafka.event import Event
 from cloudevents_kafka.message_headers import headers_of
 from cloudevents_kafka.record import Record
 
@@ -49,6 +57,8 @@ class Gathered(Generic[ItemT_co]):
         """Those of the last run, and of the consumer."""
         self.owner: dict[str, Any] = {"group": group, "consumer": next(_numbers)}
         self._on_error = on_error
+        self.poll_interval: float | None = None
+        """``max.poll.interval.ms`` in seconds, once the client has said it."""
         self._ends: dict[tuple[str | None, int | None], TopicPartition] | None = None
 
     def observe(self, observers: Observers | None) -> None:
@@ -117,7 +127,17 @@ class Gathered(Generic[ItemT_co]):
 
     def is_record(self, message: Message) -> bool:
         """Return whether a message is a record; raise `ConsumeError` for an error that is final."""
+        self.poll_interval = poll_interval_of(message) or self.poll_interval
         return is_record(message, self._on_error)
+
+    def bound_revocation(self, seconds: float | None) -> float:
+        """Return the longest wait for records of revoked partitions: ``seconds``, or less.
+
+        The client does not show ``max.poll.interval.ms``, after which the group expels the member, until that
+        has happened once.
+        """
+        longest = math.inf if self.poll_interval is None else self.poll_interval / 2
+        return min(longest if seconds is None else seconds, longest)
 
     def read(self, message: Message) -> ItemT_co:
         """Return the record of a message without an error."""
@@ -239,21 +259,46 @@ class Readable(Generic[ItemT_co]):
 
 
 def start_of(place: Item | Record | TopicPartition) -> TopicPartition:
-    """Return the ``TopicPartition`` of a record, to seek to it; a ``TopicPartition`` is returned itself."""
+    """Return the ``TopicPartition`` of a record, to seek to it; a ``TopicPartition`` is returned itself.
+
+    Raises `TypeError` for another object.
+    """
     record = place.record if isinstance(place, Item) else place
-    if not isinstance(record, Record):
+    if isinstance(record, Record):
+        start = record.position
+        start.offset -= 1
+        return start
+    if isinstance(getattr(place, "offset", None), int):
         return record
-    start = record.position
-    start.offset -= 1
-    return start
+    raise TypeError(
+        f"seek() must get an item, its record or a TopicPartition, got {_kind_of(place)}; pass the item that "
+        "was read, or TopicPartition(topic, partition, offset)"
+    )
 
 
 def ends_of(done: Item | Record | Iterable[Item | Record]) -> list[TopicPartition]:
-    """Return the offset after a record, or after the last record of each partition of several."""
-    done = (done,) if isinstance(done, Item | Record) else done
-    records = [each if isinstance(each, Record) else each.record for each in done]
-    last = {(record.topic, record.partition): record for record in records}
+    """Return the offset after a record, or after the last record of each partition of several.
+
+    Raises `TypeError` for another object.
+    """
+    is_one = isinstance(done, Item | Record | Event | str) or not isinstance(done, Iterable)
+    several: Iterable[Any] = (done,) if is_one else done  # type: ignore[assignment]
+    last: dict[tuple[str | None, int | None], Record] = {}
+    for each in several:
+        record = each.record if isinstance(each, Item) else each
+        if not isinstance(record, Record):
+            raise TypeError(
+                f"commit() must get items, or their records, got {_kind_of(each)}; pass the item that was "
+                "read, and commit a TopicPartition by the client"
+            )
+        name = record.topic, record.partition
+        if name not in last or record.next_offset > last[name].next_offset:
+            last[name] = record
     return [record.position for record in last.values()]
+
+
+def _kind_of(value: object) -> str:
+    return repr(value) if value is None or isinstance(value, int | str) else type(value).__name__
 
 
 def check_committed(places: Iterable[TopicPartition]) -> None:

@@ -123,6 +123,26 @@ def group_of(settings: Mapping[str, Any] | None, client: object) -> str | None:
 
 
 _METADATA = b"CGMDv2:"  # librdkafka's text of a group: a generation of 4 bytes, the id, the member
+
+
+def stores_offsets(client: Any) -> bool:
+    """Return whether a client stores the offsets of what it returns, which it may commit by itself.
+
+    librdkafka answers a store with _INVALID_ARG then, and otherwise that it has no such partition. So does
+    a client with ``enable.auto.commit`` False: it has stored offsets for a ``commit`` without arguments.
+    """
+    from confluent_kafka import KafkaException, TopicPartition
+
+    if not hasattr(client, "store_offsets"):  # a user's class
+        return True
+    try:
+        client.store_offsets(offsets=[TopicPartition("", 0, 0)])  # no partition has this name
+    except KafkaException as error:
+        return bool(error.args[0].code() == _INVALID_ARG)
+    return False
+
+
+_INVALID_ARG: Final = -186
 _ASYNCIO = ("send", "getone", "start")  # coroutines of aiokafka's clients, which may have no others
 _CONVERTING = ("SerializingProducer", "DeserializingConsumer")  # of confluent-kafka
 

@@ -69,6 +69,7 @@ class Progress:
         """Yield the calls that check what is assigned before the first record. Raises `ValueError`."""
         self.idle_since = self._committed = time.monotonic()
         self._policy.check_topics((yield Ask("assignment")))
+        yield from self._commits.begin()
 
     def look(self) -> Steps[None]:
         """Yield the calls for a new partition, before its first record is handled.
@@ -76,7 +77,7 @@ class Progress:
         The group's offsets are not of this run yet. Raises `ValueError`.
         """
         yield from self._divide()
-        yield from self._commits.look(self._assigned, _COMMIT_SECONDS)
+        yield from self._commits.look(self._assigned)
         if not self._has_warned and (yield Ask("memberid")):
             self._has_warned = True
             _log.warning("%s", _NOT_SUBSCRIBED)
@@ -119,7 +120,7 @@ class Progress:
                 *(task.item.record.where, now - task.began, task.attempt),
                 extra=fields_of(task.item, task.attempt),
             )
-        yield from self._commits.commit(_COMMIT_SECONDS)
+        yield from self._commits.commit()
 
     def close(self, places: Iterable[TopicPartition]) -> set[PartitionName]:
         """Begin no other record of partitions that are revoked, and return their names."""
@@ -137,8 +138,10 @@ class Progress:
 
         Of partitions that are ``lost`` another member has the records already: nothing is committed.
         """
-        if not lost:
-            yield from self._commits.commit(_REVOKE_SECONDS, names=names)
+        if lost:
+            self._commits.lose(names)
+        else:
+            yield from self._commits.commit_all(_REVOKE_SECONDS, names)
         with self._workers.lock:
             self._schedule.forget(names)
         yield from self.pause()  # not any more: the client would keep the pause when the partition comes back
@@ -155,7 +158,7 @@ class Progress:
         While the members of a group join again, a broker answers a member's questions late.
         """
         self.is_away = True
-        self.is_away = not (yield from self._commits.commit(seconds * 0.8, last=True))
+        self.is_away = not (yield from self._commits.commit_all(seconds * 0.8))
 
     def go_back(self) -> Steps[None]:
         """Yield the calls that go back to unfinished records, for this consumer, or for the group later."""

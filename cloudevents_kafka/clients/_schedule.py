@@ -11,7 +11,7 @@ that depends on the time has it as an argument. Its law:
    record that is ready begins before any other lane begins twice.
 5. Of a partition that was closed, because it goes to another member, no record begins.
 6. A committed offset has the records after it that are done, too, and is committed again when more of them
-   are: no member handles these again.
+   are, or when the group has another one than was committed: no member handles these again.
 7. A partition is full from its high mark on to its low mark, and is not read meanwhile: the high one is its
    share of ``max_bytes``, and the low one half of the share and half of ``max_ahead`` records. A partition
    with all records done is not full. Nothing is read while each partition is full or has ``max_ahead``
@@ -54,6 +54,7 @@ class _Partition(msgspec.Struct, eq=False):
     size: int = 0  # bytes of the unfinished records
     is_closed: bool = False
     is_changed: bool = False  # more is done than was committed
+    sent: tuple[int, str | None] | None = None  # what was committed last, if the group has not confirmed it
     first: int = 0
     done: int = 0  # bits of records from the offset ``first`` on that other members have handled
 
@@ -300,11 +301,34 @@ class Schedule:
         chosen = [each for name, each in self._partitions.items() if names is None or name in names]
         return [_place(each, _first(each)) for each in chosen if again or each.is_changed]
 
+    def asked(self, *, unfinished: bool) -> list[TopicPartition]:
+        """Return partitions with an offset to commit or to confirm, or with ``unfinished`` records."""
+        chosen = self._partitions.values()
+        return [
+            _place(each, _first(each))
+            for each in chosen
+            if each.is_changed or each.sent is not None or (unfinished and each.tasks)
+        ]
+
     def commit(self, places: list[TopicPartition], *, failed: bool = False) -> None:
         """Note that offsets are committed, which `done` has just returned, or later that this has failed."""
         for place in places:
             if (partition := self._partitions.get((place.topic, place.partition))) is not None:
                 partition.is_changed = failed
+                partition.sent = None if failed else (place.offset, place.metadata)
+
+    def confirm(self, committed: list[TopicPartition]) -> list[TopicPartition]:
+        """Return the group's offsets that are not what was committed last: `done` has these again."""
+        refused = []
+        for place in committed:
+            partition = self._partitions.get((place.topic, place.partition))
+            if partition is None or partition.sent is None:
+                continue
+            sent, partition.sent = partition.sent, None
+            if (place.offset, place.metadata or sent[1]) != sent:
+                partition.is_changed = True
+                refused.append(place)
+        return refused
 
     def left(self, names: Collection[PartitionName] | None = None) -> list[TopicPartition]:
         """Return the offset of the first unfinished record of each partition, of these or all."""
@@ -319,18 +343,19 @@ class Schedule:
         """Return an offset after an unfinished record that no run has committed, or None.
 
         Such an offset has no mark, and has changed since the last check: an unchanged one may be of an
-        earlier process, before a seek back. If there is none, the offsets are stored for the next check.
+        earlier process, before a seek back. If none was seen before, `done` returns the partition, so that
+        the group is set back. If there is no foreign one, the offsets are stored for the next check.
         """
         for place in committed:
             name = place.topic, place.partition
             partition = self._partitions.get(name)
             seen = place.offset, place.metadata
             is_after = partition is not None and bool(partition.tasks) and place.offset > _first(partition)
-            if (
-                is_after
-                and not (place.metadata or "").startswith(MARK)
-                and self._seen.setdefault(name, seen) != seen
-            ):
+            if partition is None or not is_after or (place.metadata or "").startswith(MARK):
+                continue
+            if name not in self._seen:  # the group did not answer before
+                partition.is_changed = True
+            elif self._seen[name] != seen:
                 return place
         self.note(committed)
         return None

@@ -7,17 +7,18 @@ or the error there. A loop makes the calls: `perform` in the current thread, `cl
 from __future__ import annotations
 
 import time
-from collections.abc import Generator
-from typing import Any, TypeVar
+from collections.abc import Callable, Generator
+from functools import partial
+from typing import Any, Final, TypeVar
 
 from cloudevents_kafka.clients._closing import set_back
-from cloudevents_kafka.clients._protocols import member_id
+from cloudevents_kafka.clients._protocols import member_id, stores_offsets
 
 T = TypeVar("T")
 
 
 class Ask:
-    """A call of a client: a method of confluent-kafka's consumer, ``set_back``, or ``sleep``."""
+    """A call of a client: a method of confluent-kafka's consumer, or one of ``_OTHERS``."""
 
     __slots__ = ("arguments", "name", "options")
 
@@ -28,13 +29,17 @@ class Ask:
 
     def call(self, client: Any) -> Any:
         """Return what the call returns, in the current thread."""
-        if self.name == "memberid":
-            return member_id(client)
-        if self.name == "set_back":
-            return set_back(client, *self.arguments, stays=True)
-        if self.name == "sleep":
-            return time.sleep(*self.arguments)
+        if (other := _OTHERS.get(self.name)) is not None:
+            return other(client, *self.arguments)
         return getattr(client, self.name)(*self.arguments, **self.options)
+
+
+_OTHERS: Final[dict[str, Callable[..., Any]]] = {
+    "memberid": member_id,
+    "stores_offsets": stores_offsets,
+    "set_back": partial(set_back, stays=True),
+    "sleep": lambda _, seconds: time.sleep(seconds),
+}
 
 
 Steps = Generator[Ask, Any, T]

@@ -35,6 +35,7 @@ class Events(Protocol):
     def stopped(self) -> bool: ...
     def poll(self, timeout: float) -> Item | None: ...
     def discard(self, partitions: Iterable[TopicPartition]) -> None: ...
+    def bound_revocation(self, seconds: float | None) -> float: ...
     def stop(self) -> None: ...
 
 
@@ -111,7 +112,8 @@ class ThreadRun:
         """Let records in work of partitions that are revoked end, begin no other, and commit what is done."""
         names = self.progress.close(places)
         if not lost and not self._workers.wait(
-            lambda: not self.progress.is_at_work(names), self._policy.revoke_timeout
+            lambda: not self.progress.is_at_work(names),
+            self._events.bound_revocation(self._policy.revoke_timeout),
         ):
             log_unfinished(self._workers.schedule.working(names), "revoke_timeout", "member of the group")
         self._perform(self.progress.hand_over(names, lost=lost))

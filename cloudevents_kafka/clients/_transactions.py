@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from cloudevents_kafka.clients._polling import within
+from cloudevents_kafka.clients._serving import Serving
 from cloudevents_kafka.clients._transaction_time import TransactionTime
 from cloudevents_kafka.clients.producer import DeliveryError, EventProducer
 from cloudevents_kafka.errors import CloudEventsKafkaError
@@ -26,6 +27,7 @@ _LEAVE_SECONDS: Final = 2.0
 _FENCED: Final = ("_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH")
 _ENDED: Final = (*_FENCED, "INVALID_TXN_STATE", "_FATAL")  # the error of a client whose transaction timed out
 _CANNOT_GO_ON: Final = "the transactional producer cannot go on"
+_START_AGAIN: Final = "end the process and start it again, which ends what is open"
 _MAY_HAVE_TIMED_OUT: Final = ", or pass max_seconds well below transaction.timeout.ms if that is short"
 
 
@@ -36,7 +38,8 @@ class Unfinished(Exception):
 class Transactions:
     """The transactions of one producer, one after another.
 
-    A step may take ``timeout`` seconds; after the run was asked to end, all may take ``stop_timeout``.
+    A step may take ``timeout`` seconds; after the run was asked to end, all may take ``stop_timeout``. While
+    a step waits, the group of the consumer is served.
     """
 
     def __init__(
@@ -45,11 +48,13 @@ class Transactions:
         timeout: float,
         time: TransactionTime,
         is_ending: Callable[[], bool],
+        serving: Serving,
     ) -> None:
         self._producer = producer
         self._timeout = timeout
         self._time = time
         self._is_ending = is_ending
+        self._serving = serving
         self._deadline: float | None = None
         self.stop_timeout = 0.0
 
@@ -85,6 +90,7 @@ class Transactions:
         until = time.monotonic() + seconds
         while not self._is_ending() and (left := until - time.monotonic()) > 0:
             time.sleep(min(left, POLL_SECONDS))
+            self._serving.poll()
 
     def in_thread(self, work: Callable[[], T], seconds: float | None = None) -> T:
         """Return what a function returns in a thread of its own.
@@ -105,6 +111,7 @@ class Transactions:
         threading.Thread(target=run, args=(call,), name="cloudevents_kafka.processor", daemon=True).start()
         until = math.inf if seconds is None else time.monotonic() + seconds
         while wait((result,), self.left(POLL_SECONDS)).not_done:
+            self._serving.poll()
             if time.monotonic() > until + POLL_SECONDS:  # after the bound of the call itself
                 raise TransactionError(f"a call of the client did not return in {seconds:g} s")
         return result.result()
@@ -168,12 +175,20 @@ class Transactions:
                         reason, f"{method} did not succeed in {self._timeout:g} s"
                     ) from error
                 time.sleep(0.1)
+                self._serving.poll()
             else:
                 return
+
+    def explain(self, error: Exception) -> str:
+        """Return an error that has aborted a transaction, and its reason if that is known."""
+        slow = self._time.find_slow_record() or self._serving.explain(_name_of(client_error(error)))
+        return str(error) if slow is None else f"{error}; {slow}"
 
     def failure(self, error: Any, what: str = "") -> TransactionError:
         """Return the error of a producer that cannot go on, which says so if its transaction timed out."""
         name = _name_of(error)
+        if (expelled := self._serving.explain(name)) is not None:
+            return TransactionError(error, f"{what}, and {expelled}" if what else expelled, _START_AGAIN)
         if name not in _ENDED or (explained := self._time.explain_end()) is None:
             advice = _MAY_HAVE_TIMED_OUT if name in _FENCED and self._time.may_have_timed_out else ""
             return TransactionError(error, what or _CANNOT_GO_ON, _advice_for(name) + advice)
@@ -239,4 +254,4 @@ def _advice_for(name: str) -> str:
         return "another process has the same transactional.id: start each with its own"
     if name == "_NOT_CONFIGURED":
         return "create the Producer with a transactional.id"
-    return "end the process and start it again, which ends what is open"
+    return _START_AGAIN

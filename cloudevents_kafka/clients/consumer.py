@@ -314,12 +314,16 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
     def seek(self, to: Decoded | Undecodable | Record | TopicPartition) -> None:
         """Read on from a record, or from the offset of a partition.
 
-        Records of the partition that were gathered are dropped. Raises what ``seek`` of the client
-        raises, such as ``KafkaException`` if the partition is not assigned.
+        Records of the partition that were gathered are dropped. Raises `TypeError` for another object, and
+        what ``seek`` of the client raises, such as ``KafkaException`` if the partition is not assigned.
         """
         place = start_of(to)
         self._client.seek(place)
         self.discard([place])
+
+    def bound_revocation(self, seconds: float | None) -> float:
+        """Return the longest wait of a run for records of revoked partitions."""
+        return self._gathered.bound_revocation(seconds)
 
     def discard(self, partitions: Iterable[TopicPartition] | None = None) -> None:
         """Drop the records that were gathered and not returned: of these partitions, or all.
@@ -336,9 +340,10 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
     ) -> None:
         """Commit the offset after a record, or after the last record of each partition of a batch.
 
-        Unlike ``commit`` of the client without arguments, it commits no record that was gathered
-        and not returned. Raises what the client raises, and `ConsumeError` if a partition fails;
-        with ``asynchronous`` the client reports failures to its ``on_commit``.
+        The records of a batch may have any order. Unlike ``commit`` of the client without arguments, it
+        commits no record that was gathered and not returned. Raises what the client raises, `TypeError` for
+        another object, and `ConsumeError` if a partition fails; with ``asynchronous`` the client reports
+        failures to its ``on_commit``.
         """
         offsets = ends_of(done)
         if offsets:
@@ -392,8 +397,9 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         unfinished after ``max_age`` seconds is logged. A partition is not read while its share of
         ``max_bytes`` waits, by default 64 MiB for all that waits, each record counted with 1 KiB for its
         objects; other partitions are read meanwhile. When partitions are revoked,
-        `run` waits up to ``revoke_timeout`` seconds for records in work, by default 60 or half of
-        ``max.poll.interval.ms``, and commits what is done, if it was subscribed by `subscribe`. ``observers``
+        `run` waits up to ``revoke_timeout`` seconds for records in work, and commits what is done, if it was
+        subscribed by `subscribe`. The default is 60, or half of ``max.poll.interval.ms``, which a client that
+        was passed does not show before the group has expelled it. ``observers``
         are called, too.
 
         Raises the error of a record, `ConsumeError`, `DeadLetterError`, `ValueError` for wrong options, and

@@ -19,6 +19,7 @@ from cloudevents_kafka.clients._policy import Action, OnFailure, Policy, RunResu
 from cloudevents_kafka.clients._protocols import check_handler, member_id
 from cloudevents_kafka.clients._schedule import Item
 from cloudevents_kafka.clients._sends import Sends
+from cloudevents_kafka.clients._serving import Serving
 from cloudevents_kafka.clients._signals import stop_at_sigterm
 from cloudevents_kafka.clients._transaction_time import TransactionTime
 from cloudevents_kafka.clients._transactions import (
@@ -38,7 +39,6 @@ from cloudevents_kafka.primitives.plural import pluralize
 if TYPE_CHECKING:
     from cloudevents_kafka.clients.observing import Observer
 
-_TRANSACTIONS: Final = 10  # for the same records, by default
 _MAX_PAUSE: Final = 5.0  # seconds between two transactions of the same records
 _log: Final = logging.getLogger("cloudevents_kafka.processor")
 
@@ -64,6 +64,7 @@ class ProcessorOptions(TypedDict, total=False):
     max_seconds: float | None
     transaction_timeout: float | None
     timeout: float
+    transactions: int
     tries: int
     backoff: float
     retry_on: type[Exception] | tuple[type[Exception], ...] | None
@@ -96,7 +97,8 @@ class EventProcessor:
     Kafka's default, 60 s. ``max_seconds`` is by default a tenth of it.
 
     ``timeout`` is the longest time, in seconds, of one step of a transaction while brokers are away.
-    The same records have ten transactions, or ``tries`` if that is above 1, before `run` raises an error.
+    After ``transactions`` in a row that were aborted, for the same records, `run` raises an error.
+    The client is polled while the handler or a broker is slow, so the group does not expel the member.
     ``observers`` are called for what the consumer and the producer do, as theirs are: see `Observer`.
 
     Raises `TypeError` if the clients have no transactions, or the handler is a coroutine function, and
@@ -143,6 +145,7 @@ class EventProcessor:
         max_seconds: float | None = None,
         transaction_timeout: float | None = None,
         timeout: float = 60.0,
+        transactions: int = 10,
         on_failure: OnFailure | None = None,
         tries: int = 1,
         backoff: float = 0.5,
@@ -157,7 +160,10 @@ class EventProcessor:
         self._handler = handler
         self._max_records = self._next_records = max_records
         self._time = TransactionTime(transaction_timeout, max_seconds)
-        self._transactions = Transactions(producer, timeout, self._time, self._is_ending)
+        self._serving = Serving(consumer.consumer, consumer._gathered, consumer._settings)
+        self._transactions = Transactions(producer, timeout, self._time, self._is_ending, self._serving)
+        if transactions < 1:
+            raise ValueError(f"transactions must be from 1, got {transactions!r}")
         producer.observe(observers)
         self._policy = Policy(
             read=consumer.read_item,
@@ -171,11 +177,13 @@ class EventProcessor:
         self._passes_all = on_failure is None
         if isinstance(on_failure, DeadLetters):
             self._check_letters(on_failure)
-        self._tries = tries if tries > 1 else _TRANSACTIONS
+        self._most = transactions
+        self._timeout = timeout
         self._failures: dict[Place, tuple[int, Exception, Action | None]] = {}  # tries, error, what to do
         self._counts = RunResult()
         self._stopped = False
-        self._is_left = False  # whether a handler was left in its thread
+        self._is_stuck = False  # whether a handler was left in its thread
+        self._aborted: tuple[Sequence[Item], Exception] | None = None  # the last batch, if it was aborted
         producer.count_sends()
 
     def stop(self) -> None:
@@ -199,20 +207,22 @@ class EventProcessor:
         """
         if not stop_timeout >= 0:
             raise ValueError(f"stop_timeout must be seconds from 0, got {stop_timeout!r}")
-        if self._is_left:
+        if self._is_stuck:
             raise TransactionError("a handler of an earlier run has not returned")
         with (
             self.consumer.only_loop.begin("processor"),
             stop_at_sigterm(self.stop),
             self.consumer._gathered.observed(self._policy.observed),
         ):
-            self._counts = RunResult()
+            self._counts, self._aborted = RunResult(), None
             try:
                 return self._process_all(stop_timeout, idle_timeout)
             except Unfinished:
                 _log.warning("a transaction was not ended within stop_timeout; the next process aborts it")
                 self._transactions.leave()
                 return self._counts.handled
+            finally:
+                self._serving.resume()
 
     def _process_all(self, stop_timeout: float, idle_timeout: float | None) -> int:
         self._transactions.start(stop_timeout)
@@ -225,25 +235,48 @@ class EventProcessor:
             batch = self._read_batch()
             if batch is None:
                 idle = time.monotonic() - idle_since
-                if self.consumer.stopped or (idle_timeout is not None and idle >= idle_timeout):
+                is_idle = idle_timeout is not None and idle >= idle_timeout and not self._is_left(idle)
+                if is_idle or self.consumer.stopped:
                     break
-            elif member != member_id(self.consumer.consumer) or self._is_ending():
+                continue
+            if member != member_id(self.consumer.consumer) or self._is_ending():
                 # The member joined meanwhile. Brokers do not refuse offsets with the metadata from before
                 # that.
                 self._seek_back(batch)
             elif isinstance(outcome := self._process(batch, group), int):
                 self._counts.handled += outcome
-                failures = 0
-                idle_since = time.monotonic()
+                failures, self._aborted = 0, None
             else:
                 failures += 1
+                self._aborted = batch, outcome
                 self._report(batch, outcome, failures)
+            idle_since = time.monotonic()
         return self._counts.handled
+
+    def _is_left(self, seconds: float) -> bool:
+        """Return whether records of an aborted transaction are to be read again by this member.
+
+        Raises `TransactionError` if they are not for many seconds.
+        """
+        if self._aborted is None:
+            return False
+        batch, error = self._aborted
+        assigned = {(place.topic, place.partition) for place in self.consumer.consumer.assignment()}
+        if assigned and not assigned & {(place.topic, place.partition) for place in ends_of(batch)}:
+            return False  # another member has them
+        if seconds >= self._timeout:
+            records = pluralize(len(batch), "record")
+            raise self._transactions.failure(
+                client_error(error) or error,
+                f"a transaction for {records} was aborted, and they were not read again in {seconds:.0f} s",
+            ) from error
+        return True
 
     def _is_ending(self) -> bool:
         return self._stopped or self.consumer.stopped
 
     def _read_batch(self) -> Sequence[Item] | None:
+        self._serving.begin()
         try:
             return next(self.consumer.batches(self._next_records, POLL_SECONDS, idle_timeout=0), None)
         except DecodeError as error:  # of a consumer with `strict`: the next run begins with it
@@ -291,7 +324,7 @@ class EventProcessor:
             with self.consumer.vitals.working(len(batch)):
                 return self._transactions.in_thread(partial(self._handle, batch))
         except Unfinished:
-            self._is_left = True
+            self._is_stuck = True
             raise
 
     def _handle(self, batch: Sequence[Item]) -> _Handled:
@@ -371,12 +404,11 @@ class EventProcessor:
 
     def _report(self, batch: Sequence[Item], error: Exception, failures: int) -> None:
         records = pluralize(len(batch), "record")
-        if failures == self._tries:
+        if failures == self._most:
             raise self._transactions.failure(
                 client_error(error) or error, f"{failures} transactions for {records} were aborted"
             ) from error
-        slow = self._time.find_slow_record()
-        reason = error if slow is None else f"{error}; {slow}"
+        reason = self._transactions.explain(error)
         _log.warning("a transaction for %s was aborted, and they are read again: %s", records, reason)
         self._transactions.pause(min(0.05 * 2**failures, _MAX_PAUSE))
 

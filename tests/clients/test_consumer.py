@@ -356,6 +356,45 @@ def test_commit_of_a_batch_commits_each_partition() -> None:
     assert client.offsets == {("orders", 0): 3, ("orders", 1): 2}
 
 
+def test_commit_takes_records_in_any_order() -> None:
+    """The highest offset of each partition is committed: with another, records would be handled again."""
+    client = topic_of(*map(order, range(10)), auto_commit=False)
+    events = EventConsumer(client)
+    (items,) = events.batches(10, 0.05, idle_timeout=0.01)
+    events.commit([items[9], items[1]])
+    assert client.offsets == {("orders", 0): 10}
+    events.commit(item.record for item in (items[3], items[5], items[4]))
+    assert client.offsets == {("orders", 0): 6}
+
+
+READ = "pass the item that was read"
+OTHERS = [
+    (TopicPartition("orders", 0, 3), "TopicPartition"),
+    (None, "None"),
+    (Event(id="1", source="/s", type="t"), "Event"),
+    (3, "3"),
+    ("orders", "'orders'"),
+    ([None], "None"),
+]
+
+
+@pytest.mark.parametrize(("done", "got"), OTHERS)
+def test_only_what_was_read_is_committed(done: Any, got: str) -> None:
+    """Anything else has no place, and the error says what to pass."""
+    events = EventConsumer(topic_of(order(1)))
+    with pytest.raises(TypeError, match=rf"commit\(\) must get items, or their records, got {got}; {READ}"):
+        events.commit(done)
+    assert events.consumer.offsets == {}
+
+
+@pytest.mark.parametrize(("to", "got"), [(3, "3"), *OTHERS[1:3], (FakeMessage("orders"), "FakeMessage")])
+def test_seek_takes_what_has_a_place(to: Any, got: str) -> None:
+    """A number has no partition, and an event no offset."""
+    events = EventConsumer(topic_of(order(1)))
+    with pytest.raises(TypeError, match=rf"seek\(\) must get an item, .*, got {got}; {READ}, or Topic"):
+        events.seek(to)
+
+
 def test_a_commit_that_fails_for_a_partition_is_an_error() -> None:
     """The client returns errors of partitions, which a program would not notice."""
 

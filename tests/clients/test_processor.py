@@ -225,7 +225,7 @@ def test_a_fatal_error_during_an_abort_ends_with_what_to_do(
 
 def test_the_same_records_are_not_tried_forever() -> None:
     """After so many aborted transactions in a row the error has the last one's."""
-    kafka = Kafka(tries=3)
+    kafka = Kafka(transactions=3)
     kafka.before = {at: lambda: kafka.writer.fail_next("MSG_SIZE_TOO_LARGE") for at in (0, 4, 8)}
     with pytest.raises(TransactionError, match=r"3 transactions for 4 records were aborted: .*TOO_LARGE"):
         kafka.run()
@@ -235,7 +235,7 @@ def test_the_same_records_are_not_tried_forever() -> None:
 
 def test_failures_are_counted_from_zero_after_a_success() -> None:
     """Only aborted transactions of the same records count towards the bound."""
-    kafka = Kafka(tries=3)
+    kafka = Kafka(transactions=3)
     # Of each batch of four the first two transactions are aborted, after all its records.
     kafka.before = {at: lambda: kafka.writer.fail_next("MSG_SIZE_TOO_LARGE") for at in (0, 4, 12, 16)}
     assert kafka.run() == 10

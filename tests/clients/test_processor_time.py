@@ -300,7 +300,7 @@ def test_each_record_is_committed_once_and_in_order(
         kafka = Kafka(clock, count=40, partitions=partitions, timeout=20)
         kafka.seconds = lambda call: seconds[call % len(seconds)]
         kafka.before = {at: EVENTS[name] for at, name in events}
-        options = {"max_records": size, "transaction_timeout": 20.0, "tries": 100}
+        options = {"max_records": size, "transaction_timeout": 20.0, "transactions": 100}
         processor = kafka.restart(**options)
         while len(kafka.written) < 40:
             try:

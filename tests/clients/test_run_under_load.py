@@ -9,6 +9,7 @@ from contextlib import nullcontext
 from typing import Any
 
 import pytest
+from confluent_kafka import KafkaError
 
 from cloudevents_kafka import (
     DeadLetter,
@@ -95,11 +96,20 @@ def test_revoked_partitions_end_with_the_records_in_work() -> None:
     assert service.offsets == {("in", 0): 9}
 
 
-def test_a_wait_for_revoked_records_is_bounded(caplog: pytest.LogCaptureFixture) -> None:
-    """After revoke_timeout the partitions go; the unfinished record is not committed, and is named."""
+@pytest.mark.parametrize("was_expelled", [False, True])
+def test_a_wait_for_revoked_records_is_bounded(
+    caplog: pytest.LogCaptureFixture, *, was_expelled: bool
+) -> None:
+    """After revoke_timeout the partitions go; the unfinished record is not committed, and is named.
+
+    Once the client that was passed has said its max.poll.interval.ms, half of that is the bound.
+    """
     service = Service(*(message(n, key=f"k{n}") for n in range(3)))
     asked = rebalanced_at(service)
-    thread = service.start(revoke_timeout=0.1)
+    if was_expelled:
+        late = KafkaError(-147, "Application maximum poll interval (200ms) exceeded by 9ms")
+        assert not service.events._gathered.is_record(FakeMessage(error=late))
+    thread = service.start(**({} if was_expelled else {"revoke_timeout": 0.1}))
     wait_until(lambda: len(service.done) == 2)
     asked.set()
     wait_until(lambda: "1 record was still unfinished after revoke_timeout" in caplog.text)

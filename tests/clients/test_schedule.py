@@ -22,6 +22,11 @@ def record(offset: int, partition: int = 0, key: bytes | None = None) -> Decoded
     return Decoded(EVENT, Record(topic="t", partition=partition, offset=offset, key=key))
 
 
+def what(place: TopicPartition) -> tuple[int, str | None]:
+    """Return what a commit says of a partition."""
+    return place.offset, place.metadata
+
+
 class Group:
     """A schedule, driven at random, with a model of what the law allows."""
 
@@ -136,13 +141,29 @@ class Group:
             self.schedule.end(task, self.now)
 
     def commit(self) -> None:
-        """The offsets of all partitions of which more is done are committed, with all that is done."""
+        """What more is done is committed, with all that is done; the group refuses some of it."""
         places = self.schedule.done()
         assert {place.partition for place in places} == self.changed
         self.schedule.commit(places)
         assert self.schedule.done() == []
+        assert self.schedule.asked(unfinished=False) == places
+        refused = {place.partition for place in places if self.random.random() < 0.2}
+        answers = [self.answer(place, refused) for place in places]
+        lost = {b.partition for a, b in zip(answers, places, strict=True) if what(a) != what(b)}
+        assert {place.partition for place in self.schedule.confirm(answers)} == lost
+        assert {place.partition for place in self.schedule.done()} == lost, (
+            "a refused commit is not made again"
+        )
+        assert {place.partition for place in self.schedule.asked(unfinished=False)} == lost
         for place in places:
-            self.keep(place)
+            if place.partition not in lost:
+                self.keep(place)
+
+    def answer(self, place: TopicPartition, refused: set[int]) -> TopicPartition:
+        """Return what the group has after a commit: the place, or what it had before if it refuses."""
+        nothing = TopicPartition("t", place.partition, -1001)
+        before = self.committed.get(place.partition, nothing) if place.partition in refused else place
+        return TopicPartition(place.topic, place.partition, before.offset, before.metadata or "")
 
     def keep(self, place: TopicPartition) -> None:
         """The group has an offset, and which records after it are done."""

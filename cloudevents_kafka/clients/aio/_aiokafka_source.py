@@ -149,6 +149,10 @@ class AiokafkaSource(Source):
         """Return the id of the client in its group, for which aiokafka has no public name."""
         return getattr(getattr(self.client, "_coordinator", None), "member_id", None)
 
+    async def _stores_offsets(self) -> bool:
+        """Return whether the client may commit by itself, for which aiokafka has no public name."""
+        return bool(getattr(self.client, "_enable_auto_commit", True))
+
     async def _sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
 

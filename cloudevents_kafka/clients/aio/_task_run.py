@@ -142,7 +142,8 @@ class TaskRun:
         names, tasks = self.progress.close(places), self._tasks
         at_work = partial(self.progress.is_at_work, names)
         if not lost and not await tasks.wait(
-            lambda: tasks.is_over or not at_work(), self._policy.revoke_timeout
+            lambda: tasks.is_over or not at_work(),
+            self._gathered.bound_revocation(self._policy.revoke_timeout),
         ):
             log_unfinished(tasks.schedule.working(names), "revoke_timeout", "member of the group")
         with suppress(TimeoutError):

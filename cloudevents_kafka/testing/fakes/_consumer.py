@@ -251,6 +251,9 @@ class FakeConsumer(Closing):
             raise kafka_exception(
                 "_INVALID_ARG", "StoreOffsets failed: Local: Invalid argument or configuration"
             )
+        if not chosen.keys() & self._positions.keys():
+            code = "_STATE" if any(topic in self._known for topic, _ in chosen) else "_UNKNOWN_PARTITION"
+            raise kafka_exception(code, f"StoreOffsets failed: {kafka_error(code).str()}")
         self._stored.update(chosen)
 
     def committed(self, partitions: Sequence[TopicPartition], timeout: float = -1) -> list[TopicPartition]:

@@ -1,0 +1,99 @@
+"""`Serving`: keeps a consumer a member of its group while a processor waits for something else."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from cloudevents_kafka.clients._gathered import Gathered
+from cloudevents_kafka.clients._protocols import suppress_client_errors
+
+if TYPE_CHECKING:
+    from confluent_kafka import TopicPartition
+
+_DEFAULT_INTERVAL: Final = 300_000  # max.poll.interval.ms
+_PATIENCE: Final = 1.0  # seconds before the first poll: a client that pauses drops what it has fetched
+_LONG: Final = 2.0  # seconds without a poll that are not usual
+_EXPELLED: Final = (
+    "UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "FENCED_MEMBER_EPOCH", "STALE_MEMBER_EPOCH"
+)  # fmt: skip
+
+
+class Serving:
+    """Polls a client, which answers its group then; what it returns is read again by the next batch.
+
+    A partition that returns a record is paused until then, so at most one record of each is read ahead.
+    """
+
+    def __init__(self, client: Any, gathered: Gathered[Any], settings: Mapping[str, Any] | None) -> None:
+        self._client = client
+        self._gathered = gathered
+        self._interval: object = (settings or {}).get("max.poll.interval.ms")
+        self._paused: list[TopicPartition] = []
+        self._failure: Exception | None = None
+        self._began = self._polled = time.monotonic()
+        self._longest = 0.0  # seconds between two polls
+
+    def begin(self) -> None:
+        """Note that the next batch is read now. Raises the error of an earlier poll."""
+        self.resume()
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
+        self._began = self._polled = time.monotonic()
+        self._longest = 0.0
+
+    def resume(self) -> None:
+        """Let the client read the partitions that were paused, from the records that it has returned on."""
+        paused, self._paused = self._paused, []
+        if not paused:
+            return
+        self._gathered.drop_moved()  # a partition was sought back, or revoked
+        for place in self._gathered.starts():
+            with suppress_client_errors():
+                self._client.seek(place)
+                self._gathered.discard([place])
+        for place in paused:
+            with suppress_client_errors():  # the partition was revoked
+                self._client.resume([place])
+
+    def poll(self) -> None:
+        """Poll. An error waits for `begin`: a handler is at work, and its batch is ended first."""
+        if time.monotonic() - self._began < _PATIENCE:
+            return
+        self._longest = self._seconds
+        self._polled = time.monotonic()
+        if self._failure is None:
+            try:
+                self._poll()
+            except Exception as error:  # noqa: BLE001  # of the client, or a user's function in a rebalance
+                self._failure = error
+
+    def _poll(self) -> None:
+        from confluent_kafka import TopicPartition
+
+        message = self._client.poll(0)
+        if message is None:
+            return
+        self._gathered.add((message,))
+        if message.error() is None:
+            place = TopicPartition(message.topic(), message.partition())
+            self._client.pause([place])
+            self._paused.append(place)
+
+    @property
+    def _seconds(self) -> float:
+        return max(self._longest, time.monotonic() - self._polled)
+
+    def explain(self, name: str) -> str | None:
+        """Return why the group has expelled the member, None if the client's error has another reason."""
+        if name not in _EXPELLED or self._seconds < _LONG:
+            return None
+        known = self._interval is not None
+        interval = float(str(self._interval if known else _DEFAULT_INTERVAL)) / 1000
+        return (
+            f"the group has expelled the member, which did not poll for {self._seconds:.1f} s, and "
+            f"max.poll.interval.ms is {interval:g} s{'' if known else ' by default'}: set it above that, or "
+            "let the handler leave other threads time to run"
+        )

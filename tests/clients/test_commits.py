@@ -1,0 +1,220 @@
+"""The commits of a run: each is confirmed by the group, and a client that commits by itself is found."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import confluent_kafka
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from cloudevents_kafka import (
+    AsyncEventConsumer,
+    ConsumeError,
+    Decoded,
+    Event,
+    EventConsumer,
+    to_record,
+)
+from cloudevents_kafka.clients._protocols import stores_offsets
+from cloudevents_kafka.protocol.api_keys import ApiKey
+from cloudevents_kafka.testing import FakeConsumer, FakeLog, FakeMessage, LocalBroker
+from tests.support.wire_broker import WireBroker, faults
+
+SETTINGS: dict[str, Any] = {"group.id": "g", "auto.offset.reset": "earliest", "log_level": 0}
+
+
+def message(number: int) -> FakeMessage:
+    record = to_record(Event(id=str(number), source="/s", type="t", data=number))
+    return FakeMessage("t", record.value, headers=record.headers)
+
+
+@pytest.fixture
+def broker() -> Iterator[WireBroker]:
+    with WireBroker("4.3") as broker:
+        broker.create_topic("t")
+        record = to_record(Event(id="1", source="/s", type="t"))
+        producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "log_level": 0})
+        for _ in range(5):
+            producer.produce("t", record.value, headers=record.headers)
+        producer.flush()
+        yield broker
+
+
+class Reading:
+    """A run of either kind, which ends when the group has an offset, or after some seconds."""
+
+    def __init__(self, broker: WireBroker, offset: int) -> None:
+        self.broker, self.offset, self.numbers = broker, offset, list[int]()
+
+    @property
+    def committed(self) -> int:
+        place = self.broker.committed_offsets("g").get(("t", 0))
+        return -1001 if place is None else place.offset
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {**SETTINGS, "bootstrap.servers": self.broker.bootstrap_servers}
+
+    def end(self, events: Any, before_end: list[int]) -> None:
+        until = time.monotonic() + 30
+        while self.committed != self.offset and time.monotonic() < until:
+            time.sleep(0.05)
+        before_end.append(self.committed)
+        events.stop()
+
+    def run(self, kind: str) -> int:
+        """Return the offset that the group had before the end of the run."""
+        found = list[int]()
+        if kind == "threads":
+            with EventConsumer(self.settings, topics=["t"]) as events:
+                thread = threading.Thread(target=self.end, args=(events, found))
+                thread.start()
+                events.run(lambda _: None)
+        else:
+            asyncio.run(self._run(found, kind))
+        return found[0]
+
+    async def _run(self, found: list[int], kind: str) -> None:
+        async def handle(_: Decoded) -> None:
+            return
+
+        client: Any = self.settings
+        if kind == "aiokafka":
+            import aiokafka
+
+            client = aiokafka.AIOKafkaConsumer(
+                bootstrap_servers=self.broker.bootstrap_servers, group_id="g", enable_auto_commit=False,
+                auto_offset_reset="earliest",
+            )  # fmt: skip
+            await client.start()
+        async with AsyncEventConsumer(client, topics=["t"]) as events:
+            ending = asyncio.get_running_loop().run_in_executor(None, self.end, events, found)
+            await events.run(handle)
+            await ending
+
+
+@pytest.mark.parametrize("code", [27, 22, 28])
+@pytest.mark.parametrize("kind", ["threads", "asyncio", "aiokafka"])
+def test_a_refused_commit_is_logged_and_made_again(
+    broker: WireBroker, kind: str, code: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The group has the offset while the run goes on, although nothing more is read."""
+    broker.faults.add(faults.error(code), api=ApiKey.OFFSET_COMMIT)
+    with caplog.at_level(logging.WARNING, "cloudevents_kafka.run"):
+        assert Reading(broker, 5).run(kind) == 5
+    assert "offsets were not committed: " in caplog.text
+
+
+CLIENTS = [
+    ({}, True),
+    ({"enable.auto.commit": False}, True),
+    ({"enable.auto.commit": True, "enable.auto.offset.store": False}, False),
+    ({"enable.auto.commit": False, "enable.auto.offset.store": False}, False),
+    ({"group.protocol": "consumer"}, True),
+    ({"group.protocol": "consumer", "enable.auto.offset.store": False}, False),
+]
+
+
+@pytest.mark.parametrize(("settings", "stores"), CLIENTS)
+@pytest.mark.parametrize("assigned", [False, True])
+def test_a_client_says_at_once_whether_it_stores_offsets(
+    settings: dict[str, Any], *, stores: bool, assigned: bool
+) -> None:
+    """It needs no broker and no partition, and stores nothing."""
+    with closing(Consumer({**SETTINGS, "bootstrap.servers": "127.0.0.1:1", **settings})) as client:
+        if assigned:
+            client.assign([TopicPartition("t", 0, 3)])
+        assert stores_offsets(client) is stores
+    fake = FakeConsumer(auto_offset_store=stores)
+    assert stores_offsets(fake) is stores
+    assert fake.commit(asynchronous=True) is None
+    assert fake.offsets == {}
+
+
+def test_a_client_that_stores_no_offsets_is_not_asked_for() -> None:
+    """It has nothing to commit by itself: the group is asked for what is to be committed only."""
+    asked = list[Any]()
+
+    class Client(FakeConsumer):
+        def committed(self, partitions: Any, timeout: float = -1) -> Any:
+            asked.append(len(handled))
+            return super().committed(partitions, timeout)
+
+    handled = list[Decoded]()
+    for stores in (True, False):
+        del asked[:], handled[:]
+        client = Client(FakeLog([message(0)]), auto_offset_store=stores)
+        client.subscribe(["t"])
+        with EventConsumer(client) as events:
+
+            def handle(item: Decoded) -> None:
+                time.sleep(2.5)
+                handled.append(item)
+
+            events.run(handle, idle_timeout=0)
+        assert asked[0] == 0  # of the new partition
+        assert (asked.count(0) > 1) is stores
+        assert client.offsets == {("t", 0): 1}
+
+
+@pytest.mark.broker
+def test_an_automatic_commit_before_the_first_answer_is_set_back(
+    kafka_broker: LocalBroker, kafka_topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The group does not answer for two seconds, in which the client commits what is unfinished, once."""
+    group = f"g-{uuid.uuid4()}"
+    servers = {"bootstrap.servers": kafka_broker.bootstrap_servers}
+    producer = Producer({**servers, "log_level": 0})
+    record = to_record(Event(id="1", source="/s", type="t"))
+    for _ in range(2):
+        producer.produce(kafka_topic, record.value, headers=record.headers)
+    producer.flush()
+    until = list[float]()
+
+    class Client(confluent_kafka.Consumer):
+        def committed(self, partitions: Any, timeout: float = -1) -> Any:
+            until.append(until[0] if until else time.monotonic() + 2)
+            if time.monotonic() < until[0]:
+                raise confluent_kafka.KafkaException(confluent_kafka.KafkaError(-185))
+            return super().committed(partitions, timeout=timeout)
+
+    own = {**SETTINGS, **servers, "group.id": group, "auto.commit.interval.ms": 500}
+    client = Client({**own, "enable.auto.commit": True})
+    client.subscribe([kafka_topic])
+    begun, gate = threading.Event(), threading.Event()
+
+    def handle(_: Decoded) -> None:
+        begun.set()
+        gate.wait(60)
+
+    def offset() -> int:
+        with closing(Consumer({**own, "enable.auto.commit": False})) as other:
+            return int(other.committed([TopicPartition(kafka_topic, 0)], timeout=30)[0].offset)
+
+    events, failed = EventConsumer(client), list[BaseException]()
+
+    def run() -> None:
+        try:
+            events.run(handle, stop_timeout=0.1)
+        except ConsumeError as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    assert begun.wait(60)
+    end = time.monotonic() + 30
+    while (at := offset()) != 0 and time.monotonic() < end:
+        time.sleep(0.2)
+    assert at == 0
+    events.stop()
+    gate.set()
+    thread.join(60)
+    events.close()
