@@ -57,7 +57,8 @@ class Polling:
 
     def serve(self, error: Exception | None, *, is_idle: bool) -> None:
         """Call what is due after a poll, and log its error."""
-        if error is not None:
+        is_closing = self.deliveries.closed and isinstance(error, RuntimeError)  # before `len` raises it, too
+        if error is not None and not is_closing:
             log_polling(self._client, error)
         if is_idle:
             self.deliveries.find_lost(self._client)

@@ -12,6 +12,8 @@ from cloudevents_kafka.clients._protocols import suppress_client_errors
 if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
 
+    from cloudevents_kafka.clients.consumer import EventConsumer
+
 _DEFAULT_INTERVAL: Final = 300_000  # max.poll.interval.ms
 _PATIENCE: Final = 1.0  # seconds before the first poll: a client that pauses drops what it has fetched
 _LONG: Final = 2.0  # seconds without a poll that are not usual
@@ -26,8 +28,11 @@ class Serving:
     A partition that returns a record is paused until then, so at most one record of each is read ahead.
     """
 
-    def __init__(self, client: Any, gathered: Gathered[Any], settings: Mapping[str, Any] | None) -> None:
-        self._client = client
+    def __init__(
+        self, events: EventConsumer[Any, Any], gathered: Gathered[Any], settings: Mapping[str, Any] | None
+    ) -> None:
+        self._events = events
+        self._client = events.consumer
         self._gathered = gathered
         self._interval: object = (settings or {}).get("max.poll.interval.ms")
         self._paused: list[TopicPartition] = []
@@ -74,6 +79,7 @@ class Serving:
         from confluent_kafka import TopicPartition
 
         message = self._client.poll(0)
+        self._events.note_poll(self._client)
         if message is None:
             return
         self._gathered.add((message,))

@@ -160,7 +160,7 @@ class EventProcessor:
         self._handler = handler
         self._max_records = self._next_records = max_records
         self._time = TransactionTime(transaction_timeout, max_seconds)
-        self._serving = Serving(consumer.consumer, consumer._gathered, consumer._settings)
+        self._serving = Serving(consumer, consumer._gathered, consumer._settings)
         self._transactions = Transactions(producer, timeout, self._time, self._is_ending, self._serving)
         if transactions < 1:
             raise ValueError(f"transactions must be from 1, got {transactions!r}")

@@ -224,6 +224,7 @@ def test_a_processor_has_a_batch_in_work(clock: Clock) -> None:
     with started(lambda: found.run(idle_timeout=0), go_on.set):
         assert begun.wait(HANG)
         clock.added += 90
+        until(lambda: events.health().seconds_since_poll < 80)  # the processor polls meanwhile
         now = events.health()
     assert now.records_in_work == 4
     assert now.seconds_in_work >= 90

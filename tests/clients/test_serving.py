@@ -47,7 +47,7 @@ def test_what_is_read_ahead_is_returned_once_and_in_order(steps: list[str], part
     """Any polls, batches and rebalances: no record is missing, and at most one of a partition waits."""
     client = fake(40, partitions)
     events: EventConsumer[Any, Any] = EventConsumer(client)
-    serving = Serving(client, events._gathered, None)
+    serving = Serving(events, events._gathered, None)
     read: dict[int, list[int]] = {each: [] for each in range(partitions)}
 
     def take() -> None:
@@ -69,7 +69,7 @@ def test_a_partition_that_the_user_has_paused_stays_paused() -> None:
     """Only what has returned a record is paused, and read again."""
     client = fake(8, 2)
     events = EventConsumer(client)
-    serving = Serving(client, events._gathered, None)
+    serving = Serving(events, events._gathered, None)
     client.pause([TopicPartition("in", 0)])
     with patch("cloudevents_kafka.clients._serving._PATIENCE", 0):
         for _ in range(5):
@@ -178,7 +178,7 @@ def test_a_member_that_was_expelled_is_explained(
         topic.run(transactions=2, max_records=1)
     assert "was aborted, and they are read again" in caplog.text
     assert "max.poll.interval.ms is 1.5 s" in caplog.text
-    assert topic.committed < 0
+    assert topic.committed < 2  # the record of a transaction that came before the group had noticed
 
 
 @pytest.mark.broker
