@@ -7,6 +7,7 @@ seconds, and when partitions are unassigned. It does not commit offsets of an ea
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from cloudevents_kafka.clients._protocols import suppress_client_errors
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from confluent_kafka import Consumer, TopicPartition
 
 _COMMITTED_SECONDS: Final = 5.0
+_LEAVE_SECONDS: Final = 0.1  # for the rebalance that is under way
 _AWAY_SECONDS: Final = 1.0  # of a broker that has left an earlier question without an answer
 
 
@@ -37,7 +39,21 @@ def close_before(
             if places := [*left, *unread()]:
                 set_back(client, places, seconds=_AWAY_SECONDS if is_away else _COMMITTED_SECONDS)
     finally:
-        client.close()
+        leave(client)
+
+
+def leave(client: Any) -> None:
+    """Close a client, which leaves its group.
+
+    A client of librdkafka that is closed within a rebalance, and is subscribed, stays a member until its
+    session times out: the others get none of its partitions for 45 seconds.
+    """
+    # A user's class may have no group, and a client may be closed already.
+    with suppress_client_errors(), suppress(AttributeError, RuntimeError):
+        client.pause(client.assignment())  # so that `poll` returns no record, which it might commit
+        client.unsubscribe()
+        client.poll(_LEAVE_SECONDS)
+    client.close()
 
 
 def set_back(

@@ -16,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Self, TypeVar, Unpack, overload
 
 from cloudevents_kafka.binding import Decoded, ReverseKeyMapper, Undecodable
-from cloudevents_kafka.clients._closing import close_before
+from cloudevents_kafka.clients._closing import close_before, leave
 from cloudevents_kafka.clients._errors import ConsumeError, OnError
 from cloudevents_kafka.clients._gathered import Readable, check_committed, ends_of, start_of
 from cloudevents_kafka.clients._health import ConsumerHealth
@@ -486,7 +486,7 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
             if self._settings is None:
                 close_before(self.consumer, left, self._gathered.starts, is_away=self._is_away)
             else:  # it commits nothing by itself
-                self._client.close()
+                leave(self._client)
         finally:
             self.note_close()
 

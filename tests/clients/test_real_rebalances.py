@@ -8,12 +8,13 @@ import threading
 import time
 import uuid
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from typing import NamedTuple
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer
 
-from cloudevents_kafka import Event, EventProducer
+from cloudevents_kafka import Event, EventConsumer, EventProducer
 from cloudevents_kafka.testing import LocalBroker
 
 PROTOCOLS = {
@@ -181,3 +182,33 @@ def test_no_record_begins_again_when_members_come_and_go(
     sys.stderr.write(f"{loop}, {protocol}: {sum(again.values()) - len(again)} records were begun again\n")
     assert not again
     check_order(members.lines)
+
+
+@pytest.mark.broker
+@pytest.mark.parametrize("owned", [True, False], ids=["settings", "a client that was passed"])
+def test_a_member_that_closes_within_a_rebalance_leaves_its_group(
+    kafka_broker: LocalBroker, *, owned: bool
+) -> None:
+    """The others have its partitions at once, and not when its session has timed out (45 s)."""
+    topic = kafka_broker.create_topic(uuid.uuid4().hex, partitions=2)
+    settings = {
+        "bootstrap.servers": kafka_broker.bootstrap_servers, "group.id": topic,
+        "enable.auto.commit": False, "partition.assignment.strategy": "cooperative-sticky",
+    }  # fmt: skip
+    revoked = threading.Event()
+    quick = {**settings, "heartbeat.interval.ms": 100}
+    stays = EventConsumer(quick)
+    stays.subscribe([topic], on_revoke=lambda *_: revoked.set())
+    until(lambda: stays.poll(0.1) is None and len(stays.health().assignment) == 2)
+    leaves = EventConsumer(settings if owned else Consumer(settings), topics=[topic])
+    until(lambda: (leaves.poll(0.01), stays.poll(0.01), revoked.is_set())[-1])
+    leaves.close()  # its next heartbeat is the first from which it knows of the second rebalance
+    until(lambda: stays.poll(0.1) is None and len(stays.health().assignment) == 2)
+    stays.close()
+
+
+def until(holds: Callable[[], bool]) -> None:
+    """Wait until a condition holds, for less than a session."""
+    deadline = time.monotonic() + 35
+    while not holds():
+        assert time.monotonic() < deadline
