@@ -32,14 +32,20 @@ def close_before(
     They are at the offsets that ``unread`` returns, and at those to which partitions were ``sought`` if
     nothing was read after that. A broker that ``is_away`` is asked for one second instead of five.
     """
+    close = leave
     try:
         if hasattr(client, "unassign"):  # a user's class may have no group
             # After a seek a position is unknown until a record is read.
             left = [place for place in sought if client.position([place])[0].offset < 0]
             if places := [*left, *unread()]:
+                close = _close  # one that was unassigned by hand hangs if it is unsubscribed, too
                 set_back(client, places, seconds=_AWAY_SECONDS if is_away else _COMMITTED_SECONDS)
     finally:
-        leave(client)
+        close(client)
+
+
+def _close(client: Any) -> None:
+    client.close()
 
 
 def leave(client: Any) -> None:
