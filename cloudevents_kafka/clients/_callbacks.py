@@ -27,6 +27,10 @@ class Callbacks:
         self._turn = threading.Lock()
         self._thread: int | None = None  # that serves
 
+    def is_busy(self) -> bool:
+        """Return whether a function is due, or a thread calls one."""
+        return bool(self.due) or self._turn.locked()
+
     def serve(self) -> None:
         """Call what is due, unless a thread does; an error is logged."""
         while self.due and self._turn.acquire(blocking=False):
@@ -43,7 +47,7 @@ class Callbacks:
         while self._thread != threading.get_ident():
             self.serve()
             left = _SECONDS if deadline is None else min(_SECONDS, deadline - time.monotonic())
-            if not (self.due or self._turn.locked()) or left <= 0:
+            if not self.is_busy() or left <= 0:
                 return
             if self._turn.acquire(timeout=left):
                 self._turn.release()

@@ -175,6 +175,7 @@ class Deliveries(Generic[DeliveryT]):
         """Count a message that is being sent; set if handlers send by this producer."""
         self.observers: Observers | None = None
         self.closed = False  # nothing more is sent
+        self._noting: set[int] = set()  # reports that are neither pending nor noted
         self.wakes_at_once = False  # by the thread of the report
         self._numbers = count()
         self._forks = forks.number
@@ -240,9 +241,13 @@ class Deliveries(Generic[DeliveryT]):
 
     def report(self, number: int, error: Any, message: Message | None) -> None:
         """Note the report of a message; what users passed to be called is due then."""
+        self._noting.add(number)
         found = self.pending.pop(number, None)
-        if found is None:
-            return
+        if found is not None:
+            self._note(found, error, message)
+        self._noting.discard(number)
+
+    def _note(self, found: _OnItsWay, error: Any, message: Message | None) -> None:
         delivery, on_delivery, sending, sends = found
         if error is not None:
             delivery._client_error = error
@@ -263,6 +268,11 @@ class Deliveries(Generic[DeliveryT]):
                 delivery._wake()
             else:
                 self.awaited.append(delivery)
+
+    def is_busy(self) -> bool:
+        """Return whether a message is on its way, or what its report has made due is not done yet."""
+        # In the order in which a report goes through them.
+        return bool(self.pending or self._noting) or self.callbacks.is_busy()
 
     def find_lost(self, client: Any) -> int:
         """Report what a client had, has no more, and has not reported, as lost; return the number.

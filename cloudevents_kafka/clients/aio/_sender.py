@@ -22,6 +22,7 @@ from cloudevents_kafka.clients.aio._call_thread import call_once
 _WOKEN: Final = 100  # deliveries in one callback of the loop, which then takes a millisecond
 _ROOM: Final = 250  # free room at which a waiting task is woken
 _RETRY_SECONDS: Final = 0.02  # a queue that others have filled is reported to them
+_CALLED_SECONDS: Final = 0.002  # between looks whether the observers have been called
 
 
 class AsyncDelivery(Delivery[SentT_co]):
@@ -118,9 +119,12 @@ class Sender:
                 return
 
     async def wait_for_none(self) -> None:
-        """Wait until no record is in flight."""
-        while self.pending:
-            await self._wait(self._for_none)
+        """Wait until no record is in flight, and the observers have been called."""
+        while self.deliveries.is_busy():
+            if self.pending:
+                await self._wait(self._for_none)
+            else:
+                await asyncio.sleep(_CALLED_SECONDS)
 
     def report_called(self, *, from_thread: bool = False) -> None:
         """Let the loop wake the tasks that wait; called after one or more reports."""

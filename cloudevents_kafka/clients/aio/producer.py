@@ -181,7 +181,10 @@ class AsyncEventProducer(Generic[AnyProducerT]):
             await self._turn.end()
 
     async def flush(self, timeout: float | None = None) -> None:
-        """Wait up to ``timeout`` seconds until no event is on its way, and raise as `EventProducer.flush`."""
+        """Wait up to ``timeout`` seconds until no event is on its way, and observers have been called.
+
+        Raises as `EventProducer.flush`.
+        """
         with suppress(TimeoutError):  # the error of what is still on its way has more to say
             async with asyncio.timeout(timeout):
                 await self._sender.wait_for_none()

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import random
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -674,6 +675,25 @@ def test_a_producer_for_asyncio_is_observed() -> None:
 
     asyncio.run(main())
     assert seen.counts() == {"sending": 3, "failed": 1, "delivered": 2}
+
+
+def test_leaving_a_block_of_asyncio_waits_for_observers() -> None:
+    """At the end of the block of an `AsyncEventProducer` its observers have been called, also slow ones."""
+
+    class Slow(Recorder):
+        def delivered(self, notice: Any, /) -> None:
+            time.sleep(0.05)
+            super().delivered(notice)
+
+    seen = Slow()
+
+    async def main() -> None:
+        async with AsyncEventProducer(FakeProducer(), topic="in", observers=[seen]) as producer:
+            for number in range(3):
+                await producer.send(event(number))
+        assert seen.counts() == {"sending": 3, "delivered": 3}
+
+    asyncio.run(main())
 
 
 def test_a_message_for_which_there_is_no_room_has_failed() -> None:
