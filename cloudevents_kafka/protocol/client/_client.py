@@ -115,10 +115,11 @@ class Client(Closing):
         """Return the versions that a broker accepts, by API key."""
         return self._any_broker().versions
 
-    def offset_at(self, topic: str, partition: int, time: int) -> int | None:
+    def offset_at(self, topic: str, partition: int, time: int, *, committed_only: bool = True) -> int | None:
         """Return the first offset at or after a time in ms, or at `LATEST` or `EARLIEST`.
 
-        None if all records are older.
+        None if all records are older. With ``committed_only`` the partition ends before the first open
+        transaction, as for a consumer; without, after its last record.
 
         Examples:
             >>> from datetime import datetime, timezone
@@ -127,15 +128,23 @@ class Client(Closing):
             ...     client.offset_at("orders", 0, int(noon.timestamp() * 1000))
             0
         """
-        return offset_at(self._cluster, (topic, partition), time, Deadline(self._timeout))
+        deadline = Deadline(self._timeout)
+        return offset_at(self._cluster, (topic, partition), time, deadline, committed_only=committed_only)
 
-    def committed(self, group: str, partitions: Sequence[PartitionId]) -> Offsets:
-        """Return a group's committed offsets; partitions without one are left out."""
-        return GroupOffsets(self._cluster, group).committed(partitions, Deadline(self._timeout))
+    def committed(
+        self, group: str, partitions: Sequence[PartitionId], *, committed_only: bool = True
+    ) -> Offsets:
+        """Return a group's committed offsets; partitions without one are left out.
+
+        With ``committed_only`` it waits for the ends of open transactions that commit one of them.
+        """
+        offsets = GroupOffsets(self._cluster, group, committed_only=committed_only)
+        return offsets.committed(partitions, Deadline(self._timeout))
 
     def commit(self, group: str, offsets: Mapping[PartitionId, int]) -> None:
         """Commit offsets for a group; raise `BrokerError` while it has members."""
-        GroupOffsets(self._cluster, group).commit(offsets, Deadline(self._timeout))
+        group_offsets = GroupOffsets(self._cluster, group, committed_only=False)
+        group_offsets.commit(offsets, Deadline(self._timeout))
 
     def create_topic(
         self, name: str, *, partitions: int = 1, replicas: int = 1, configs: Mapping[str, str] | None = None
@@ -225,7 +234,9 @@ class Client(Closing):
         ``auto_commit`` is the time between commits of the returned records, in seconds, None for
         commits by the user; it needs a ``group``. A fetch waits up to ``max_wait`` seconds for
         ``min_bytes``, and returns up to ``partition_bytes`` of each partition, or up to ``max_bytes``
-        if one message is larger. ``committed_only`` hides records of open and aborted transactions.
+        if one message is larger. ``committed_only`` hides records of open and aborted transactions: a
+        partition ends before the first open one, and so does ``reset="latest"``; an offset that a transaction
+        commits for the group counts once it has ended.
         ``max_unpacked_bytes`` limits what a compressed batch expands to. A consumer has the bytes of the
         last responses in memory, those of one unpacked batch, and 500 records.
         """

@@ -240,14 +240,15 @@ class Cluster:
                     raise
                 self.invalidate()  # S0-N8: metadata is kept until a socket or a broker says it is stale
                 last = error
-            self._sleep(deadline.at_most(pause))
+            self.sleep(deadline.at_most(pause))
             try:
                 deadline.check(action)
             except DeadlineExceeded as expired:
                 raise DeadlineExceeded(f"{expired}; the last error: {last}") from last
             pause = min(2 * pause, MAX_PAUSE)
 
-    def _sleep(self, seconds: float) -> None:
+    def sleep(self, seconds: float) -> None:
+        """Wait; raise `ClientError` after `abort`."""
         self._aborted.wait(seconds)
         self._check_open()
 

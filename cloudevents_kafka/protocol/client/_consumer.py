@@ -23,12 +23,14 @@ from cloudevents_kafka.protocol.client._message import (
     HasOffset,
     Message,
     Offsets,
+    PartitionId,
     TopicPartition,
     key_of,
 )
 from cloudevents_kafka.protocol.client._offsets import GroupOffsets, offset_at, starts_of
 from cloudevents_kafka.protocol.client._retry import Deadline, is_retriable
 from cloudevents_kafka.protocol.client._settings import ConsumerSettings
+from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import BrokerError, ClientError, ProtocolError
 
 _POLL_INTERVAL: Final = 0.2  # seconds, so that KeyboardInterrupt is raised soon
@@ -114,7 +116,7 @@ class Consumer(Closing):
             raise ClientError("{}[{}] must be assigned before a seek".format(*key))
         start = self._starts_of({key: partition.offset})[key]
         if start < 0:
-            start = offset_at(self._cluster, key, start, self._request_deadline()) or 0
+            start = self._offset_at(key, start, self._request_deadline()) or 0
         self._buffer.seek(key, start)
         self._fetcher.seek(key, start)
 
@@ -217,10 +219,16 @@ class Consumer(Closing):
         return self._fetcher.position(key) if position is None else position
 
     def get_watermark_offsets(self, partition: HasOffset, timeout: float = -1) -> tuple[int, int]:
-        """Return the first offset of a partition, and the one after the last record."""
+        """Return the first offset of a partition, and the one after the last record.
+
+        With ``committed_only`` the last record is the one before the first open transaction.
+        """
         key, deadline = key_of(partition), Deadline(timeout)
-        first, end = (offset_at(self._cluster, key, at, deadline) for at in (EARLIEST, LATEST))
+        first, end = (self._offset_at(key, at, deadline) for at in (EARLIEST, LATEST))
         return first or 0, end or 0
+
+    def _offset_at(self, key: PartitionId, at: int, deadline: Deadline) -> int | None:
+        return offset_at(self._cluster, key, at, deadline, committed_only=self._settings.committed_only)
 
     def close(self) -> None:
         """Commit, leave the group, and close the connections."""
@@ -261,7 +269,13 @@ class Consumer(Closing):
             member.rejoin()
         elif member.state == "stable" and not self._is_current(member):
             generation = member.offsets.generation
-            self._start_reading(self._starts_of(dict.fromkeys(member.assignment, STORED)))
+            try:
+                starts = self._starts_of(dict.fromkeys(member.assignment, STORED), deadline)
+            except BrokerError as error:
+                if error.code == ErrorCode.UNSTABLE_OFFSET_COMMIT:
+                    return  # a transaction that commits offsets is open: the next call asks again
+                raise
+            self._start_reading(starts)
             self._generation = generation  # not before, so that a failure is repeated
             if self._on_assign is not None:
                 self._on_assign(self, self.assignment())
@@ -280,16 +294,16 @@ class Consumer(Closing):
     def _start_reading(self, offsets: Offsets) -> None:
         self._buffer.assign(self._fetcher.assign(offsets, self._request_deadline()))
 
-    def _starts_of(self, offsets: Offsets) -> Offsets:
+    def _starts_of(self, offsets: Offsets, patience: Deadline | None = None) -> Offsets:
         group = None if self._group is None else self._group_offsets()
-        return starts_of(offsets, group, self._settings.reset, self._request_deadline())
+        return starts_of(offsets, group, self._settings.reset, self._request_deadline(), patience)
 
     def _group_offsets(self) -> GroupOffsets:
         if self._member is not None:
             return self._member.offsets
         if self._group is None:
             raise ClientError("committed offsets need a group: client.consumer(group=...)")
-        return GroupOffsets(self._cluster, self._group)
+        return GroupOffsets(self._cluster, self._group, committed_only=self._settings.committed_only)
 
     def _commit(self, offsets: Offsets) -> None:
         if offsets:

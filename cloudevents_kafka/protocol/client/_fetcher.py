@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from cloudevents_kafka.protocol.client._cluster import Cluster
 from cloudevents_kafka.protocol.client._connection import Connection
 from cloudevents_kafka.protocol.client._cursor import Cursor, without_frames
+from cloudevents_kafka.protocol.client._isolation import isolated
 from cloudevents_kafka.protocol.client._message import EARLIEST, LATEST, Offsets, PartitionId
 from cloudevents_kafka.protocol.client._offsets import found_offsets, offsets_request
 from cloudevents_kafka.protocol.client._retry import Deadline, is_retriable
@@ -152,7 +153,10 @@ class Fetcher:
         try:
             broker = self._cluster.open_broker(leader, deadline)
             if broker is not None:
-                correlation_id = broker.send(self._request(partitions), deadline)
+                request = isolated(
+                    self._request(partitions), broker, committed_only=self._settings.committed_only
+                )
+                correlation_id = broker.send(request, deadline)
                 self._in_flight[leader] = _InFlight(broker, correlation_id, partitions, deadline)
         except ProtocolError as error:
             for key in partitions:
@@ -174,7 +178,6 @@ class Fetcher:
             max_wait_ms=int(settings.max_wait * 1000),
             min_bytes=settings.min_bytes,
             max_bytes=settings.max_bytes,
-            isolation_level=int(settings.committed_only),
             topics=[FetchTopic(topic=name, partitions=parts) for name, parts in topics.items()],
         )
 

@@ -51,7 +51,7 @@ class GroupMember:
         self._group: Final = group
         self._topics: Final = topics
         self._changed: Final = threading.Condition()
-        self.offsets: Final = GroupOffsets(cluster, group)
+        self.offsets: Final = GroupOffsets(cluster, group, committed_only=settings.committed_only)
         self.assignment: list[PartitionId] = []
         self.state: State = "joining"
         self.error: ProtocolError | None = None
@@ -84,7 +84,7 @@ class GroupMember:
     def _leave(self, cluster: Cluster, deadline: Deadline) -> None:
         request = groups.LeaveGroupRequest(group_id=self._group, member_id=self.offsets.member_id)
         try:
-            with GroupOffsets(cluster, self._group).coordinator(deadline) as broker:
+            with GroupOffsets(cluster, self._group, committed_only=False).coordinator(deadline) as broker:
                 broker.request(request, deadline)
         except ProtocolError:
             return  # the session will expire

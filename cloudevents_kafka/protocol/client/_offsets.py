@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, TypeAlias
 
 from cloudevents_kafka.protocol.client._cluster import Cluster
 from cloudevents_kafka.protocol.client._connection import Connection
+from cloudevents_kafka.protocol.client._isolation import isolated
 from cloudevents_kafka.protocol.client._message import (
     EARLIEST,
     LATEST,
@@ -25,6 +26,7 @@ from cloudevents_kafka.protocol.errors import BrokerError, DeadlineExceeded, Pro
 from cloudevents_kafka.protocol.messages import offsets as messages
 from cloudevents_kafka.protocol.messages.groups import FindCoordinatorRequest, FindCoordinatorResponse
 
+_UNSTABLE_PAUSE: Final = 0.1  # seconds, before offsets that a transaction commits are asked for again
 _ATTEMPT: Final = 5.0  # seconds before a request that may be repeated is sent on another connection
 
 
@@ -33,18 +35,24 @@ def _attempt(deadline: Deadline) -> Deadline:
 
 
 def offset_at(
-    cluster: Cluster, topic_partition: PartitionId, timestamp: int, deadline: Deadline
+    cluster: Cluster,
+    topic_partition: PartitionId,
+    timestamp: int,
+    deadline: Deadline,
+    *,
+    committed_only: bool,
 ) -> int | None:
     """Return the offset of the first record at or after a timestamp in ms, or of `LATEST`, `EARLIEST`.
 
     None if all records are older. Brokers before 0.10.1 have timestamps of segments only: the
     offset is the beginning of the newest segment from before that time.
     """
+    request = offsets_request({topic_partition: timestamp})
     subject = "{}[{}]".format(*topic_partition)
 
     def attempt() -> int | None:
         broker = cluster.broker(cluster.leader(*topic_partition, deadline), deadline)
-        response = broker.request(offsets_request({topic_partition: timestamp}), deadline)
+        response = broker.request(isolated(request, broker, committed_only=committed_only), deadline)
         for key, row in found_offsets(response):
             if key == topic_partition:
                 if row.error_code:
@@ -79,11 +87,18 @@ def found_offsets(
 
 
 def starts_of(
-    offsets: Offsets, group: GroupOffsets | None, reset: OffsetReset, deadline: Deadline
+    offsets: Offsets,
+    group: GroupOffsets | None,
+    reset: OffsetReset,
+    deadline: Deadline,
+    patience: Deadline | None = None,
 ) -> Offsets:
-    """Return the offsets, with numbers, `EARLIEST` or `LATEST` for `STORED` and `UNKNOWN`."""
+    """Return the offsets, with numbers, `EARLIEST` or `LATEST` for `STORED` and `UNKNOWN`.
+
+    Raises as `GroupOffsets.committed`.
+    """
     stored = [key for key, offset in offsets.items() if offset in {STORED, UNKNOWN}]
-    found = offsets | (group.committed(stored, deadline) if stored and group is not None else {})
+    found = offsets | (group.committed(stored, deadline, patience) if stored and group is not None else {})
     return {key: _reset_to(key, offset, reset) if offset < 0 else offset for key, offset in found.items()}
 
 
@@ -96,15 +111,20 @@ def _reset_to(key: PartitionId, offset: int, reset: OffsetReset) -> int:
     return EARLIEST if reset == "earliest" else LATEST
 
 
+_Rows: TypeAlias = dict[PartitionId, messages.OffsetFetchResponsePartition]
+
+
 class GroupOffsets:
     """The committed offsets of a group, and the connection to its coordinator, for one thread at a time.
 
     ``generation`` and ``member_id`` are sent with commits; a client that is not a member leaves them out.
+    With ``committed_only`` an offset that an open transaction commits is not known before its end (KIP-447).
     """
 
-    def __init__(self, cluster: Cluster, group: str) -> None:
+    def __init__(self, cluster: Cluster, group: str, *, committed_only: bool) -> None:
         self._cluster: Final = cluster
         self._group: Final = group
+        self._committed_only: Final = committed_only
         self._lock: Final = threading.Lock()
         self._connection: Connection | None = None
         self.generation = -1
@@ -155,8 +175,14 @@ class GroupOffsets:
 
         self._cluster.retry(f"offsets of group {self._group}", attempt, deadline)
 
-    def committed(self, partitions: Sequence[PartitionId], deadline: Deadline) -> Offsets:
-        """Return the committed offsets; partitions without one are left out."""
+    def committed(
+        self, partitions: Sequence[PartitionId], deadline: Deadline, patience: Deadline | None = None
+    ) -> Offsets:
+        """Return the committed offsets; partitions without one are left out.
+
+        If open transactions commit some of them, wait for their ends until ``patience``, or the deadline;
+        then raise `BrokerError` with UNSTABLE_OFFSET_COMMIT.
+        """
         request = messages.OffsetFetchRequest(
             group_id=self._group,
             topics=[
@@ -165,19 +191,27 @@ class GroupOffsets:
             ],
         )
 
-        def attempt() -> Offsets:
+        def attempt() -> _Rows:
             with self.coordinator(deadline) as broker:
-                response: messages.OffsetFetchResponse = broker.request(request, _attempt(deadline))
+                asked = isolated(request, broker, committed_only=self._committed_only)
+                response: messages.OffsetFetchResponse = broker.request(asked, _attempt(deadline))
                 self._check(response.error_code)
-                committed: Offsets = {}
-                for rows in response.topics:
-                    for row in rows.partitions:
-                        self._check(row.error_code, f": {rows.name}[{row.partition_index}]")
-                        if row.committed_offset >= 0:  # S0-A18: else the broker "sets the offset field to -1"
-                            committed[rows.name, row.partition_index] = row.committed_offset
-                return committed
+                rows = {(t.name, row.partition_index): row for t in response.topics for row in t.partitions}
+                for key, row in rows.items():
+                    if row.error_code != ErrorCode.UNSTABLE_OFFSET_COMMIT:
+                        self._check(row.error_code, ": {}[{}]".format(*key))
+                return rows
 
-        return self._cluster.retry(f"offsets of group {self._group}", attempt, deadline)
+        limit = deadline if patience is None else patience
+        while True:
+            rows = self._cluster.retry(f"offsets of group {self._group}", attempt, deadline)
+            unstable = next((key for key, row in rows.items() if row.error_code), None)
+            if unstable is None:
+                # S0-A18: without an offset the broker "sets the offset field to -1"
+                return {key: row.committed_offset for key, row in rows.items() if row.committed_offset >= 0}
+            if limit.at_most(_UNSTABLE_PAUSE) < _UNSTABLE_PAUSE:
+                self._check(ErrorCode.UNSTABLE_OFFSET_COMMIT, ": {}[{}]".format(*unstable))
+            self._cluster.sleep(_UNSTABLE_PAUSE)
 
     def _find(self, deadline: Deadline) -> Connection:
         # S0-A20: a consumer must "issue its offset commit and fetch requests to this specific broker"

@@ -1,0 +1,32 @@
+"""`isolated`: requests of those who read committed records, with the field that says so."""
+
+from __future__ import annotations
+
+from typing import Final, TypeVar
+
+import msgspec
+
+from cloudevents_kafka.protocol.client._connection import Connection
+from cloudevents_kafka.protocol.messages.fetch import FetchRequest
+from cloudevents_kafka.protocol.messages.offsets import ListOffsetsRequest, OffsetFetchRequest
+from cloudevents_kafka.protocol.schema import Structure
+
+_FIELDS: Final[dict[type[Structure], tuple[int, dict[str, int]]]] = {
+    FetchRequest: (4, {"isolation_level": 1}),
+    ListOffsetsRequest: (2, {"isolation_level": 1}),
+    OffsetFetchRequest: (7, {"require_stable": True}),
+}
+"""The first version with a field for isolation, and what it is for committed records (KIP-98, KIP-447)."""
+
+_Request = TypeVar("_Request", FetchRequest, ListOffsetsRequest, OffsetFetchRequest)
+
+
+def isolated(request: _Request, broker: Connection, *, committed_only: bool) -> _Request:
+    """Return a request for committed records, or those that they concern, if ``committed_only``.
+
+    A broker without the field has no transactions, or ignores those that commit offsets.
+    """
+    first, values = _FIELDS[type(request)]
+    if not committed_only or broker.version(type(request)) < first:
+        return request
+    return msgspec.structs.replace(request, **values)
