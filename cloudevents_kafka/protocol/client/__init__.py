@@ -3,9 +3,9 @@
 Read `_client` and its `_settings` first, then from the bottom up: `_retry` (deadlines), `_socket` (frames),
 `_connection` (requests, in the versions of `_api_versions`, and their `_capture`), `_broker` (login by
 `_sasl`, with `_saslprep`) and `_opening` (the same in a thread), `_cluster` (metadata, leaders, retries).
-For producing: `_producer`, `_accumulator`, `_batches`, `_partitioners`, `_sender` and its `_waker`. For
-consuming: `_consumer`, `_message`, `_fetcher`, `_cursor`, `_buffer`, `_isolation`, `_group`, `_assignors`,
-`_offsets`.
+For producing: `_producer`, `_accumulator`, `_batches`, `_batch_limit`, `_partitioners`, `_sender` and its
+`_waker`. For consuming: `_consumer`, `_message`, `_fetcher`, `_cursor`, `_buffer`, `_isolation`, `_group`,
+`_assignors`, `_offsets`.
 """
 
 from cloudevents_kafka.protocol.client._api_versions import CLIENT_VERSIONS, VERSIONS_0_8, VERSIONS_0_9

@@ -6,6 +6,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeAlias
 
+from cloudevents_kafka.protocol.client._batch_limit import BatchLimit
 from cloudevents_kafka.protocol.client._batches import (
     NO_PRODUCER_ID,
     ProducerBatch,
@@ -108,7 +109,7 @@ class Accumulator:
         self._settings: Final = settings
         self._complete: Final = complete
         self._idempotence: Final = Idempotence(cluster, settings)
-        self._max_records: dict[PartitionId, int] = {}
+        self._limits: dict[PartitionId, BatchLimit] = {}
         self._unassigned: dict[str, _Unassigned] = defaultdict(_Unassigned)
         self._queues: dict[PartitionId, deque[QueuedRecord]] = defaultdict(deque)
         self._ready: dict[PartitionId, ProducerBatch] = {}
@@ -145,6 +146,8 @@ class Accumulator:
 
     def complete(self, batch: ProducerBatch, offset: int) -> None:
         del self._ready[batch.topic_partition]
+        if (limit := self._limits.get(batch.topic_partition)) is not None:
+            limit.accept(batch.encoded_size)
         self._complete(batch.queued, None, batch.topic_partition[1], offset)
 
     def fail(self, batch: ProducerBatch, error: ProtocolError) -> None:
@@ -173,11 +176,28 @@ class Accumulator:
         except ProtocolError as error:
             self.fail(batch, error)
 
-    def split(self, batch: ProducerBatch) -> None:
+    def refuse_size(self, batch: ProducerBatch) -> None:
+        """Split a batch that the broker refuses as too large, and remember its size."""
+        limit = self._limits.setdefault(batch.topic_partition, BatchLimit())
+        limit.measure(batch.queued_size(), batch.encoded_size)
+        limit.refuse(batch.encoded_size)
+        self._split(batch)
+
+    def split_if_too_large(self, batch: ProducerBatch) -> bool:
+        """Split an encoded batch of a size that the broker has refused; return whether it was split."""
+        limit = self._limits.get(batch.topic_partition)
+        if limit is None:
+            return False
+        limit.measure(batch.queued_size(), batch.encoded_size)
+        if limit.allows(batch.encoded_size) or len(batch.queued) == 1:
+            return False
+        self._split(batch)
+        return True
+
+    def _split(self, batch: ProducerBatch) -> None:
         """Queue a batch again, to be sent as smaller ones."""
         topic_partition = batch.topic_partition
         del self._ready[topic_partition]
-        self._max_records[topic_partition] = len(batch.queued) // 2
         self._queues[topic_partition].extendleft(reversed(batch.queued))
         self._idempotence.rewind(batch)
 
@@ -231,8 +251,9 @@ class Accumulator:
         settings = self._settings
         for topic_partition in [key for key in self._queues if key not in self._ready]:
             queue = self._queues[topic_partition]
-            max_records = self._max_records.get(topic_partition, settings.batch_records)
-            records = drain(queue, max_records, settings.batch_bytes)
+            limit = self._limits.get(topic_partition)
+            max_bytes = settings.batch_bytes if limit is None else min(settings.batch_bytes, limit.room())
+            records = drain(queue, settings.batch_records, max_bytes)
             if not queue:
                 del self._queues[topic_partition]
             try:

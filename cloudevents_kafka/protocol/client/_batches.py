@@ -70,6 +70,7 @@ class ProducerBatch:
         self.queued = queued
         self.producer_id = producer_id
         self.sequence = sequence
+        self.encoded_size = 0
         self.is_in_flight = False
         self.backoff = Deadline(0)
         self.last_error: ProtocolError | None = None
@@ -83,6 +84,10 @@ class ProducerBatch:
         self.last_error = error
         self.backoff = Deadline(self._pause)
         self._pause = min(2 * self._pause, MAX_PAUSE)
+
+    def queued_size(self) -> int:
+        """Return the approximate number of bytes of the encoded records."""
+        return sum(queued.size for queued in self.queued)
 
     def expired(self) -> bool:
         return self.queued[0].deadline.expired()

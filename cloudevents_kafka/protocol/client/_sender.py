@@ -29,6 +29,7 @@ _OPENING_PAUSE: Final = 0.02  # seconds, before a connection that is being opene
 _LOST_SEQUENCES: Final = (ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.UNKNOWN_PRODUCER_ID)
 """A broker has lost batches before this one, by an unclean election or by retention. The Java client
 numbers it from 0 in a new epoch, and sends it again (KIP-360)."""
+_TOO_LARGE: Final = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
 _ZSTD_VERSION: Final = 7  # the first version of Produce with zstd (KIP-110)
 
 
@@ -152,17 +153,20 @@ class Sender:
         return _InFlight(broker, sent, deadline, correlation_id)
 
     def _encode(self, batch: ProducerBatch, version: int) -> bytes | None:
-        """Return the bytes of a batch, None if none of its records can be sent."""
+        """Return the bytes of a batch, None if it is not sent."""
         if version < RECORD_BATCH_VERSION:
             self._accumulator.fail_unsupported(batch, version)
             if not batch.queued:
                 return None
         records = [queued.record for queued in batch.queued]
+        codec = self._settings.codec
         try:
-            return encode_records(records, version, self._settings.codec, batch.producer_id, batch.sequence)
+            data = encode_records(records, version, codec, batch.producer_id, batch.sequence)
         except ProtocolError as error:
             self._retry_or_fail([batch], error)
             return None
+        batch.encoded_size = len(data)
+        return None if self._accumulator.split_if_too_large(batch) else data
 
     def _answering(self, seconds: float) -> list[Connection]:
         """Return the connections with a response, a part of one or an error, and those whose time is over."""
@@ -214,8 +218,8 @@ class Sender:
             if result.error_code != ErrorCode.UNKNOWN_PRODUCER_ID or result.log_start_offset != -1:
                 self._accumulator.restart(batch)
             batch.back_off(BrokerError(result.error_code, str(batch), result.error_message))
-        elif result.error_code == ErrorCode.MESSAGE_TOO_LARGE and len(batch.queued) > 1:
-            self._accumulator.split(batch)
+        elif result.error_code in _TOO_LARGE and len(batch.queued) > 1:
+            self._accumulator.refuse_size(batch)
         else:
             error = BrokerError(result.error_code, str(batch), result.error_message)
             self._retry_or_fail([batch], error)
