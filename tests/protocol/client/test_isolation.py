@@ -57,7 +57,7 @@ def use_all(client, broker, committed_only):
 @pytest.mark.parametrize("release", ["0.8.2", "1.1", "4.3"])
 @pytest.mark.parametrize("committed_only", [True, False])
 def test_each_request_has_the_setting(start, connect, release, committed_only):
-    """Fetch, ListOffsets and OffsetFetch have it in each version with the field, whatever sends them."""
+    """Fetch, ListOffsets and OffsetFetch have it in each version with the field, whichever call it is."""
     assert {FETCH, LIST_OFFSETS, OFFSET_FETCH} == ISOLATED
     broker = start(release)
     client = connect(broker)
