@@ -180,11 +180,12 @@ def interrupted(seconds):
     timer.join()
 
 
-def self_signed(folder):
-    """Write a self-signed certificate of 127.0.0.1 and its key; return their paths."""
+def self_signed(folder, name="IP:127.0.0.1"):
+    """Write a self-signed certificate of 127.0.0.1, or of another name, and its key; return their paths."""
     cert, key = folder / "cert.pem", folder / "key.pem"
-    options = "-newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=IP:127.0.0.1"
-    command = ["openssl", "req", "-x509", *options.split(), "-keyout", key, "-out", cert]
+    options = "-newkey rsa:2048 -nodes -days 2 -subj /CN=localhost"
+    names = ["-addext", f"subjectAltName={name}"]
+    command = ["openssl", "req", "-x509", *options.split(), *names, "-keyout", key, "-out", cert]
     subprocess.run(command, check=True, capture_output=True)
     return cert, key
 

@@ -1,13 +1,14 @@
 """A Kafka client in pure Python: `Client` connects, and creates producers and consumers.
 
-Read `_client` and its `_settings` first, then from the bottom up: `_retry` (deadlines), `_socket` (frames),
-`_connection` (requests, in the versions of `_api_versions`, and their `_capture`), `_broker` (login by
-`_sasl`, with `_saslprep`) and `_opening` (the same in a thread), `_cluster` (metadata, leaders, retries).
-For producing: `_producer`, `_accumulator`, `_batches`, `_batch_limit`, `_partitioners`, `_sender` and its
-`_waker`. For consuming: `_consumer`, `_message`, `_fetcher`, `_cursor`, `_buffer`, `_isolation`, `_group`,
-`_assignors`, `_offsets`.
+Read `_client` and its `_settings` first, then from the bottom up: `_retry` (deadlines), `_address` and
+`_dialing`, `_socket` (frames), `_connection` (requests, in the versions of `_api_versions`, and their
+`_capture`), `_broker` (login by `_sasl`, with `_saslprep`) and `_opening` (the same in a thread), `_cluster`
+(metadata, leaders, retries). For producing: `_producer`, `_accumulator`, `_batches`, `_batch_limit`,
+`_partitioners`, `_sender` and its `_waker`. For consuming: `_consumer`, `_message`, `_fetcher`, `_cursor`,
+`_buffer`, `_isolation`, `_group`, `_assignors`, `_offsets`.
 """
 
+from cloudevents_kafka.protocol.client._address import Address
 from cloudevents_kafka.protocol.client._api_versions import CLIENT_VERSIONS, VERSIONS_0_8, VERSIONS_0_9
 from cloudevents_kafka.protocol.client._batches import check_headers, encode_records
 from cloudevents_kafka.protocol.client._capture import CapturedFrame, parse_line, stream_trace
@@ -26,4 +27,4 @@ from cloudevents_kafka.protocol.client._producer import Producer
 from cloudevents_kafka.protocol.client._retry import MAX_SECONDS, Deadline
 from cloudevents_kafka.protocol.client._sasl import SCRAM_HASHES, ScramKeys
 from cloudevents_kafka.protocol.client._settings import OAuthBearer, Plain, Scram
-from cloudevents_kafka.protocol.client._socket import Address, AuthenticationFailed, FrameSocket
+from cloudevents_kafka.protocol.client._socket import AuthenticationFailed, FrameSocket

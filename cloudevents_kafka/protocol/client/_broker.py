@@ -12,12 +12,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final, TypeAlias
 
+from cloudevents_kafka.protocol.client._address import Address
 from cloudevents_kafka.protocol.client._api_versions import VERSIONS_0_8, VERSIONS_0_9
 from cloudevents_kafka.protocol.client._connection import Connection
 from cloudevents_kafka.protocol.client._retry import Deadline
 from cloudevents_kafka.protocol.client._sasl import forms, log_in
 from cloudevents_kafka.protocol.client._settings import ConnectionSettings, Sasl
-from cloudevents_kafka.protocol.client._socket import Address, AuthenticationFailed
+from cloudevents_kafka.protocol.client._socket import AuthenticationFailed
 from cloudevents_kafka.protocol.errors import (
     BrokerError,
     DeadlineExceeded,

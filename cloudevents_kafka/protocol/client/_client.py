@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from cloudevents_kafka.primitives.closing import Closing
+from cloudevents_kafka.protocol.client._address import parse_addresses
 from cloudevents_kafka.protocol.client._capture import Trace, to_trace
 from cloudevents_kafka.protocol.client._cluster import Cluster
 from cloudevents_kafka.protocol.client._connection import Connection
@@ -25,7 +26,6 @@ from cloudevents_kafka.protocol.client._settings import (
     Sasl,
     check_credentials,
 )
-from cloudevents_kafka.protocol.client._socket import parse_addresses
 from cloudevents_kafka.protocol.errors import BrokerError
 from cloudevents_kafka.protocol.messages.topics import (
     CreatableTopic,

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final, TypeVar
 
+from cloudevents_kafka.protocol.client._address import Address
 from cloudevents_kafka.protocol.client._broker import connect
 from cloudevents_kafka.protocol.client._connection import Connection
 from cloudevents_kafka.protocol.client._opening import Opening
@@ -23,12 +24,7 @@ from cloudevents_kafka.protocol.client._retry import (
     is_retriable,
 )
 from cloudevents_kafka.protocol.client._settings import ConnectionSettings
-from cloudevents_kafka.protocol.client._socket import (
-    Address,
-    AuthenticationFailed,
-    no_response,
-    wait_readable,
-)
+from cloudevents_kafka.protocol.client._socket import AuthenticationFailed, no_response, wait_readable
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import (
     BrokerError,

@@ -14,11 +14,12 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from cloudevents_kafka.protocol import frames
+from cloudevents_kafka.protocol.client._address import Address
 from cloudevents_kafka.protocol.client._api_versions import FIRST_VERSIONS, choose_version
 from cloudevents_kafka.protocol.client._capture import CapturedFrame, Direction
 from cloudevents_kafka.protocol.client._retry import Deadline
 from cloudevents_kafka.protocol.client._settings import ConnectionSettings
-from cloudevents_kafka.protocol.client._socket import Address, FrameSocket
+from cloudevents_kafka.protocol.client._socket import FrameSocket
 from cloudevents_kafka.protocol.errors import DeadlineExceeded, Disconnected, Malformed, ProtocolError
 from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.schema import Structure, Versions, spec_of

@@ -5,11 +5,11 @@ from __future__ import annotations
 import threading
 from typing import Final
 
+from cloudevents_kafka.protocol.client._address import Address
 from cloudevents_kafka.protocol.client._broker import connect
 from cloudevents_kafka.protocol.client._connection import Connection
 from cloudevents_kafka.protocol.client._retry import Deadline
 from cloudevents_kafka.protocol.client._settings import ConnectionSettings
-from cloudevents_kafka.protocol.client._socket import Address
 from cloudevents_kafka.protocol.errors import ClientError, ProtocolError
 
 

@@ -11,12 +11,13 @@ from contextlib import suppress
 from typing import Final, NamedTuple
 
 from cloudevents_kafka.protocol.client._accumulator import Accumulator
+from cloudevents_kafka.protocol.client._address import Address
 from cloudevents_kafka.protocol.client._batches import RECORD_BATCH_VERSION, ProducerBatch, encode_records
 from cloudevents_kafka.protocol.client._cluster import Cluster
 from cloudevents_kafka.protocol.client._connection import Connection
 from cloudevents_kafka.protocol.client._retry import Deadline, is_retriable
 from cloudevents_kafka.protocol.client._settings import ProducerSettings
-from cloudevents_kafka.protocol.client._socket import Address, wait_readable
+from cloudevents_kafka.protocol.client._socket import wait_readable
 from cloudevents_kafka.protocol.client._waker import Waker
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import BrokerError, DeadlineExceeded, ProtocolError, Unsupported

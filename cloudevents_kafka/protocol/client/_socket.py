@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import re
 import selectors
 import socket
 import ssl
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
-from typing import Final, NamedTuple, Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from cloudevents_kafka.protocol import frames
+from cloudevents_kafka.protocol.client._address import Address
+from cloudevents_kafka.protocol.client._dialing import dial
 from cloudevents_kafka.protocol.client._retry import Deadline
 from cloudevents_kafka.protocol.errors import ClientError, DeadlineExceeded, Disconnected, Malformed
 
 _CHUNK: Final = 1 << 18
 _MIN_TIMEOUT: Final = 1e-4  # seconds; a timeout of 0 would not read data that has arrived
-_DEFAULT_PORT: Final = 9092
-_PLAIN: Final = re.compile(r"[\w.:\[\]/-]{0,300}")
 
 
 class AuthenticationFailed(ClientError):
@@ -31,39 +30,6 @@ class AuthenticationFailed(ClientError):
         ...     print(str(error).partition(": ")[2])
         unknown user or wrong password: 'shop'
     """
-
-
-class Address(NamedTuple):
-    """The address of a broker."""
-
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        """Return ``host:port``, or ``[host]:port`` for IPv6."""
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
-
-
-def parse_addresses(bootstrap: str | Sequence[str]) -> list[Address]:
-    """Return the addresses of ``host:port``, ``[v6]:port`` or ``host``, one or several; raise ValueError."""
-    if any("@" in part for part in ([bootstrap] if isinstance(bootstrap, str) else bootstrap)):
-        raise ValueError("an address must be host:port without user and password; pass these in sasl")
-    parts = bootstrap.split(",") if isinstance(bootstrap, str) else bootstrap
-    addresses = [_parse_address(part.strip()) for part in parts if part.strip()]
-    if not addresses:
-        raise ValueError("a bootstrap address is missing; write host:port")
-    return addresses
-
-
-def _parse_address(text: str) -> Address:
-    host, colon, port = text.rpartition(":")
-    if not colon or text.endswith("]"):
-        host, port = text, str(_DEFAULT_PORT)
-    host = host.removeprefix("[").removesuffix("]")
-    if not host or not (port.isascii() and port.isdecimal()) or not 0 < int(port) < 1 << 16:
-        shown = repr(text) if _PLAIN.fullmatch(text) else f"{len(text)} characters"  # others may be a secret
-        raise ValueError(f"an address must be host:port, got {shown}")
-    return Address(host, int(port))
 
 
 class FrameSocket:
@@ -166,21 +132,23 @@ def no_response(who: str, deadline: Deadline) -> str:
 
 
 def _connect(address: Address, deadline: Deadline, tls: ssl.SSLContext | None) -> socket.socket:
-    deadline.check(f"connecting to {address}")
+    dialed = dial(address, deadline)
     try:
-        opened = socket.create_connection(address, deadline.remaining())
-        try:
-            opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            return opened if tls is None else tls.wrap_socket(opened, server_hostname=address.host)
-        except BaseException:
-            opened.close()
-            raise
-    except TimeoutError as error:
-        raise DeadlineExceeded(f"{address}: connecting timed out") from error
-    except ssl.SSLCertVerificationError as error:
-        raise AuthenticationFailed(f"{address}: {error}") from error
-    except (OSError, OverflowError, ValueError) as error:  # the last two: no such port or host name
-        raise Disconnected(f"{address}: cannot connect: {error}") from error
+        dialed.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        deadline.check(f"connecting to {address}")
+        dialed.settimeout(deadline.remaining())
+        # Names in DNS may end with a dot; those in certificates and SNI do not (RFC 6066 3).
+        name = address.host.removesuffix(".")
+        return dialed if tls is None else tls.wrap_socket(dialed, server_hostname=name)
+    except BaseException as error:
+        dialed.close()
+        if isinstance(error, TimeoutError) and not isinstance(error, ClientError):
+            raise DeadlineExceeded(f"{address}: connecting timed out in the handshake of TLS") from error
+        if isinstance(error, ssl.SSLCertVerificationError):
+            raise AuthenticationFailed(f"{address}: {error}") from error
+        if isinstance(error, OSError | ValueError) and not isinstance(error, ClientError):
+            raise Disconnected(f"{address}: cannot connect: {error}") from error
+        raise
 
 
 class _HasFileno(Protocol):

@@ -10,11 +10,11 @@ from contextlib import contextmanager
 import pytest
 
 from cloudevents_kafka.protocol import Client, DeadlineExceeded, Disconnected, frames
+from cloudevents_kafka.protocol.client._address import Address
 from cloudevents_kafka.protocol.client._api_versions import CLIENT_VERSIONS, VERSIONS_0_9, choose_version
 from cloudevents_kafka.protocol.client._broker import fetch_api_versions
 from cloudevents_kafka.protocol.client._connection import Connection
 from cloudevents_kafka.protocol.client._retry import Deadline
-from cloudevents_kafka.protocol.client._socket import Address
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import Unsupported
 from cloudevents_kafka.protocol.messages import APIS

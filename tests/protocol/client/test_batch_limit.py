@@ -111,7 +111,7 @@ def test_a_limit_that_was_lowered_is_found():
 
 
 def test_tried_sizes_are_between_what_is_known():
-    """No refused size is sent again, whatever the records compress to."""
+    """No refused size is sent again, with any compression."""
     limit = BatchLimit()
     limit.measure(1000, 500)
     limit.refuse(500)
@@ -134,7 +134,7 @@ def values_of(choose, count):
 
 @pytest.mark.parametrize(("codec", "seeds"), [(Codec.NONE, 100), (Codec.GZIP, 20)])
 def test_random_histories(codec, seeds):
-    """Whatever the limits and records: those that fit alone arrive in order, and the others fail alone.
+    """With any limits and records, those that fit alone arrive in order, and others fail alone.
 
     There are at most twice as many batches as by the lowest limit, and few are refused.
     """

@@ -10,8 +10,8 @@ from cloudevents_kafka import EventConsumer, EventProducer
 from cloudevents_kafka.clients.producer import DeliveryError
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.protocol.client import EARLIEST, LATEST
+from cloudevents_kafka.protocol.client._address import Address, parse_addresses
 from cloudevents_kafka.protocol.client._client import Client
-from cloudevents_kafka.protocol.client._socket import Address, parse_addresses
 from cloudevents_kafka.protocol.errors import BrokerError, Unsupported
 
 
@@ -24,6 +24,8 @@ from cloudevents_kafka.protocol.errors import BrokerError, Unsupported
         (["a:1", "b"], [("a", 1), ("b", 9092)]),
         ("[::1]:5", [("::1", 5)]),
         ("[::1]", [("::1", 9092)]),
+        ("[fe80::1%eth0]:5", [("fe80::1%eth0", 5)]),
+        ("broker.example.:5", [("broker.example.", 5)]),
     ],
 )
 def test_addresses_are_parsed(text, expected):
@@ -31,10 +33,42 @@ def test_addresses_are_parsed(text, expected):
     assert parse_addresses(text) == [Address(*one) for one in expected]
 
 
-@pytest.mark.parametrize("text", ["", ",", [], "h:", ":1", "h:0", "h:65536", "h:x", "h:-1", "h:\u0661"])
+INVALID = [
+    "",
+    ",",
+    [],
+    "h:",
+    ":1",
+    "h:0",
+    "h:65536",
+    "h:x",
+    "h:-1",
+    "h:\u0661",
+    "[h]:1",
+    "[::1",
+    "::1]",
+    "a:b:1",
+]
+
+
+@pytest.mark.parametrize("text", INVALID)
 def test_invalid_addresses_are_refused(text):
     """The constructor raises ValueError."""
     with pytest.raises(ValueError, match=r"an address must be host:port|a bootstrap address is missing"):
+        Client(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        ("::1", r"put IPv6 in brackets: \[::1\]:9092"),
+        ("fe80::1", r"put IPv6 in brackets: \[fe80::1\]:9092"),
+        ("PLAINTEXT://h:9092", "leave out the protocol, and pass tls or sasl"),
+    ],
+)
+def test_other_forms_are_refused_with_advice(text, advice):
+    """What other clients read, or what looks like an address and is a wrong one, is an error with advice."""
+    with pytest.raises(ValueError, match=advice):
         Client(text)
 
 

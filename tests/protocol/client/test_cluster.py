@@ -8,10 +8,10 @@ import time
 
 import pytest
 
+from cloudevents_kafka.protocol.client._address import Address
 from cloudevents_kafka.protocol.client._cluster import Cluster
 from cloudevents_kafka.protocol.client._retry import Deadline
 from cloudevents_kafka.protocol.client._settings import ConnectionSettings
-from cloudevents_kafka.protocol.client._socket import Address
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import BrokerError, ClientError, DeadlineExceeded, Disconnected
 from cloudevents_kafka.protocol.messages.topics import MetadataRequest

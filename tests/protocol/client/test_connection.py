@@ -11,10 +11,10 @@ import time
 
 import pytest
 
+from cloudevents_kafka.protocol.client._address import Address
 from cloudevents_kafka.protocol.client._connection import Connection
 from cloudevents_kafka.protocol.client._retry import Deadline
 from cloudevents_kafka.protocol.client._settings import ConnectionSettings
-from cloudevents_kafka.protocol.client._socket import Address
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import DeadlineExceeded, Disconnected, Malformed, ProtocolError
 from cloudevents_kafka.protocol.messages.connection import ApiVersionsRequest

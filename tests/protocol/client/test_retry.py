@@ -11,11 +11,11 @@ import pytest
 
 from cloudevents_kafka.protocol import BrokerError
 from cloudevents_kafka.protocol.client import LATEST
+from cloudevents_kafka.protocol.client._address import Address
 from cloudevents_kafka.protocol.client._cluster import Cluster
 from cloudevents_kafka.protocol.client._fetcher import Fetcher
 from cloudevents_kafka.protocol.client._retry import MAX_SECONDS, Deadline
 from cloudevents_kafka.protocol.client._settings import ConnectionSettings
-from cloudevents_kafka.protocol.client._socket import Address
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import DeadlineExceeded
 from cloudevents_kafka.protocol.messages.topics import MetadataResponseTopic

@@ -1,4 +1,4 @@
-"""Topics with a smaller limit than a producer's batches, on a real broker, beside confluent-kafka."""
+"""Topics with a smaller limit than a producer's batches, on a real broker, and what confluent-kafka does."""
 
 from __future__ import annotations
 
