@@ -63,11 +63,18 @@ class Cluster:
         return self._connect(self._address(node_id, deadline), deadline)
 
     def open_broker(self, node_id: int, deadline: Deadline) -> Connection | None:
-        """Return the connection to a broker; None while a thread opens it. Raises the error of the thread."""
+        """Return the connection to a broker; None while a thread opens it. Raises the error of the thread.
+
+        `Disconnected` if the broker has closed it since the last call, so that metadata is requested again.
+        """
         address = self._address(node_id, deadline)
         broker = self._connections.get(address)
         if broker is not None and not broker.closed:
-            return broker
+            if not broker.ended():
+                return broker
+            broker.close()
+            # Idle, or an error that acks 0 leaves no room for: another broker may be the leader now.
+            raise Disconnected(f"{address}: the broker has closed the connection")
         self._check_open()
         is_new = address not in self._opening
         if is_new:
@@ -92,7 +99,7 @@ class Cluster:
     def any_broker(self, deadline: Deadline, without: Collection[Address] = ()) -> Connection:
         """Return an open connection, or one to the first broker that can be reached; not to ``without``."""
         self._check_open()
-        connected = [one for one in self._connections.values() if not one.closed]
+        connected = [one for one in map(self._usable, list(self._connections)) if one is not None]
         # A broker that has stopped is not noticed before it is asked: ask the one that answered last.
         connected.sort(key=lambda broker: -broker.answered_at)
         for broker in connected:
@@ -150,9 +157,16 @@ class Cluster:
 
     def _connect(self, address: Address, deadline: Deadline) -> Connection:
         self._check_open()
-        broker = self._connections.get(address)
-        if broker is None or broker.closed:
+        if (broker := self._usable(address)) is None:
             self._connections[address] = broker = connect(address, self._settings, deadline)
+        return broker
+
+    def _usable(self, address: Address) -> Connection | None:
+        """Return the connection to an address; None if there is none, or if the broker has closed it."""
+        broker = self._connections.get(address)
+        if broker is not None and broker.ended():
+            broker.close()
+            return None
         return broker
 
     def fetch_metadata(self, topics: Sequence[str] | None, deadline: Deadline) -> messages.MetadataResponse:

@@ -155,6 +155,11 @@ class Connection(FrameSocket):
     def readable(self, seconds: float = 0) -> bool:
         return bool(self._responses) or super().readable(seconds)
 
+    def ended(self) -> bool:
+        """Return whether the connection is closed, also by the broker while it owes no response."""
+        owed = self._pending or self._responses
+        return self.closed if owed else super().ended()
+
     def silence(self) -> float:
         """Return the seconds for which the broker owes a response, 0 if that is not long."""
         waited = time.monotonic() - self._pending[0].since if self._pending else 0.0

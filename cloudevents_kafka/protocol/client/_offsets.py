@@ -136,7 +136,7 @@ class GroupOffsets:
         if not self._lock.acquire(timeout=deadline.at_most(threading.TIMEOUT_MAX)):
             raise DeadlineExceeded("the connection is busy while the group rebalances")
         try:
-            if self._connection is None or self._connection.closed:
+            if self._connection is None or self._connection.ended():
                 self._connection = self._cluster.retry(
                     f"the coordinator of group {self._group}", lambda: self._find(deadline), deadline
                 )

@@ -49,7 +49,8 @@ class FrameSocket:
         self.arrived = 0  # bytes
         self._max_frame_bytes: Final = max_frame_bytes
         self._received = bytearray()
-        self._socket: Final = _connect(address, deadline, tls)
+        self._tls: Final = tls
+        self._socket = _connect(address, deadline, tls)
 
     def readable(self, seconds: float = 0) -> bool:
         """Return whether more of a frame, or the end, arrives within ``seconds``."""
@@ -57,9 +58,27 @@ class FrameSocket:
         pending = isinstance(self._socket, ssl.SSLSocket) and self._socket.pending()
         return bool(self.closed or pending or wait_readable([self], seconds))
 
+    def ended(self) -> bool:
+        """Return whether the other end has closed a connection on which no frame is expected."""
+        if self.closed:
+            return True
+        try:
+            self._socket.settimeout(0)
+            return self._socket.recv(1) is not None  # the end, or bytes that nobody has asked for
+        except (BlockingIOError, ssl.SSLWantReadError):  # TLS may read what is not data: a session ticket
+            return False
+        except OSError:
+            return True
+
     def fileno(self) -> int:
         """Return the socket's file descriptor, for selectors."""
         return self._socket.fileno()
+
+    def reopen(self, deadline: Deadline) -> None:
+        """Connect again, after the other end has closed the connection; raise as the constructor."""
+        self._socket.close()
+        self._received.clear()
+        self._socket = _connect(self.address, deadline, self._tls)
 
     def close(self) -> None:
         self.closed = True

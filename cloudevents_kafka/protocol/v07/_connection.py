@@ -63,17 +63,17 @@ class Connection(FrameSocket, Closing):
         """Append messages to a partition, or to one of the broker's choice (`ANY_PARTITION`).
 
         The broker creates a new topic. It does not respond: if it refuses the messages (a wrong checksum,
-        a partition out of range, an invalid topic name), it closes the connection, and a later call
-        raises `Disconnected`.
+        a partition out of range, an invalid topic name), it closes the connection, and a `fetch` or `offsets`
+        raises `Disconnected`. But an idle connection may be closed, too: a produce connects again first.
         """
-        self._send(_produce(topic, partition, messages))
+        self._produce(_produce(topic, partition, messages))
 
     def multi_produce(self, parts: Iterable[tuple[str, int, Iterable[Message | bytes]]]) -> None:
         """Append messages to several partitions; each part is (topic, partition, messages).
 
         Like `produce`; the broker may append the parts before one that it refuses.
         """
-        self._send(MultiProduceRequest(produces=[_produce(*part) for part in parts]))
+        self._produce(MultiProduceRequest(produces=[_produce(*part) for part in parts]))
 
     def fetch(self, topic: str, partition: int, offset: int, max_size: int) -> MessageSet:
         """Return up to ``max_size`` bytes of a partition's log from the offset of a message.
@@ -130,13 +130,16 @@ class Connection(FrameSocket, Closing):
             self.fetch, topic, partition, offset, max_size=max_size, max_message_size=max_message_size
         )
 
-    def _send(self, request: Structure) -> Deadline:
+    def _produce(self, request: Structure) -> None:
         frame, deadline = frames.encode_request(request), Deadline(self._timeout)
+        self.check_open()
+        if self.ended():
+            self.reopen(deadline)
         self.write(frame, deadline)
-        return deadline
 
     def _exchange(self, request: Structure, response: type[_S]) -> _S:
-        deadline = self._send(request)
+        frame, deadline = frames.encode_request(request), Deadline(self._timeout)
+        self.write(frame, deadline)
         try:
             return frames.decode_response(response, self.read(deadline))
         except BaseException:  # KeyboardInterrupt too

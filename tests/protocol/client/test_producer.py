@@ -527,6 +527,37 @@ def test_close_waits_for_records_without_acks(start, connect, reports):
     assert values(broker) == numbers(3)
 
 
+def test_records_without_acks_after_an_idle_close(broker, client, reports):
+    """With acks 0, a connection that the broker has closed is opened anew before records are sent."""
+    with client.producer(acks=0) as producer:
+        for turn in range(1, 4):
+            send(producer, 10, reports)
+            assert producer.flush(5) == 0
+            assert eventually(lambda turn=turn: len(values(broker)) == 10 * turn)
+            (connection,) = producer._cluster._connections.values()
+            broker.close_connections()
+            assert connection.readable(5)
+    assert reports.errors == [None] * 30
+
+
+def test_records_without_acks_after_a_leader_moved(start, connect, reports):
+    """With acks 0, a broker closes the connection for an error; the new leader gets later records."""
+    broker = start(brokers=2)
+    broker.create_topic("t")
+    broker.move_leader("t", 0, 1)
+    with connect(broker).producer(acks=0) as producer:
+        send(producer, 1, reports)
+        assert eventually(lambda: len(values(broker)) == 1 and producer.poll(0) is not None)
+        broker.move_leader("t", 0, 2)
+
+        def arrives():
+            send(producer, 1, reports)
+            producer.flush(5)
+            return len(values(broker)) > 1
+
+        assert eventually(arrives)
+
+
 @pytest.mark.parametrize("acks", [2, -2, None, "all"])
 def test_acks_are_0_1_or_all(client, acks):
     """Other numbers raise ValueError."""

@@ -18,7 +18,7 @@ from cloudevents_kafka.protocol.client._settings import ConnectionSettings, Plai
 from cloudevents_kafka.protocol.client._socket import AuthenticationFailed
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import BrokerError, ClientError, ProtocolError
-from tests.support.wire import self_signed
+from tests.support.wire import eventually, self_signed
 from tests.support.wire_broker import RELEASES, faults
 
 PASSWORD = "pencil-secret"  # for a broker of this process
@@ -422,6 +422,26 @@ def test_records_over_tls(start, connect, certificate, server_tls, make):
         consumer.subscribe(["t"])
         got = [consumer.poll(5).offset() for _ in range(30)]
     assert got == list(range(30))
+
+
+def test_records_without_acks_over_tls(start, connect, certificate, server_tls):
+    """Session tickets are not the end of a connection; one that the broker has closed is opened anew."""
+    broker = start(tls=server_tls)
+    broker.create_topic("t")
+    with connect(broker, tls=ssl.create_default_context(cafile=str(certificate[0]))).producer(
+        acks=0
+    ) as producer:
+        for turn in range(1, 9):
+            producer.produce("t", b"v", partition=0)
+            assert producer.flush(5) == 0
+            assert eventually(lambda turn=turn: len(broker.records("t")) == turn)
+            if turn == 4:
+                connections = {call.connection for call in broker.calls(0)}
+                (connection,) = producer._cluster._connections.values()
+                broker.close_connections()
+                assert connection.readable(5)
+    assert len(connections) == 1
+    assert len({call.connection for call in broker.calls(0)}) == 2
 
 
 def test_an_untrusted_certificate_is_not_retried(start, connect, server_tls):

@@ -63,6 +63,28 @@ def test_produce(broker, connection):
     ]
 
 
+@pytest.mark.parametrize("several", [False, True])
+def test_produce_after_an_idle_close(several):
+    """A connection that the broker has closed meanwhile is opened again, so that nothing is lost."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        connected = Connection(*server.getsockname(), timeout=10)
+        first, _ = server.accept()
+        connected.produce("t7", 0, [b"one"])
+        assert b"one" in first.recv(1000)
+        first.close()
+        assert connected.readable(10)
+        if several:
+            connected.multi_produce([("t7", 0, [b"two"])])
+        else:
+            connected.produce("t7", 0, [b"two"])
+        second, _ = server.accept()
+        assert b"two" in second.recv(1000)
+        second.close()
+        connected.close()
+    with pytest.raises(Disconnected, match="the connection is closed"):
+        connected.produce("t7", 0, [b"three"])
+
+
 def test_multi_produce(broker, connection):
     """Several produce requests are sent as one, also with compressed sets, without a wait."""
     recorded = BY_NAME["multiproduce"].request
