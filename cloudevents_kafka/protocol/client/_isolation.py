@@ -18,7 +18,7 @@ _FIELDS: Final[dict[type[Structure], tuple[int, dict[str, int]]]] = {
 }
 """The first version with a field for isolation, and what it is for committed records (KIP-98, KIP-447)."""
 
-_Request = TypeVar("_Request", FetchRequest, ListOffsetsRequest, OffsetFetchRequest)
+_Request = TypeVar("_Request", bound=FetchRequest | ListOffsetsRequest | OffsetFetchRequest)
 
 
 def isolated(request: _Request, broker: Connection, *, committed_only: bool) -> _Request:

@@ -528,7 +528,7 @@ def test_close_waits_for_records_without_acks(start, connect, reports):
 
 
 def test_records_without_acks_after_an_idle_close(broker, client, reports):
-    """With acks 0, a connection that the broker has closed is opened anew before records are sent."""
+    """With acks 0, a connection that the broker has closed is replaced before records are sent."""
     with client.producer(acks=0) as producer:
         for turn in range(1, 4):
             send(producer, 10, reports)

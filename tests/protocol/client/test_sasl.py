@@ -425,7 +425,7 @@ def test_records_over_tls(start, connect, certificate, server_tls, make):
 
 
 def test_records_without_acks_over_tls(start, connect, certificate, server_tls):
-    """Session tickets are not the end of a connection; one that the broker has closed is opened anew."""
+    """Session tickets are not the end of a connection; one that the broker has closed is replaced."""
     broker = start(tls=server_tls)
     broker.create_topic("t")
     with connect(broker, tls=ssl.create_default_context(cafile=str(certificate[0]))).producer(

@@ -65,7 +65,7 @@ def test_produce(broker, connection):
 
 @pytest.mark.parametrize("several", [False, True])
 def test_produce_after_an_idle_close(several):
-    """A connection that the broker has closed meanwhile is opened again, so that nothing is lost."""
+    """A connection that the broker has closed meanwhile is opened again before the messages are sent."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         connected = Connection(*server.getsockname(), timeout=10)
         first, _ = server.accept()
