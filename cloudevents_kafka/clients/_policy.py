@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import logging
+import math
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict
@@ -158,7 +159,7 @@ class Policy(msgspec.Struct, kw_only=True):
 class RunPolicy(Policy, kw_only=True):
     """The policy and the bounds of a run; see `EventConsumer.run`. Raises `ValueError`, `TypeError`."""
 
-    settings: Mapping[str, Any] | None = None  # of the client, if they are known
+    expels: tuple[str, float] | None = None  # see `expels_after`
     concurrency: int = 1
     max_ahead: int = 1000
     max_bytes: int = 67_108_864
@@ -170,13 +171,12 @@ class RunPolicy(Policy, kw_only=True):
     def __post_init__(self) -> None:
         """Check the values; the group waits during ``revoke_timeout``."""
         super().__post_init__()
-        interval = float((self.settings or {}).get("max.poll.interval.ms", 300_000)) / 1000
+        name, seconds = self.expels or ("", math.inf)
         if self.revoke_timeout is None:
-            self.revoke_timeout = min(60.0, interval / 2)
-        elif self.settings is not None and self.revoke_timeout >= interval:
+            self.revoke_timeout = min(60.0, seconds / 2)
+        elif self.revoke_timeout >= seconds:
             raise ValueError(
-                f"revoke_timeout must be below max.poll.interval.ms, which is {interval:g} s, got "
-                f"{self.revoke_timeout!r}"
+                f"revoke_timeout must be below {name}, which is {seconds:g} s, got {self.revoke_timeout!r}"
             )
         least = {
             "concurrency": 1,

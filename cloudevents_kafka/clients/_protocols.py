@@ -10,6 +10,7 @@ import inspect
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from cloudevents_kafka.record import Headers
@@ -120,6 +121,20 @@ def group_of(settings: Mapping[str, Any] | None, client: object) -> str | None:
         if isinstance(metadata, bytes) and metadata.startswith(_METADATA):
             found = metadata[len(_METADATA) + 4 :].partition(b"\0")[0].decode("utf-8", "replace")
     return found if isinstance(found, str) else None
+
+
+def expels_after(settings: Mapping[str, Any] | None, client: object) -> tuple[str, float] | None:
+    """Return after which seconds in a rebalance a group expels a client, and the name of the setting.
+
+    Return None for a client of confluent-kafka that was passed, which does not show it.
+    """
+    if settings is not None:
+        return "max.poll.interval.ms", float(settings.get("max.poll.interval.ms", 300_000)) / 1000
+    # aiokafka has no public names; it sends the first one to the group, by default session_timeout_ms.
+    names = "rebalance_timeout_ms", "max_poll_interval_ms"
+    found = {name: getattr(client, f"_{name}", None) for name in names}
+    known = {name: float(value) / 1000 for name, value in found.items() if isinstance(value, int | float)}
+    return min(known.items(), key=itemgetter(1), default=None)
 
 
 _METADATA = b"CGMDv2:"  # librdkafka's text of a group: a generation of 4 bytes, the id, the member

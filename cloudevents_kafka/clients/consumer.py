@@ -29,6 +29,7 @@ from cloudevents_kafka.clients._protocols import (
     check_handler,
     check_producer,
     check_topics,
+    expels_after,
 )
 from cloudevents_kafka.clients._reading import DataReader, ItemT_co, ReadOptions
 from cloudevents_kafka.clients._settings import make_consumer
@@ -399,8 +400,8 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         objects; other partitions are read meanwhile. When partitions are revoked,
         `run` waits up to ``revoke_timeout`` seconds for records in work, and commits what is done, if it was
         subscribed by `subscribe`. The default is 60, or half of ``max.poll.interval.ms``, which a client that
-        was passed does not show before the group has expelled it. ``observers``
-        are called, too.
+        was passed does not show before the group has expelled it, and of aiokafka's ``rebalance_timeout_ms``.
+        ``observers`` are called, too.
 
         Raises the error of a record, `ConsumeError`, `DeadLetterError`, `ValueError` for wrong options, and
         `RuntimeError` if a run or a processor reads by the consumer already: it has one loop at a time. After
@@ -420,7 +421,7 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         check_producer(producer, "EventProducer")
         policy = RunPolicy(
             read=self._gathered.read_item,
-            settings=self._settings,
+            expels=expels_after(self._settings, self.consumer),
             on_failure=on_failure,
             tries=tries,
             backoff=backoff,

@@ -22,6 +22,7 @@ from cloudevents_kafka.clients._protocols import (
     check_handler,
     check_producer,
     check_topics,
+    expels_after,
     is_awaited,
 )
 from cloudevents_kafka.clients._reading import ItemT_co, ReadOptions
@@ -232,8 +233,8 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
         check_handler(handler, awaited=True)
         check_producer(producer, "AsyncEventProducer")
         events, source = self._events, self._source
-        observed = self._gathered.observers
-        policy = RunPolicy(read=events.read_item, settings=events._settings, observed=observed, **options)
+        observed, expels = self._gathered.observers, expels_after(events._settings, self.consumer)
+        policy = RunPolicy(read=events.read_item, expels=expels, observed=observed, **options)
         if self.is_aiokafka:
             check_run(self.consumer)
         with events.only_loop.begin("run()"), self._gathered.observed(policy.observed):

@@ -12,24 +12,31 @@ import pytest
 from aiokafka import AIOKafkaConsumer
 from confluent_kafka import Producer
 
-from cloudevents_kafka import AsyncEventConsumer, AsyncEventProducer, Decoded, Event
+from cloudevents_kafka import AsyncEventConsumer, AsyncEventProducer, Decoded, Event, decode
+from cloudevents_kafka.clients._policy import RunPolicy
+from cloudevents_kafka.clients._protocols import expels_after
 from cloudevents_kafka.testing import LocalBroker
 
 pytestmark = pytest.mark.broker
 PARTITIONS, KEYS = 6, 30
 
 
+def client_of(servers: str, group: str, **settings: Any) -> AIOKafkaConsumer:
+    return AIOKafkaConsumer(
+        bootstrap_servers=servers,
+        group_id=group,
+        enable_auto_commit=False,
+        auto_offset_reset="earliest",
+        heartbeat_interval_ms=100,
+        **settings,
+    )
+
+
 class Member:
     """A run of a group, and the number of its assignments."""
 
-    def __init__(self, servers: str, topic: str) -> None:
-        self.client = AIOKafkaConsumer(
-            bootstrap_servers=servers,
-            group_id=topic,
-            enable_auto_commit=False,
-            auto_offset_reset="earliest",
-            heartbeat_interval_ms=100,
-        )
+    def __init__(self, servers: str, topic: str, **settings: Any) -> None:
+        self.client = client_of(servers, topic, **settings)
         self.events = AsyncEventConsumer(self.client)
         self.events.subscribe([topic], on_assign=lambda *_: setattr(self, "joins", self.joins + 1))
         self.joins = 0
@@ -108,3 +115,65 @@ def test_rebalances_under_load_end(kafka_broker: LocalBroker, rebalances: int) -
         assert set(load.begun.values()) == {1}
 
     asyncio.run(work())
+
+
+@pytest.mark.parametrize(
+    ("settings", "wait", "limit"),
+    [
+        ({}, 5, "rebalance_timeout_ms, which is 10 s"),  # aiokafka's default is session_timeout_ms
+        ({"session_timeout_ms": 6000}, 3, "rebalance_timeout_ms, which is 6 s"),
+        ({"rebalance_timeout_ms": 400_000}, 60, "max_poll_interval_ms, which is 300 s"),
+        (
+            {"rebalance_timeout_ms": 9000, "max_poll_interval_ms": 7000},
+            3.5,
+            "max_poll_interval_ms, which is 7 s",
+        ),
+    ],
+)
+def test_a_run_waits_less_than_the_group(settings: dict[str, Any], wait: float, limit: str) -> None:
+    """A member that its group has expelled in a rebalance expels the others when it joins again."""
+
+    async def work() -> None:
+        client = client_of("127.0.0.1:1", "g", **settings)
+        await client.stop()
+        expels = expels_after(None, client)
+        assert RunPolicy(read=decode, expels=expels).revoke_timeout == wait
+        with pytest.raises(ValueError, match=f"revoke_timeout must be below {limit}, got 300"):
+            RunPolicy(read=decode, expels=expels, revoke_timeout=300)
+
+    asyncio.run(work())
+
+
+@pytest.mark.release
+def test_members_with_slow_handlers_do_not_expel_each_other(
+    kafka_broker: LocalBroker, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A record that takes longer than the group waits begins once more, and each commit is accepted."""
+    servers = kafka_broker.bootstrap_servers
+    topic = kafka_broker.create_topic(f"slow-{uuid.uuid4()}", partitions=4)
+    begun, done = Counter[int](), set[int]()
+
+    async def handle(item: Decoded) -> None:
+        begun[item.event.data] += 1
+        await asyncio.sleep(10)
+        done.add(item.event.data)
+
+    async def work() -> None:
+        async with AsyncEventProducer(Producer({"bootstrap.servers": servers}), topic=topic) as producer:
+            for number in range(8):
+                event = Event(id=str(number), source="/s", type="t", data=number)
+                await producer.send(event, partition=number % 4)
+        members = [Member(servers, topic, session_timeout_ms=6000) for _ in range(2)]
+        for member in members:
+            await member.start(handle)
+            await until(lambda: begun)
+        await until(lambda: len(done) == 8)
+        await asyncio.sleep(8)  # members that were expelled would join again
+        for member in members:
+            member.events.stop()
+            await member.running
+            await member.events.close()
+
+    asyncio.run(work())
+    assert max(begun.values()) <= 2
+    assert "UNKNOWN_MEMBER_ID" not in caplog.text
