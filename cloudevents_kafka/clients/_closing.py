@@ -7,7 +7,6 @@ seconds, and when partitions are unassigned. It does not commit offsets of an ea
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from cloudevents_kafka.clients._protocols import suppress_client_errors
@@ -54,12 +53,22 @@ def leave(client: Any) -> None:
     A client of librdkafka that is closed within a rebalance, and is subscribed, stays a member until its
     session times out: the others get none of its partitions for 45 seconds.
     """
-    # A user's class may have no group, and a client may be closed already.
-    with suppress_client_errors(), suppress(AttributeError, RuntimeError):
-        client.pause(client.assignment())  # so that `poll` returns no record, which it might commit
+    try:
+        _unsubscribe(client)
+    finally:  # a function of the user that is called in the rebalance may raise any error
+        client.close()
+
+
+def _unsubscribe(client: Any) -> None:
+    if not all(hasattr(client, name) for name in ("assignment", "pause", "unsubscribe")):
+        return  # a user's class may have no group
+    with suppress_client_errors():
+        try:
+            client.pause(client.assignment())  # so that `poll` returns no record, which it might commit
+        except RuntimeError:  # it is closed already
+            return
         client.unsubscribe()
-        client.poll(_LEAVE_SECONDS)
-    client.close()
+    client.poll(_LEAVE_SECONDS)
 
 
 def set_back(

@@ -408,6 +408,26 @@ def test_a_commit_that_fails_for_a_partition_is_an_error() -> None:
         events.commit(Record(topic="orders", partition=0, offset=0))
 
 
+@pytest.mark.parametrize("kind", [ValueError, RuntimeError, AttributeError, KeyboardInterrupt])
+@pytest.mark.parametrize("has_read", [True, False])
+def test_an_error_of_on_revoke_leaves_no_client_open(kind: type[BaseException], *, has_read: bool) -> None:
+    """`close` raises it when the client is closed: one that is open keeps its partitions."""
+    events, error = EventConsumer(topic_of(order(1), order(2))), kind("of the user")
+
+    def fail(*_: object) -> None:
+        raise error
+
+    events.subscribe(["orders"], on_revoke=fail)
+    assert events.poll() is not None
+    if has_read:
+        events.consumer.consume(9, 0)
+    with pytest.raises(kind, match="of the user") as caught:
+        events.close()
+    assert caught.value is error
+    with pytest.raises(RuntimeError, match="closed"):
+        events.consumer.assignment()
+
+
 def test_items_leave_unread_what_the_loop_has_not_seen() -> None:
     """The position of the client is after the current record, so a commit loses no record."""
     consumer = topic_of(*map(order, range(10)))

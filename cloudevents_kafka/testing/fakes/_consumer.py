@@ -326,9 +326,11 @@ class FakeConsumer(Closing):
 
     def close(self) -> None:
         """Revoke all partitions, commit the positions if ``auto_commit``, and refuse further calls."""
-        if not self._closed:
-            self.rebalance()
-        self._closed = True
+        try:
+            if not self._closed:
+                self.rebalance()
+        finally:  # also if ``on_revoke`` raises an error
+            self._closed = True
 
     def _assign(self, partitions: Iterable[TopicPartition]) -> None:
         self._positions |= {_to_key(part): self._start_offset(part) for part in partitions}
