@@ -1,16 +1,13 @@
 """`Automatic`: finds a client that commits by itself, which a run must not have.
 
 While a record is unfinished, the group's offset must not be after it: a crash would lose the record. A client
-that stores the offsets of what it returns may commit them, and does not say whether. So for such a client the
-group is asked while any record is unfinished. An offset after one is an error, except if:
+of settings commits nothing by itself. One that was passed may, if it stores the offsets of what it returns;
+it does not say whether. So for such a client the group is asked while any record is unfinished. An offset
+after one, without the mark of a run, and which was not there before, is set back at once. If the group
+accepts that, it is an error: this member has the partition. (It may be wrong if another member had it for
+less than a second, and the client was subscribed elsewhere, of which a run warns.)
 
-* It has the mark of the commits of `EventConsumer.run`, which automatic ones do not have.
-* The group had it before the first record was handled: an earlier process committed it, before a seek back.
-* The group refuses to set it back, or the client has joined again since: another member has the partition,
-  or had it.
-
-Before the error is raised, the group is set back to the unfinished records, and the client is assigned its
-partitions again, so it forgets what it would commit next: a crash from then on loses nothing.
+The client is assigned its partitions again then, so it forgets what it would commit next.
 """
 
 from __future__ import annotations
@@ -29,47 +26,34 @@ if TYPE_CHECKING:
 class Automatic:
     """Compares the offsets of the group with the unfinished records of a schedule."""
 
-    def __init__(self, schedule: Schedule, lock: AbstractContextManager[object]) -> None:
+    def __init__(self, schedule: Schedule, lock: AbstractContextManager[object], *, is_passed: bool) -> None:
         self._schedule = schedule
         self._lock = lock
-        self._member: object = None  # the id of the client in its group, when it was assigned a partition
-        self.may_commit = True
+        self.may_commit = is_passed
         """Whether the client may commit by itself."""
 
     def begin(self) -> Steps[None]:
-        """Yield the call that shows whether the client may commit by itself."""
-        self.may_commit = yield Ask("stores_offsets")
-
-    def look(self) -> Steps[None]:
-        """Yield the call for a new partition."""
-        self._member = yield Ask("memberid")
+        """Yield the call that shows whether a client that was passed may commit by itself."""
+        if self.may_commit:
+            self.may_commit = yield Ask("stores_offsets")
 
     def check(self, committed: list[TopicPartition]) -> Steps[None]:
-        """Yield calls that find out if something else has committed an unfinished record of this member.
+        """Yield the calls that set the group back if the client has committed an unfinished record.
 
-        Raises `ConsumeError` if so.
+        Raises `ConsumeError` then, and what the client raises if the group refuses.
         """
         if not self.may_commit:
             return
         with self._lock:
             foreign = self._schedule.find_foreign(committed)
-            places = [] if foreign is None else self._schedule.done(again=True)
+            places = self._schedule.done(again=True)
         if foreign is None:
             return
-        member, self._member = self._member, (yield Ask("memberid"))
-        if member == self._member and (yield from self._is_accepted(places, foreign)):
-            yield Ask("set_back", places)
-            raise _refusal(foreign, next(place for place in places if _name(place) == _name(foreign)))
-        with self._lock:
-            self._schedule.note(committed)
-            self._schedule.commit([foreign], failed=True)
-
-    def _is_accepted(self, places: list[TopicPartition], foreign: TopicPartition) -> Steps[bool]:
-        """Commit offsets, and return whether the group accepts that for a partition of this member."""
         done = (yield Ask("commit", offsets=places, asynchronous=False)) or ()
-        failed = any(place.error is not None for place in done if _name(place) == _name(foreign))
-        assigned = map(_name, (yield Ask("assignment")))
-        return not failed and self._member == (yield Ask("memberid")) and _name(foreign) in assigned
+        if any(place.error is not None for place in done):
+            return  # the next answer of the group shows it again
+        yield Ask("set_back", places)
+        raise _refusal(foreign, next(place for place in places if _name(place) == _name(foreign)))
 
 
 def _name(place: TopicPartition) -> tuple[str, int]:

@@ -33,21 +33,26 @@ class Commits:
     """Commits what a run has done, by steps of its client; ``lock`` is that of the schedule."""
 
     def __init__(
-        self, schedule: Schedule, lock: AbstractContextManager[object], observers: Observers | None, ends: Any
+        self,
+        schedule: Schedule,
+        lock: AbstractContextManager[object],
+        observers: Observers | None,
+        ends: Any,
+        *,
+        is_passed: bool,
     ) -> None:
         self._schedule = schedule
         self._lock = lock
         self._observers = observers
         self._ends = ends  # what observers ask for the ends of partitions
-        self._automatic = Automatic(schedule, lock)
+        self._automatic = Automatic(schedule, lock, is_passed=is_passed)
 
     def begin(self) -> Steps[None]:
         """Yield the call that shows whether the client may commit by itself."""
         yield from self._automatic.begin()
 
     def look(self, assigned: list[TopicPartition]) -> Steps[None]:
-        """Yield the calls that store the group's offsets of partitions, if it answers."""
-        yield from self._automatic.look()
+        """Yield the call that stores the group's offsets of partitions, if it answers."""
         with suppress_client_errors():  # the first answer to `commit` is of use, too
             committed = yield Ask("committed", assigned, timeout=_ANSWER_SECONDS)
             with self._lock:

@@ -221,6 +221,11 @@ class Readable(Generic[ItemT_co]):
         self.is_subscribed = False
         """Whether `subscribe` was called, so that `run` learns which partitions are revoked."""
 
+    @property
+    def is_passed(self) -> bool:
+        """Whether the client was passed, and not made from settings."""
+        return self._settings is None
+
     def health(self) -> ConsumerHealth:
         """Return how the consumer is, at once, without a call of the client; any thread may ask.
 

@@ -32,14 +32,16 @@ _log: Final = logging.getLogger("cloudevents_kafka.run")
 class Progress:
     """The partitions of a run, which are read or paused, and its commits.
 
-    ``ends`` has the method ``get_watermark_offsets``, which observers call.
+    ``ends`` has the method ``get_watermark_offsets``, which observers call. ``is_passed`` is whether the
+    client was not made from settings.
     """
 
-    def __init__(self, workers: Workers, ends: Any, *, is_subscribed: bool) -> None:
+    def __init__(self, workers: Workers, ends: Any, *, is_subscribed: bool, is_passed: bool) -> None:
         self._workers = workers
         self._policy = workers.policy
         self._schedule = workers.schedule
-        self._commits = Commits(workers.schedule, workers.lock, workers.policy.observed, ends)
+        observers = workers.policy.observed
+        self._commits = Commits(workers.schedule, workers.lock, observers, ends, is_passed=is_passed)
         self._assigned: list[TopicPartition] = []
         self._paused: set[PartitionName] = set()  # by this run; librdkafka returns no list of them
         self._has_warned = is_subscribed

@@ -32,6 +32,8 @@ class Events(Protocol):
     is_subscribed: bool
 
     @property
+    def is_passed(self) -> bool: ...
+    @property
     def stopped(self) -> bool: ...
     def poll(self, timeout: float) -> Item | None: ...
     def discard(self, partitions: Iterable[TopicPartition]) -> None: ...
@@ -47,7 +49,9 @@ class ThreadRun:
         self._before = before
         self._policy = workers.policy
         self._workers = workers
-        self.progress = Progress(workers, events.consumer, is_subscribed=events.is_subscribed)
+        self.progress = Progress(
+            workers, events.consumer, is_subscribed=events.is_subscribed, is_passed=events.is_passed
+        )
         self.closes = False
         """Whether the consumer is closed when the run has ended, and has committed what is done."""
         self.ended = threading.Event()

@@ -139,30 +139,32 @@ def test_a_client_says_at_once_whether_it_stores_offsets(
     assert fake.offsets == {}
 
 
-def test_a_client_that_stores_no_offsets_is_not_asked_for() -> None:
-    """It has nothing to commit by itself: the group is asked for what is to be committed only."""
-    asked = list[Any]()
+@pytest.mark.parametrize(
+    ("stores", "is_passed", "is_asked"), [(True, True, True), (False, True, False), (True, False, False)]
+)
+def test_the_group_is_asked_only_for_a_client_that_may_commit(
+    monkeypatch: pytest.MonkeyPatch, *, stores: bool, is_passed: bool, is_asked: bool
+) -> None:
+    """One that stores no offsets, or is made from settings, has nothing to commit by itself."""
+    asked, handled = list[int](), list[Decoded]()
 
     class Client(FakeConsumer):
         def committed(self, partitions: Any, timeout: float = -1) -> Any:
             asked.append(len(handled))
             return super().committed(partitions, timeout)
 
-    handled = list[Decoded]()
-    for stores in (True, False):
-        del asked[:], handled[:]
-        client = Client(FakeLog([message(0)]), auto_offset_store=stores)
-        client.subscribe(["t"])
-        with EventConsumer(client) as events:
+    def handle(item: Decoded) -> None:
+        time.sleep(2.5)
+        handled.append(item)
 
-            def handle(item: Decoded) -> None:
-                time.sleep(2.5)
-                handled.append(item)
-
-            events.run(handle, idle_timeout=0)
-        assert asked[0] == 0  # of the new partition
-        assert (asked.count(0) > 1) is stores
-        assert client.offsets == {("t", 0): 1}
+    client = Client(FakeLog([message(0)]), auto_offset_store=stores)
+    client.subscribe(["t"])
+    monkeypatch.setattr(confluent_kafka, "Consumer", lambda _: client)
+    with EventConsumer(client if is_passed else {"bootstrap.servers": "127.0.0.1:1"}) as events:
+        events.run(handle, idle_timeout=0)
+    assert asked[0] == 0  # of the new partition
+    assert (asked.count(0) > 1) is is_asked
+    assert client.offsets == {("t", 0): 1}
 
 
 @pytest.mark.broker

@@ -47,7 +47,9 @@ class TaskRun:
         self._policy = tasks.policy
         self._tasks = tasks
         self._turn = Turn()
-        self.progress = Progress(tasks, source, is_subscribed=events.is_subscribed)
+        self.progress = Progress(
+            tasks, source, is_subscribed=events.is_subscribed, is_passed=events.is_passed
+        )
 
     async def handle_all(self) -> RunResult:
         """Handle records until the end of the run, as `AsyncEventConsumer.run` says; return the counts."""
