@@ -277,3 +277,19 @@ def test_bad_topics_for_the_broker(run, text):
     result = run("broker", "--topic", text)
     assert result.exit_code == 2
     assert "a topic must be NAME" in result.stderr
+
+
+def test_a_letter_that_a_topic_does_not_take(run, kafka_broker, kafka_topic):
+    """A broker refuses a whole batch for one large record: the others are sent once, and that one stays."""
+    servers = kafka_broker.bootstrap_servers
+    origin = kafka_broker.create_topic(f"{kafka_topic}-small", config={"max.message.bytes": 2000})
+    sizes = [100] * 5 + [3000] + [100] * 5 + [3000]
+    send(
+        servers,
+        kafka_topic,
+        *(Record(value=bytes(size), headers=[("dlq_topic", origin.encode())]) for size in sizes),
+    )
+    for expected, code in ((10, 1), (0, 0)):
+        result = run("replay", "-b", servers, "-t", kafka_topic, "--send", "--group", f"{kafka_topic}-g")
+        assert (result.exit_code, f"{expected} sent" in result.stdout) == (code, True), result.output
+    assert [len(value) for _, value, _ in stored(servers, origin, 10)] == [100] * 10

@@ -12,12 +12,13 @@ import msgspec
 
 from cloudevents_kafka.binding import decode
 from cloudevents_kafka.cli.kafka.reader import RangeReader, ReadRequest, consumer_settings, range_options
+from cloudevents_kafka.cli.kafka.resending import Resender
 from cloudevents_kafka.cli.kafka.sender import Sender
 from cloudevents_kafka.cli.kafka.session import BrokerSession
 from cloudevents_kafka.cli.kafka.settings import kafka_options, pop_settings
 from cloudevents_kafka.cli.kafka.topic_names import topic_option
 from cloudevents_kafka.cli.records.selection import Filter, filter_options
-from cloudevents_kafka.cli.terminal.errors import BadData, BrokerFailure
+from cloudevents_kafka.cli.terminal.errors import BadData
 from cloudevents_kafka.cli.terminal.signals import Interrupts
 from cloudevents_kafka.cli.terminal.text import escape, print_message
 from cloudevents_kafka.clients.dead_letters import DeadLetter
@@ -67,7 +68,8 @@ def command(timeout: float, *, send: bool, show_config: bool, **options: Any) ->
     Without --send, this prints what would be sent, and sends nothing. A record is sent with its
     key, value and headers; the headers of its failure stay, so that another failure counts the
     tries of this one. --drop-header 'dlq_*' removes them. A dead letter whose value was left out, as
-    it was too large, is not sent.
+    it was too large, is not sent. One that is refused, as its topic was deleted or it is too large for
+    it, stays with its reason; all others are sent, and the exit code is 1.
 
     Reads up to the current end of the topic. Sends all that match each time it runs: pass
     --group NAME to continue after what an earlier run with this group has read.
@@ -97,71 +99,83 @@ def command(timeout: float, *, send: bool, show_config: bool, **options: Any) ->
         consumer = session.create(Consumer)
         stack.callback(consumer.close)
         reader = RangeReader(consumer, session, request)
-        replay = _Replay(choice, Filter(**options))
         sender = None
         if send:
             session = BrokerSession(producing, timeout, interrupts)
-            sender = Sender(session.create(Producer), session, replay.report_failure)
+            sender = Sender(session.create(Producer), session, _print_failure)
+        replay = _Replay(
+            choice, Filter(**options), None if sender is None else Resender(sender, _print_failure)
+        )
         reader.start()
         try:
-            for offsets in replay.run(reader.batches(), sender):
+            for offsets in replay.run(reader.batches()):
                 if group is not None and send:
                     reader.commit(offsets)
         finally:
-            try:
-                if sender is not None:
-                    sender.flush()
-            finally:
-                replay.print_report(sent=None if sender is None else sender.delivered)
+            replay.print_report(sent=None if sender is None else sender.delivered)
         replay.check(group)
+
+
+def _print_failure(where: str, reason: str) -> None:
+    """Print why a record was not sent."""
+    print_message(escape(f"{where}: {reason}"))
 
 
 class _Replay:
     """Reads dead letters, sends those that are chosen, and counts them by destination and error."""
 
-    def __init__(self, choice: _Choice, filter: Filter) -> None:
+    def __init__(self, choice: _Choice, filter: Filter, resender: Resender | None) -> None:
         self._choice = choice
         self._filter = filter
+        self._resender = resender
         self._counts = Labels[tuple[str, str]]()
         self._read = 0
         self._without_origin = self._without_value = 0
 
-    def run(self, batches: Iterator[list[Record]], sender: Sender | None) -> Iterator[dict[int, int]]:
-        """Send each batch; when all of it is delivered, yield the next offset of its partitions."""
+    def run(self, batches: Iterator[list[Record]]) -> Iterator[dict[int, int]]:
+        """Send each batch, and yield the next offset of its partitions, up to which all is done.
+
+        Raises `BrokerFailure` after the batch of a record that may be sent later.
+        """
         for batch in batches:
             offsets: dict[int, int] = {}
+            taken: list[tuple[Record, Record]] = []
             for record in batch:
                 if self._counts.total == self._choice.count:
                     break
-                self._take(record, sender)
+                if (letter := self._take(record)) is not None:
+                    taken.append((record, letter))
                 offsets[record.partition or 0] = (record.offset or 0) + 1
-            if sender is not None:
-                sender.flush()
-                if sender.failed:
-                    raise BrokerFailure(f"{pluralize(sender.failed, 'record')} not delivered; see above")
-            yield offsets
+            yield self._send(taken, offsets)
+            if self._resender is not None and self._resender.failure is not None:
+                raise self._resender.failure
             if self._counts.total == self._choice.count:
                 return
 
-    def _take(self, record: Record, sender: Sender | None) -> None:
+    def _send(self, taken: list[tuple[Record, Record]], offsets: dict[int, int]) -> dict[int, int]:
+        """Send records, and return the offsets, each at most that of a record that may be sent later."""
+        for left in self._resender.send(taken) if self._resender is not None else ():
+            partition, offset = left.partition or 0, left.offset or 0
+            offsets[partition] = min(offset, offsets[partition])
+        return offsets
+
+    def _take(self, record: Record) -> Record | None:
+        """Return the record to send for a dead letter, None if it is not chosen or cannot be sent."""
         self._read += 1
         letter = DeadLetter.of(record) or DeadLetter()
         if not self._matches(record, letter):
-            return
+            return None
         topic = self._choice.to or letter.topic
         if topic is None or topic == self._choice.topic:
             self._without_origin += 1
-            return
+            return None
         if letter.value_size is not None and record.value is None:
             self._without_value += 1
-            return
-        if sender is not None:
-            headers = [header for header in record.headers if not self._is_dropped(header[0])]
-            sender.send(
-                Record(key=record.key, value=record.value, headers=headers, topic=topic), record.where
-            )
+            return None
         name = (letter.error or "").partition(":")[0][:_MAX_NAME]
         self._counts.add((topic, name or "(none)"))
+        headers = [header for header in record.headers if not self._is_dropped(header[0])]
+        return Record(key=record.key, value=record.value, headers=headers, topic=topic)
 
     def _matches(self, record: Record, letter: DeadLetter) -> bool:
         choice = self._choice
@@ -174,10 +188,6 @@ class _Replay:
     def _is_dropped(self, name: str) -> bool:
         return any(fnmatchcase(name, glob) for glob in self._choice.drop_headers)
 
-    def report_failure(self, where: str, reason: str) -> None:
-        """Print why a record was not delivered."""
-        print_message(escape(f"{where}: {reason}"))
-
     def print_report(self, *, sent: int | None) -> None:
         """Print the counts, and the number of sent records; None if nothing was to be sent."""
         if self._counts.total:
@@ -189,16 +199,26 @@ class _Replay:
         click.echo(f"of {pluralize(self._read, 'record')} read, {matching}; {done}")
 
     def check(self, group: str | None) -> None:
-        """Raise `BadData` if matching records stayed: they have no topic to go back to, or no value."""
+        """Raise `BadData` if matching records stayed: refused, without a topic to go back to, or a value."""
+        if texts := [*self._stayed(group)]:
+            raise BadData("\n".join(texts))
+
+    def _stayed(self, group: str | None) -> Iterator[str]:
+        if self._resender is not None and self._resender.refused:
+            records = pluralize(self._resender.refused, "matching record was", "matching records were")
+            yield (
+                f"{records} refused, see above, and stayed; mend the cause, then send them by their place "
+                "(-p, --from, -n), without --group"
+            )
         if self._without_value:
             records = pluralize(self._without_value, "matching record has", "matching records have")
-            raise BadData(
+            yield (
                 f"{records} no value, which was too large for a dead letter (dlq_value_size), and stayed; "
                 "handle the record at its dlq_topic, dlq_partition and dlq_offset"
             )
         if self._without_origin:
             records = pluralize(self._without_origin, "matching record has", "matching records have")
-            raise BadData(
+            yield (
                 f"{records} no header dlq_topic with another topic, and stayed; pass --to TOPIC to send them"
                 + (", without --group" if group else "")
             )

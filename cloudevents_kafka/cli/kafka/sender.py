@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from cloudevents_kafka.cli.kafka.session import BrokerSession
-from cloudevents_kafka.cli.terminal.errors import BadUsage
+from cloudevents_kafka.cli.terminal.errors import BadUsage, BrokerFailure
 from cloudevents_kafka.cli.terminal.text import print_message
 from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.record import Record
@@ -38,7 +38,7 @@ class Sender:
         self._report = report
         self._on_delivered = on_delivered
         self._last_answer = time.monotonic()
-        self._topic_errors: dict[str, BadUsage | None] = {}
+        self._topic_errors: dict[str, BadUsage | BrokerFailure | None] = {}
         self.delivered = 0
         self.failed = 0
         self.sent = 0
@@ -49,19 +49,27 @@ class Sender:
         return self.sent - self.delivered - self.failed
 
     def check_topic(self, topic: str) -> None:
-        """Raise `BadUsage` if a topic does not exist; each one is looked up once."""
+        """Raise `BadUsage` for a topic that does not exist, and `BrokerFailure` for one that is refused.
+
+        Each topic is looked up once.
+        """
         if topic not in self._topic_errors:
             try:
                 self._session.partitions(self._producer, topic, grace=_TOPIC_CREATION_SECONDS)
                 self._topic_errors[topic] = None
-            except BadUsage as error:
+            except (BadUsage, BrokerFailure) as error:
+                if isinstance(error, BrokerFailure) and not error.is_of_topic:
+                    raise
                 self._topic_errors[topic] = error
         if (problem := self._topic_errors[topic]) is not None:
             raise problem
 
-    def send(self, record: Record, origin: str) -> None:
+    def send(
+        self, record: Record, origin: str, on_answer: Callable[[KafkaError | None], None] | None = None
+    ) -> None:
         """Send a record to its topic; wait if the client's queue is full.
 
+        ``on_answer`` is called with the error of the record, or None, in place of the report.
         Raises `BadUsage` if the topic does not exist, and `BrokerFailure` if no broker answers within
         the timeout.
         """
@@ -69,13 +77,16 @@ class Sender:
 
         def answered(error: KafkaError | None, message: Any) -> None:
             self._last_answer = time.monotonic()
+            if on_answer is not None:
+                on_answer(error)
             if error is None:
                 self.delivered += 1
                 if self._on_delivered is not None:
                     self._on_delivered(f"{message.topic()}[{message.partition()}]@{message.offset()}")
             else:
                 self.failed += 1
-                self._report(origin, f"not delivered: {error.str()}")
+                if on_answer is None:
+                    self._report(origin, f"not delivered: {error.str()}")
 
         options: dict[str, Any] = {"on_delivery": answered}
         if record.headers:

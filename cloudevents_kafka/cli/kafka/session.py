@@ -203,7 +203,9 @@ class BrokerSession:
             )
         if error.name() == "TOPIC_EXCEPTION":
             return BadUsage(f"a topic name must have letters, digits, '.', '_' and '-' only, got {topic!r}")
-        return self.failure(f"refuses topic {topic!r}", error)
+        refusal = self.failure(f"refuses topic {topic!r}", error)
+        refusal.is_of_topic = True
+        return refusal
 
     def poll_until_timeout(self, client: AdminClient | Consumer | Producer) -> Iterator[None]:
         """Yield until the timeout; poll the client for errors and check for signals in between."""

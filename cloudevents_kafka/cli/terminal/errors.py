@@ -57,9 +57,10 @@ class BadUsage(_RedactedError):
 
 
 class BrokerFailure(_RedactedError):
-    """The broker cannot be reached, or refuses a request."""
+    """The broker cannot be reached, or refuses a request; ``is_of_topic`` is whether it refuses a topic."""
 
     exit_code = BROKER_FAILURE
+    is_of_topic = False
 
 
 class ThresholdEnd(CommandError):

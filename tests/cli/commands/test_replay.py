@@ -141,3 +141,27 @@ def test_letters_without_their_value_stay(replay, dead, mock_cluster):
     assert result.exit_code == 1
     assert "of 5 records read, 3 match; 3 sent" in result.stdout
     assert "1 matching record has no value, which was too large for a dead letter" in result.stderr
+
+
+def test_a_bad_letter_holds_up_no_other(replay, dead, found, mock_cluster):
+    """A letter that cannot be sent stays with its reason, the others are sent once; the exit code is 1."""
+    for topic in (b"no topic", b"", b"\xff", b"a" * 300):
+        letter = Record(value=b"{}", headers=[("dlq_topic", topic), ("dlq_error", b"E: x")])
+        send(mock_cluster, dead, letter)
+    send(
+        mock_cluster,
+        dead,
+        Record(value=bytes(3000), headers=[("dlq_topic", dead.replace("dead", "a").encode())]),
+    )
+    last = Record(value=b"last", headers=[("dlq_topic", dead.replace("dead", "b").encode())])
+    send(mock_cluster, dead, last)
+    options = ("--send", "--group", "again", "--header", "dlq_topic", "-X", "message.max.bytes=2000")
+    result = replay(*options)
+    assert result.exit_code == 1
+    assert result.stdout.splitlines()[-1] == "of 10 records read, 7 match; 4 sent"
+    assert f"{dead}[0]@4: a topic name must have 1 to 249 letters, " in result.stderr
+    assert "3 matching records were refused, see above, and stayed; mend the cause, " in result.stderr
+    assert "2 matching records have no header dlq_topic" in result.stderr
+    assert (len(found("a")), len(found("b"))) == (2, 2)
+    assert "of 0 records read, 0 match; 0 sent" in replay(*options).stdout
+    assert (len(found("a")), len(found("b"))) == (2, 2)

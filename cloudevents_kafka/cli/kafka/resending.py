@@ -1,0 +1,114 @@
+"""Send records of which some are bad, so that each good one is sent once and each bad one has its reason.
+
+The law:
+
+1. A record is refused if its topic cannot exist, does not exist or may not be written, or if the client or
+   the broker does not take it when it is alone. A broker refuses a whole batch for one record of it, and
+   writes none of the batch, so all of them are sent again, one at a time.
+2. What is refused is reported once, stays where it is, and holds up no other record.
+3. All other failures, such as of a broker that is away, may pass: they end the sending, and the records that
+   were not delivered are known.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from cloudevents_kafka.cli.kafka.sender import Sender
+from cloudevents_kafka.cli.terminal.errors import BadUsage, BrokerFailure
+from cloudevents_kafka.primitives.plural import pluralize
+from cloudevents_kafka.record import Record
+
+if TYPE_CHECKING:
+    from confluent_kafka import KafkaError
+
+_TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
+# Errors of a record or of its topic, by `KafkaError.name()`.
+_REFUSALS: Final = frozenset(
+    (
+        *("MSG_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE", "INVALID_MSG", "INVALID_MSG_SIZE", "INVALID_RECORD"),
+        *("_INVALID_DIFFERENT_RECORD", "INVALID_TIMESTAMP", "UNSUPPORTED_FOR_MESSAGE_FORMAT"),
+        *("POLICY_VIOLATION", "TOPIC_AUTHORIZATION_FAILED", "TOPIC_EXCEPTION"),
+        *("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION"),
+    )
+)
+Report = Callable[[str, str], None]
+
+
+@dataclass
+class _Letter:
+    """A record to send, the one that it came from, and what has become of it."""
+
+    origin: Record
+    record: Record
+    error: KafkaError | None = None
+    is_done: bool = False
+
+    @property
+    def is_refused(self) -> bool:
+        return self.error is not None and self.error.name() in _REFUSALS
+
+    def answer(self, error: KafkaError | None) -> None:
+        self.error, self.is_done = error, error is None
+
+
+class Resender:
+    """Sends records; ``refused`` is the number of those refused, ``failure`` what ended the sending."""
+
+    def __init__(self, sender: Sender, report: Report) -> None:
+        """``report`` is called with the place of a record that is not sent, and the reason."""
+        self._sender, self._report = sender, report
+        self.refused = 0
+        self.failure: BrokerFailure | None = None
+
+    def send(self, records: Iterable[tuple[Record, Record]]) -> list[Record]:
+        """Send the second record of each pair; return the first ones of those that may be sent later.
+
+        They are neither delivered nor refused, and ``failure`` says why.
+        """
+        letters = [_Letter(origin, record) for origin, record in records]
+        try:
+            for letter in letters:
+                self._queue(letter)
+            self._sender.flush()
+            for letter in letters:
+                if letter.is_refused:
+                    self._send_alone(letter)
+        except BrokerFailure as failure:
+            self.failure = failure
+        left = [letter for letter in letters if not letter.is_done]
+        for letter in left:
+            if letter.error is not None:
+                self._report(letter.origin.where, f"not delivered: {letter.error.str()}")
+        if left and self.failure is None:
+            self.failure = BrokerFailure(f"{pluralize(len(left), 'record')} not delivered; see above")
+        return [letter.origin for letter in left]
+
+    def _queue(self, letter: _Letter) -> None:
+        topic = letter.record.topic or ""
+        if not _TOPIC.fullmatch(topic) or topic in (".", ".."):
+            rule = "a topic name must have 1 to 249 letters, digits, '.', '_' and '-' only"
+            self._refuse(letter, f"{rule}, got {topic[:100]!r}")
+            return
+        try:
+            self._sender.send(letter.record, letter.origin.where, letter.answer)
+        except (BadUsage, BrokerFailure) as error:
+            if isinstance(error, BrokerFailure) and not error.is_of_topic:
+                raise
+            self._refuse(letter, error.format_message())
+
+    def _send_alone(self, letter: _Letter) -> None:
+        alone = _Letter(letter.origin, letter.record)
+        self._queue(alone)
+        self._sender.flush()
+        if alone.error is not None and alone.is_refused:
+            self._refuse(alone, f"not delivered: {alone.error.str()}")
+        letter.error, letter.is_done = alone.error, alone.is_done
+
+    def _refuse(self, letter: _Letter, reason: str) -> None:
+        letter.is_done = True
+        self.refused += 1
+        self._report(letter.origin.where, reason)
