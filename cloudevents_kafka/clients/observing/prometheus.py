@@ -75,12 +75,15 @@ class _Lags(Collector):
         self._positions: dict[tuple[str, ...], _Position] = {}
 
     def receive(self, notice: Notice, newest: float) -> None:
-        """Note a record that a consumer has received, which has the partition now."""
+        """Note a record that a consumer has received, which has the partition now.
+
+        A record with a time in the future is as old as its receipt.
+        """
         place = _place_of(notice)
         position = self._positions.get(place)
         if position is None or position.consumer != notice.consumer:
             position = self._positions[place] = _Position(notice.consumer)
-        position.received, position.newest = (notice.offset or 0) + 1, newest
+        position.received, position.newest = (notice.offset or 0) + 1, min(newest, time.time())
         self._move(position, notice)
 
     def commit(self, notice: Notice) -> None:

@@ -189,6 +189,19 @@ def test_the_lag_of_each_partition_is_a_figure(scraped: Scraped) -> None:
         )
 
 
+def test_a_record_of_the_future_is_as_old_as_its_receipt(
+    scraped: Scraped, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While a handler hangs with a record of a wrong clock, the lag grows all the same."""
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now)
+    record = Record(value=b"1", timestamp=int((now + 86_400) * 1000))
+    place: Any = {"group": "", "consumer": 1, "topic": "in", "partition": 0}
+    scraped.observer.received([Notice(**place, offset=0, end=3, record=record)])
+    monkeypatch.setattr(time, "time", lambda: now + 30)
+    assert scraped.figures["lag_seconds", "", "in", "0"] == 30
+
+
 def test_a_record_in_work_is_lag(scraped: Scraped) -> None:
     """A record whose handler has not returned is not committed, so a handler that hangs is seen."""
     client = reader(*[message(number, age=10) for number in range(3)])

@@ -24,6 +24,7 @@ from cloudevents_kafka.spark.pipeline.batches._observed import (
     Labels,
     error_rule,
     label_counts,
+    landed_by_now,
     partition_counts,
     rule_counts,
     tolerated_rules,
@@ -158,7 +159,7 @@ class Reading:
         found = self._found
         return BatchCounts(
             read=found["records"],
-            newest=found.get("newest"),
+            newest=landed_by_now(found.get("newest")),
             events=found["events"],
             by_type=label_counts(found, "event"),
             **_other_counts(found),
@@ -232,7 +233,7 @@ def all_counts(found: Mapping[str, Any], rows: Rows) -> BatchCounts:
     by_reason = label_counts(found, "error")
     return BatchCounts(
         read=found["records"],
-        newest=found.get("newest"),
+        newest=landed_by_now(found.get("newest")),
         quarantined=_total(by_reason),
         by_reason=by_reason,
         **event_counts(found),

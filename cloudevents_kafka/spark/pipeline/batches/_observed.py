@@ -7,6 +7,7 @@ histograms in JSON, which are exact while they have as many bins as there are va
 from __future__ import annotations
 
 import re
+import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -159,11 +160,15 @@ def partition_counts(
                 f"{topic}[{partition}]@{range_.start} to {range_.end - 1} must have at most "
                 f"{range_.end - range_.start:,} records, got {records:,}: some were read twice. Start again"
             )
-        found = notes.PartitionCounts(
-            range_.start, range_.end - 1, records, newest.get((topic, partition)) or None
-        )
+        last = newest.get((topic, partition)) or None
+        found = notes.PartitionCounts(range_.start, range_.end - 1, records, landed_by_now(last))
         counts.setdefault(topic, {})[partition] = found
     return counts
+
+
+def landed_by_now(millis: int | None) -> int | None:
+    """Return the time of a record, which cannot be later than now, when it has been read."""
+    return None if millis is None else min(millis, round(time.time() * 1000))
 
 
 def label_counts(observed: Mapping[str, Any], kind: str) -> dict[str, dict[str, int]]:

@@ -7,6 +7,7 @@ since the run began in Prometheus, and the number of the batch in a JSON line.
 from __future__ import annotations
 
 import re
+import time
 from collections import Counter
 from typing import Final, NamedTuple
 
@@ -51,7 +52,10 @@ FIGURES: Final = (
 
 
 class Lags:
-    """How far each partition is behind, by topic and partition: in offsets, and in seconds."""
+    """How far each partition is behind, by topic and partition: in offsets, and in seconds.
+
+    A record with a time in the future, by a clock that is wrong, is as old as its landing.
+    """
 
     def __init__(self) -> None:
         self.records: dict[Labels, float] = {}
@@ -59,9 +63,10 @@ class Lags:
 
     def see(self, counts: BatchCounts) -> None:
         """Take the times of the newest records."""
+        now = time.time()
         for topic, parts in counts.offsets.items():
             for number, part in parts.items():
-                newest = (part.newest or 0) / 1000
+                newest = min(now, (part.newest or 0) / 1000)
                 self._newest[topic, number] = max(newest, self._newest.get((topic, number), 0))
 
     def add(self, batch: BatchProgress) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from cloudevents_kafka.spark.pipeline import BatchCounts, BatchProgress, PartitionCounts, PipelineFailed
 from cloudevents_kafka.spark.pipeline.watching import FIGURES, PREFIX, Metrics, _metrics, split_address
+from cloudevents_kafka.spark.pipeline.watching._figures import Lags
 from tests.support.prometheus import samples
 
 NOW = 1_700_000_000.0
@@ -83,6 +84,24 @@ def test_lags_grow_between_batches(served: Metrics, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(_metrics.time, "time", lambda: NOW + 30)
     served.look()
     assert scrape(served)["lag_seconds", "t", "0"] == 35
+
+
+def test_a_record_of_the_future_is_as_old_as_its_landing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One record of a wrong clock does not hide the lag of its partition, nor of later records."""
+
+    def land(lags: Lags, age: float, of: str = "0") -> None:
+        newest = round((NOW - age) * 1000)
+        counts = BatchCounts(offsets={"t": {of: PartitionCounts(0, 0, 1, newest)}})
+        lags.add(BatchProgress(number=1, counts=counts, behind=1, lags={f"t[{of}]": 1}))
+
+    lags = Lags()
+    land(lags, -86_400)
+    assert lags.seconds(NOW + 30) == {("t", "0"): 30}
+    monkeypatch.setattr(_metrics.time, "time", lambda: NOW + 60)
+    land(lags, -50)  # a true time by now
+    assert lags.seconds(NOW + 70) == {("t", "0"): 20}
+    land(lags, 5)  # older ones hide nothing
+    assert lags.seconds(NOW + 70) == {("t", "0"): 20}
 
 
 def test_names_are_those_of_the_table(served: Metrics) -> None:
