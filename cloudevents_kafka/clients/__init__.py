@@ -5,7 +5,7 @@ Read the modules in this order:
 * `_protocols`, `_settings` and `_errors`: the clients that are wrapped or made, and which of their errors
   are final;
 * `_deliveries`, `_polling` and `producer`; `_reading`, `_gathered` and `consumer`;
-* `typed_data` and `serdes`: data of your types;
+* `typed_data` and `serdes`: data of your types; `schema_registry`: the client of a registry;
 * `EventConsumer.run`: `_schedule`, which has its law, and `_policy` with `passing` decide; `_workers` with
   `_sends`, and `_thread_run` with `_run`, `_commits`, `_automatic` and `_closing`, act, by `_steps`;
   `_signals` ends them;

@@ -149,8 +149,7 @@ def test_one_module_opens_urls():
     assert found == {
         "cloudevents_kafka/primitives/web.py": {"urllib.request", "OpenerDirector"},
         # confluent's client of a schema registry, made from the user's settings.
-        "cloudevents_kafka/spark/typed/fetching.py": {"SchemaRegistryClient"},
-        "cloudevents_kafka/cli/records/registry_data.py": {"SchemaRegistryClient"},
+        "cloudevents_kafka/clients/schema_registry.py": {"SchemaRegistryClient"},
     }
 
 

@@ -95,20 +95,26 @@ def command(
     request = ReadRequest(**{name: options.pop(name) for name in ReadRequest.__struct_fields__})
     if template is not None and output is not None:
         raise click.UsageError("--format and --output exclude each other")
-    settings, registry = _registry(settings, schema_registry)
+    interrupts = Interrupts()
+    settings, registry = _registry(settings, schema_registry, interrupts)
     printed = Output(output, template, registry)
     writer = RecordWriter(printed, Filter(**options), count=count, lenient=lenient, strict=strict)
     settings = consumer_settings(settings, "consume", request.group)
     settings.check(show=show_config, topic=request.topic)
     _check(request, commit=commit)
-    _run(request, writer, settings, timeout, commit=commit)
+    on_lost = _report_lost_brokers if request.follow else lambda: None
+    session = BrokerSession(settings, timeout, interrupts, on_lost)
+    with interrupts:
+        _run(request, writer, session, commit=commit)
 
 
-def _registry(settings: Settings, url: str | None) -> tuple[Settings, RegistryData | None]:
+def _registry(
+    settings: Settings, url: str | None, interrupts: Interrupts
+) -> tuple[Settings, RegistryData | None]:
     """Return the settings without those of a schema registry, and the registry that they name."""
     settings, own = settings.split(REGISTRY)
     url = url or own.pop("url", None)
-    return settings, RegistryData(url, own) if url else None
+    return settings, RegistryData(url, own, interrupts) if url else None
 
 
 def _check(request: ReadRequest, *, commit: bool) -> None:
@@ -118,14 +124,10 @@ def _check(request: ReadRequest, *, commit: bool) -> None:
     check_request(request)
 
 
-def _run(
-    request: ReadRequest, writer: RecordWriter, settings: Settings, timeout: float, *, commit: bool
-) -> None:
+def _run(request: ReadRequest, writer: RecordWriter, session: BrokerSession, *, commit: bool) -> None:
     from confluent_kafka import Consumer
 
     with ExitStack() as stack:
-        on_lost = _report_lost_brokers if request.follow else lambda: None
-        session = BrokerSession(settings, timeout, stack.enter_context(Interrupts()), on_lost)
         consumer = session.create(Consumer)
         stack.callback(consumer.close)
         reader = RangeReader(consumer, session, request)

@@ -24,7 +24,7 @@ from cloudevents_kafka.cli.needs import (
     table_format,
 )
 from cloudevents_kafka.cli.terminal.errors import BAD_USAGE, BROKER_FAILURE, BrokerFailure
-from cloudevents_kafka.cli.terminal.text import near, print_lines
+from cloudevents_kafka.cli.terminal.text import escape_lines, near, print_lines
 from cloudevents_kafka.primitives.text_table import format_table
 
 PARTS: Final[dict[str, Check]] = {
@@ -151,7 +151,7 @@ def _report(
     tables = {"What is here": here, "What would work": work}
     parts = [f"{title}\n{format_table(None, [*table.items()])}" for title, table in tables.items()]
     return "\n\n".join(
-        [*parts, *([f"What is missing, and what to do\n{as_list(missing)}"] if missing else [])]
+        [*parts, *([f"What is missing, and what to do\n{escape_lines(as_list(missing))}"] if missing else [])]
     )
 
 

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 from http.client import HTTPException, InvalidURL
+from typing import Final
 from urllib.error import HTTPError
 
 from cloudevents_kafka.cli.kafka.session import BrokerSession
 from cloudevents_kafka.cli.kafka.settings import Settings
 from cloudevents_kafka.cli.terminal.errors import BadUsage, BrokerFailure
 from cloudevents_kafka.cli.terminal.signals import Interrupts
+from cloudevents_kafka.cli.terminal.text import escape
+from cloudevents_kafka.clients.schema_registry import Patience
 from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.primitives.redaction import mask_url
 from cloudevents_kafka.primitives.web import open_url
 
+_WAITS: Final = 6  # of a whole answer, which may come byte by byte or by redirects
 _ANSWER_LIMIT = 1 << 24  # bytes of the list of subjects
 
 
@@ -42,19 +46,28 @@ def ask_registry(url: str, timeout: float) -> str:
     """
     shown = mask_url(url)
     try:
-        with open_url(f"{url.rstrip('/')}/subjects", timeout=timeout, limit=_ANSWER_LIMIT) as answer:
-            subjects = json.loads(answer.read())
+        subjects = json.loads(Patience(_WAITS * timeout).wait_for(lambda: _read(url, timeout)))
     except HTTPError as error:
         error.close()
         advice = "check the user and the password" if error.code in (401, 403) else "check --registry"
-        raise BrokerFailure(f"registry {shown} answers {error.code} {error.reason}; {advice}") from None
+        raise BrokerFailure(
+            f"registry {shown} answers {error.code} {escape(error.reason)}; {advice}"
+        ) from None
     except InvalidURL:
         raise BadUsage(f"--registry must be a URL such as http://localhost:8081, got {shown}") from None
     except (OSError, HTTPException) as error:
         reason = getattr(error, "reason", None) or str(error) or type(error).__name__
-        raise BrokerFailure(f"registry {shown} does not answer: {reason}; check --registry") from None
+        raise BrokerFailure(
+            f"registry {shown} does not answer: {escape(str(reason))}; check --registry"
+        ) from None
     except ValueError:
         subjects = None
     if not isinstance(subjects, list):
         raise BrokerFailure(f"{shown} does not answer as a schema registry; check --registry")
     return f"{shown} answers: {pluralize(len(subjects), 'subject')}"
+
+
+def _read(url: str, timeout: float) -> bytes:
+    """Return the list of subjects, as a registry sends it."""
+    with open_url(f"{url.rstrip('/')}/subjects", timeout=timeout, limit=_ANSWER_LIMIT) as answer:
+        return answer.read()

@@ -10,6 +10,8 @@ import msgspec
 
 from cloudevents_kafka.binding import Decoded
 from cloudevents_kafka.cli.terminal.errors import BadUsage, BrokerFailure
+from cloudevents_kafka.cli.terminal.signals import Interrupts
+from cloudevents_kafka.clients.schema_registry import NEED, Patience, is_unknown, registry_client, seconds_of
 from cloudevents_kafka.codecs import avro
 from cloudevents_kafka.codecs.json import is_json
 from cloudevents_kafka.errors import DataError
@@ -17,7 +19,6 @@ from cloudevents_kafka.primitives.bounded import remember
 from cloudevents_kafka.primitives.redaction import mask_text, mask_url
 
 _HEADER: Final = "__value_schema_id"
-_NOT_FOUND: Final = 404
 _MOST: Final = 200  # characters of a reason
 _Read = Callable[[bytes], Any]
 
@@ -25,18 +26,19 @@ _Read = Callable[[bytes], Any]
 class RegistryData:
     """Decodes data by the schemas of a registry; each is fetched once."""
 
-    def __init__(self, url: str, settings: Mapping[str, str]) -> None:
-        """Raise `BadUsage` for settings that the client does not accept, or if it is not installed."""
-        try:
-            from confluent_kafka.schema_registry import SchemaRegistryClient
+    def __init__(self, url: str, settings: Mapping[str, str], interrupts: Interrupts) -> None:
+        """Raise `BadUsage` for settings that the client does not accept, or if it is not installed.
 
-            self._client = SchemaRegistryClient.new_client({"max.retries": 1, **settings, "url": url})
+        A signal that arrives while a schema is fetched raises `Interrupted`.
+        """
+        try:
+            self._client = registry_client({**settings, "url": url})
         except ImportError:
-            need = 'pip install "confluent-kafka[avro,schemaregistry]"'
-            raise BadUsage(f"--schema-registry needs the client of a registry: {need}") from None
-        except (TypeError, ValueError) as error:
+            raise BadUsage(f"--schema-registry needs the client of a registry: {NEED}") from None
+        except ValueError as error:
             raise BadUsage(f"--schema-registry: {mask_text(str(error))}") from None
-        self._url = mask_url(url)
+        self._url, self._interrupts = mask_url(url), interrupts
+        self._patience = Patience(seconds_of(settings))
         self._readers: dict[str, _Read] = {}
 
     def __call__(self, item: Decoded) -> dict[str, Any]:
@@ -65,14 +67,16 @@ class RegistryData:
         return self._readers.get(name) or remember(self._readers, name, self._fetch(name))
 
     def _fetch(self, name: str) -> _Read:
+        client = self._client
         try:
-            found = (
-                self._client.get_schema(int(name))
-                if name.isdigit()
-                else self._client.get_schema_by_guid(name)
-            )
+            with self._interrupts.waiting():
+                found: Any = self._patience.wait_for(
+                    lambda: (
+                        client.get_schema(int(name)) if name.isdigit() else client.get_schema_by_guid(name)
+                    )
+                )
         except Exception as error:  # noqa: BLE001  # of the client, or of the network
-            if getattr(error, "http_status_code", None) == _NOT_FOUND:
+            if is_unknown(error, by_guid=not name.isdigit()):
                 return _refuse(f"the registry has no schema {name}")
             reason = mask_text(str(error) or type(error).__name__)[:_MOST]
             raise BrokerFailure(

@@ -287,6 +287,7 @@ class Job:
     def stop(self) -> None:
         """Stop after the current batch."""
         self._stopping = self._stopping or self._end_time is None
+        self._lander.stop_waiting()
         with self._batch_lock:
             pass  # the current batch has landed; the next one raises _StopRequested
         self.query.stop()

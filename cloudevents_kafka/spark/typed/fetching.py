@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from cloudevents_kafka.clients.passing import find_passing
+from cloudevents_kafka.clients.schema_registry import NEED, Patience, is_unknown, registry_client, seconds_of
 from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.primitives.preview import preview
 from cloudevents_kafka.primitives.redaction import mask_text
@@ -25,7 +26,6 @@ MOST_NEW: Final = 1_000
 """How many schemas are fetched for a batch."""
 _MOST_KNOWN: Final = 10_000
 _MOST_ID: Final = 2**31 - 1  # a registry has no larger ones, and may answer as if its URL were wrong
-_NOT_FOUND: Final = 404
 
 
 class RegistryFailed(CloudEventsKafkaError):
@@ -44,7 +44,10 @@ class SchemaFetcher:
 
         Raises `ValueError` for wrong settings, and for a schema into which framed data cannot be read.
         """
-        self._client: Any = _client(registry) if isinstance(registry, str | Mapping) else registry
+        settings = {"url": registry} if isinstance(registry, str) else registry
+        is_made = isinstance(settings, Mapping)
+        self._client: Any = _client(settings) if is_made else registry
+        self._patience = Patience(seconds_of(settings)) if is_made else Patience()
         self._schemas, self._most = schemas, most
         for schema in schemas.values():
             check_reader(schema)
@@ -68,18 +71,18 @@ class SchemaFetcher:
         self._known |= {name: writer for name, writer in writers.items() if writer.kind}
         return writers
 
+    def end(self) -> None:
+        """Let `fetch` raise `RegistryFailed` instead of waiting; called in another thread."""
+        self._patience.end()
+
     def _fetch(self, name: str) -> Writer:
-        is_guid, client = len(name) == 32, self._client
+        is_guid = len(name) == 32
         if not is_guid and int(name) > _MOST_ID:
             return Writer()
         try:
-            schema = client.get_schema_by_guid(str(UUID(name))) if is_guid else client.get_schema(int(name))
-            if (kind := schema.schema_type or "AVRO") != "AVRO":
-                return Writer(kind)
-            return Writer(kind, (*self._references(schema, set()), schema.schema_str))
+            return self._patience.wait_for(lambda: self._ask(name, is_guid=is_guid))
         except Exception as error:
-            status, code = (getattr(error, key, 0) for key in ("http_status_code", "error_code"))
-            if status == _NOT_FOUND and (is_guid or code // 100 == _NOT_FOUND):
+            if is_unknown(error, by_guid=is_guid):
                 return Writer()
             text = mask_text(f"{type(error).__name__}: {preview(str(error))}")
             raise RegistryFailed(
@@ -87,6 +90,13 @@ class SchemaFetcher:
                 "has landed: check the registry and its settings, and start again",
                 final=find_passing(error) is None,
             ) from error
+
+    def _ask(self, name: str, *, is_guid: bool) -> Writer:
+        client = self._client
+        schema = client.get_schema_by_guid(str(UUID(name))) if is_guid else client.get_schema(int(name))
+        if (kind := schema.schema_type or "AVRO") != "AVRO":
+            return Writer(kind)
+        return Writer(kind, (*self._references(schema, set()), schema.schema_str))
 
     def _references(self, schema: Any, seen: set[str]) -> list[str]:
         """Return the texts of what a schema refers to, each after what it refers to itself."""
@@ -99,14 +109,10 @@ class SchemaFetcher:
         return texts
 
 
-def _client(settings: str | Mapping[str, Any]) -> Any:
+def _client(settings: Mapping[str, Any]) -> Any:
     try:
-        from confluent_kafka.schema_registry import SchemaRegistryClient
+        return registry_client(settings)
     except ImportError as error:
-        need = 'pip install "confluent-kafka[avro,schemaregistry]"'
-        raise ValueError(f"a schema registry needs its client: {need}") from error
-    conf = {"url": settings} if isinstance(settings, str) else dict(settings)
-    try:
-        return SchemaRegistryClient.new_client(conf)
-    except (ValueError, TypeError) as error:
+        raise ValueError(f"a schema registry needs its client: {NEED}") from error
+    except ValueError as error:
         raise ValueError(f"a schema registry must have settings of its client: {error}") from None

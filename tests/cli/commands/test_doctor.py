@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.server
 import re
+import socket
 import threading
 from contextlib import contextmanager
 
@@ -14,6 +15,7 @@ from cloudevents_kafka.cli.commands.doctor import COMMAND_NEEDS
 from cloudevents_kafka.cli.needs import Finding
 from cloudevents_kafka.jvm import CACHE_VARIABLE, _java
 from cloudevents_kafka.jvm._web import MIRROR_VARIABLE
+from tests.support.registries import slow_registry
 from tests.support.wire_broker import WireBroker
 
 
@@ -215,3 +217,40 @@ def test_a_wrong_url(run, url):
     result = run("doctor", "--registry", url)
     assert result.exit_code == 2
     assert "--registry must be a URL such as http://localhost:8081" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.1 500 \x1b[2J\x1b]0;owned\x07 \xc2\x9b31m\r\n\r\n",
+        b"HTTP/1.1 401 \x1b[31mroot\r\n\r\n",
+        b"\x1b[2J no http\r\n",
+        b"HTTP/1.1 302 x\r\nLocation: http://\x1b[2J\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\n\r\n\x1b[2J",
+    ],
+)
+def test_what_a_server_sends_is_escaped(run, answer):
+    """No control character of an answer comes to the terminal, wherever it stands."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve():
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(65536)
+                connection.sendall(answer)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        result = run("doctor", "consume", "--registry", f"http://127.0.0.1:{listener.getsockname()[1]}")
+        thread.join()
+    assert result.exit_code == 3
+    assert not [sign for sign in result.output if sign != "\n" and not sign.isprintable()]
+
+
+@pytest.mark.parametrize("drips", [False, True], ids=["silent", "byte by byte"])
+def test_a_registry_that_does_not_answer_to_the_end(run, *, drips):
+    """It is reported as one that does not answer, after a limited time."""
+    with slow_registry(drips=drips) as server:
+        result = run("doctor", "consume", "--registry", server.url, "--timeout", "0.1")
+    assert (result.exit_code, server.asked.is_set()) == (3, True)
+    assert f"registry {server.url} does not answer: " in result.stdout

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import signal
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -11,7 +12,8 @@ import fastavro
 import pytest
 
 from cloudevents_kafka import Event, Record, to_record
-from tests.cli.command_line import lines, send
+from tests.cli.command_line import lines, send, start
+from tests.support.registries import slow_registry
 
 ORDER = {"type": "record", "name": "Order", "fields": [{"name": "total", "type": "string"}]}
 SCHEMAS = {
@@ -165,3 +167,34 @@ def test_a_registry_that_does_not_answer(consume):
     assert result.exit_code == 3
     assert "registry http://********@127.0.0.1:1 does not answer: " in result.stderr
     assert "secret" not in result.output
+
+
+@pytest.mark.parametrize("drips", [False, True], ids=["silent", "byte by byte"])
+def test_a_registry_that_holds_its_answer(consume, *, drips):
+    """A registry that accepts and does not answer is away, by the time-out of the settings."""
+    settings = ["-X", "schema.registry.timeout=0.1", "-X", "schema.registry.max.retries=0"]
+    with slow_registry(drips=drips) as registry:
+        result = consume(framed(1, b"x"), options=["--schema-registry", registry.url, *settings])
+    assert (result.exit_code, registry.asked.is_set()) == (3, True)
+    assert f"registry {registry.url} does not answer: " in result.stderr
+
+
+def test_wrong_settings_of_a_registry(consume):
+    """A setting that must be a number is named, with its value."""
+    options = ["--schema-registry", "http://127.0.0.1:1", "-X", "schema.registry.timeout=soon"]
+    result = consume(EVENT, options=options)
+    assert result.exit_code == 2
+    assert "schema.registry.timeout must be a number from 0.001 to 86400, got 'soon'" in result.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_waiting_for_a_registry(consume, mock_cluster, topic, number):
+    """Ctrl-C and SIGTERM end a command that waits for a registry, at once."""
+    consume(framed(1, b"x"))
+    with slow_registry() as registry:
+        where = ("-b", mock_cluster, "-t", topic, "-p", "0", "--schema-registry", registry.url)
+        process = start("consume", *where, "-X", "schema.registry.timeout=600")
+        assert registry.asked.wait(60)
+        process.send_signal(number)
+        output, errors = process.communicate(timeout=60)
+    assert (process.returncode, output) == (128 + number, b""), errors

@@ -91,6 +91,11 @@ class BatchLander:
         begun = self._landing.begin(plan, query_id, topic_ids, in_java=in_java, lenient=lenient)
         return None if begun is None else self._finish(begun, records, time.monotonic() - began)
 
+    def stop_waiting(self) -> None:
+        """Let a batch that waits for a schema registry end now, before it has begun; called in any thread."""
+        if self._fetcher is not None:
+            self._fetcher.end()
+
     def land_gap(self, spark: SparkSession, offsets: notes.OffsetRanges) -> notes.BatchManifest:
         """Land offsets that no pipeline has landed, apart from what Spark plans; return the manifest."""
         records, lenient = self._read(spark, offsets), self._options.lenient

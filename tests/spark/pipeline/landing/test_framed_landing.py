@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -17,10 +18,11 @@ from cloudevents_kafka import Event, to_record
 from cloudevents_kafka.cli.app import app
 from cloudevents_kafka.clients.serdes import serialize_data
 from cloudevents_kafka.spark.pipeline import PipelineFailed, PipelineOptions, ReplayOptions, replay_quarantine
-from tests.spark.pipeline.lake import Lake
+from tests.spark.pipeline.lake import Lake, until
 from tests.spark.pipeline.landing.test_fan_out import kill_after
 from tests.spark.pipeline.landing.test_typed_landing import rows_of
 from tests.spark.typed.test_framed import READER, VERSIONS
+from tests.support.registries import slow_registry
 
 pytestmark = [
     pytest.mark.broker,
@@ -112,6 +114,38 @@ def test_framed_data(lake: Lake, to: str, monkeypatch: pytest.MonkeyPatch, *, in
     assert (total.read, total.events, total.quarantined) == (records, 9, 2)
     assert total.by_reason["broken-data"][UNKNOWN.partition(", got")[0]] == 1
     check(lake, to)
+
+
+@pytest.mark.parametrize("drips", [False, True], ids=["silent", "byte by byte"])
+def test_a_registry_that_holds_its_answer(lake: Lake, *, drips: bool) -> None:
+    """A registry that accepts and does not answer ends the run by its time-out; nothing has landed."""
+    registry = Registry()
+    records = send(lake, registry)
+    options: dict[str, Any] = {"schemas": {"order": READER}}
+    with slow_registry(drips=drips) as slow:
+        settings = {"url": slow.url, "timeout": "0.2", "max.retries": "0"}
+        with pytest.raises(
+            PipelineFailed, match=r"must answer for the schema \d+, got .*; nothing"
+        ) as caught:
+            lake.run(schema_registry=settings, **options)
+        assert slow.asked.is_set()
+    assert not caught.value.final
+    assert lake.run(schema_registry=registry, **options).total.read == records
+
+
+def test_stopping_while_a_registry_holds_its_answer(lake: Lake) -> None:
+    """A run that is stopped ends at once, without an error, and the next one begins with the same records."""
+    registry = Registry()
+    records = send(lake, registry)
+    options: dict[str, Any] = {"schemas": {"order": READER}}
+    with slow_registry() as slow:
+        settings = {"url": slow.url, "timeout": "600"}
+        with closing(lake.start(schema_registry=settings, **options)) as pipeline:
+            until(pipeline, slow.asked.is_set)
+            pipeline.stop()
+            assert pipeline.wait(60)
+            assert pipeline.summary().counts.read == 0
+    assert lake.run(schema_registry=registry, **options).total.read == records
 
 
 @pytest.mark.parametrize("step", [pytest.param(step, marks=pytest.mark.release) for step in range(1, 3)])

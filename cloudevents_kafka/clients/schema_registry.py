@@ -1,0 +1,160 @@
+"""The client of a schema registry: its settings, also as text, and a limit for the time of each answer.
+
+Confluent's client waits for ever for a registry that accepts a connection and does not answer. The law: each
+wait of a client that is made here has a time limit, and `Patience` limits the whole call of any client, in
+which a registry may send its answer byte by byte, or name many references.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
+from typing import Any, Final, TypeVar
+
+T = TypeVar("T")
+
+DEFAULTS: Final[Mapping[str, Any]] = {"timeout": 10.0, "max.retries": 1}
+"""Settings of a client that are not confluent's: seconds of each wait, and tries after the first."""
+NEED: Final = 'pip install "confluent-kafka[avro,schemaregistry]"'
+"""What installs the client."""
+_WAITS: Final = 6  # of a call: the connection and the answer, of each try, and what is between them
+_MOST_SECONDS: Final = 86_400.0
+# The least and the greatest value of each setting that is a number; those of milliseconds are integers.
+_NUMBERS: Final[Mapping[str, tuple[float, float]]] = {
+    "timeout": (0.001, _MOST_SECONDS),
+    "cache.capacity": (1, 2**31),
+    "cache.latest.ttl.sec": (0, 2**31),
+    "max.retries": (0, 1000),
+    "retries.wait.ms": (0, _MOST_SECONDS * 1000),
+    "retries.max.wait.ms": (0, _MOST_SECONDS * 1000),
+}
+_NOT_FOUND: Final = 404
+_BOOLEANS: Final[Mapping[str, bool]] = {"true": True, "false": False}
+_MAY_BE_BOOLEAN: Final = "ssl.ca.location"  # the client takes False, which trusts any certificate
+
+
+def registry_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings with `DEFAULTS`, in which texts of numbers and booleans are read as such.
+
+    Raises `ValueError`, which names the setting, for what is not a number or is out of range.
+
+    Examples:
+        >>> from cloudevents_kafka.clients.schema_registry import registry_settings
+        >>> registry_settings({"url": "http://localhost:8081", "timeout": "5"})
+        {'timeout': 5.0, 'max.retries': 1, 'url': 'http://localhost:8081'}
+    """
+    read = {**DEFAULTS, **settings}
+    for name in _NUMBERS.keys() & read.keys():
+        read[name] = _number(name, read[name])
+    ca = str(read.get(_MAY_BE_BOOLEAN)).lower()
+    if ca in _BOOLEANS:
+        read[_MAY_BE_BOOLEAN] = _BOOLEANS[ca]
+    return read
+
+
+def _number(name: str, value: Any) -> float | None:
+    if value is None:  # as in the client: the setting is not set
+        return DEFAULTS.get(name)
+    least, most = _NUMBERS[name]
+    number = float("nan")
+    if not isinstance(value, bool):
+        with suppress(TypeError, ValueError, OverflowError):
+            number = float(value)
+    if not least <= number <= most:
+        raise ValueError(f"schema.registry.{name} must be a number from {least:g} to {most:g}, got {value!r}")
+    return number if name == "timeout" else int(number)
+
+
+def registry_client(settings: Mapping[str, Any]) -> Any:
+    """Return confluent's client for settings, which may be texts.
+
+    Raises `ImportError` if the client is not installed, and `ValueError` for wrong settings.
+
+    Examples:
+        >>> from cloudevents_kafka.clients.schema_registry import registry_client
+        >>> client = registry_client({"url": "http://localhost:8081", "timeout": "5", "max.retries": "0"})
+        >>> type(client).__name__
+        'SchemaRegistryClient'
+    """
+    from confluent_kafka.schema_registry import SchemaRegistryClient
+
+    read = registry_settings(settings)
+    try:
+        return SchemaRegistryClient.new_client(read)
+    except (OSError, TypeError) as error:  # of a file of certificates; of a value
+        raise ValueError(str(error)) from error
+
+
+def seconds_of(settings: Mapping[str, Any]) -> float:
+    """Return the seconds of a whole call: six times its time limit for a wait."""
+    return _WAITS * float(registry_settings(settings)["timeout"])
+
+
+def is_unknown(error: Exception, *, by_guid: bool) -> bool:
+    """Return whether a registry has answered that it has no such schema.
+
+    Other servers answer 404, too, such as those of a wrong URL; for a GUID registries send no code of theirs.
+    """
+    status, code = (getattr(error, name, None) for name in ("http_status_code", "error_code"))
+    return status == _NOT_FOUND and (by_guid or (type(code) is int and code // 100 == _NOT_FOUND))
+
+
+class NotAsked(Exception):
+    """`Patience.end` was called before the registry had answered."""
+
+
+class Patience:
+    """Waits for calls of a registry's client, for a limited time.
+
+    Examples:
+        >>> from cloudevents_kafka.clients.schema_registry import Patience
+        >>> Patience(60.0).wait_for(lambda: 1 + 1)
+        2
+    """
+
+    def __init__(self, seconds: float = _WAITS * DEFAULTS["timeout"]) -> None:
+        """Wait for each call so many seconds."""
+        self._seconds = seconds
+        self._call: Future[Any] | None = None
+        self._has_ended = False
+
+    def wait_for(self, call: Callable[[], T]) -> T:
+        """Return what a function returns, or raise what it raises; raise `TimeoutError`, or `NotAsked`.
+
+        The function is called in a daemon thread, which a registry may hold, and nothing waits for.
+        """
+        future: Future[T] = Future()
+        self._call = future
+        if self._has_ended:
+            self.end()
+        else:
+            threading.Thread(target=_make, args=(call, future), name="schema-registry", daemon=True).start()
+        try:
+            return future.result(self._seconds)
+        except TimeoutError:
+            if future.done():  # one of the client
+                raise
+            raise TimeoutError(f"no whole answer within {self._seconds:g} s") from None
+        finally:
+            self._call = None
+
+    def end(self) -> None:
+        """Let the call that is waited for, and later ones, raise `NotAsked`; called in any thread."""
+        self._has_ended = True
+        call = self._call
+        if call is not None:
+            with suppress(InvalidStateError):
+                call.set_exception(NotAsked("the run ends"))
+
+
+def _make(call: Callable[[], T], future: Future[T]) -> None:
+    try:
+        result = call()
+    except BaseException as error:  # noqa: BLE001  # the one who waits raises it
+        with suppress(InvalidStateError):
+            future.set_exception(error)
+    else:
+        with suppress(InvalidStateError):
+            future.set_result(result)

@@ -1,0 +1,108 @@
+"""The client of a registry has settings as text, and no registry holds a program for ever."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from typing import Any
+
+import pytest
+
+from cloudevents_kafka.clients.passing import find_passing
+from cloudevents_kafka.clients.schema_registry import (
+    DEFAULTS,
+    NotAsked,
+    Patience,
+    registry_client,
+    registry_settings,
+    seconds_of,
+)
+from tests.support.registries import slow_registry
+
+URL = {"url": "http://127.0.0.1:1"}
+HANGS = 60.0  # seconds that only a hang takes
+
+
+def test_texts_are_read_as_numbers_and_booleans() -> None:
+    """The client accepts the texts of a command line for each setting that is no text; other texts stay."""
+    texts = {
+        "timeout": "2.5",
+        "cache.capacity": "10",
+        "cache.latest.ttl.sec": "60",
+        "max.retries": "0",
+        "retries.wait.ms": "1",
+        "retries.max.wait.ms": "2",
+        "ssl.ca.location": "false",
+        "basic.auth.user.info": "1:2",
+    }
+    numbers = {"timeout": 2.5, "cache.capacity": 10, "cache.latest.ttl.sec": 60, "max.retries": 0}
+    numbers |= {"retries.wait.ms": 1, "retries.max.wait.ms": 2}
+    read = registry_settings(texts)
+    assert read == {**numbers, "ssl.ca.location": False, "basic.auth.user.info": "1:2"}
+    assert registry_settings(read) == read
+    client = registry_client({**URL, **texts})._rest_client
+    assert (client.timeout, client.max_retries, client.retries_wait_ms) == (2.5, 0, 1)
+    assert registry_settings({**URL, "timeout": None}) == {**DEFAULTS, **URL}
+    assert registry_settings({"ssl.ca.location": "/etc/ca.pem"})["ssl.ca.location"] == "/etc/ca.pem"
+
+
+@pytest.mark.parametrize("value", ["", "x", "-1", "nan", "inf", "1e999", "1e9", True, [], "5s"])
+def test_what_is_no_number_is_refused(value: Any) -> None:
+    """The error has the setting, the rule and the value."""
+    with pytest.raises(ValueError, match=r"^schema\.registry\.timeout must be a number from 0\.001 to 86400"):
+        registry_client({**URL, "timeout": value})
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"url": "ftp://r"}, {}, {**URL, "no.such": "1"}, {**URL, "ssl.ca.location": "/no/such/file"}],
+    ids=str,
+)
+def test_wrong_settings_are_a_value_error(settings: dict[str, Any]) -> None:
+    """What the client refuses is one kind of error, also what it raises about a file."""
+    with pytest.raises(ValueError, match=r"."):
+        registry_client(settings)
+
+
+@pytest.mark.parametrize("drips", [False, True], ids=["silent", "byte by byte"])
+def test_a_registry_that_does_not_answer(*, drips: bool) -> None:
+    """A registry that accepts and does not answer, or not to the end, is away: a transient error."""
+    with slow_registry(drips=drips) as registry:
+        settings = {"url": registry.url, "timeout": "0.1", "max.retries": "0"}
+        client, began = registry_client(settings), time.monotonic()
+        with pytest.raises(Exception) as caught:  # of httpx, or ours
+            Patience(seconds_of(settings)).wait_for(lambda: client.get_schema(1))
+        assert find_passing(caught.value)
+        assert time.monotonic() - began < HANGS
+        assert registry.asked.is_set()
+
+
+def test_a_call_has_as_much_time_as_all_its_waits() -> None:
+    """The whole limit follows the limit for a wait, and has a default."""
+    assert seconds_of({"timeout": "5"}) == 30
+    assert seconds_of({}) == 6 * DEFAULTS["timeout"]
+    assert not math.isinf(seconds_of({"timeout": 86_400}))
+
+
+def test_another_thread_ends_the_waiting() -> None:
+    """`end` ends a call that hangs, and no later call is made; results and errors come as they are."""
+    patience, called, released = Patience(HANGS), threading.Event(), threading.Event()
+
+    def hang() -> bool:
+        called.set()
+        return released.wait(HANGS)
+
+    assert patience.wait_for(lambda: 7) == 7
+    with pytest.raises(ZeroDivisionError):
+        patience.wait_for(lambda: 1 // 0)
+    with pytest.raises(TimeoutError, match=r"^of the client$"):
+        patience.wait_for(lambda: (_ for _ in ()).throw(TimeoutError("of the client")))
+    threading.Thread(target=lambda: called.wait(HANGS) and patience.end()).start()
+    with pytest.raises(NotAsked):
+        patience.wait_for(hang)
+    called.clear()
+    with pytest.raises(NotAsked):
+        patience.wait_for(hang)
+    assert not called.is_set()
+    released.set()
