@@ -93,6 +93,7 @@ def test_the_wheel_works(built, tmp_path):
         assert expected in done.stdout
 
 
+@pytest.mark.release
 def test_the_sdist_installs(built, tmp_path):
     """The sdist is built and installed by pip; what it installs has the files of the wheel."""
     options = ["--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--target", tmp_path]

@@ -220,6 +220,7 @@ def test_a_record_too_large_for_the_broker(run, kafka_broker):
     assert [value for _, value, _ in stored(servers, topic, 2)] == [b"x", b"xx"]
 
 
+@pytest.mark.release
 @pytest.mark.slow
 def test_a_broker_that_stops():
     """`produce` fails within the timeout if its broker stops, and `consume --follow` waits for it."""

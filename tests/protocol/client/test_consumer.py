@@ -548,6 +548,7 @@ def with_count(batch, count):
     return batch[:57] + struct.pack(">i", count) + batch[61:]
 
 
+@pytest.mark.release
 def test_batches_without_records_do_not_delay_poll(broker, client, reader):
     """Batches that have nothing to return are passed over until the timeout, and the next call goes on."""
     marks = [

@@ -95,6 +95,7 @@ def test_two_at_once(kafka_broker):
         os.kill(pid, 0)
 
 
+@pytest.mark.release
 def test_kill_and_restart_keep_data():
     """After a crash and after a restart the broker has its data, port and committed offsets."""
     with LocalBroker(properties={"auto.create.topics.enable": False}) as broker:
