@@ -6,26 +6,17 @@ what the schema does not have, and in a form that Spark reads as it is.
 
 from __future__ import annotations
 
-import base64
-import binascii
 import json
-import re
+from collections import Counter
 from collections.abc import Callable
-from datetime import UTC, date, datetime
-from decimal import Decimal
 from typing import Any, Final, NamedTuple, NoReturn
 
 import msgspec
 
+from cloudevents_kafka.spark.typed.scalars import SCALARS, check_type, raw_number
 from cloudevents_kafka.spark.typed.shape import RESCUED, Shape, pointer
 
-_MOST: Final = {"FLOAT": 3.4028235677973366e38, "DOUBLE": 1.7976931348623157e308}
-_BITS: Final = {"BIGINT": 64, "INT": 32, "SMALLINT": 16, "TINYINT": 8}
-_MAX_DIGITS: Final = 4_000  # characters of a number
-_TIME: Final = re.compile(r"([\d-]{10})[Tt]([\d:]{8})(?:\.(\d{1,6})0*)?([Zz]|[+-]\d\d:\d\d)?", re.ASCII)
-_DATE: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
-_TOO_LARGE: Final = "a number that does not fit"
-_OTHER: Final = "another text"
+_MAX_NAME: Final = 50_000  # characters of a name, of which Spark's parser, Jackson, reads no more
 
 
 class Checked(NamedTuple):
@@ -97,9 +88,9 @@ def _parsed(payload: bytes | None, *, rescue: bool) -> Any:
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
+        counts = Counter(name for name, _ in pairs)
         found = _Repeated(found)
-        found.twice = frozenset(name for name in found if names.count(name) > 1)
+        found.twice = frozenset(name for name, count in counts.items() if count > 1)
     return found
 
 
@@ -113,12 +104,8 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name}, which is not JSON")
 
 
-def _number(text: str) -> msgspec.Raw:
-    return msgspec.Raw(text.encode())
-
-
 def _decoder(members: Callable[[list[tuple[str, Any]]], Any]) -> Callable[[str], Any]:
-    numbers = {"parse_int": _number, "parse_float": _number, "parse_constant": _refuse_constant}
+    numbers = {"parse_int": raw_number, "parse_float": raw_number, "parse_constant": _refuse_constant}
     return json.JSONDecoder(object_pairs_hook=members, **numbers).decode  # type: ignore[arg-type]
 
 
@@ -151,17 +138,17 @@ def _object(value: Any, shape: Shape, where: str, rescued: dict[str, Any] | None
 
 
 def _member(value: Any, shape: Shape, place: str, rescued: dict[str, Any] | None) -> Any:
-    """Return a member; one that does not fit becomes null if it is rescued."""
-    found = None if rescued is None else dict(rescued)
+    """Return a member; one that does not fit becomes null if it is rescued, whole, with what it has."""
+    if rescued is None:
+        return _value(value, shape, place, None)
+    before = len(rescued)
     try:
-        member = _value(value, shape, place, found)
+        return _value(value, shape, place, rescued)
     except Misfit:
-        if rescued is None:
-            raise
-        member, found = None, {**rescued, place: value}
-    if rescued is not None:
-        rescued |= found or {}
-    return member
+        while len(rescued) > before:
+            rescued.popitem()
+        rescued[place] = value
+        return None
 
 
 def _value(value: Any, shape: Shape, where: str, rescued: dict[str, Any] | None) -> Any:
@@ -171,126 +158,19 @@ def _value(value: Any, shape: Shape, where: str, rescued: dict[str, Any] | None)
         return _object(value, shape, where, rescued)
     try:
         if shape.item is None:
-            return _SCALARS[shape.spark.partition("(")[0]](value, shape)
-        _check_type(value, list if shape.spark == "ARRAY" else dict)
+            return SCALARS[shape.spark.partition("(")[0]](value, shape)
+        check_type(value, list if shape.spark == "ARRAY" else dict)
     except (ValueError, TypeError) as error:
         raise Misfit(where, f"must be {shape.must_be}", str(error) or _kind(value)) from None
     if isinstance(value, list):
         return [_value(each, shape.item, pointer(where, n), rescued) for n, each in enumerate(value)]
     if isinstance(value, _Repeated):
         raise Misfit(where, "must have each member once", "one of them twice")
+    if any(len(name) > _MAX_NAME for name in value):
+        raise Misfit(where, f"must have names of at most {_MAX_NAME} characters", "a longer one")
     return {name: _value(each, shape.item, pointer(where, name), rescued) for name, each in value.items()}
 
 
-# --- each returns a scalar, or raises an error whose text says what was there --------------------
-
-
-def _check_type(value: Any, type_: type) -> Any:
-    if not isinstance(value, type_):
-        raise TypeError
-    return value
-
-
-def _text_of(value: Any) -> str:
-    return str(_check_type(value, str))
-
-
-def _boolean(value: Any, _: Shape) -> bool:
-    return bool(_check_type(value, bool))
-
-
-def _string(value: Any, shape: Shape) -> str:
-    if shape.values and value not in shape.values:
-        raise ValueError(_OTHER)
-    try:
-        _text_of(value).encode()
-    except UnicodeEncodeError:
-        raise ValueError("half of a character") from None
-    return str(value)
-
-
-def _digits(value: Any, *, or_text: bool = False) -> Decimal:
-    if not isinstance(value, msgspec.Raw) and not (or_text and isinstance(value, str)):
-        raise TypeError
-    text = bytes(value).decode() if isinstance(value, msgspec.Raw) else value
-    try:
-        number = Decimal(text) if len(text) <= _MAX_DIGITS else Decimal("Infinity")
-    except ArithmeticError:
-        number = Decimal("NaN")
-    if not number.is_finite():
-        raise ValueError(_TOO_LARGE if number.is_infinite() else _OTHER)
-    return number or Decimal(0)  # without an exponent
-
-
-def _integer(value: Any, shape: Shape) -> msgspec.Raw:
-    number, bits = _digits(value), _BITS[shape.spark]
-    if number.adjusted() > bits:
-        raise ValueError(_TOO_LARGE)
-    if number != int(number):
-        raise ValueError("a fraction")
-    if not -(1 << bits - 1) <= int(number) < 1 << bits - 1:
-        raise ValueError(_TOO_LARGE)
-    return _number(str(int(number)))
-
-
-def _real(value: Any, shape: Shape) -> msgspec.Raw:
-    number = float(_digits(value))
-    if abs(number) > _MOST[shape.spark]:
-        raise ValueError(_TOO_LARGE)
-    return _number(repr(number))
-
-
-def _decimal(value: Any, shape: Shape) -> msgspec.Raw:
-    number, (precision, scale) = _digits(value, or_text=True), shape.decimal() or (0, 0)
-    if number and (number.adjusted() >= precision - scale or number.adjusted() < -scale):
-        raise ValueError(_TOO_LARGE)
-    digits = f"{number:f}"
-    whole = digits.rstrip("0").rstrip(".") if "." in digits else digits
-    if len(whole.partition(".")[2]) > scale:
-        raise ValueError(_TOO_LARGE)
-    return _number(whole if number else "0")
-
-
-def _time(value: Any, shape: Shape) -> str:
-    match = _TIME.fullmatch(_text_of(value))
-    if match is None or (match[4] is None) is (shape.spark == "TIMESTAMP"):
-        raise ValueError(_OTHER)
-    day, clock, fraction, offset = match.groups(default="")
-    try:
-        found = datetime.fromisoformat(f"{day}T{clock}.{fraction.ljust(6, '0')}{offset.upper()}")
-        found = found.astimezone(UTC) if offset else found
-    except (ValueError, OverflowError):  # such as a leap second, which Spark does not have
-        raise ValueError(_OTHER) from None
-    return found.isoformat(timespec="microseconds").replace("+00:00", "Z")
-
-
-def _date(value: Any, _: Shape) -> str:
-    try:
-        if _DATE.fullmatch(_text_of(value)):
-            return date.fromisoformat(value).isoformat()
-    except ValueError:
-        pass
-    raise ValueError(_OTHER)
-
-
-def _base64(value: Any, _: Shape) -> str:
-    try:
-        return base64.b64encode(base64.b64decode(_text_of(value), validate=True)).decode()
-    except binascii.Error:
-        raise ValueError(_OTHER) from None
-
-
-_SCALARS: Final[dict[str, Callable[[Any, Shape], Any]]] = {
-    **dict.fromkeys(_BITS, _integer),
-    **dict.fromkeys(_MOST, _real),
-    "DECIMAL": _decimal,
-    "BOOLEAN": _boolean,
-    "STRING": _string,
-    "TIMESTAMP": _time,
-    "TIMESTAMP_NTZ": _time,
-    "DATE": _date,
-    "BINARY": _base64,
-}
 _KINDS: Final = {
     str: "a text",
     dict: "an object",
