@@ -1,9 +1,9 @@
 """A codec for Avro data of any schema, with limits for untrusted bytes.
 
-fastavro recurses in C without a limit, which ends the process; creates any number of array
-items that have no bytes, which exhausts the memory; and converts the bytes of a decimal to
-digits, which takes minutes for a megabyte. `AvroLimits` checks data of a schema with
-recursion, such arrays or decimals before fastavro decodes it.
+fastavro recurses in C without a limit, which ends the process; creates any number of values
+that have no bytes, of arrays or of records that double at each level, which exhausts the memory;
+and converts the bytes of a decimal to digits, which takes minutes for a megabyte. `AvroLimits`
+checks data of a schema with recursion, such values or decimals before fastavro decodes it.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Collection, Mapping
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from cloudevents_kafka.codecs.avro_binary import MalformedDatum, read_count, read_datum
+from cloudevents_kafka.codecs.avro_budget import FREE_STEPS, MAX_EMPTY_ITEMS, STEPS_PER_BYTE
 from cloudevents_kafka.codecs.registry import Codec
 from cloudevents_kafka.errors import DataError
 from cloudevents_kafka.primitives import zigzag
 
 MAX_DEPTH: Final = 128
 """The maximum nesting of records, arrays and maps in a recursive schema: it fits a stack of 512 KiB."""
-MAX_EMPTY_ITEMS: Final = 65_536
-"""The maximum number of array items without bytes (nulls, empty records) in a datum."""
 MAX_DECIMAL_BYTES: Final = 1024
 """The maximum number of bytes of a decimal."""
 
+_FEW_EMPTY: Final = 64  # values without bytes for which a byte of the datum pays
 _MAX_DIGITS: Final = 2465  # digits of MAX_DECIMAL_BYTES
 # isinstance() tries the built-in types first.
 _COLLECTIONS: Final = (dict, list, Collection)
@@ -37,7 +37,7 @@ def avro(schema: Any) -> Codec:
     r"""Return a codec for data that is one datum of an Avro schema, without a header.
 
     Data is untrusted input: beyond the limits of this module, which are for recursive
-    schemas, decimals, and arrays of items without bytes, decoding raises `DataError`.
+    schemas, decimals, and values without bytes, decoding raises `DataError`.
 
     Examples:
         >>> from cloudevents_kafka import Event, codecs, register_codec
@@ -72,15 +72,35 @@ def avro(schema: Any) -> Codec:
 
 
 class _Datum(bytes):
-    """The bytes of a datum, and the number of array items without bytes so far."""
+    """The bytes of a datum, and the numbers of values without bytes and of records so far."""
 
-    empty_items = 0
+    empty_items = records = 0
+
+    def count_empty(self, number: int) -> None:
+        self.empty_items += number
+        if self.empty_items > max(MAX_EMPTY_ITEMS, len(self)):
+            raise DataError(f"it has more than {MAX_EMPTY_ITEMS} items without bytes; {_HINT}")
+
+    def count_record(self) -> None:
+        self.records += 1
+        if self.records > FREE_STEPS + STEPS_PER_BYTE * len(self):
+            raise DataError(f"it has more than {STEPS_PER_BYTE} records for each byte; {_HINT}")
 
 
 _Step = Callable[[_Datum, int, int], int]
 """Return the index after a value at an index and a depth; raise `DataError`, or as in `avro_binary`."""
-_Compiled = tuple[_Step, int | None]
-"""The step over a value, and the size in bytes if all values of the schema have the same."""
+
+
+class _Compiled(NamedTuple):
+    """The step over a value of a schema.
+
+    ``size`` is that in bytes if all values of the schema have the same. ``empties`` is the number of values
+    without bytes that each of them has outside of arrays, maps and unions.
+    """
+
+    step: _Step
+    size: int | None = None
+    empties: int = 0
 
 
 class AvroLimits:
@@ -90,12 +110,15 @@ class AvroLimits:
         self._named = named
         self._records: dict[str, _Compiled] = {}
         self._open: set[str] = set()
-        self._recursive = self._empties = self._decimals = False
-        self._step, _ = self._compile(schema)
+        self._recursive = self._empties = self._decimals = self._deep = False
+        root = self._compile(schema)
+        self._step = root.step
+        self._empties |= root.empties > _FEW_EMPTY
 
     def check_datum(self, raw: bytes) -> None:
         """Raise `DataError` if bytes exceed a limit or are not a datum."""
-        if self._recursive or self._empties or (self._decimals and len(raw) > MAX_DECIMAL_BYTES):
+        decimals = self._decimals and len(raw) > MAX_DECIMAL_BYTES
+        if self._recursive or self._empties or self._deep or decimals:
             try:
                 read_datum(raw, lambda datum: (None, self._step(_Datum(datum), 0, 0)))
             except MalformedDatum as error:
@@ -119,7 +142,9 @@ class AvroLimits:
     def _compile(self, schema: Any) -> _Compiled:
         """Return the step and the size of a schema; find out which limits the schema needs."""
         if isinstance(schema, list):
-            return _union([self._compile(branch)[0] for branch in schema]), None
+            branches = [self._compile(branch) for branch in schema]
+            self._empties |= any(branch.empties > _FEW_EMPTY for branch in branches)
+            return _Compiled(_union([_paid(branch) for branch in branches]))
         kind = schema if isinstance(schema, str) else schema["type"]
         is_decimal = schema is not kind and schema.get("logicalType") == "decimal"
         self._decimals |= is_decimal
@@ -127,41 +152,61 @@ class AvroLimits:
             case "fixed":
                 return _fixed(schema["size"])
             case "array":
-                item, size = self._compile(schema["items"])
-                self._empties |= size == 0
-                step = _array(item, size)
+                item = self._compile(schema["items"])
+                self._empties |= item.size == 0 or item.empties > _FEW_EMPTY
+                step = _array(item)
             case "map":
-                value, _ = self._compile(schema["values"])
-                step = _array(lambda datum, at, depth: value(datum, _bytes(datum, at, depth), depth), None)
+                value = self._compile(schema["values"])
+                self._empties |= value.empties > _FEW_EMPTY
+                step = _array(_Compiled(_entry(value.step)))
             case "bytes" | "string":
                 step = _decimal if is_decimal else _bytes
             case "record" | "error":
                 return self._record(schema)
             case _:
                 return _NUMBERS.get(kind) or self._compile(self._named[kind])
-        return step, None
+        return _Compiled(step)
 
     def _record(self, record: Mapping[str, Any]) -> _Compiled:
         name = record["name"]
         self._recursive |= name in self._open
         if name not in self._records:
             steps: list[_Step] = []
-            self._records[name] = _record(steps), None  # before it is complete: a record may contain itself
+            step = _record(steps)
+            self._records[name] = _Compiled(step)  # before it is complete: a record may contain itself
             self._open.add(name)
+            self._deep |= len(self._open) > STEPS_PER_BYTE
             fields = [self._compile(field["type"]) for field in record["fields"]]
             self._open.remove(name)
-            steps += [step for step, _ in fields]
-            sizes = [size for _, size in fields if size is not None]
-            if len(sizes) == len(fields):
-                self._records[name] = _fixed(sum(sizes))
+            steps += [field.step for field in fields]
+            empties = sum(field.empties for field in fields)
+            sizes = [field.size for field in fields if field.size is not None]
+            is_counted = len(self._open) > STEPS_PER_BYTE and any(sizes)
+            if len(sizes) == len(fields) and not is_counted:
+                self._records[name] = _fixed(sum(sizes), empties + (sum(sizes) == 0))
+            else:
+                self._records[name] = _Compiled(step, None, empties)
         return self._records[name]
 
 
 # --- steps -----------------------------------------------------------------------
 
 
-def _fixed(size: int) -> _Compiled:
-    return lambda _, at, __: at + size, size
+def _fixed(size: int, empties: int | None = None) -> _Compiled:
+    """Return the step over values of one size; by default one without bytes is one value."""
+    number = int(size == 0) if empties is None else empties
+
+    def fixed(datum: _Datum, at: int, _: int) -> int:
+        if number:
+            datum.count_empty(number)
+        return at + size
+
+    return _Compiled(fixed, size, number)
+
+
+def _paid(branch: _Compiled) -> _Step:
+    """Return the step over a branch of a union, whose number takes a byte: a null alone is not empty."""
+    return (lambda _, at, __: at) if branch.size == 0 and branch.empties == 1 else branch.step
 
 
 def _long(datum: _Datum, at: int, _: int) -> int:
@@ -197,6 +242,7 @@ def _union(branches: list[_Step]) -> _Step:
 def _record(fields: list[_Step]) -> _Step:
     def record(datum: _Datum, at: int, depth: int) -> int:
         depth = _deeper(depth)
+        datum.count_record()
         for field in fields:
             at = field(datum, at, depth)
         return at
@@ -204,21 +250,25 @@ def _record(fields: list[_Step]) -> _Step:
     return record
 
 
-def _array(item: _Step, size: int | None) -> _Step:
+def _entry(value: _Step) -> _Step:
+    return lambda datum, at, depth: value(datum, _bytes(datum, at, depth), depth)
+
+
+def _array(item: _Compiled) -> _Step:
+    step, size, empties = item
+
     def array(datum: _Datum, at: int, depth: int) -> int:
         depth = _deeper(depth)
         count, at = read_count(datum, at)
         while count:
             if size is None:
                 for _ in range(count):
-                    at = item(datum, at, depth)
+                    at = step(datum, at, depth)
             else:
                 at += count * size
-                datum.empty_items += 0 if size else count
-            if datum.empty_items > MAX_EMPTY_ITEMS:
-                raise DataError(
-                    f"it has arrays with more than {MAX_EMPTY_ITEMS} items without bytes; {_HINT}"
-                )
+                if at > len(datum):
+                    raise IndexError
+                datum.count_empty(count * empties)
             count, at = read_count(datum, at)
         return at
 
@@ -233,5 +283,5 @@ def _deeper(depth: int) -> int:
 
 _NUMBERS: Final[Mapping[str, _Compiled]] = {
     **{kind: _fixed(size) for kind, size in (("null", 0), ("boolean", 1), ("float", 4), ("double", 8))},
-    **dict.fromkeys(("int", "long", "enum"), (_long, None)),
+    **dict.fromkeys(("int", "long", "enum"), _Compiled(_long)),
 }

@@ -1,12 +1,15 @@
 """How Python reads a datum of Avro: it finds the place where a payload does not fit its schema.
 
-It decides the payloads that the Java function suspects (``java/AvroShape.java``), by the same rules.
+It decides the payloads that the Java function suspects (``java/AvroShape.java``), by the same rules and the
+same budget for a whole datum. A schema is compiled once into functions, each of which moves behind a value.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from datetime import date
+from functools import cache
+from typing import Any, Final, NamedTuple
 
 from cloudevents_kafka.codecs.avro_binary import (
     MalformedDatum,
@@ -17,105 +20,277 @@ from cloudevents_kafka.codecs.avro_binary import (
     read_long,
     read_text,
 )
+from cloudevents_kafka.codecs.avro_budget import BeyondBudget, Budget
 from cloudevents_kafka.spark.typed.checks import Checked, Misfit
 from cloudevents_kafka.spark.typed.shape import pointer
 
-_MAX_EMPTY_ITEMS: Final = 65_536  # in an array: a few bytes would become a long list
-_MOST_MILLIS: Final = (2**63 - 1) // 1000
-_FIXED: Final = {"null": 0, "float": 4, "double": 8}
+PARTS: Final = {"array": "items", "map": "values"}
+_READERS: Final[dict[str, Any]] = {"boolean": read_boolean, "string": read_text, "bytes": read_bytes}
+_SIZES: Final = {"float": 4, "double": 8}
+_BITS: Final = {"int": 32, "long": 64}
+_UNITS: Final = {"date": 1, "millis": 86_400_000, "micros": 86_400_000_000}  # of a day
+_FIRST, _LAST = (day.toordinal() - date(1970, 1, 1).toordinal() for day in (date.min, date.max))
+
+Where = tuple[Any, str] | None
+"""A place: that of what it is in, and its name. Most places are never written."""
+
+
+class Datum:
+    """The bytes of one datum, its budget, and ``where`` the last value was begun."""
+
+    __slots__ = ("budget", "raw", "where")
+
+    def __init__(self, raw: bytes, size: int | None = None) -> None:
+        """Create one; its budget is for ``size`` bytes, by default its own."""
+        self.raw, self.where = raw, None
+        self.budget = Budget(len(raw) if size is None else size)
+
+    where: Where
+
+
+Step = Callable[[Datum, int, Where], int]
+"""Return the index after a value; raise `Misfit`, or as the readers of Avro's binary encoding do."""
+
+
+_Read = Callable[[bytes, int, Where], int]
+"""Return the index after a scalar, also where that is beyond the end."""
+
+
+class Compiled(NamedTuple):
+    """The step over a value, and how many values it has if none of them takes a byte, else 0."""
+
+    step: Step
+    empties: int = 0
 
 
 def check_avro(payload: bytes | None, schema: Any) -> Checked:
     """Return a payload that is one datum of a schema, parsed by fastavro, or the reason why not."""
-    if payload is None:
-        return Checked(None, Misfit("", "must be one datum of Avro", "no data").reason())
-    datum = _Datum(schema.get("__named_schemas", {}) if isinstance(schema, dict) else {})
+    return AvroChecks(schema).check(payload)
+
+
+def named_schemas(schema: Any) -> Mapping[str, Any]:
+    """Return the named schemas of one that fastavro has parsed."""
+    return schema.get("__named_schemas", {}) if isinstance(schema, dict) else {}
+
+
+def find_schema(schema: Any, named: Mapping[str, Any]) -> Any:
+    """Return the schema behind a name, and behind a type that is a schema."""
+    while True:
+        kind = schema["type"] if isinstance(schema, Mapping) else schema
+        if isinstance(kind, Mapping | list) and kind is not schema:
+            schema = kind
+        elif isinstance(kind, str) and kind in named:
+            schema = named[kind]
+        else:
+            return schema
+
+
+def kind_of(schema: Any) -> str:
+    """Return the type of a schema that is not a union."""
+    return str(schema if isinstance(schema, str) else schema["type"])
+
+
+def place(where: Where) -> str:
+    """Return the JSON pointer of a place."""
+    names = []
+    while where is not None:
+        where, name = where
+        names.append(name)
+    return "".join(pointer("", name) for name in reversed(names))
+
+
+def run_checked(datum: Datum, read: Callable[[Datum], tuple[Any, int]]) -> Any:
+    """Return what a function reads of a whole datum; raise `Misfit` with the place for any other bytes."""
     try:
-        read_datum(payload, lambda raw: (None, datum.end(schema, raw, 0, "")))
-    except Misfit as misfit:
-        return Checked(None, misfit.reason())
+        return read_datum(datum.raw, lambda _: read(datum))
+    except BeyondBudget as error:
+        raise Misfit(place(datum.where), f"must have {error}", "more") from None
     except MalformedDatum as error:
-        got = str(error).removeprefix("it has ")
-        return Checked(None, Misfit(datum.where, "must be of the schema", f"data of which {got}").reason())
-    return Checked(payload)
+        got = str(error).removeprefix("it has ").replace("its data is", "values are")
+        raise Misfit(place(datum.where), "must be of the schema", f"data of which {got}") from None
 
 
-class _Datum:
-    """Moves through one datum; ``where`` is the place of the last value that was begun."""
+class AvroChecks:
+    """What a datum of one schema must be."""
 
-    def __init__(self, named: Mapping[str, Any]) -> None:
-        self.where = ""
-        self._named = dict(named)
+    def __init__(self, schema: Any, named: Mapping[str, Any] | None = None, *, by_type: bool = True) -> None:
+        """Compile a schema that fastavro has parsed; ``by_type`` is whether logical types bound values."""
+        self._named = dict(named_schemas(schema) if named is None else named)
+        self._records: dict[str, Compiled] = {}
+        self._by_type = by_type
+        self._root = self.compile(schema).step
 
-    def end(self, schema: Any, raw: bytes, at: int, where: str) -> int:
-        """Return the index after a value; raise `Misfit`, or as the readers of Avro's binary encoding do."""
-        if at > len(raw):
-            raise IndexError
-        self.where = where
+    def check(self, payload: bytes | None, size: int | None = None) -> Checked:
+        """Return a payload that is one datum, or the reason why not; ``size`` is that of its budget."""
+        if payload is None:
+            return Checked(None, Misfit("", "must be one datum of Avro", "no data").reason())
+        try:
+            run_checked(Datum(payload, size), lambda datum: (None, self._root(datum, 0, None)))
+        except Misfit as misfit:
+            return Checked(None, misfit.reason())
+        return Checked(payload)
+
+    def compile(self, schema: Any) -> Compiled:
+        """Return the step over a value of a part of the schema."""
+        schema = find_schema(schema, self._named)
         if isinstance(schema, list):
-            branch, at = read_long(raw, at)
-            if not 0 <= branch < len(schema):
-                raise Misfit(where, "must be of a branch of the union", f"branch {branch}")
-            return self.end(schema[branch], raw, at, where)
-        kind = schema if isinstance(schema, str) else schema["type"]
-        if not isinstance(kind, str):
-            return self.end(kind, raw, at, where)
-        if kind in self._named:
-            return self.end(self._named[kind], raw, at, where)
-        if kind in {"record", "enum", "fixed"}:
-            self._named[schema["name"]] = schema
-        if kind == "record":
-            for field in schema["fields"]:
-                at = self.end(field["type"], raw, at, pointer(where, field["name"]))
-            return at
-        if kind in {"array", "map"}:
-            return self._blocks(schema, raw, at, where)
-        return _scalar_end(kind, schema if isinstance(schema, Mapping) else {}, raw, at, where)
+            return Compiled(_union([self.compile(branch) for branch in schema]))
+        kind = kind_of(schema)
+        if kind in ("record", "error"):
+            return self._record(schema)
+        if kind in PARTS:
+            return Compiled(_blocks(self.compile(schema[PARTS[kind]]), named=kind == "map"))
+        if kind == "null" or (kind == "fixed" and schema["size"] == 0):
+            return _empty(1)
+        schema = schema if isinstance(schema, Mapping) else {"type": kind}
+        return Compiled(_begun(_scalar(schema, schema.get("logicalType", "") if self._by_type else "")))
 
-    def _blocks(self, schema: Any, raw: bytes, at: int, where: str) -> int:
-        names: set[str] = set()
-        empty = 0
-        count, at = read_count(raw, at)
-        while count:
-            for _ in range(count):
-                begin = at
-                if schema["type"] == "map":
-                    name, at = read_text(raw, at)
-                    if name in names:
-                        raise Misfit(where, "must have each key once", "one of them twice")
-                    names.add(name)
-                at = self.end(schema.get("items", schema.get("values")), raw, at, pointer(where, "*"))
-                empty += at == begin
-                if empty > _MAX_EMPTY_ITEMS:
-                    raise Misfit(where, f"must have at most {_MAX_EMPTY_ITEMS} items without bytes", "more")
-            count, at = read_count(raw, at)
+    def _record(self, schema: Mapping[str, Any]) -> Compiled:
+        """Return the step over a record, which is compiled once: a schema may double at each level."""
+        name = schema["name"]
+        if name not in self._records:
+            fields: list[tuple[str, Step]] = []
+            self._records[name] = Compiled(_record(fields))  # before it is complete: it may contain itself
+            compiled = [(field["name"], self.compile(field["type"])) for field in schema["fields"]]
+            if all(part.empties for _, part in compiled):
+                self._records[name] = _empty(1 + sum(part.empties for _, part in compiled))
+            fields += [(field, part.step) for field, part in compiled]
+        return self._records[name]
+
+
+# --- steps ---------------------------------------------------------------------------------------
+
+
+def _empty(values: int) -> Compiled:
+    def empty(datum: Datum, at: int, where: Where) -> int:
+        datum.where = where
+        datum.budget.spend_empties(values)
         return at
 
+    return Compiled(empty, values)
 
-def _scalar_end(kind: str, schema: Mapping[str, Any], raw: bytes, at: int, where: str) -> int:
-    """Return the index after a scalar, also where that is beyond the end."""
-    logical = schema.get("logicalType", "")
-    match kind:
-        case "boolean":
-            return read_boolean(raw, at, 0)[1]
-        case "string":
-            return read_text(raw, at)[1]
-        case "int" | "long" | "enum":
-            value, at = read_long(raw, at)
-            most = (
-                _MOST_MILLIS if logical.endswith("timestamp-millis") else 2 ** (31 if kind == "int" else 63)
-            )
-            if kind == "enum" and not 0 <= value < len(schema["symbols"]):
-                raise Misfit(where, "must be a symbol of the schema", f"symbol {value}")
-            if kind != "enum" and not -most <= value <= most - (kind == "int"):
-                raise Misfit(where, f"must be of the type {logical or kind}", "a number that does not fit")
-            return at
-        case "bytes" | "fixed":
-            end: int = at + schema["size"] if kind == "fixed" else 0
-            digits, end = (raw[at:end], end) if end else read_bytes(raw, at)
-            if logical == "decimal" and end <= len(raw):
-                precision = schema["precision"]
-                if not digits or abs(int.from_bytes(digits, "big", signed=True)) >= 10**precision:
-                    raise Misfit(where, f"must have at most {precision} digits", "a number that does not fit")
-            return end
-    return at + _FIXED[kind]
+
+def _begun(read: _Read) -> Step:
+    """Return the step over a scalar, of which ``read`` returns the end, also beyond that of the datum."""
+
+    def scalar(datum: Datum, at: int, where: Where) -> int:
+        datum.where = where
+        datum.budget.spend_step()
+        if at > len(datum.raw):
+            raise IndexError
+        return read(datum.raw, at, where)
+
+    return scalar
+
+
+def _union(branches: list[Compiled]) -> Step:
+    steps = [None if branch.empties == 1 else branch.step for branch in branches]  # its number is a byte
+
+    def union(datum: Datum, at: int, where: Where) -> int:
+        datum.where = where
+        branch, at = read_long(datum.raw, at)
+        if not 0 <= branch < len(steps):
+            raise Misfit(place(where), "must be of a branch of the union", f"branch {branch}")
+        step = steps[branch]
+        return at if step is None else step(datum, at, where)
+
+    return union
+
+
+def _record(fields: list[tuple[str, Step]]) -> Step:
+    def record(datum: Datum, at: int, where: Where) -> int:
+        datum.budget.spend_step()
+        for name, step in fields:
+            at = step(datum, at, (where, name))
+        return at
+
+    return record
+
+
+def _blocks(item: Compiled, *, named: bool) -> Step:
+    def blocks(datum: Datum, at: int, where: Where) -> int:
+        datum.where, inside = where, (where, "*")
+        datum.budget.spend_step()
+        names: set[str] = set()
+        count, at = read_count(datum.raw, at)
+        while count:
+            if item.empties and not named:
+                datum.budget.spend_empties(count * item.empties)
+                count = 0
+            for _ in range(count):
+                if named:
+                    at = _key(datum, at, where, names)
+                at = item.step(datum, at, inside)
+            count, at = read_count(datum.raw, at)
+        return at
+
+    return blocks
+
+
+def _key(datum: Datum, at: int, where: Where, names: set[str]) -> int:
+    """Return the index after the key of a map."""
+    name, at = read_text(datum.raw, at)
+    if name in names:
+        raise Misfit(place(where), "must have each key once", "one of them twice")
+    names.add(name)
+    return at
+
+
+def _scalar(schema: Mapping[str, Any], logical: str) -> _Read:
+    """Return a function that returns the index after a scalar."""
+    kind = schema["type"]
+    if kind == "enum":
+        return _enum(len(schema["symbols"]))
+    if kind in _BITS:
+        return _number(kind, logical)
+    if logical == "decimal":
+        return _decimal(schema["precision"], schema.get("size"))
+    if kind in _READERS:
+        reader = _READERS[kind]
+        return lambda raw, at, _: reader(raw, at, 0)[1]
+    size = schema["size"] if kind == "fixed" else _SIZES[kind]
+    return lambda _, at, __: at + size
+
+
+def _enum(symbols: int) -> _Read:
+    def read(raw: bytes, at: int, where: Where) -> int:
+        value, at = read_long(raw, at)
+        if not 0 <= value < symbols:
+            raise Misfit(place(where), "must be a symbol of the schema", f"symbol {value}")
+        return at
+
+    return read
+
+
+def _number(kind: str, logical: str) -> _Read:
+    least, most = _range(kind, logical)
+
+    def read(raw: bytes, at: int, where: Where) -> int:
+        value, at = read_long(raw, at)
+        if not least <= value <= most:
+            rule = f"must be of the type {logical or kind}"
+            raise Misfit(place(where), rule, "a number that does not fit")
+        return at
+
+    return read
+
+
+@cache
+def _range(kind: str, logical: str) -> tuple[int, int]:
+    """Return the least and the largest number: dates and times have the years 1 to 9999, as in Python."""
+    half = 1 << _BITS[kind] - 1
+    unit = _UNITS.get("date" if logical == "date" else logical.rpartition("timestamp-")[2], 0)
+    return (_FIRST * unit, (_LAST + 1) * unit - 1) if unit else (-half, half - 1)
+
+
+def _decimal(precision: int, size: int | None) -> _Read:
+    bound = 10**precision
+
+    def read(raw: bytes, at: int, where: Where) -> int:
+        digits, end = read_bytes(raw, at) if size is None else (raw[at : at + size], at + size)
+        fits = bool(digits) and abs(int.from_bytes(digits, "big", signed=True)) < bound
+        if end <= len(raw) and not fits:
+            raise Misfit(place(where), f"must have at most {precision} digits", "a number that does not fit")
+        return end
+
+    return read

@@ -10,7 +10,6 @@ Python reads all framed payloads, and writes them again by the reader's schema, 
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Final
@@ -18,7 +17,7 @@ from typing import Any, Final
 import msgspec
 
 from cloudevents_kafka.primitives.preview import preview
-from cloudevents_kafka.spark.typed.avro_checks import check_avro
+from cloudevents_kafka.spark.typed.avro_resolution import Resolution
 from cloudevents_kafka.spark.typed.checks import Checked, Misfit
 from cloudevents_kafka.spark.typed.schemas import DataSchema
 
@@ -37,27 +36,39 @@ class Writer(msgspec.Struct, frozen=True, dict=True):
 
     def read(self, datum: bytes | None, reader: DataSchema) -> Checked:
         """Return a datum of Avro as one of the reader's schema, or the reason why it does not fit."""
-        import fastavro
-
+        if datum is None or reader.refused:
+            return reader.check(datum)
         try:
-            checked = check_avro(datum, self._parsed)  # before fastavro, which has no limits
-            if checked.payload is None:
-                return checked
-            value = fastavro.schemaless_reader(io.BytesIO(checked.payload), self._parsed, reader.parsed)
-            written = io.BytesIO()
-            fastavro.schemaless_writer(written, reader.parsed, value)
+            resolution = self._resolution(reader)
         except Exception as error:  # noqa: BLE001  # fastavro raises errors of any type
-            got = f"{type(error).__name__}: {preview(str(error))}"
-            return _misfit("must fit the schema, from that of its writer", got)
-        return reader.check(written.getvalue())
+            return _misfit(
+                "must have a schema of its writer that is of Avro", f"one that has {preview(str(error))}"
+            )
+        try:
+            resolved = resolution.read(datum)
+        except Misfit as misfit:
+            return Checked(None, misfit.reason())
+        return reader.avro_checks.check(resolved, len(datum))
+
+    def _resolution(self, reader: DataSchema) -> Resolution:
+        """Return the resolution into the schema of a reader, which is compiled once."""
+        if reader not in self._resolutions:
+            writer, named = self._parsed
+            self._resolutions[reader] = Resolution(writer, named, reader.parsed)
+        return self._resolutions[reader]
 
     @cached_property
-    def _parsed(self) -> Any:
+    def _resolutions(self) -> dict[DataSchema, Resolution]:
+        return {}
+
+    @cached_property
+    def _parsed(self) -> tuple[Any, dict[str, Any]]:
+        """The schema of the writer, and all named schemas."""
         import fastavro
 
         named: dict[str, Any] = {}
         *_, parsed = (fastavro.parse_schema(msgspec.json.decode(text), named) for text in self.texts)
-        return parsed
+        return parsed, named
 
 
 Writers = Mapping[str, Writer]

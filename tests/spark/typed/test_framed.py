@@ -337,10 +337,10 @@ def test_decimals_and_times_of_other_scales() -> None:
     assert found.payload == b"\x02\x64"  # 0.10 is 0.100
     for datum in (b"\x02\x0b", b"\x06\x10\x00\x00"):
         found = Writer("AVRO", (json.dumps(wide),)).read(datum, data_schema(narrow))
-        assert "must fit the schema, from that of its writer, got ValueError" in (found.reason or "")
+        assert "must fit the schema, from that of its writer, got a number" in (found.reason or "")
     times = json.dumps(record(("t", logical("long", "timestamp-micros"))))
     late = Writer("AVRO", (times,)).read(b"\xfe" + b"\xff" * 8 + b"\x01", data_schema(times))
-    assert "must fit the schema, from that of its writer, got OverflowError" in (late.reason or "")
+    assert late.reason == "data: /t must be of the type timestamp-micros, got a number that does not fit"
 
 
 def test_arrays_of_doubles_are_refused() -> None:

@@ -1,0 +1,95 @@
+"""Numbers of one logical type of Avro in another unit: exactly, or not at all.
+
+The specification ignores logical types where it resolves schemas, so milliseconds would become as many
+microseconds, and 1.50 of two digits would become 0.150 of three. Here they are the same time and number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from cloudevents_kafka.codecs.avro_binary import read_bytes, read_long, write_bytes
+from cloudevents_kafka.primitives import zigzag
+
+_DIGITS: Final = {"millis": 3, "micros": 6, "nanos": 9}  # of a fraction of a second
+_MOST_BYTES: Final = 1024  # of a decimal: its digits take a time that grows with the square of them
+_TOO_LARGE: Final = "a number that does not fit"
+_BITS: Final = {"int": 32, "long": 64}
+
+Convert = Callable[[bytes], bytes]
+"""Return the bytes of a value for the reader; raise `ValueError`, whose text says what was there."""
+
+
+def scaling(writer: Any, reader: Any) -> Convert | None:
+    """Return what converts a scalar of one schema to another that it resolves to; None if it is copied."""
+    one, other = _logical(writer), _logical(reader)
+    if one == other == "decimal":
+        scales = [schema.get("scale", 0) for schema in (writer, reader)]
+        return None if scales[0] == scales[1] else _decimals(writer, reader, scales[1] - scales[0])
+    (kind, digits), (reads, wanted) = _unit(one), _unit(other)
+    if not kind or not reads:
+        return None  # what only one of them calls a time is a number
+    if kind != reads:
+        return _refused(f"a {kind}, where the reader has a {reads}")
+    bits = _BITS[reader["type"]]
+    return None if digits == wanted else lambda raw: _moved(raw, wanted - digits, bits)
+
+
+def _logical(schema: Any) -> str:
+    return str(schema.get("logicalType", "")) if isinstance(schema, Mapping) else ""
+
+
+def _unit(logical: str) -> tuple[str, int]:
+    """Return what a logical type is of, which is empty for those that are not of a time, and its digits."""
+    if logical == "date":
+        return "date", 0
+    kind, _, unit = logical.removeprefix("local-").rpartition("-")
+    known = kind in ("timestamp", "time") and unit in _DIGITS
+    return (kind, _DIGITS[unit]) if known else ("", 0)
+
+
+def _refused(got: str) -> Convert:
+    def refuse(_: bytes) -> bytes:
+        raise ValueError(got)
+
+    return refuse
+
+
+def _moved(raw: bytes, digits: int, bits: int) -> bytes:
+    value = _shifted(read_long(raw, 0)[0], digits, "a time of a finer unit than the reader's")
+    if not -(1 << bits - 1) <= value < 1 << bits - 1:
+        raise ValueError(_TOO_LARGE)
+    return zigzag.encode(value)
+
+
+def _decimals(writer: Mapping[str, Any], reader: Mapping[str, Any], digits: int) -> Convert:
+    is_fixed = writer["type"] == "fixed"
+    bound = 3 * _MOST_BYTES  # decimal digits of as many bytes
+
+    def convert(raw: bytes) -> bytes:
+        content = raw if is_fixed else read_bytes(raw, 0)[0]
+        if not content or len(content) > _MOST_BYTES:
+            raise ValueError(_TOO_LARGE)
+        value = int.from_bytes(content, "big", signed=True)
+        if value and abs(digits) > bound:
+            raise ValueError(_TOO_LARGE)
+        value = value and _shifted(value, digits, "a number of more digits than the reader's after the point")
+        try:
+            size = reader["size"] if is_fixed else (value + (value < 0)).bit_length() // 8 + 1
+            content = value.to_bytes(size, "big", signed=True)
+        except OverflowError:
+            raise ValueError(_TOO_LARGE) from None
+        return content if is_fixed else write_bytes(content)
+
+    return convert
+
+
+def _shifted(value: int, digits: int, got: str) -> int:
+    """Return a number with as many digits more, or fewer; raise `ValueError` if one of these is not 0."""
+    if digits >= 0:
+        return value * int(10**digits)
+    moved, rest = divmod(value, int(10**-digits))
+    if rest:
+        raise ValueError(got)
+    return moved
