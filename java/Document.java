@@ -28,6 +28,7 @@ final class Document {
     private final ByteBuffer words;
     int at = 0;
     int nameEnd = 0; // of the last name that JsonShape has read
+    int longestName = 0; // in bytes, of the names in nested values
     private int data = -1, afterData = -1; // the bounds of the member data
     private boolean encoded = false; // whether the member data_base64 occurred; it may be null
     boolean surrogates = false; // whether an escape is, or may be, half of a character
@@ -257,6 +258,7 @@ final class Document {
         if (from == b.length || b[from] != '"') return NONE;
         int i = afterText(from + 1);
         if (i == NONE) return NONE;
+        if (i - from > longestName) longestName = i - from;
         i = afterSpace(i);
         return i < b.length && b[i] == ':' ? afterSpace(i + 1) : NONE;
     }

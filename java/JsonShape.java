@@ -9,13 +9,15 @@ import java.util.HashSet;
  * What a JSON text must be so that Spark's {@code from_json} reads all of its members of a schema.
  *
  * Where {@code fits} is true nothing becomes null or is cut; false is a suspicion, which Python decides.
- * A shape is made of the words that {@code spark/typed/_shape.py} writes, a line for each.
+ * A shape is made of the words that {@code spark/typed/shape.py} writes, a line for each.
  */
 final class JsonShape {
     private static final byte[] TRUE = Text.word("true"), FALSE = Text.word("false"), NULL = Text.word("null");
-    // Bounds of Spark's parser: beyond them it fails, and its result is null.
+    // Bounds within those of Spark's parser, which has no value of a longer name, or of more levels.
     private static final int MAX_NAME = 10000, MAX_DEPTH = 512;
-    private static final int MAX_DIGITS = 25, MAX_EXPONENT = 3; // characters of numbers that are finite in any case
+    // Characters of numbers that are finite in any case: of all, and of an exponent with its letter.
+    private static final int MAX_DIGITS = 25, MAX_EXPONENT = 3, MAX_FLOAT_EXPONENT = 2;
+    private static final long YEAR_10000 = 253402300800000000L; // in microseconds since 1970
 
     private char kind;
     private boolean nullable, closed;
@@ -58,7 +60,8 @@ final class JsonShape {
         d.skipSpace();
         if (!value(d)) return false;
         d.skipSpace();
-        return d.at == payload.length && !d.surrogates && d.closers.length <= MAX_DEPTH;
+        boolean isWithin = d.closers.length <= MAX_DEPTH && d.longestName <= MAX_NAME;
+        return d.at == payload.length && !d.surrogates && isWithin;
     }
 
     private boolean value(Document d) {
@@ -70,7 +73,8 @@ final class JsonShape {
             case '[': return list(d);
             case 'b': return d.skipWord(TRUE) || d.skipWord(FALSE);
             case 'i': return integer(d);
-            case 'd': return real(d);
+            case 'd': return real(d, MAX_EXPONENT);
+            case 'f': return real(d, MAX_FLOAT_EXPONENT);
             case 'm': return decimal(d);
             default: return text(d);
         }
@@ -164,11 +168,11 @@ final class JsonShape {
         return new BigInteger(new String(b, from, to - from, StandardCharsets.US_ASCII)).bitLength() < bits;
     }
 
-    private boolean real(Document d) {
+    private static boolean real(Document d, int mostOfExponent) {
         int from = d.at;
         if (!d.number() || d.at - from > MAX_DIGITS) return false;
         for (int n = from; n < d.at; n++) {
-            if ((d.b[n] | 0x20) == 'e') return d.at - n <= MAX_EXPONENT;
+            if ((d.b[n] | 0x20) == 'e') return d.at - n <= mostOfExponent;
         }
         return true;
     }
@@ -207,7 +211,8 @@ final class JsonShape {
 
     /** Return whether a text is a time that Spark reads as RFC 3339 does, to the microsecond. */
     private static boolean isTime(byte[] b, int from, int to) {
-        if (Time.micros(b, from, to) == null) return false;
+        Long micros = Time.micros(b, from, to);
+        if (micros == null || micros.longValue() >= YEAR_10000) return false; // Python has no later year
         boolean leap = b[from + 17] == '6', first = b[from] == '0' && b[from + 1] == '0' && b[from + 2] == '0';
         if (leap || first || b[from + 10] != 'T') return false;
         int fraction = 0, at = from + 19;

@@ -6,28 +6,19 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
-from pyspark.sql.pandas.functions import pandas_udf
-from pyspark.sql.types import BinaryType, StringType
+from pyspark.sql.types import BinaryType
 
 from cloudevents_kafka.spark._columns import PREFIX, ColumnType, InputColumns, is_text, quote_name
-from cloudevents_kafka.spark._patterns import literal, matches_sql, patterns_in
-from cloudevents_kafka.spark._workers import with_registry
-from cloudevents_kafka.spark.java.reader import fits_sql
-from cloudevents_kafka.spark.schema import FROM_JSON, event_schema
+from cloudevents_kafka.spark._patterns import patterns_in
+from cloudevents_kafka.spark.schema import event_schema
 from cloudevents_kafka.spark.typed.fetching import SchemaFetcher
-from cloudevents_kafka.spark.typed.framed import Writers, header_sql
-from cloudevents_kafka.spark.typed.schemas import DataSchema, check_readable, data_schema
+from cloudevents_kafka.spark.typed.framed import Writers
+from cloudevents_kafka.spark.typed.schemas import check_readable, data_schema
 from cloudevents_kafka.spark.typed.shape import VALUE
-from cloudevents_kafka.spark.typed.worker import payload_checker
+from cloudevents_kafka.spark.typed.values import FOUND, Schemas, by_type, decide_values, value_names
 
 ERROR: Final = "data_error"
-Schemas = Mapping[str, DataSchema]
-"""Schemas by patterns of types; the first pattern that matches decides."""
-
-_SUSPECT: Final = f"{PREFIX}suspect"
-_FOUND: Final = f"{PREFIX}found"
-_FOUND_TYPE: Final = "STRUCT<payload: BINARY, reason: STRING>"
+_PATTERN: Final = f"{PREFIX}pattern"
 _INPUT: Final = {
     "type": ColumnType("string", is_text, "pass the result of decode_events"),
     "data": ColumnType(
@@ -67,9 +58,9 @@ def data_as(events: DataFrame, schema: Any, *, rescue: bool = False, registry: A
     """
     schemas = {"*": data_schema(schema)}
     _check(events, "data_as", schemas)
-    rows = _check_payloads(events, schemas, _fetch(events, schemas, registry), rescue=rescue)
-    value = schemas["*"].value_sql(f"{_FOUND}.payload", rescue=rescue)
-    return _with_values(rows, events.columns, f"CASE WHEN `type` IS NOT NULL THEN {value} END")
+    rows = decide_values(events, schemas, _fetch(events, schemas, registry), rescue=rescue)
+    (value,) = value_names(schemas).values()
+    return _with_result(rows, events.columns, value)
 
 
 def data_by_type(
@@ -93,16 +84,16 @@ def data_by_type(
     if not known:
         raise ValueError("schemas must have one type or more, got none")
     _check(events, "data_by_type", known)
-    rows = _check_payloads(events, known, _fetch(events, known, registry), rescue=rescue)
-    numbers = _by_type("`type`", {pattern: str(n) for n, pattern in enumerate(known)})
+    rows = decide_values(events, known, _fetch(events, known, registry), rescue=rescue)
+    numbers = by_type("`type`", {pattern: str(n) for n, pattern in enumerate(known)})
+    names = value_names(known)
     fields = (
-        f"CASE WHEN {PREFIX}n = {n} THEN {schema.value_sql(f'{_FOUND}.payload', rescue=rescue)} END "
-        f"AS {quote_name(pattern)}"
+        f"CASE WHEN {_PATTERN} = {n} THEN {names[schema]} END AS {quote_name(pattern)}"
         for n, (pattern, schema) in enumerate(known.items())
     )
-    rows = rows.selectExpr("*", f"{numbers} AS {PREFIX}n")
-    return _with_values(
-        rows, events.columns, f"CASE WHEN {PREFIX}n IS NOT NULL THEN struct({', '.join(fields)}) END"
+    rows = rows.selectExpr("*", f"{numbers} AS {_PATTERN}")
+    return _with_result(
+        rows, events.columns, f"CASE WHEN {_PATTERN} IS NOT NULL THEN struct({', '.join(fields)}) END"
     )
 
 
@@ -126,8 +117,8 @@ def _fetch(events: DataFrame, schemas: Schemas, registry: Any) -> Writers | None
     return SchemaFetcher(registry, schemas).fetch(events)
 
 
-def _with_values(rows: DataFrame, names: list[str], value: str) -> DataFrame:
-    reason = f"{_FOUND}.reason"
+def _with_result(rows: DataFrame, names: list[str], value: str) -> DataFrame:
+    reason = f"{FOUND}.reason"
     return rows.selectExpr(
         *map(quote_name, names),
         f"CASE WHEN {reason} IS NULL THEN {value} END AS {VALUE}",
@@ -135,48 +126,13 @@ def _with_values(rows: DataFrame, names: list[str], value: str) -> DataFrame:
     )
 
 
-def _check_payloads(rows: DataFrame, schemas: Schemas, writers: Writers | None, *, rescue: bool) -> DataFrame:
-    """Add a struct with the payload that Spark reads whole, and the reason why there is none."""
-    suspect = suspicion_sql(rows, schemas, "", writers, rescue=rescue)
-    frame = "" if writers is None else f", {header_sql(rows.columns)} AS header"
-    numbers = _by_type("`type`", {pattern: str(n) for n, pattern in enumerate(schemas)})
-    packed = f"CASE WHEN {suspect} THEN to_json(struct({numbers} AS n, `data`{frame})) END AS {_SUSPECT}"
-    checker = with_registry(payload_checker(list(schemas.values()), writers, rescue=rescue))
-    check: Any = pandas_udf(checker, StringType())  # type: ignore[call-overload]  # pandas has no types
-    rows = rows.selectExpr("*", packed).withColumn(_FOUND, check(F.col(_SUSPECT)))
-    checked = F.from_json(_FOUND, _FOUND_TYPE, FROM_JSON)
-    unread = F.expr("named_struct('payload', `data`, 'reason', CAST(NULL AS STRING))")
-    return rows.withColumn(_FOUND, F.when(F.col(_FOUND).isNotNull(), checked).otherwise(unread))
-
-
-def suspicion_sql(
-    rows: DataFrame, schemas: Schemas, event: str, writers: Writers | None = None, *, rescue: bool
-) -> str:
-    """Return SQL for whether a payload may not fit, or is framed, which Python reads.
-
-    ``event`` is the prefix of the columns of an event.
-    """
-    shapes = {
-        pattern: "false"
-        if schema.refused
-        else fits_sql(rows, f"{event}`data`", literal(schema.words(rescue=rescue)))
-        for pattern, schema in schemas.items()
-    }
-    if writers is not None:  # JSON does not begin as a frame does, but Avro may
-        bare = f"{header_sql(rows.columns)} IS NULL"
-        shapes = {
-            name: "false" if schemas[name].avro else f"{fits} AND {bare}" for name, fits in shapes.items()
-        }
-    return f"NOT ({_by_type(f'{event}`type`', shapes, 'true')})"
-
-
 def refuse_misfits(
     decoded: DataFrame, schemas: Schemas, writers: Writers | None = None, *, rescue: bool
 ) -> DataFrame:
-    """Return rows of `decode_events` in which misfits are errors, and Spark reads all other data whole."""
+    """Return rows of `decode_events` with the values of their data; misfits are errors."""
     if not schemas:
         return decoded
-    reason, of_event = f"{_FOUND}.reason", set(event_schema(lenient=True).names)
+    reason, of_event = f"{FOUND}.reason", set(event_schema(lenient=True).names)
     error = f"named_struct('verdict', 'broken-data', 'attribute', 'data', 'reason', {reason}, 'clause', NULL)"
     columns = {
         name: f"CASE WHEN {reason} IS NULL THEN {quote_name(name)} END"
@@ -185,52 +141,38 @@ def refuse_misfits(
         for name in decoded.columns
     }
     columns |= {
-        "data": f"{_FOUND}.payload",
+        "data": f"CASE WHEN {reason} IS NULL THEN {FOUND}.payload END",
         "error": f"CASE WHEN {reason} IS NULL THEN error ELSE {error} END",
     }
-    rows = _check_payloads(decoded, schemas, writers, rescue=rescue)
-    return rows.selectExpr(*(f"{value} AS {quote_name(name)}" for name, value in columns.items()))
+    rows = decide_values(decoded, schemas, writers, rescue=rescue)
+    selected = (f"{value} AS {quote_name(name)}" for name, value in columns.items())
+    return rows.selectExpr(*selected, *value_names(schemas).values())
 
 
-def typed_columns(schemas: Schemas, event: str, *, rescue: bool) -> dict[str, str]:
+def typed_columns(schemas: Schemas, event: str) -> dict[str, str]:
     """Return SQL for the columns of events whose data is read: it is in `VALUE`, and no longer in ``data``.
 
-    If there are several schemas, each has a column of its own, of which `rows_of_table` selects one.
+    The rows have the columns of `value_names`. If there are several schemas, each has a column of its own,
+    of which `rows_of_table` selects one. Data that is not read stays in ``data``.
     """
-    type_, data = f"{event}`type`", f"{event}`data`"
-    names = _value_names(schemas)
-    columns = {
-        name: _by_type(
-            type_,
-            {
-                pattern: schema.value_sql(data, rescue=rescue) if each == schema else "NULL"
-                for pattern, each in schemas.items()
-            },
-        )
-        for schema, name in names.items()
-    }
-    kept = ("data", "data_kind") if schemas else ()
-    read = dict.fromkeys(schemas, "NULL")
-    return {name: _by_type(type_, read, f"{event}`{name}`") for name in kept} | columns
+    names = value_names(schemas)
+    if not schemas:
+        return {}
+    unread = " AND ".join(f"{name} IS NULL" for name in names.values())
+    kept = {name: f"CASE WHEN {unread} THEN {event}`{name}` END" for name in ("data", "data_kind")}
+    return kept | {_table_name(name, schemas): name for name in names.values()}
 
 
 def rows_of_table(rows: DataFrame, table: str, schemas: Schemas, routes: Mapping[str, str]) -> DataFrame:
     """Return the events of a table with the value of its schema, if it has one."""
     found = patterns_in(table, routes, schemas)
-    kept = _value_names(schemas)[schemas[found[0]]] if found else None
-    others = (name for name in _value_names(schemas).values() if name != kept)
+    names = {schema: _table_name(name, schemas) for schema, name in value_names(schemas).items()}
+    kept = names[schemas[found[0]]] if found else None
+    others = (name for name in names.values() if name != kept)
     rows = rows.drop(*others)
     return rows.withColumnRenamed(kept, VALUE) if kept else rows
 
 
-def _value_names(schemas: Schemas) -> dict[DataSchema, str]:
-    distinct = list(dict.fromkeys(schemas.values()))
-    return {
-        schema: VALUE if len(distinct) == 1 else f"{PREFIX}value_{n}" for n, schema in enumerate(distinct)
-    }
-
-
-def _by_type(type_: str, values: Mapping[str, str], otherwise: str = "NULL") -> str:
-    """Return SQL for the value of the first pattern that matches a type."""
-    cases = (f"WHEN {matches_sql(type_, pattern)} THEN {value}" for pattern, value in values.items())
-    return f"CASE {' '.join(cases)} ELSE {otherwise} END"
+def _table_name(name: str, schemas: Schemas) -> str:
+    """Return the name of a column of values in rows of tables; that of the only schema is `VALUE`."""
+    return VALUE if len(value_names(schemas)) == 1 else name

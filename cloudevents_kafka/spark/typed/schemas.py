@@ -14,26 +14,34 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import msgspec
 
 from cloudevents_kafka.primitives.preview import preview
+from cloudevents_kafka.spark._columns import quote_name
 from cloudevents_kafka.spark._patterns import literal, patterns_in
 from cloudevents_kafka.spark.table_formats import table_package
-from cloudevents_kafka.spark.typed.avro_checks import check_avro
+from cloudevents_kafka.spark.typed.avro_checks import AvroChecks
 from cloudevents_kafka.spark.typed.checks import Checked, Misfit, check_json
 from cloudevents_kafka.spark.typed.json_schema import shape_of
-from cloudevents_kafka.spark.typed.shape import BY_NAME, Member, Shape, pointer, struct
+from cloudevents_kafka.spark.typed.shape import BY_NAME, RESCUED, Member, Shape, pointer, struct
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.types import DataType, StructType
 
 _AVRO_TYPES: Final = ("record", "error")
+_MOST_PARTS: Final = 10_000
 _SUFFIXES: Final = (".avsc", ".json", ".ddl", ".sql")
 _PROTOBUF: Final = (".desc", ".pb", ".proto", ".protoset")
-# Otherwise dates before 1582 are null.
+# Otherwise dates before 1582 are null. The mode does not end a job: what is null is a suspect.
 _AVRO_OPTIONS: Final = "map('mode', 'PERMISSIVE', 'datetimeRebaseMode', 'CORRECTED')"
-# A payload that fits is read whole; if that were wrong, the job must fail rather than have nulls.
+_CORRUPT: Final = "__ce_corrupt"
+"""The field in which Spark's parser keeps a text of which it has not read all."""
+_MOST: Final = 2**31 - 1
 _JSON_OPTIONS: Final = (
-    "map('mode', 'FAILFAST', 'maxStringLen', '2147483647', 'columnNameOfCorruptRecord', '__ce_corrupt')"
+    f"map('mode', 'PERMISSIVE', 'maxStringLen', '{_MOST}', 'maxNumLen', '{_MOST}', "
+    f"'columnNameOfCorruptRecord', '{_CORRUPT}')"
 )
+# A record of one field has the bytes of the field. Where Spark does not read it, its fields are null: of this
+# record one that is never null otherwise.
+_DATUM: Final = "cloudevents_kafka_datum"
 
 
 class DataSchema(msgspec.Struct, frozen=True, dict=True):
@@ -65,7 +73,8 @@ class DataSchema(msgspec.Struct, frozen=True, dict=True):
         """Return the type of values in Spark."""
         return (
             spark.range(0)
-            .selectExpr(self.value_sql("CAST(NULL AS BINARY)", rescue=rescue))
+            .selectExpr(f"{self.parsed_sql('CAST(NULL AS BINARY)', rescue=rescue)} AS raw")
+            .selectExpr(self.whole_sql("raw", rescue=rescue))
             .schema[0]
             .dataType
         )
@@ -76,21 +85,33 @@ class DataSchema(msgspec.Struct, frozen=True, dict=True):
             return f"avro\n{self.avro}"
         return "\n".join(["json", *self.shape.words(closed=rescue)])
 
-    def value_sql(self, payload: str, *, rescue: bool = False) -> str:
-        """Return SQL for the value of a payload that fits."""
+    def parsed_sql(self, payload: str, *, rescue: bool = False) -> str:
+        """Return SQL for what Spark's parser makes of a payload, of which `whole_sql` makes a value."""
         if self.refused:
             return f"CAST(NULL AS {self.refused[1]})"
         if self.shape is None:
-            return f"from_avro({payload}, {literal(self.avro)}, {_AVRO_OPTIONS})"
-        ddl = literal(self.shape.ddl(rescue=rescue))
+            field = f'{{"name":"value","type":{self.avro}}}'
+            outer = f'{{"type":"record","name":"{_DATUM}","fields":[{field}]}}'
+            return f"from_avro({payload}, {literal(outer)}, {_AVRO_OPTIONS})"
+        ddl = literal(self.shape.ddl(rescue=rescue, more=(_CORRUPT,)))
         return f"from_json(CAST({payload} AS STRING), {ddl}, {_JSON_OPTIONS})"
+
+    def whole_sql(self, parsed: str, *, rescue: bool = False) -> str:
+        """Return SQL for the value in a column of `parsed_sql`, null if the parser has not read all of it."""
+        if self.refused:
+            return parsed
+        if self.shape is None:
+            return f"{parsed}.value"
+        names = [quote_name(member.name) for member in self.shape.members] + [RESCUED] * rescue
+        fields = ", ".join(f"{parsed}.{name} AS {name}" for name in names)
+        return f"CASE WHEN {parsed} IS NOT NULL AND {parsed}.{_CORRUPT} IS NULL THEN struct({fields}) END"
 
     def check(self, payload: bytes | None, *, rescue: bool = False) -> Checked:
         """Return a payload that Spark reads whole, or the reason why it does not fit."""
         if self.refused:
             return Checked(None, self.refused[0])
         if self.shape is None:
-            return check_avro(payload, self.parsed)
+            return self.avro_checks.check(payload)
         return check_json(payload, self.shape, rescue=rescue)
 
     @cached_property
@@ -99,6 +120,11 @@ class DataSchema(msgspec.Struct, frozen=True, dict=True):
         import fastavro
 
         return fastavro.parse_schema(msgspec.json.decode(self.avro))
+
+    @cached_property
+    def avro_checks(self) -> AvroChecks:
+        """What a datum of the schema of Avro must be."""
+        return AvroChecks(self.parsed)
 
 
 def data_schema(source: Any) -> DataSchema:
@@ -213,8 +239,34 @@ def _of_object(schema: Any) -> DataSchema:
         except Exception as error:  # noqa: BLE001  # fastavro raises errors of any type
             raise ValueError(f"the schema must be of Avro: {type(error).__name__}: {error}") from None
         _check_arrays(schema)
+        _check_size(schema)
         return DataSchema("avro", avro=msgspec.json.encode(schema).decode())
     return DataSchema("json", shape_of(schema))
+
+
+def _check_size(schema: Any) -> None:
+    """Raise `ValueError` if Spark's type would have too many parts: a schema may double at each level."""
+    sizes: dict[str, int] = {}
+
+    def count(part: Any) -> int:
+        if isinstance(part, list):
+            return sum(map(count, part))
+        if not isinstance(part, dict):
+            return sizes.get(part.rpartition(".")[2], 1)
+        parts = [part[key] for key in ("items", "values") if key in part]
+        parts += [field["type"] for field in part.get("fields") or ()]
+        if isinstance(part["type"], dict | list):
+            parts.append(part["type"])
+        size = 1 + sum(map(count, parts))
+        if "name" in part:
+            sizes[part["name"].rpartition(".")[2]] = size
+        return size
+
+    if count(schema) > _MOST_PARTS:
+        raise ValueError(
+            f"the schema of Avro must have at most {_MOST_PARTS} parts where each name is replaced by its "
+            "record, got more; land a part of the data, or keep it as bytes"
+        )
 
 
 def _check_arrays(schema: Any, where: str = "") -> None:

@@ -31,7 +31,7 @@ TYPES: Final = (
     TypeRow("SMALLINT", "an integer of 16 bits", None, "", "", "i 2"),
     TypeRow("TINYINT", "an integer of 8 bits", None, "", "", "i 1"),
     TypeRow("DOUBLE", "a number", ("number", None), "double", "float", "d"),
-    TypeRow("FLOAT", "a number of 32 bits", None, "float", "", "d"),
+    TypeRow("FLOAT", "a number of 32 bits", None, "float", "", "f"),
     TypeRow("DECIMAL(38,18)", "a decimal", ("string", "decimal"), "decimal", "Decimal", "m 38 18"),
     TypeRow(
         "TIMESTAMP",
@@ -95,15 +95,16 @@ class Shape(msgspec.Struct, frozen=True, omit_defaults=True):
         precision, scale = self.spark[len(_DECIMAL) : -1].split(",")
         return int(precision), int(scale)
 
-    def ddl(self, *, rescue: bool = False) -> str:
-        """Return the type of Spark, with the field for what is rescued."""
+    def ddl(self, *, rescue: bool = False, more: tuple[str, ...] = ()) -> str:
+        """Return the type of Spark, with the field for what is rescued, and ``more`` fields of texts."""
         if self.item is not None:
             key = "STRING, " if self.spark == "MAP" else ""
             return f"{self.spark}<{key}{self.item.ddl()}>"
         if self.spark != "STRUCT":
             return self.spark
         fields = [f"`{member.name.replace('`', '``')}`: {member.shape.ddl()}" for member in self.members]
-        return f"STRUCT<{', '.join([*fields, *([f'{RESCUED}: STRING'] if rescue else [])])}>"
+        fields += [f"{name}: STRING" for name in ((RESCUED,) if rescue else ()) + more]
+        return f"STRUCT<{', '.join(fields)}>"
 
     def words(self, *, closed: bool = False) -> Iterator[str]:
         """Yield the lines that ``java/JsonShape.java`` reads; ``closed`` allows no other members anywhere."""

@@ -140,7 +140,7 @@ def test_python_alone_reads_the_same(spark: SparkSession, monkeypatch: pytest.Mo
     """Without the Java function Python checks all rows, with the same results."""
     payloads = [b'{"a":1,"s":"x"}', *(payload for payload, _ in MISFITS)]
     with_java = values(spark, payloads, DataSchema("json", SMALL))
-    monkeypatch.setattr("cloudevents_kafka.spark.typed.frames.fits_sql", lambda *_: "false")
+    monkeypatch.setattr("cloudevents_kafka.spark.typed.values.fits_sql", lambda *_: "false")
     assert values(spark, payloads, DataSchema("json", SMALL)) == with_java
 
 

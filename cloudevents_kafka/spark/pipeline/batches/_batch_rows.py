@@ -39,7 +39,8 @@ from cloudevents_kafka.spark.pipeline.tables import (
 )
 from cloudevents_kafka.spark.schema import FROM_JSON, HEADERS, error_schema
 from cloudevents_kafka.spark.typed.framed import Writers
-from cloudevents_kafka.spark.typed.frames import Schemas, refuse_misfits, suspicion_sql, typed_columns
+from cloudevents_kafka.spark.typed.frames import refuse_misfits, typed_columns
+from cloudevents_kafka.spark.typed.values import Schemas, is_read_sql, read_values, value_names
 
 _READ: Final = PREFIX + "read"
 _LEFT: Final = PREFIX + "left"
@@ -103,7 +104,7 @@ class Rows:
 
     def columns(self, event: str = "", *, by_java: bool = False) -> list[str]:
         """Return SQL for the columns of the table of events; see `event_columns`."""
-        typed = typed_columns(self.schemas, event, rescue=self.rescue)
+        typed = typed_columns(self.schemas, event)
         return event_columns(event, lenient=self.lenient, routes=self.routes, by_java=by_java, typed=typed)
 
     def counting(self, event: str = "", *, by_java: bool = False, others: bool = False) -> Counting:
@@ -136,8 +137,9 @@ class Reading:
         self._records = records
         read = records.selectExpr(f"{sql} AS {_READ}", *_KAFKA)
         if rows.schemas:  # data that may not fit is left to Python, too
-            suspect = suspicion_sql(records, rows.schemas, f"{_READ}.", rows.writers, rescue=rows.rescue)
-            read = read.selectExpr(f"CASE WHEN {suspect} THEN NULL ELSE {_READ} END AS {_READ}", *_KAFKA)
+            read = read_values(read, rows.schemas, f"{_READ}.", rows.writers, rescue=rows.rescue)
+            kept = f"CASE WHEN {is_read_sql(rows.schemas)} THEN {_READ} END AS {_READ}"
+            read = read.selectExpr(kept, *value_names(rows.schemas).values(), *_KAFKA)
         self._read = read
         self._observation = Observation()
         left = few_sql(f"CASE WHEN {_READ} IS NULL THEN to_json(struct({_RECORD})) END", _MOST_BYTES)

@@ -24,6 +24,7 @@ from cloudevents_kafka.spark.pipeline.notes import EVENTS, BatchCounts, table_fo
 from cloudevents_kafka.spark.pipeline.tables import KAFKA_COLUMNS, select_quarantine
 from cloudevents_kafka.spark.schema import FROM_JSON, event_schema, wire_schema
 from cloudevents_kafka.spark.typed.framed import HEADER, check_payload
+from cloudevents_kafka.spark.typed.values import read_checked
 from cloudevents_kafka.spark.udf import PackedRecord, result_fields
 
 _Place = tuple[str, int, int]
@@ -61,7 +62,10 @@ class DriverRows:
     @cached_property
     def events(self) -> DataFrame:
         """The rows of events, with the columns of their table."""
-        return self._frame(self._events).selectExpr(*self._rows.columns())
+        events, rows = self._frame(self._events), self._rows
+        if rows.schemas:
+            events = read_checked(events, rows.schemas, rescue=rows.rescue)
+        return events.selectExpr(*rows.columns())
 
     @cached_property
     def quarantine(self) -> DataFrame:

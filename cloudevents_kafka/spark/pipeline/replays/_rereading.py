@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from cloudevents_kafka.spark.typed.framed import Writers
-    from cloudevents_kafka.spark.typed.frames import Schemas
+    from cloudevents_kafka.spark.typed.values import Schemas
     from cloudevents_kafka.spark.udf import Mend
 
 _MOST_COUNTS: Final = 1000  # reasons have untrusted texts
@@ -49,6 +49,7 @@ def read_again(
 
     from cloudevents_kafka.spark.schema import event_schema
     from cloudevents_kafka.spark.typed.frames import refuse_misfits
+    from cloudevents_kafka.spark.typed.values import value_names
 
     again = _again(mend, lenient=lenient)
     rows = quarantined.select("error", *PLACE, again(_PACKED).alias("again"))
@@ -60,7 +61,7 @@ def read_again(
         return decoded
     outcome = f"CASE WHEN outcome = '{LANDED}' AND error IS NOT NULL THEN '{REFUSED}' ELSE outcome END"
     checked = refuse_misfits(decoded, schemas, find_writers(decoded), rescue=rescue)
-    return checked.withColumn("outcome", F.expr(outcome))
+    return checked.drop(*value_names(schemas).values()).withColumn("outcome", F.expr(outcome))
 
 
 def _again(mend: Mend | None, *, lenient: bool) -> Any:
@@ -128,11 +129,14 @@ def count_outcomes(rows: DataFrame, routes: Mapping[str, str]) -> dict[str, Any]
 def event_rows(staged: DataFrame, note: ReplayNote, table: str) -> DataFrame:
     """Return the rows of a table of events."""
     from cloudevents_kafka.spark.typed.frames import rows_of_table, typed_columns
+    from cloudevents_kafka.spark.typed.values import read_checked
 
     landed = staged.where(f"outcome = '{LANDED}'")
     if note.routes:
         landed = landed.where(f"{table_of('`type`', note.routes)} = '{table}'")
-    typed = typed_columns(note.schemas, "", rescue=note.rescue)
+    if note.schemas:
+        landed = read_checked(landed, note.schemas, rescue=note.rescue)
+    typed = typed_columns(note.schemas, "")
     rows = landed.selectExpr(*event_columns("", lenient=note.lenient, typed=typed))
     return rows_of_table(rows, table, note.schemas, note.routes)
 

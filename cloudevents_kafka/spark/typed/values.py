@@ -1,0 +1,131 @@
+"""Values of payloads by their schemas: what Spark reads whole, and what Python decides.
+
+The law: a row has the whole value of its payload, or a reason; no payload ends a job, and none becomes null
+in silence. Spark's parsers are asked first, and say whether they have all of it; the Java function finds
+what they read wrongly, or in part. All else is a suspect: Python decides, and Spark reads what Python has
+written, which no parser refuses.
+
+Each schema has a column of values, named by `value_names`. It is null for other types and for suspects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
+from pyspark.sql.pandas.functions import pandas_udf
+from pyspark.sql.types import StringType
+
+from cloudevents_kafka.spark._columns import PREFIX, quote_name
+from cloudevents_kafka.spark._patterns import literal, matches_sql
+from cloudevents_kafka.spark._workers import with_registry
+from cloudevents_kafka.spark.java.reader import fits_sql
+from cloudevents_kafka.spark.schema import FROM_JSON
+from cloudevents_kafka.spark.typed.checks import Misfit
+from cloudevents_kafka.spark.typed.framed import Writers, header_sql
+from cloudevents_kafka.spark.typed.schemas import DataSchema
+from cloudevents_kafka.spark.typed.worker import payload_checker
+
+Schemas = Mapping[str, DataSchema]
+"""Schemas by patterns of types; the first pattern that matches decides."""
+
+FOUND: Final = f"{PREFIX}found"
+"""The column of a struct with the payload that Spark has read whole, and the reason why there is no value."""
+_FOUND_TYPE: Final = "STRUCT<payload: BINARY, reason: STRING>"
+_NUMBER: Final = f"{PREFIX}n"
+_RAW: Final = f"{PREFIX}raw_"
+_SUSPECT: Final = f"{PREFIX}suspect"
+_UNREAD: Final = Misfit("", "must be what Spark reads", "data that its parser refuses").reason()
+
+
+def value_names(schemas: Schemas) -> dict[DataSchema, str]:
+    """Return the names of the columns of values."""
+    return {schema: f"{PREFIX}value_{n}" for n, schema in enumerate(dict.fromkeys(schemas.values()))}
+
+
+def by_type(type_: str, values: Mapping[str, str], otherwise: str = "NULL") -> str:
+    """Return SQL for the value of the first pattern that matches a type."""
+    cases = (f"WHEN {matches_sql(type_, pattern)} THEN {value}" for pattern, value in values.items())
+    return f"CASE {' '.join(cases)} ELSE {otherwise} END"
+
+
+def read_values(
+    rows: DataFrame, schemas: Schemas, event: str = "", writers: Writers | None = None, *, rescue: bool
+) -> DataFrame:
+    """Add the values that Spark reads whole, and `_NUMBER`, of the schema of a row; others are suspects.
+
+    ``event`` is the prefix of the columns of an event. Framed payloads are suspects: Python reads them.
+    """
+    data = f"{event}`data`"
+    # JSON does not begin as a frame does, but Avro may.
+    bare = "true" if writers is None else f"{header_sql(rows.columns)} IS NULL"
+    payloads = {}
+    for schema in value_names(schemas):
+        is_never = schema.refused or (writers is not None and schema.avro)
+        fits = "false" if is_never else fits_sql(rows, data, literal(schema.words(rescue=rescue)))
+        payloads[schema] = f"CASE WHEN {bare} AND {fits} THEN {data} END"
+    return _read(_with_number(rows, schemas, f"{event}`type`"), schemas, payloads, rescue=rescue)
+
+
+def read_checked(rows: DataFrame, schemas: Schemas, *, rescue: bool) -> DataFrame:
+    """Add the values of rows of events whose data Spark has read whole before, or Python has written."""
+    payloads = dict.fromkeys(value_names(schemas), "`data`")
+    return _read(_with_number(rows, schemas, "`type`"), schemas, payloads, rescue=rescue).drop(_NUMBER)
+
+
+def is_read_sql(schemas: Schemas) -> str:
+    """Return SQL for whether a row of `read_values` has no schema, or its value."""
+    cases = (f"WHEN {n} THEN {name} IS NOT NULL" for n, name in enumerate(value_names(schemas).values()))
+    return f"CASE {_NUMBER} {' '.join(cases)} ELSE true END"
+
+
+def decide_values(
+    rows: DataFrame, schemas: Schemas, writers: Writers | None = None, *, rescue: bool
+) -> DataFrame:
+    """Add values and `FOUND` to rows with ``type`` and ``data``: those with a schema have one or a reason."""
+    rows = read_values(rows, schemas, "", writers, rescue=rescue)
+    rows = _with_decisions(rows, schemas, writers, rescue=rescue)
+    payloads = dict.fromkeys(value_names(schemas), f"{FOUND}.payload")
+    rows = _read(rows, schemas, payloads, rescue=rescue)
+    reason = f"CASE WHEN NOT {is_read_sql(schemas)} THEN coalesce({FOUND}.reason, {literal(_UNREAD)}) END"
+    payload = f"CASE WHEN {FOUND} IS NULL THEN `data` ELSE {FOUND}.payload END"
+    kept = (quote_name(name) for name in rows.columns if name not in (FOUND, _NUMBER))
+    return rows.selectExpr(*kept, f"named_struct('payload', {payload}, 'reason', {reason}) AS {FOUND}")
+
+
+def _with_decisions(rows: DataFrame, schemas: Schemas, writers: Writers | None, *, rescue: bool) -> DataFrame:
+    """Add what Python decides of suspects as `FOUND`, null for other rows."""
+    frame = "" if writers is None else f", {header_sql(rows.columns)} AS header"
+    suspect = f"to_json(struct({_NUMBER} AS n, `data`{frame}))"
+    checker = with_registry(payload_checker(list(value_names(schemas)), writers, rescue=rescue))
+    check: Any = pandas_udf(checker, StringType())  # type: ignore[call-overload]  # pandas has no types
+    packed = f"CASE WHEN NOT {is_read_sql(schemas)} THEN {suspect} END AS {_SUSPECT}"
+    rows = rows.selectExpr("*", packed).withColumn(FOUND, check(F.col(_SUSPECT))).drop(_SUSPECT)
+    checked = F.from_json(FOUND, _FOUND_TYPE, FROM_JSON)
+    return rows.withColumn(FOUND, F.when(F.col(FOUND).isNotNull(), checked))
+
+
+def _read(
+    rows: DataFrame, schemas: Schemas, payloads: Mapping[DataSchema, str], *, rescue: bool
+) -> DataFrame:
+    """Add the values of payloads to those that are there: what a parser has read, if it is whole."""
+    raw, values = [], {}
+    for n, (schema, name) in enumerate(value_names(schemas).items()):
+        parsed = schema.parsed_sql(payloads[schema], rescue=rescue)
+        raw.append(f"CASE WHEN {_NUMBER} = {n} THEN {parsed} END AS {_RAW}{n}")
+        whole = schema.whole_sql(f"{_RAW}{n}", rescue=rescue)
+        values[name] = f"coalesce({name}, {whole})" if name in rows.columns else whole
+    others = (quote_name(name) for name in rows.columns if name not in values)
+    # Two steps: what is parsed is used several times, so Spark keeps it as a column.
+    return rows.selectExpr("*", *raw).selectExpr(
+        *others, *(f"{sql} AS {name}" for name, sql in values.items())
+    )
+
+
+def _with_number(rows: DataFrame, schemas: Schemas, type_: str) -> DataFrame:
+    """Add the number of the schema of each row, null without one."""
+    distinct = list(value_names(schemas))
+    numbers = {pattern: str(distinct.index(schema)) for pattern, schema in schemas.items()}
+    return rows.selectExpr("*", f"{by_type(type_, numbers)} AS {_NUMBER}")
