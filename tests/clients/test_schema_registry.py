@@ -25,7 +25,7 @@ HANGS = 60.0  # seconds that only a hang takes
 
 
 def test_texts_are_read_as_numbers_and_booleans() -> None:
-    """The client accepts the texts of a command line for each setting that is no text; other texts stay."""
+    """The client accepts the texts of a command line for each setting of another type; other texts stay."""
     texts = {
         "timeout": "2.5",
         "cache.capacity": "10",

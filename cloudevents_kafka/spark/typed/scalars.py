@@ -60,7 +60,7 @@ def _string(value: Any, shape: Shape) -> str:
 
 
 def _digits(value: Any, *, or_text: bool = False) -> str:
-    """Return a number as JSON writes it: what Python reads besides, such as 1_0, other readers refuse."""
+    """Return a number as JSON writes it: other readers refuse more that Python reads, such as 1_0."""
     if not isinstance(value, msgspec.Raw) and not (or_text and isinstance(value, str)):
         raise TypeError
     text = bytes(value).decode() if isinstance(value, msgspec.Raw) else value

@@ -54,7 +54,7 @@ def by_type(type_: str, values: Mapping[str, str], otherwise: str = "NULL") -> s
 def read_values(
     rows: DataFrame, schemas: Schemas, event: str = "", writers: Writers | None = None, *, rescue: bool
 ) -> DataFrame:
-    """Add the values that Spark reads whole, and `_NUMBER`, of the schema of a row; others are suspects.
+    """Return rows with the values that Spark reads whole, and the number of the schema; others are suspects.
 
     ``event`` is the prefix of the columns of an event. Framed payloads are suspects: Python reads them.
     """
@@ -70,7 +70,7 @@ def read_values(
 
 
 def read_checked(rows: DataFrame, schemas: Schemas, *, rescue: bool) -> DataFrame:
-    """Add the values of rows of events whose data Spark has read whole before, or Python has written."""
+    """Return rows with the values of data that Spark has read whole before, or Python has written."""
     payloads = dict.fromkeys(value_names(schemas), "`data`")
     return _read(_with_number(rows, schemas, "`type`"), schemas, payloads, rescue=rescue).drop(_NUMBER)
 
@@ -84,7 +84,7 @@ def is_read_sql(schemas: Schemas) -> str:
 def decide_values(
     rows: DataFrame, schemas: Schemas, writers: Writers | None = None, *, rescue: bool
 ) -> DataFrame:
-    """Add values and `FOUND` to rows with ``type`` and ``data``: those with a schema have one or a reason."""
+    """Return rows of ``type`` and ``data`` with values and `FOUND`; with a schema each has one, or a reason."""
     rows = read_values(rows, schemas, "", writers, rescue=rescue)
     rows = _with_decisions(rows, schemas, writers, rescue=rescue)
     payloads = dict.fromkeys(value_names(schemas), f"{FOUND}.payload")

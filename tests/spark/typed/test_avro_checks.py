@@ -1,4 +1,4 @@
-"""One budget for each datum of Avro: a few bytes cost little, whatever their schema."""
+"""One budget for each datum of Avro: a few bytes cost little by any schema."""
 
 from __future__ import annotations
 
