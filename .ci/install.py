@@ -2,8 +2,8 @@
 
     python .ci/install.py [--check]
 
-At the first release set `RELEASED` to True, and run it. ``--check`` writes nothing, and exits with status 1
-if a page has another text.
+At the first release empty `SOURCE` in `cloudevents_kafka.primitives.installing`, and run it. ``--check``
+writes nothing, and exits with status 1 if a page has another text.
 """
 
 from __future__ import annotations
@@ -12,38 +12,28 @@ import re
 import sys
 from pathlib import Path
 
+from cloudevents_kafka.primitives.installing import SOURCE, pip_install
+
 ROOT = Path(__file__).resolve().parents[1]
-# Whether the package index has the package.
-RELEASED = False
 # The pages, with the extras that their readers need.
 PAGES = {"README.md": "cli", "docs/index.md": "cli", "docs/tutorial.md": "cli,spark,testing"}
 
 _PART = re.compile(r"(<!-- install -->\n).*?(<!-- /install -->)", re.DOTALL)
-_FROM_INDEX = """\
-```sh
-pip install "cloudevents-kafka[{extras}]"
-```
-"""
-_FROM_CHECKOUT = """\
-The package index does not have the package yet. Install it from a checkout:
+_NOT_RELEASED = """\
+The package index does not have the package yet. This installs it from its repository:
 
-```sh
-git clone https://github.com/cloudevents-kafka/cloudevents-kafka
-pip install "./cloudevents-kafka[{extras}]"
-```
-
-If you have a wheel, install that: `pip install "./cloudevents_kafka-0.1.0-py3-none-any.whl[{extras}]"`.
 """
 
 
-def text(extras: str, *, released: bool) -> str:
-    """Return how to install the package with some extras, in Markdown."""
-    return (_FROM_INDEX if released else _FROM_CHECKOUT).format(extras=extras)
+def text(extras: str, source: str) -> str:
+    """Return how to install the package with some extras from a source, in Markdown."""
+    command = f"```sh\n{pip_install(extras, source)}\n```\n"
+    return f"{_NOT_RELEASED}{command}" if source else command
 
 
-def written(page: str, extras: str, *, released: bool = RELEASED) -> str:
+def written(page: str, extras: str, source: str = SOURCE) -> str:
     """Return the text of a page with its part about the installation."""
-    part = text(extras, released=released)
+    part = text(extras, source)
     return _PART.sub(lambda match: match[1] + part + match[2], (ROOT / page).read_text("utf-8"))
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import sys
 
+from cloudevents_kafka.primitives.installing import pip_install
+
 __all__ = ["main"]
 
 
@@ -19,7 +21,7 @@ def main() -> None:
     except ModuleNotFoundError as error:
         if error.name != "click":
             raise
-        print("cloudevents-kafka needs click: pip install 'cloudevents-kafka[cli]'", file=sys.stderr)
+        print(f"cloudevents-kafka needs click: {pip_install('cli')}", file=sys.stderr)
         sys.exit(2)
     from cloudevents_kafka.cli.app import app
 

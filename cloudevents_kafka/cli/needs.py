@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 from cloudevents_kafka.cli.terminal.errors import BadUsage
 from cloudevents_kafka.errors import CloudEventsKafkaError
+from cloudevents_kafka.primitives.installing import pip_install
 from cloudevents_kafka.primitives.plural import pluralize
 
 
@@ -49,7 +50,7 @@ def packages(extra: str) -> Check:
     def check(_fetch: bool) -> Finding:  # noqa: FBT001
         states = [_package(name, oldest) for name, oldest in EXTRAS[extra].items()]
         if problems := [state.problem for state in states if state.problem]:
-            return Finding(problem=f"{', '.join(problems)}: pip install 'cloudevents-kafka[{extra}]'")
+            return Finding(problem=f"{', '.join(problems)}: {pip_install(extra)}")
         return Finding(", ".join(state.found for state in states))
 
     return check

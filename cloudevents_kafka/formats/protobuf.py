@@ -78,9 +78,11 @@ def _message_class() -> Any:
     except ImportError as error:
         if not str(error.name).startswith("google"):
             raise
+        from cloudevents_kafka.primitives.installing import pip_install
+
         raise EncodeError(
             "writing the Protobuf format needs the package protobuf, version 5 or later; "
-            "pip install 'cloudevents-kafka[protobuf]'"
+            f"{pip_install('protobuf')}"
         ) from None
     return CloudEvent
 

@@ -12,9 +12,10 @@ from xml.etree import ElementTree as ET
 import msgspec
 
 from cloudevents_kafka.jvm._web import MIRROR_VARIABLE, FetchFailed, Login, Repository
+from cloudevents_kafka.primitives.installing import pip_install
 from cloudevents_kafka.primitives.redaction import mask_url
 
-JGO_HINT: Final = "Do: pip install 'cloudevents-kafka[testing]'"
+JGO_HINT: Final = f"Do: {pip_install('testing')}"
 _SETTINGS_HINT: Final = f"Correct it, or set {MIRROR_VARIABLE} to the URL of the mirror."
 _CENTRAL: Final = {"*", "external:*", "central"}  # the values of mirrorOf that include Maven Central
 _VARIABLE: Final = re.compile(r"\$\{(env\.[^}]+|user\.home)\}")

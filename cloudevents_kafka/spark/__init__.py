@@ -22,6 +22,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from cloudevents_kafka.primitives.installing import pip_install
+
 if TYPE_CHECKING:  # the names are imported on first use; type checkers of users see them here
     from cloudevents_kafka.spark.decode import cloudevent, decode_events
     from cloudevents_kafka.spark.distinct import deduplicate
@@ -50,7 +52,6 @@ _MODULES = {
     "register": "sql",
 }
 
-_EXTRA = "cloudevents-kafka[spark]"
 _EXTRA_PACKAGES = ("pyspark", "py4j", "pandas", "numpy", "pyarrow")
 _REQUIRED = dict.fromkeys(
     ("decode", "distinct", "encode", "listener", "pipeline", "sql", "typed.frames"),
@@ -88,9 +89,9 @@ def __getattr__(name: str) -> Any:
         package = str(error.name).partition(".")[0]
         if package not in _EXTRA_PACKAGES:
             raise
-        advice = f'pip install "{_EXTRA}"'
         raise ModuleNotFoundError(
-            f"{__name__}.{name} needs {package}, which is not installed: {advice}", name=error.name
+            f"{__name__}.{name} needs {package}, which is not installed: {pip_install('spark')}",
+            name=error.name,
         ) from error
     globals()[name] = value
     return value

@@ -82,8 +82,8 @@ def _load(pickled: bytes) -> tuple[Callable[[Any], None], Any, Callable[..., Any
         else:
             advice = "to decode and encode records,"
         raise ModuleNotFoundError(
-            f"{package} is missing in the Python workers of Spark: {advice} install cloudevents-kafka[spark] "
-            "where the workers run, or set PYSPARK_PYTHON to a Python that has it",
+            f"{package} is missing in the Python workers of Spark: {advice} install the package with "
+            "the extra spark where the workers run, or set PYSPARK_PYTHON to a Python that has it",
             name=error.name,
         ) from None
     return register_all, registry, function

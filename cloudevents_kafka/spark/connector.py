@@ -14,6 +14,7 @@ from typing import Final
 
 from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.jvm import NoJars, print_jars, resolve
+from cloudevents_kafka.primitives.installing import pip_install
 
 # The versions of PySpark whose connector and its dependencies are published.
 KNOWN_GOOD: Final = ("4.0.0", "4.1.1", "4.2.0")
@@ -42,7 +43,7 @@ def kafka_package() -> str:
     Raises `NoConnector` if PySpark is not installed.
     """
     if importlib.util.find_spec("pyspark") is None:
-        raise NoConnector("PySpark is not installed; do: pip install 'cloudevents-kafka[spark]'")
+        raise NoConnector(f"PySpark is not installed; do: {pip_install('spark')}")
     return f"org.apache.spark:spark-sql-kafka-0-10_2.13:{version('pyspark')}"
 
 

@@ -14,6 +14,7 @@ from typing import Final, Literal
 
 from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.jvm import NoJars, print_jars, resolve
+from cloudevents_kafka.primitives.installing import pip_install
 from cloudevents_kafka.spark.connector import IN_PYSPARK, KNOWN_GOOD
 
 TableFormat = Literal["delta", "iceberg"]
@@ -76,7 +77,7 @@ def table_package(table_format: str) -> str:
     if releases is None:
         raise ValueError(f"a format must be one of {', '.join(_RELEASES)}, got {table_format!r}")
     if importlib.util.find_spec("pyspark") is None:
-        raise NoTableFormat("PySpark is not installed; do: pip install 'cloudevents-kafka[spark]'")
+        raise NoTableFormat(f"PySpark is not installed; do: {pip_install('spark')}")
     installed = version("pyspark")
     found = releases.get(".".join(installed.split(".")[:2]))
     if found is None:

@@ -20,6 +20,7 @@ from cloudevents_kafka.cli.terminal.signals import Interrupted
 from cloudevents_kafka.clients.producer import DeliveryError
 from cloudevents_kafka.errors import EncodeError
 from cloudevents_kafka.jvm import NoJars
+from cloudevents_kafka.primitives.installing import pip_install
 from cloudevents_kafka.testing import BrokerFailed
 
 HEAVY = ("confluent_kafka", "pyspark", "fastavro", "pandas", "pyarrow", "cloudevents")
@@ -77,7 +78,7 @@ def test_without_click():
     """Without click the error has the command to install it; exit code 2."""
     result = python("import sys; sys.modules['click'] = None\nfrom cloudevents_kafka.cli import main\nmain()")
     assert result.returncode == 2
-    assert result.stderr == "cloudevents-kafka needs click: pip install 'cloudevents-kafka[cli]'\n"
+    assert result.stderr == f"cloudevents-kafka needs click: {pip_install('cli')}\n"
     assert result.stdout == ""
 
 

@@ -17,10 +17,11 @@ from cloudevents_kafka.cli.commands.doctor import COMMAND_NEEDS, PARTS
 from cloudevents_kafka.cli.needs import Finding, connector, kafka_jars, packages, port, table_format
 from cloudevents_kafka.jvm import CACHE_VARIABLE, _java
 from cloudevents_kafka.jvm._web import MIRROR_VARIABLE
+from cloudevents_kafka.primitives.installing import pip_install
 
 NO_JAVA = r"- Java: no suitable Java: Java 17 or 21 with .* is required\. Searched:\n    - .*no Java at all"
 NO_KAFKA = r"- the jars of Kafka 4\.3\.1: cannot fetch org\.apache\.kafka:kafka_2\.13:4\.3\.1.*: "
-NO_SPARK = r"- pyspark, py4j, pandas, pyarrow: pip install 'cloudevents-kafka\[spark\]'\n"
+NO_SPARK = rf"- pyspark, py4j, pandas, pyarrow: {re.escape(pip_install('spark'))}\n"
 
 # The command line where packages are missing, and Java, the cache and the network are too.
 BARE = """
@@ -110,7 +111,7 @@ def test_an_old_pyspark_is_reported(monkeypatch):
     monkeypatch.setattr(needs, "version", lambda _: "3.5.9")
     problem = "pyspark 4.0 or newer (got 3.5.9)"
     monkeypatch.setattr(needs, "EXTRAS", {"spark": {"pyspark": (4, 0), "py4j": ()}})
-    assert packages("spark")(False).problem == f"{problem}: pip install 'cloudevents-kafka[spark]'"
+    assert packages("spark")(False).problem == f"{problem}: {pip_install('spark')}"
     for check in (connector, table_format("delta")):  # these depend on it
         assert check(True) == Finding()
 
@@ -124,7 +125,7 @@ def test_old_packages_are_reported_together(monkeypatch):
     monkeypatch.setattr(needs, "version", versions.__getitem__)
     assert packages("spark")(False).problem == (
         "no_such_package, pandas 2.2 or newer (got 1.5.3), pyarrow 18.0 or newer (got 12.0.0): "
-        "pip install 'cloudevents-kafka[spark]'"
+        f"{pip_install('spark')}"
     )
 
 

@@ -1,11 +1,15 @@
-"""README, the home page and the tutorial say in the same words how to install the package."""
+"""README, the home page, the tutorial and messages say in the same words how to install the package."""
 
 from __future__ import annotations
 
+import re
+import subprocess
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import pytest
+
+from cloudevents_kafka.primitives.installing import pip_install
 
 ROOT = Path(__file__).parents[2]
 _spec = spec_from_file_location("install_pages", ROOT / ".ci" / "install.py")
@@ -13,6 +17,8 @@ assert _spec is not None
 assert _spec.loader is not None
 install = module_from_spec(_spec)
 _spec.loader.exec_module(install)
+# From its source, and a wheel or a checkout, which are files of the user.
+ALLOWED = re.compile(r"cloudevents-kafka\[\S+\] @ git\+\S+|\./cloudevents[-_]kafka\S*")
 
 
 def test_the_pages_are_of_today():
@@ -22,13 +28,31 @@ def test_the_pages_are_of_today():
 
 @pytest.mark.parametrize("page", install.PAGES)
 def test_a_release_changes_each_page(page):
-    """After it each page has one line of pip, and nothing of a checkout."""
-    text = install.written(page, install.PAGES[page], released=True)
+    """After it each page has one line of pip, and no other source than the index."""
+    text = install.written(page, install.PAGES[page], source="")
     assert text.count("pip install") == 1
-    assert "git clone" not in text
+    assert "git+" not in text
 
 
-def test_nothing_else_promises_the_index():
-    """Until then no page installs the package itself from the index, but for extras of one that is there."""
-    for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
-        assert "pip install cloudevents-kafka" not in page.read_text("utf-8"), page
+def test_no_name_is_installed_from_the_index_before_the_release():
+    """Who registers the name there first would get these installs: each text has the source."""
+    assert pip_install("cli") == (
+        'pip install "cloudevents-kafka[cli] @ git+https://github.com/cloudevents-kafka/cloudevents-kafka"'
+    )
+    files = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
+    names = [name for name in files.stdout.splitlines() if name.endswith((".py", ".md", ".toml", ".yml"))]
+    found = []
+    for name in names or [str(page.relative_to(ROOT)) for page in (ROOT / "docs").rglob("*.md")]:
+        path = ROOT / name
+        if (
+            path == Path(__file__)
+            or name == "cloudevents_kafka/primitives/installing.py"
+            or not path.is_file()
+        ):
+            continue
+        lines = path.read_text("utf-8").splitlines()
+        wrong = (
+            line for line in lines if re.search(r"pip install\b.*cloudevents-kafka", ALLOWED.sub("", line))
+        )
+        found += [f"{name}: {line.strip()}" for line in wrong]
+    assert found == []

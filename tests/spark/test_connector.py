@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from cloudevents_kafka.jvm import NoJars
 from cloudevents_kafka.jvm._coordinates import JarRequest, jar_sets
+from cloudevents_kafka.primitives.installing import pip_install
 from cloudevents_kafka.spark import connector
 from cloudevents_kafka.spark.table_formats import DELTA_RELEASES, ICEBERG_RELEASES
 
@@ -53,7 +55,7 @@ def test_none_published(monkeypatch, tmp_path):
 def test_no_pyspark(monkeypatch):
     """Without PySpark, the error says how to install it."""
     monkeypatch.setattr(connector.importlib.util, "find_spec", lambda _: None)
-    with pytest.raises(connector.NoConnector, match=r"pip install 'cloudevents-kafka\[spark\]'"):
+    with pytest.raises(connector.NoConnector, match=re.escape(pip_install("spark"))):
         connector.kafka_package()
 
 

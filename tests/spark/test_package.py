@@ -9,6 +9,7 @@ from itertools import product
 import pytest
 
 import cloudevents_kafka.spark
+from cloudevents_kafka.primitives.installing import pip_install
 
 MISSING = [
     ("event_schema", "pyspark"),
@@ -30,7 +31,7 @@ def test_a_missing_package_is_named_with_its_extra(function: str, package: str) 
     assert run.returncode == 1
     assert last == (
         f"ModuleNotFoundError: cloudevents_kafka.spark.{function} needs {package}, which is not installed: "
-        'pip install "cloudevents-kafka[spark]"'
+        f"{pip_install('spark')}"
     )
     assert "The above exception was the direct cause" in run.stderr
 
@@ -52,7 +53,7 @@ except spark.connector.NoConnector as error:
     run = _without("pyspark", code)
     assert run.stdout.splitlines() == [
         "pyspark ModuleNotFoundError",
-        "PySpark is not installed; do: pip install 'cloudevents-kafka[spark]'",
+        f"PySpark is not installed; do: {pip_install('spark')}",
     ]
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from cloudevents_kafka.jvm import NoJars
 from cloudevents_kafka.jvm._coordinates import JarRequest, jar_sets
+from cloudevents_kafka.primitives.installing import pip_install
 from cloudevents_kafka.spark import table_formats
 from cloudevents_kafka.spark.table_formats import NoTableFormat, table_jars, table_package, table_settings
 
@@ -41,7 +44,7 @@ def test_none_known(monkeypatch, name):
 def test_no_pyspark(monkeypatch):
     """Without PySpark, the error says how to install it."""
     monkeypatch.setattr(table_formats.importlib.util, "find_spec", lambda _: None)
-    with pytest.raises(NoTableFormat, match=r"pip install 'cloudevents-kafka\[spark\]'"):
+    with pytest.raises(NoTableFormat, match=re.escape(pip_install("spark"))):
         table_package("delta")
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Any, Final
 
+from cloudevents_kafka.primitives.installing import pip_install
 from cloudevents_kafka.protocol.errors import Malformed, Unsupported
 from cloudevents_kafka.protocol.records._unpacked import LARGE, Data, Pieces, finish, new_mapping, take
 
@@ -153,9 +154,7 @@ def _cramjam(codec: Codec) -> Any:
     try:
         import cramjam
     except ImportError as error:
-        raise Unsupported(
-            f"{Codec(codec).name.lower()} needs cramjam: pip install 'cloudevents-kafka[protocol]'"
-        ) from error
+        raise Unsupported(f"{Codec(codec).name.lower()} needs cramjam: {pip_install('protocol')}") from error
     return cramjam
 
 

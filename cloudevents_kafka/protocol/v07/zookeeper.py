@@ -20,6 +20,7 @@ from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
+from cloudevents_kafka.primitives.installing import pip_install
 from cloudevents_kafka.protocol.errors import ClientError, Disconnected, Malformed, Unsupported
 from cloudevents_kafka.protocol.v07 import _znodes as znodes
 from cloudevents_kafka.protocol.v07._znodes import Broker, BrokerPartition
@@ -54,7 +55,7 @@ def connect(hosts: str, *, timeout: float = 10.0) -> Any:
     try:
         from kazoo.client import KazooClient
     except ImportError as error:
-        raise Unsupported("ZooKeeper needs kazoo: pip install 'cloudevents-kafka[protocol]'") from error
+        raise Unsupported(f"ZooKeeper needs kazoo: {pip_install('protocol')}") from error
     client = KazooClient(hosts, timeout=timeout)
     with _errors():
         client.start(timeout)

@@ -9,6 +9,7 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from cloudevents_kafka import Event, Record, to_record
+from cloudevents_kafka.primitives.installing import pip_install
 from cloudevents_kafka.spark.pipeline import BatchCounts, PartitionCounts, Summary
 from tests.cli.command_line import send
 
@@ -152,7 +153,7 @@ def test_the_extra(run, monkeypatch):
     monkeypatch.setitem(sys.modules, "pygal", None)
     result = run("report", "-t", "a", "-b", "127.0.0.1:1")
     assert result.exit_code == 2
-    assert "report needs pygal: pip install 'cloudevents-kafka[report]'" in result.stderr
+    assert f"report needs pygal: {pip_install('report')}" in result.stderr
 
 
 def test_secrets_of_settings(run, mock_cluster, filled):

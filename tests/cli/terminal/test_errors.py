@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from cloudevents_kafka.jvm import resolve
+from cloudevents_kafka.primitives.installing import pip_install
 from cloudevents_kafka.spark.connector import connector_jars
 from cloudevents_kafka.testing.local import KAFKA_VERSION, kafka_coordinates
 from tests.support.wire_broker import WireBroker
@@ -68,7 +69,7 @@ def test_missing_packages_are_reported_first(tmp_path, packages, words, message,
         connector_jars()
     result = without(packages, *words, folder=tmp_path)
     assert (result.returncode, result.stdout) == (2, "")
-    assert result.stderr == f"cloudevents-kafka: {message}: pip install 'cloudevents-kafka[{extra}]'\n"
+    assert result.stderr == f"cloudevents-kafka: {message}: {pip_install(extra)}\n"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -95,5 +96,5 @@ def test_records_whose_codec_is_missing(run):
         assert run("protocol", "produce", "-b", at, "t", "x" * 99, "--compression", "lz4").exit_code == 0
         result = without("cramjam", "protocol", "fetch", "-b", at, "t")
     assert (result.returncode, result.stdout) == (2, "")
-    assert "lz4 needs cramjam: pip install 'cloudevents-kafka[protocol]'" in result.stderr
+    assert f"lz4 needs cramjam: {pip_install('protocol')}" in result.stderr
     assert "to see the frames" not in result.stderr

@@ -52,11 +52,11 @@ def orders(lake: Lake) -> Lake:
     return lake
 
 
-# The pages that most readers begin with; the others have tests of what they show.
-IN_EACH_RUN = {"README", "land_with_spark"}
+# The page that most readers begin with; the others have tests of what they show.
+IN_EACH_RUN = {"land_with_spark"}
 PAGES = [
     pytest.param(page, marks=[pytest.mark.release] * (page.stem not in IN_EACH_RUN))
-    for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    for page in sorted((ROOT / "docs").rglob("*.md"))
     if spark_blocks(page) and page != CONNECT_PAGE  # which runs in tests/spark/test_connect.py
 ]
 

@@ -17,6 +17,7 @@ from typing import Any, Final
 import msgspec
 
 from cloudevents_kafka.primitives.bounded import OTHERS
+from cloudevents_kafka.primitives.installing import pip_install
 from cloudevents_kafka.spark.pipeline._errors import PipelineFailed
 from cloudevents_kafka.spark.pipeline._reports import BatchProgress, batch_progress
 from cloudevents_kafka.spark.pipeline.notes import BatchCounts
@@ -70,9 +71,7 @@ class Metrics:
         try:
             from prometheus_client import CollectorRegistry, Counter, Gauge
         except ModuleNotFoundError as error:
-            advice = (
-                'needs prometheus_client, which is not installed: pip install "cloudevents-kafka[metrics]"'
-            )
+            advice = f"needs prometheus_client, which is not installed: {pip_install('metrics')}"
             raise ModuleNotFoundError(f"Prometheus {advice}", name=error.name) from error
         self._registry = CollectorRegistry()
         for figure in FIGURES:
