@@ -84,7 +84,7 @@ def is_read_sql(schemas: Schemas) -> str:
 def decide_values(
     rows: DataFrame, schemas: Schemas, writers: Writers | None = None, *, rescue: bool
 ) -> DataFrame:
-    """Return rows of ``type`` and ``data`` with values and `FOUND`; with a schema each has one, or a reason."""
+    """Return rows of ``type`` and ``data`` with values and `FOUND`, a payload or a reason."""
     rows = read_values(rows, schemas, "", writers, rescue=rescue)
     rows = _with_decisions(rows, schemas, writers, rescue=rescue)
     payloads = dict.fromkeys(value_names(schemas), f"{FOUND}.payload")
