@@ -44,7 +44,8 @@ class Cursor:
         self._batches: Final = Batches(
             part.records or b"", check_crc=settings.check_crc, limit=settings.max_unpacked_bytes
         )
-        self._aborted: Final = part.aborted_transactions or ()
+        # Redpanda has them in a response to a reader of uncommitted records, too.
+        self._aborted: Final = (part.aborted_transactions or ()) if settings.committed_only else ()
         self._records: Iterator[Record | None] | None = None
         self._error: ProtocolError | None = None
         last = self._batches.last_offset

@@ -113,7 +113,7 @@ def _batch(cursor: Cursor, path: str) -> None:
     cursor.add_integer(f"{path}.base_sequence", INT32)
     count = cursor.add_integer(f"{path}.records", INT32)
     inner = cursor
-    if flags & 7:
+    if flags & 7 and (count or cursor.at < cursor.end):  # a batch that compaction has emptied has no body
         packed = cursor.data[cursor.at : cursor.end]
         cursor.add_field(f"{path}.compressed", cursor.end, "rest", packed, "compressed records")
         inner = cursor.decompress(f"{path}.compressed", packed, flags)

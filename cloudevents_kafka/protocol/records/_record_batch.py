@@ -123,9 +123,11 @@ class RecordBatch(msgspec.Struct, frozen=True, gc=False):
                 at=self.start,
                 path="last offset delta",
             )
+        body = self.start + _HEADER.size
+        if self.count == 0 and body == self.end:  # as compaction leaves it, with any codec
+            return iter(())
         append_time = self.max_timestamp if self.timestamp_type is TimestampType.LOG_APPEND else None
         base = Base(self.base_offset, self.base_timestamp, append_time)
-        body = self.start + _HEADER.size
         if self.codec == Codec.NONE:
             return decode_records(self.data, body, self.end, self.count, base)
         body_data = unpack(self.data[body : self.end], self.codec, self.limit)

@@ -199,6 +199,15 @@ def test_a_wrong_checksum():
     assert only_records(found)[0] == ("key", b"k")
 
 
+def test_a_batch_that_compaction_has_emptied():
+    """A batch with a codec and without records has no problem."""
+    header = encode_batch(RECORDS, Codec.GZIP)[:61]
+    empty = header[:8] + (49).to_bytes(4) + header[12:57] + bytes(4)
+    data = produced(empty, 3)
+    found = check(explain_request(data), data)
+    assert {problem.path.rpartition(".")[2] for problem in found.problems} == {"crc"}  # not made for it
+
+
 def test_a_broken_batch():
     """A malformed batch is explained up to the problem; the batches after it are explained."""
     broken = bytearray(encode_batch(RECORDS))

@@ -101,10 +101,11 @@ def test_a_delete_horizon():
     assert only(batch_of(b"", 0, attributes=0x40)).delete_horizon == 1000
 
 
-def test_a_batch_emptied_by_compaction_has_no_records():
-    """A batch without records keeps its offsets, so that a consumer continues after it."""
-    batch = only(batch_of(b"", 0, last_delta=4))
-    assert (batch.records(), batch.last_offset) == ([], 11)
+@pytest.mark.parametrize("codec", range(8))
+def test_an_empty_batch_has_no_records(codec):
+    """A batch that compaction has emptied keeps its offsets, and may keep its codec."""
+    batch = only(batch_of(b"", 0, attributes=codec, last_delta=4))
+    assert (batch.records(), batch.last_offset, batch.control_record()) == ([], 11, None)
 
 
 @pytest.mark.parametrize("kind", [ABORT, COMMIT])
