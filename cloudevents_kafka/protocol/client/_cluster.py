@@ -67,6 +67,7 @@ class Cluster:
 
         `Disconnected` if the broker has closed it since the last call, so that metadata is requested again.
         """
+        self._check_open()
         address = self._address(node_id, deadline)
         broker = self._connections.get(address)
         if broker is not None and not broker.closed:
@@ -75,7 +76,6 @@ class Cluster:
             broker.close()
             # Idle, or an error that acks 0 leaves no room for: another broker may be the leader now.
             raise Disconnected(f"{address}: the broker has closed the connection")
-        self._check_open()
         is_new = address not in self._opening
         if is_new:
             self._opening[address] = Opening(address, self._settings, deadline)
@@ -103,7 +103,7 @@ class Cluster:
         # A broker that has stopped is not noticed before it is asked: ask the one that answered last.
         connected.sort(key=lambda broker: -broker.answered_at)
         for broker in connected:
-            if broker.address not in without and not broker.silence():
+            if broker.address not in without and not broker.silence() and broker.throttle.expired():
                 return broker
         others = list(self._addresses.values())
         random.shuffle(others)  # so that clients spread over the brokers

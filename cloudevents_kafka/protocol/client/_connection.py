@@ -17,9 +17,10 @@ from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.client._address import Address
 from cloudevents_kafka.protocol.client._api_versions import FIRST_VERSIONS, choose_version
 from cloudevents_kafka.protocol.client._capture import CapturedFrame, Direction
-from cloudevents_kafka.protocol.client._retry import Deadline
+from cloudevents_kafka.protocol.client._retry import MAX_SECONDS, Deadline
 from cloudevents_kafka.protocol.client._settings import ConnectionSettings
 from cloudevents_kafka.protocol.client._socket import FrameSocket
+from cloudevents_kafka.protocol.client._throttle import throttle_of
 from cloudevents_kafka.protocol.errors import DeadlineExceeded, Disconnected, Malformed, ProtocolError
 from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.schema import Structure, Versions, spec_of
@@ -55,6 +56,8 @@ class Connection(FrameSocket):
         self.answered_at = 0.0
         self.session_lifetime = 0.0
         """The seconds until the broker ends the session, 0 for never."""
+        self.throttle = Deadline(0)
+        """When the broker may be sent the next request."""
         self._session: tuple[Deadline, Callable[[Deadline], object]] | None = None
         self._settings: Final = settings
         self._pending: Final[deque[_PendingResponse]] = deque()
@@ -81,8 +84,9 @@ class Connection(FrameSocket):
         """Send a request and return its correlation id, for `receive`.
 
         ``expects_response`` is False for Produce with acks 0. A ``secret`` request is kept out of
-        the trace.
+        the trace. While the broker throttles the client, wait first.
         """
+        self._wait_for_throttle(deadline)
         self._renew_session_if_due(deadline)
         version = self.version(type(message))
         self._last_id = (self._last_id + 1) % (1 << 31)
@@ -96,6 +100,18 @@ class Connection(FrameSocket):
             response = APIS[spec_of(type(message)).key].response
             self._pending.append(_PendingResponse(self._last_id, response, version, time.monotonic()))
         return self._last_id
+
+    def _wait_for_throttle(self, deadline: Deadline) -> None:
+        if self.closed or self.throttle.expired():
+            return
+        self.aborted.wait(deadline.at_most(self.throttle.at_most(MAX_SECONDS)))
+        if deadline.expired() and not self.throttle.expired():
+            raise DeadlineExceeded(self.throttled())
+
+    def throttled(self) -> str:
+        """Return the text of an error while the broker throttles the client."""
+        seconds = self.throttle.at_most(MAX_SECONDS)
+        return f"{self.address}: the broker throttles this client for {seconds:.1f} s more; see its quotas"
 
     def renew_session(self, log_in: Callable[[Deadline], object]) -> None:
         """Call a function before a request at the end of the session."""
@@ -142,6 +158,8 @@ class Connection(FrameSocket):
         except ProtocolError:
             self.close()
             raise
+        if (seconds := throttle_of(message, pending.version)) > self.throttle.at_most(MAX_SECONDS):
+            self.throttle = Deadline(seconds)
         if correlation_id in self._forgotten:
             self._forgotten.remove(correlation_id)
         else:

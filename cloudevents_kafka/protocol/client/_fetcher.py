@@ -17,7 +17,13 @@ from cloudevents_kafka.protocol.client._retry import Deadline, is_retriable
 from cloudevents_kafka.protocol.client._settings import ConsumerSettings
 from cloudevents_kafka.protocol.client._socket import wait_readable
 from cloudevents_kafka.protocol.error_codes import ErrorCode
-from cloudevents_kafka.protocol.errors import BrokerError, DeadlineExceeded, Malformed, ProtocolError
+from cloudevents_kafka.protocol.errors import (
+    BrokerError,
+    ClientError,
+    DeadlineExceeded,
+    Malformed,
+    ProtocolError,
+)
 from cloudevents_kafka.protocol.messages.fetch import (
     FetchPartition,
     FetchRequest,
@@ -152,12 +158,16 @@ class Fetcher:
         deadline = Deadline(self._settings.request_timeout + self._settings.max_wait)
         try:
             broker = self._cluster.open_broker(leader, deadline)
-            if broker is not None:
-                request = isolated(
-                    self._request(partitions), broker, committed_only=self._settings.committed_only
-                )
-                correlation_id = broker.send(request, deadline)
-                self._in_flight[leader] = _InFlight(broker, correlation_id, partitions, deadline)
+            if broker is None:
+                return
+            if not broker.throttle.expired():
+                for partition in partitions.values():
+                    partition.backoff, partition.last_error = broker.throttle, ClientError(broker.throttled())
+                return
+            committed_only = self._settings.committed_only
+            request = isolated(self._request(partitions), broker, committed_only=committed_only)
+            correlation_id = broker.send(request, deadline)
+            self._in_flight[leader] = _InFlight(broker, correlation_id, partitions, deadline)
         except ProtocolError as error:
             for key in partitions:
                 self._handle_error(key, error)

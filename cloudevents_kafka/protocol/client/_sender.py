@@ -15,12 +15,18 @@ from cloudevents_kafka.protocol.client._address import Address
 from cloudevents_kafka.protocol.client._batches import RECORD_BATCH_VERSION, ProducerBatch, encode_records
 from cloudevents_kafka.protocol.client._cluster import Cluster
 from cloudevents_kafka.protocol.client._connection import Connection
-from cloudevents_kafka.protocol.client._retry import Deadline, is_retriable
+from cloudevents_kafka.protocol.client._retry import MAX_PAUSE, Deadline, is_retriable
 from cloudevents_kafka.protocol.client._settings import ProducerSettings
 from cloudevents_kafka.protocol.client._socket import wait_readable
 from cloudevents_kafka.protocol.client._waker import Waker
 from cloudevents_kafka.protocol.error_codes import ErrorCode
-from cloudevents_kafka.protocol.errors import BrokerError, DeadlineExceeded, ProtocolError, Unsupported
+from cloudevents_kafka.protocol.errors import (
+    BrokerError,
+    ClientError,
+    DeadlineExceeded,
+    ProtocolError,
+    Unsupported,
+)
 from cloudevents_kafka.protocol.messages import produce
 from cloudevents_kafka.protocol.messages.topics import MetadataRequest, MetadataRequestTopic
 from cloudevents_kafka.protocol.records import Codec
@@ -99,6 +105,11 @@ class Sender:
             if broker is None:
                 for batch in batches:
                     batch.backoff = Deadline(_OPENING_PAUSE)
+                return
+            if not broker.throttle.expired():
+                for batch in batches:
+                    batch.backoff = Deadline(broker.throttle.at_most(MAX_PAUSE))
+                    batch.last_error = ClientError(broker.throttled())
                 return
             request = self._send(broker, batches, deadline)
         except ProtocolError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import selectors
 import socket
 import ssl
+import threading
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import Final, Protocol, TypeVar
@@ -46,6 +47,7 @@ class FrameSocket:
         """Connect; raise `Disconnected`, `DeadlineExceeded` or `AuthenticationFailed`."""
         self.address: Final = address
         self.closed = False
+        self.aborted: Final = threading.Event()
         self.arrived = 0  # bytes
         self._max_frame_bytes: Final = max_frame_bytes
         self._received = bytearray()
@@ -85,7 +87,8 @@ class FrameSocket:
         self._socket.close()
 
     def abort(self) -> None:
-        """End all reading and writing; may be called from another thread."""
+        """End all reading, writing and waiting; may be called from another thread."""
+        self.aborted.set()
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
 

@@ -1,0 +1,40 @@
+"""`throttle_of`: for how long a broker asks to be sent nothing more.
+
+A client that exceeds its quota gets its response at once, and must wait itself (KIP-219). A broker does not
+read from its connection meanwhile; a proxy may trust the client. In earlier versions brokers have waited
+before they responded.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from cloudevents_kafka.protocol.api_keys import ApiKey
+from cloudevents_kafka.protocol.client._retry import MAX_SECONDS
+from cloudevents_kafka.protocol.schema import Structure, spec_of
+
+_FIRST_VERSIONS: Final[dict[int, int]] = {
+    ApiKey.PRODUCE: 6,
+    ApiKey.FETCH: 8,
+    ApiKey.LIST_OFFSETS: 3,
+    ApiKey.METADATA: 6,
+    ApiKey.OFFSET_COMMIT: 4,
+    ApiKey.OFFSET_FETCH: 4,
+    ApiKey.FIND_COORDINATOR: 2,
+    ApiKey.JOIN_GROUP: 3,
+    ApiKey.HEARTBEAT: 2,
+    ApiKey.LEAVE_GROUP: 2,
+    ApiKey.SYNC_GROUP: 2,
+    ApiKey.API_VERSIONS: 2,
+    ApiKey.CREATE_TOPICS: 3,
+    ApiKey.INIT_PRODUCER_ID: 1,
+}
+"""The first versions in which the client waits, by API key."""
+
+
+def throttle_of(response: Structure, version: int) -> float:
+    """Return the seconds to wait before the next request on the connection."""
+    first = _FIRST_VERSIONS.get(spec_of(type(response)).key)
+    if first is None or version < first:
+        return 0.0
+    return min(max(0, getattr(response, "throttle_time_ms", 0)) / 1000, MAX_SECONDS)
