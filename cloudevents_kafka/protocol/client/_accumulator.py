@@ -25,6 +25,7 @@ from cloudevents_kafka.protocol.messages.produce import InitProducerIdRequest, I
 from cloudevents_kafka.protocol.schema import spec_of
 
 _MAX_EPOCH: Final = 32_767  # int16
+_LEADERS_PAUSE: Final = 2.0  # seconds, before leaders of partitions without one are asked for again
 _LOOKUP_PAUSE: Final = 0.2  # seconds, before the metadata of a missing topic is requested again
 
 
@@ -109,6 +110,7 @@ class Accumulator:
         self._settings: Final = settings
         self._complete: Final = complete
         self._idempotence: Final = Idempotence(cluster, settings)
+        self._next_leaders = Deadline(0)
         self._limits: dict[PartitionId, BatchLimit] = {}
         self._unassigned: dict[str, _Unassigned] = defaultdict(_Unassigned)
         self._queues: dict[PartitionId, deque[QueuedRecord]] = defaultdict(deque)
@@ -210,15 +212,16 @@ class Accumulator:
             if not unassigned.backoff.expired():
                 continue
             try:
-                partitions = self._cluster.current_partitions(topic, self.time_limit(unassigned.queue[0]))
+                partitions, led = self._partitions(topic, self.time_limit(unassigned.queue[0]))
             except ProtocolError as error:
                 self._lookup_failed(topic, unassigned, error)
                 continue
             del self._unassigned[topic]
             queues = {partition: self._queues[topic, partition] for partition in partitions}
             for queued in unassigned.queue:
-                # S0-N9: the producer chooses the partition
-                partition = self._settings.partitioner(queued.record.key, partitions)
+                # S0-N9: the producer chooses the partition. A key has the same one also without a leader.
+                key = queued.record.key
+                partition = self._settings.partitioner(key, led if key is None else partitions)
                 if (queue := queues.get(partition)) is not None:
                     queue.append(queued)
                 else:
@@ -226,6 +229,15 @@ class Accumulator:
             for partition, queue in queues.items():
                 if not queue:
                     del self._queues[topic, partition]
+
+    def _partitions(self, topic: str, deadline: Deadline) -> tuple[list[int], list[int]]:
+        """Return the partitions of a topic, and those that have a leader, or all if there is no leader."""
+        partitions = self._cluster.current_partitions(topic, deadline)
+        led = self._cluster.current_partitions(topic, deadline, with_leader=True)
+        if len(led) < len(partitions) and self._next_leaders.expired():
+            self._next_leaders = Deadline(_LEADERS_PAUSE)
+            self._cluster.invalidate()  # no record that waits for a leader may be there to ask for it
+        return partitions, led or partitions
 
     def _refuse(self, queued: QueuedRecord, partition: int) -> None:
         error = BrokerError(

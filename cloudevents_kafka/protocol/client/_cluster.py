@@ -195,9 +195,10 @@ class Cluster:
             f"the partitions of {topic}", lambda: self.current_partitions(topic, deadline), deadline
         )
 
-    def current_partitions(self, topic: str, deadline: Deadline) -> list[int]:
-        """Return a topic's partitions; raise `BrokerError` if it has none now."""
-        return sorted(part.partition_index for part in self._topic(topic, deadline).partitions)
+    def current_partitions(self, topic: str, deadline: Deadline, *, with_leader: bool = False) -> list[int]:
+        """Return a topic's partitions, or those with a leader; raise `BrokerError` if it has none now."""
+        found = self._topic(topic, deadline).partitions
+        return sorted(part.partition_index for part in found if part.leader_id >= 0 or not with_leader)
 
     def leader(self, topic: str, partition: int, deadline: Deadline) -> int:
         """Return the id of a partition's leader; raise `BrokerError` if it has none now."""

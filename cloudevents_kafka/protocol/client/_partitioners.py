@@ -1,8 +1,8 @@
 """Partitioners: the choice of a record's partition (guide, "Partitioning Strategies").
 
 A partitioner is a function of a key and of the topic's partitions in ascending order, and returns one
-of the partitions. Clients must hash keys alike to agree on partitions; `by_key` hashes as the Java
-client does.
+of the partitions. Without a key, the partitions are those with a leader, or all if there is no leader.
+Clients must hash keys alike to agree on partitions; `by_key` hashes as the Java client does.
 """
 
 from __future__ import annotations

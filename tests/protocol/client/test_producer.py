@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from cloudevents_kafka.protocol.client import _accumulator
+from cloudevents_kafka.protocol.client import _accumulator, at_random, round_robin
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import (
     BrokerError,
@@ -262,6 +262,65 @@ def test_a_partition_without_a_leader_does_not_block_others(start, connect, repo
         assert producer.flush(5) == 0
     assert reports.errors == [None] * 6
     assert values(broker) == numbers(3)
+
+
+@pytest.mark.parametrize("partitioner", [None, round_robin(), at_random()], ids=["by_key", "turns", "random"])
+def test_records_without_a_key_go_to_partitions_with_a_leader(start, connect, reports, partitioner):
+    """Partitions without a leader are left out, unless all are; a key has the same partition always."""
+    broker = start()
+    broker.create_topic("t", 4)
+    for partition in (0, 2):
+        broker.move_leader("t", partition, -1)
+    with connect(broker).producer(partitioner=partitioner) as producer:
+        for _ in range(8):
+            producer.produce("t", b"w", on_delivery=reports)
+        assert producer.flush(20) == 0
+        assert sum(len(values(broker, "t", partition)) for partition in (1, 3)) == 8
+        for partition in (1, 3):
+            broker.move_leader("t", partition, -1)
+        producer._cluster.invalidate()
+        producer.produce("t", b"late", on_delivery=reports)
+        assert producer.flush(0.3) == 1
+        for partition in range(4):
+            broker.move_leader("t", partition, 1)
+        assert producer.flush(20) == 0
+    assert reports.errors == [None] * 9
+
+
+@pytest.mark.parametrize("pause", [1000.0, 0.1])
+def test_a_partition_with_a_new_leader_is_used_again(start, connect, monkeypatch, pause):
+    """Metadata is requested again while a partition has no leader, but not for each record."""
+    monkeypatch.setattr(_accumulator, "_LEADERS_PAUSE", pause)
+    broker = start()
+    broker.create_topic("t", 2)
+    broker.move_leader("t", 0, -1)
+    with connect(broker).producer(linger=0) as producer:
+
+        def used(partition):
+            producer.produce("t", b"v")
+            assert producer.flush(20) == 0
+            return values(broker, "t", partition) != []
+
+        assert [used(0) for _ in range(20)] == [False] * 20
+        broker.move_leader("t", 0, 1)
+        if pause < 1:
+            assert eventually(lambda: used(0))
+        else:
+            assert len(broker.calls(METADATA)) < 10
+
+
+def test_records_with_a_key_stay(start, connect, reports):
+    """A record with a key waits for the leader of its partition."""
+    broker = start()
+    broker.create_topic("t", 4)
+    wanted = (-790332482 & 0x7FFFFFFF) % 4
+    broker.move_leader("t", wanted, -1)
+    with connect(broker).producer() as producer:
+        producer.produce("t", b"v", key=b"foobar", on_delivery=reports)
+        assert producer.flush(0.3) == 1
+        broker.move_leader("t", wanted, 1)
+        assert producer.flush(20) == 0
+    assert values(broker, "t", wanted) == [b"v"]
 
 
 def test_a_missing_topic_does_not_block_others(start, connect, reports):
