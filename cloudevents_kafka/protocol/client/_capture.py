@@ -8,11 +8,14 @@ because they may contain passwords.
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, Literal, NamedTuple, TypeAlias
+from typing import IO, Final, Literal, NamedTuple, TypeAlias
 
 from cloudevents_kafka.protocol.errors import Malformed
+
+_log: Final = logging.getLogger("cloudevents_kafka.protocol")
 
 Direction: TypeAlias = Literal["sent", "received"]
 
@@ -31,10 +34,34 @@ Trace: TypeAlias = Callable[[CapturedFrame], object]
 
 
 def to_trace(trace: Trace | str | Path | IO[str] | None) -> Trace | None:
-    """Return a trace for a function, a text stream to write to, or the path of a file to append to."""
-    if trace is None or callable(trace):
-        return trace
-    return _file_trace(Path(trace)) if isinstance(trace, str | Path) else stream_trace(trace)
+    """Return a trace for a function, a text stream to write to, or the path of a file to append to.
+
+    Its errors are logged: it is also called in threads that send records, or keep a member in its group.
+    """
+    if trace is None:
+        return None
+    if callable(trace):
+        return _logged(trace)
+    return _logged(_file_trace(Path(trace)) if isinstance(trace, str | Path) else stream_trace(trace))
+
+
+def _logged(trace: Trace) -> Trace:
+    """Return a trace that logs an error, but no other one until it succeeds: a full disk fails each time."""
+    failed = False
+
+    def call(frame: CapturedFrame) -> None:
+        nonlocal failed
+        try:
+            trace(frame)
+            failed = False
+        except Exception as error:  # noqa: BLE001  # the user's function
+            if not failed:
+                lines = None if isinstance(error, OSError) else error  # an OSError says all by itself
+                message = "the trace of %s has failed, and misses frames: %r"
+                _log.error(message, frame.broker, error, exc_info=lines)
+            failed = True
+
+    return call
 
 
 def stream_trace(stream: IO[str]) -> Trace:

@@ -12,6 +12,9 @@ from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.client._capture import CapturedFrame, parse_line, stream_trace, to_trace
 from cloudevents_kafka.protocol.errors import Malformed
 from cloudevents_kafka.protocol.messages.topics import MetadataRequest
+from tests.support.wire import eventually, fill, numbers, take
+
+HEARTBEAT = 12
 
 
 def test_captures_round_trip():
@@ -78,3 +81,37 @@ def test_a_file_is_not_left_open(tmp_path):
 def test_no_trace_is_none():
     """`to_trace` returns None for None."""
     assert to_trace(None) is None
+
+
+def test_a_trace_that_raises(broker, connect, caplog):
+    """Its error is logged, and calls, producers and members of groups go on."""
+
+    def trace(_frame):
+        raise RuntimeError("disk full")
+
+    client = connect(broker, trace=trace)
+    fill(client, numbers(30), batch_records=3)
+    with client.consumer(group="g", reset="earliest", heartbeat_interval=0.05) as consumer:
+        consumer.subscribe(["t"])
+        assert take(consumer, 30) == numbers(30)
+        beats = len(broker.calls(HEARTBEAT))
+        assert eventually(lambda: consumer.poll(0.05) is None and len(broker.calls(HEARTBEAT)) > beats + 3)
+    (logged,) = caplog.records
+    assert logged.name == "cloudevents_kafka.protocol"
+    assert logged.getMessage().endswith("has failed, and misses frames: RuntimeError('disk full')")
+
+
+def test_an_error_of_a_trace_is_logged_once_in_a_series(caplog):
+    """A full disk fails for each frame: the next error is logged after a frame that was written."""
+    outcomes = iter([OSError("1"), OSError("2"), None, ValueError("4"), None])
+
+    def write(_frame):
+        if (outcome := next(outcomes)) is not None:
+            raise outcome
+
+    trace = to_trace(write)
+    for _ in range(5):
+        trace(CapturedFrame(1.5, "h:1", "sent", b""))
+    texts = [record.getMessage().rpartition(": ")[2] for record in caplog.records]
+    assert texts == ["OSError('1')", "ValueError('4')"]
+    assert [bool(record.exc_info) for record in caplog.records] == [False, True]  # a user's code has lines

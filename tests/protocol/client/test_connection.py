@@ -15,9 +15,7 @@ from cloudevents_kafka.protocol.client._address import Address
 from cloudevents_kafka.protocol.client._connection import Connection
 from cloudevents_kafka.protocol.client._retry import Deadline
 from cloudevents_kafka.protocol.client._settings import ConnectionSettings
-from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import DeadlineExceeded, Disconnected, Malformed, ProtocolError
-from cloudevents_kafka.protocol.messages.connection import ApiVersionsRequest
 from tests.support.wire import interrupted, metadata
 from tests.support.wire_broker import faults
 
@@ -161,22 +159,6 @@ def test_keyboard_interrupt_while_sending_closes(mute):
     with interrupted(0.1):
         flood()
     assert connection.closed
-
-
-def test_a_failing_trace_keeps_the_order(broker):
-    """The exception of the trace is raised, and the next response is the right one."""
-    broken = [True, False, False]
-
-    def trace(_frame):
-        if broken.pop(0):
-            raise RuntimeError("disk full")
-
-    node = broker.nodes[0]
-    connection = Connection(Address(node.host, node.port), soon(), ConnectionSettings(trace=trace))
-    with pytest.raises(RuntimeError):
-        connection.request(ApiVersionsRequest(), soon())
-    assert connection.request(ApiVersionsRequest(), soon()).error_code == ErrorCode.NONE
-    connection.close()
 
 
 def test_memory_grows_with_received_bytes():
