@@ -17,14 +17,13 @@ from cloudevents_kafka.protocol.client._api_versions import VERSIONS_0_8, VERSIO
 from cloudevents_kafka.protocol.client._connection import Connection
 from cloudevents_kafka.protocol.client._retry import Deadline
 from cloudevents_kafka.protocol.client._sasl import forms, log_in
-from cloudevents_kafka.protocol.client._settings import ConnectionSettings, Sasl
+from cloudevents_kafka.protocol.client._settings import ConnectionSettings
 from cloudevents_kafka.protocol.client._socket import AuthenticationFailed
 from cloudevents_kafka.protocol.errors import (
     BrokerError,
     DeadlineExceeded,
     Disconnected,
     Malformed,
-    ProtocolError,
     Truncated,
 )
 from cloudevents_kafka.protocol.messages.connection import ApiVersionsRequest, ApiVersionsResponse
@@ -42,29 +41,35 @@ def connect(
     address: Address, settings: ConnectionSettings, deadline: Deadline, opened: Opened = lambda _: None
 ) -> Connection:
     """Return a connection that is logged in, with the broker's versions."""
+    connections: list[Connection] = []
 
     def open() -> Connection:
         connection = Connection(address, deadline, settings)
+        connections.append(connection)
         opened(connection)
         return connection
 
+    connected = None
+    try:
+        connected = _log_in(open, settings, deadline)
+        return connected
+    finally:  # also for a deadline that ends before the first request
+        for connection in connections:
+            if connection is not connected:
+                connection.close()
+
+
+def _log_in(open: Callable[[], Connection], settings: ConnectionSettings, deadline: Deadline) -> Connection:
     connection = _negotiate(open, settings, deadline)
     if settings.sasl is None:
         return connection
     *others, last = forms(settings.sasl)
     for sasl in others:
         with suppress(AuthenticationFailed):
-            return _logged_in(connection, sasl, deadline)
+            log_in(connection, sasl, deadline)
+            return connection
         connection = _negotiate(open, settings, deadline)
-    return _logged_in(connection, last, deadline)
-
-
-def _logged_in(connection: Connection, sasl: Sasl, deadline: Deadline) -> Connection:
-    try:
-        log_in(connection, sasl, deadline)
-    except ProtocolError:
-        connection.close()
-        raise
+    log_in(connection, last, deadline)
     return connection
 
 

@@ -62,6 +62,10 @@ class Cluster:
         """Return the connection to a broker; raise `Disconnected` if the metadata does not have it."""
         return self._connect(self._address(node_id, deadline), deadline)
 
+    def broker_at(self, address: Address, deadline: Deadline) -> Connection:
+        """Return the connection to the broker at an address, which may be newer than the metadata."""
+        return self._connect(address, deadline)
+
     def open_broker(self, node_id: int, deadline: Deadline) -> Connection | None:
         """Return the connection to a broker; None while a thread opens it. Raises the error of the thread.
 
@@ -240,7 +244,7 @@ class Cluster:
         Pauses grow, and metadata is requested again, until the deadline. An error that is not
         retriable is raised at once; UNKNOWN_SERVER_ERROR is retriable if ``unknown_errors``.
         """
-        pause = FIRST_PAUSE
+        pause, last = FIRST_PAUSE, None
         while True:
             try:
                 return attempt()
@@ -248,7 +252,9 @@ class Cluster:
                 if not is_retriable(error, unknown_errors=unknown_errors):
                     raise
                 if isinstance(error, DeadlineExceeded) and deadline.expired():
-                    raise
+                    if last is None:
+                        raise
+                    raise DeadlineExceeded(f"{error}; the last error: {last}") from last
                 self.invalidate()  # S0-N8: metadata is kept until a socket or a broker says it is stale
                 last = error
             self.sleep(deadline.at_most(pause))

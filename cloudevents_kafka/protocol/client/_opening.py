@@ -53,6 +53,9 @@ class Opening:
             connect(address, settings, deadline, self._opened)
         except ProtocolError as error:
             self._error = error
+        except Exception as error:  # noqa: BLE001  # `result` raises it
+            self._error = ClientError(f"{address}: connecting failed: {error!r}")
+            self._error.__cause__ = error
         finally:
             with self._lock:
                 if self._aborted and self._connection is not None:

@@ -8,7 +8,9 @@ import time
 
 import pytest
 
+from cloudevents_kafka.protocol.client import _opening
 from cloudevents_kafka.protocol.client._address import Address
+from cloudevents_kafka.protocol.client._broker import connect
 from cloudevents_kafka.protocol.client._cluster import Cluster
 from cloudevents_kafka.protocol.client._retry import Deadline
 from cloudevents_kafka.protocol.client._settings import ConnectionSettings
@@ -264,3 +266,54 @@ def test_abort_ends_calls_of_other_threads(broker, make):
     timer.join()
     with pytest.raises(ClientError, match="closed during the call"):
         cluster.fetch_metadata(["t"], Deadline(2))
+
+
+def test_no_socket_is_left_by_a_deadline(broker):
+    """If the deadline ends between connecting and the first request, the connection is closed."""
+    opened, node = [], broker.nodes[0]
+    deadline = Deadline(0.2)
+
+    def wait(connection):
+        opened.append(connection)
+        while not deadline.expired():
+            time.sleep(0.01)
+
+    with pytest.raises(DeadlineExceeded):
+        connect(Address(node.host, node.port), ConnectionSettings(), deadline, wait)
+    assert [connection.closed for connection in opened] == [True]
+
+
+def test_a_deadline_does_not_hide_the_reason(make):
+    """The error of a last attempt that has no time left has the error of the one before it."""
+    deadline, errors = Deadline(0.3), [BrokerError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "group g")]
+
+    def attempt():
+        if errors:
+            raise errors.pop()
+        while not deadline.expired():
+            time.sleep(0.01)
+        deadline.check("sending")
+
+    with pytest.raises(
+        DeadlineExceeded, match=r"sending: not done within 0.3 s; the last error: group g: COORD"
+    ):
+        make().retry("trying", attempt, deadline)
+
+
+def test_any_error_while_connecting_is_the_reason(broker, make, monkeypatch):
+    """An error that is not one of the protocol's is the cause of the error, and nothing waits."""
+
+    def fail(*_):
+        raise RuntimeError("no memory")
+
+    monkeypatch.setattr(_opening, "connect", fail)
+    cluster = make(broker)
+    cluster.fetch_metadata([], Deadline(5))
+    cluster.close()
+
+    def opened():
+        return cluster.open_broker(broker.nodes[0].id, Deadline(5)) is not None
+
+    with pytest.raises(ClientError, match="connecting failed: RuntimeError") as caught:
+        eventually(opened)
+    assert isinstance(caught.value.__cause__, RuntimeError)
