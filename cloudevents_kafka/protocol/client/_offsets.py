@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final, TypeAlias
 
+from cloudevents_kafka.protocol.client._address import Address
 from cloudevents_kafka.protocol.client._cluster import Cluster
 from cloudevents_kafka.protocol.client._connection import Connection
 from cloudevents_kafka.protocol.client._isolation import isolated
@@ -218,7 +219,7 @@ class GroupOffsets:
         request = FindCoordinatorRequest(key=self._group, key_type=0)
         response: FindCoordinatorResponse = self._cluster.ask(lambda _: request, deadline)
         self._check(response.error_code, message=response.error_message)
-        return self._cluster.broker(response.node_id, deadline)
+        return self._cluster.broker_at(Address(response.host, response.port), deadline)
 
     def _check(self, code: int, where: str = "", message: str | None = None) -> None:
         if code:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 
@@ -13,7 +14,7 @@ from cloudevents_kafka.protocol.errors import BrokerError, ClientError
 from tests.support.wire import eventually, fill, numbers, take
 from tests.support.wire_broker import faults
 
-COMMIT, FETCH_OFFSETS, FIND, JOIN, HEARTBEAT, LEAVE, SYNC = 8, 9, 10, 11, 12, 13, 14
+METADATA, COMMIT, FETCH_OFFSETS, FIND, JOIN, HEARTBEAT, LEAVE, SYNC = 3, 8, 9, 10, 11, 12, 13, 14
 MODERN = ["0.9", "0.10", "1.1", "3.9", "4.3"]
 
 
@@ -431,3 +432,27 @@ def test_a_lost_commit_is_sent_again(start, connect, monkeypatch):
     client.commit("g", {("t", 0): 3})
     assert time.monotonic() - began < 10
     assert client.committed("g", [("t", 0)]) == {("t", 0): 3}
+
+
+def test_a_coordinator_with_another_address(start, connect, stack, join):
+    """The address in the coordinator's look-up counts: the metadata may have the one before a restart."""
+    broker = start(brokers=2)
+    broker.create_topic("t")
+    broker.move_leader("t", 0, 1)
+    broker.move_coordinator("g", 2)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        former = server.getsockname()[1]
+
+    def outdated(_call, answer):
+        response = answer()
+        for row in response.brokers:
+            row.port = former if row.node_id == 2 else row.port
+        return response
+
+    broker.faults.add(outdated, api=METADATA, times=None)
+    servers = f"{broker.nodes[0].host}:{broker.nodes[0].port}"
+    client = connect(servers)
+    fill(client, numbers(3))
+    client.commit("g", {("t", 0): 1})
+    assert client.committed("g", [("t", 0)]) == {("t", 0): 1}
+    assert take(join(servers), 2) == numbers(3)[1:]
