@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import cycle
 from typing import Final, TypeAlias
 
-from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.client._message import PartitionId, by_topic
 from cloudevents_kafka.protocol.codec import compiler
 from cloudevents_kafka.protocol.messages.groups import AssignedTopic, Assignment, Subscription
@@ -68,8 +67,8 @@ def encode_assignment(partitions: Iterable[PartitionId]) -> bytes:
 
 
 def decode_assignment(data: bytes) -> list[PartitionId]:
-    """Return the partitions of an assignment, which may be empty bytes."""
+    """Return the partitions of an assignment, which may be empty bytes; later versions may have more fields."""
     if not data:
         return []
-    assignment = frames.decode_body(Assignment, 0, data)
+    assignment, _ = compiler.decode(Assignment, 0, data)
     return [(topic.topic, partition) for topic in assignment.topics for partition in topic.partitions]

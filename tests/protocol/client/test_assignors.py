@@ -6,7 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloudevents_kafka.protocol.client._assignors import ASSIGNORS, assign_range, assign_round_robin
+from cloudevents_kafka.protocol.client._assignors import (
+    ASSIGNORS,
+    assign_range,
+    assign_round_robin,
+    decode_assignment,
+    decode_subscription,
+    encode_assignment,
+)
+from cloudevents_kafka.protocol.codec import compiler
+from cloudevents_kafka.protocol.errors import Malformed, Truncated
+from cloudevents_kafka.protocol.messages.groups import Subscription
 
 TWO = {"a": ["t", "u"], "b": ["t", "u"]}
 
@@ -39,3 +49,21 @@ def test_each_partition_has_one_reader(name, members, partitions):
     assert plan.keys() == members.keys()
     assert sorted(given_out) == sorted((t, p) for t in wanted for p in partitions[t])
     assert all(topic in members[member] for member, places in plan.items() for topic, _ in places)
+
+
+@pytest.mark.parametrize("version", [0, 1, 3, 32767])
+@pytest.mark.parametrize("more", [b"", b"\0\0\0\1new field"], ids=["same", "longer"])
+def test_assignments_of_later_versions(version, more):
+    """What is known of a later version is read, and the rest is ignored, as in the Java client."""
+    parts = [("t", 0), ("t", 2), ("u", 1)]
+    data = version.to_bytes(2) + encode_assignment(parts)[2:] + more
+    assert decode_assignment(data) == parts
+    subscription = compiler.encode(Subscription(topics=["t"]), 0)
+    assert decode_subscription(version.to_bytes(2) + subscription[2:] + more) == ["t"]
+
+
+@pytest.mark.parametrize("data", [b"\0", b"\0\3\0\0\0\1\0", b"\0\0\x7f\xff\xff\xff"], ids=bytes.hex)
+def test_broken_assignments_are_refused(data):
+    """An assignment that ends too soon is an error of the protocol."""
+    with pytest.raises((Malformed, Truncated)):
+        decode_assignment(data)

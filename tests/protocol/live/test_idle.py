@@ -11,13 +11,13 @@ from cloudevents_kafka.protocol import Client
 from cloudevents_kafka.testing import LocalBroker
 from tests.support.wire import eventually, numbers
 
-pytestmark = pytest.mark.broker
+pytestmark = [pytest.mark.broker, pytest.mark.release]  # it waits; tests/protocol/client has samples
 
 
 @pytest.fixture(scope="module")
 def broker():
     """A broker that closes connections which are idle for some seconds."""
-    with LocalBroker(properties={"connections.max.idle.ms": 1500}) as broker:
+    with LocalBroker(properties={"connections.max.idle.ms": 1000}) as broker:
         yield broker
 
 
@@ -28,7 +28,7 @@ def test_records_without_acks_after_an_idle_close(broker):
     theirs = confluent_kafka.Producer({"bootstrap.servers": servers, "acks": 0, "log_level": 0})
     with Client(servers, timeout=20.0) as client, client.producer(acks=0) as ours:
         for turn in range(3):
-            time.sleep(4 if turn else 0)
+            time.sleep(3 if turn else 0)
             for topic, producer in zip(topics, (ours, theirs), strict=True):
                 for value in numbers(100):
                     producer.produce(

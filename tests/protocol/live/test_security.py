@@ -25,6 +25,8 @@ from cloudevents_kafka.protocol import (
     TopicPartition,
 )
 from cloudevents_kafka.protocol.api_keys import ApiKey
+from cloudevents_kafka.protocol.client import CLIENT_VERSIONS
+from cloudevents_kafka.protocol.schema import Versions
 from cloudevents_kafka.testing import LocalBroker
 from cloudevents_kafka.testing.local import free_ports
 
@@ -34,6 +36,7 @@ pytestmark = pytest.mark.broker
 
 PASSWORD = secrets.token_urlsafe(12)
 USERS = [Plain("alice", PASSWORD), *(Scram("bob,=", PASSWORD, f"SCRAM-SHA-{n}") for n in (256, 512))]
+SASL_IDS = ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
 
 
 class Secured:
@@ -138,7 +141,7 @@ def test_an_untrusted_certificate_is_not_retried(secured):
     assert time.monotonic() - began < 5
 
 
-@pytest.mark.parametrize("sasl", USERS, ids=["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
+@pytest.mark.parametrize("sasl", USERS, ids=SASL_IDS)
 @pytest.mark.parametrize("tls", [False, True], ids=["bare", "tls"])
 def test_log_in(secured, sasl, tls):
     """Users authenticate by each mechanism, with and without TLS; traces do not have the password."""
@@ -152,25 +155,61 @@ def test_log_in(secured, sasl, tls):
     assert PASSWORD not in repr(client) + repr(sasl) + trace.getvalue()
 
 
-def test_log_in_again(secured):
-    """Sessions of 1.5 seconds are renewed on the same connections, while records are sent and read."""
-    frames = []
-    with (
-        secured.client(secured.sasl, sasl=USERS[1], trace=frames.append) as client,
-        client.producer() as producer,
-        client.consumer(auto_commit=None) as consumer,
-    ):
+def produce_and_read(client, seconds, pause=0.0):
+    """Produce records one by one and read each, for some seconds; return the number of them."""
+    with client.producer() as producer, client.consumer(auto_commit=None) as consumer:
         consumer.assign([TopicPartition("secured", 0, client.offset_at("secured", 0, LATEST))])
-        end, sent, found = time.monotonic() + 3.5, 0, 0
+        end, sent, found = time.monotonic() + seconds, 0, 0
         while time.monotonic() < end:
             producer.produce("secured", b"v")
             sent += 1
-            producer.flush(10)
+            assert producer.flush(10) == 0
             found += consumer.poll(10) is not None
-    keys = [int.from_bytes(frame.data[4:6]) for frame in frames if frame.direction == "sent"]
+            time.sleep(pause)
     assert found == sent
+    return sent
+
+
+def requests_of(frames):
+    return [int.from_bytes(frame.data[4:6]) for frame in frames if frame.direction == "sent"]
+
+
+RELEASE = pytest.mark.release  # the rest is the sample
+
+
+@pytest.mark.parametrize(
+    ("sasl", "pause"),
+    [
+        pytest.param(USERS[0], 0.0, id="PLAIN-busy", marks=RELEASE),
+        pytest.param(USERS[0], 2.0, id="PLAIN-idle", marks=RELEASE),
+        pytest.param(USERS[1], 0.0, id="SCRAM-SHA-256-busy"),
+        pytest.param(USERS[2], 2.0, id="SCRAM-SHA-512-idle", marks=RELEASE),
+    ],
+)
+def test_log_in_again(secured, sasl, pause):
+    """Sessions of 1.5 seconds are renewed on the same connections, also after they have ended."""
+    frames = []
+    with secured.client(secured.sasl, sasl=sasl, trace=frames.append) as client:
+        assert produce_and_read(client, 3.5, pause)
+    keys = requests_of(frames)
     connections = keys.count(ApiKey.API_VERSIONS)
-    assert keys.count(ApiKey.SASL_HANDSHAKE) >= connections + 2 > 4
+    assert connections == 3  # of the client, the producer and the consumer: none is opened again
+    assert keys.count(ApiKey.SASL_HANDSHAKE) >= connections + 2
+
+
+@pytest.mark.parametrize("sasl", [pytest.param(USERS[0], marks=RELEASE), USERS[2]], ids=["PLAIN", "SCRAM"])
+def test_log_in_without_requests(secured, sasl, monkeypatch):
+    """After a handshake of version 0 tokens are sent bare; the broker ends such sessions in time."""
+    monkeypatch.setitem(CLIENT_VERSIONS, ApiKey.SASL_HANDSHAKE, Versions(0, 0))
+    frames = []
+    with secured.client(secured.sasl, sasl=sasl, trace=frames.append) as client:
+        assert produce_and_read(client, 3.5)
+    keys = requests_of(frames)
+    assert ApiKey.SASL_AUTHENTICATE not in keys
+    assert keys.count(ApiKey.SASL_HANDSHAKE) == keys.count(ApiKey.API_VERSIONS) > 3
+    wrong = sasl._replace(password=f"wrong-{PASSWORD}")
+    with secured.client(secured.sasl, sasl=wrong) as client, pytest.raises(AuthenticationFailed):
+        client.metadata()
 
 
 @pytest.mark.parametrize("password", ["\u2168\u00a0", "I\u00adX"])
@@ -185,7 +224,7 @@ def test_passwords_that_saslprep_changes(secured, password):
         assert client.metadata().brokers
 
 
-@pytest.mark.parametrize("sasl", USERS, ids=["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
+@pytest.mark.parametrize("sasl", USERS, ids=SASL_IDS)
 def test_wrong_password(secured, sasl):
     """A wrong password raises an error at once, which does not have the password."""
     wrong = sasl._replace(password=f"wrong-{PASSWORD}")
