@@ -20,7 +20,13 @@ from cloudevents_kafka.clients._errors import (
     poll_interval_of,
 )
 from cloudevents_kafka.clients._health import ConsumerHealth, Vitals
-from cloudevents_kafka.clients._protocols import Message, OnlyLoop, add_observers, group_of
+from cloudevents_kafka.clients._protocols import (
+    Message,
+    OnlyLoop,
+    add_observers,
+    group_of,
+    suppress_client_errors,
+)
 from cloudevents_kafka.clients._reading import ItemT_co, item_reader
 from cloudevents_kafka.clients._schedule import Item, PartitionName, places_of
 from cloudevents_kafka.event import Event
@@ -237,10 +243,25 @@ class Readable(Generic[ItemT_co]):
         """
         return self.vitals.health()
 
-    def note_poll(self, client: Any) -> None:
-        """Note that the client was polled; called where that is done."""
-        if gone := self.vitals.note_poll(client):
+    def note_poll(self, client: Any, returned: Iterable[Message] = ()) -> None:
+        """Note that the client was polled, and has ``returned`` messages; called where that is done."""
+        gone = self.vitals.note_poll(client)
+        if gone is None:
+            return
+        if gone:
             self._note_gone(gone)
+        if (observers := self._observers) is not None and observers.see("reached"):
+            self._note_reached(observers, returned)
+
+    def _note_reached(self, observers: Observers, returned: Iterable[Message]) -> None:
+        """Note how far partitions were read of which the consumer has returned all that the client has."""
+        ends_by = self._gathered.ends_by
+        if (position := getattr(ends_by, "position", None)) is None:  # of a user's class
+            return
+        more = {(each.topic(), each.partition()) for each in (*returned, *self._gathered.waiting)}
+        with suppress_client_errors():
+            places = position(places_of(self.vitals.assigned - more))
+            observers.of_places("reached", [place for place in places if place.offset >= 0], ends_by)
 
     def note_revoked(self, places: Iterable[TopicPartition]) -> None:
         """Note partitions that go to another member of the group."""
@@ -252,9 +273,12 @@ class Readable(Generic[ItemT_co]):
         """Note that the client is closed."""
         self._note_gone(self.vitals.note_close())
 
+    @property
+    def _observers(self) -> Observers | None:
+        return self._gathered.observers_of_run or self._gathered.observers
+
     def _note_gone(self, names: Iterable[PartitionName]) -> None:
-        observers = self._gathered.observers_of_run or self._gathered.observers
-        if observers is not None:
+        if (observers := self._observers) is not None:
             observers.of_places("revoked", places_of(names), self._gathered.ends_by)
 
     @property

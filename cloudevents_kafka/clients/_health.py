@@ -61,11 +61,19 @@ class Vitals:
             assignment=tuple(sorted(self._assigned)),
         )
 
-    def note_poll(self, client: Any) -> frozenset[PartitionName]:
-        """Note that the client was polled; return the partitions that it does not have any more."""
+    @property
+    def assigned(self) -> frozenset[PartitionName]:
+        """The partitions that the client had when it was asked last."""
+        return self._assigned
+
+    def note_poll(self, client: Any) -> frozenset[PartitionName] | None:
+        """Note that the client was polled; return the partitions that it does not have any more.
+
+        Return None if it was asked for them less than a second ago.
+        """
         self._polled = now = time.monotonic()
         if now - self._asked < _ASK_SECONDS:
-            return frozenset()
+            return None
         self._asked = now
         ask = getattr(client, "assignment", None)
         if ask is None:  # of a user's class

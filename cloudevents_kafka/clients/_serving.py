@@ -79,10 +79,11 @@ class Serving:
         from confluent_kafka import TopicPartition
 
         message = self._client.poll(0)
+        if message is not None:
+            self._gathered.add((message,))
         self._events.note_poll(self._client)
         if message is None:
             return
-        self._gathered.add((message,))
         if message.error() is None:
             place = TopicPartition(message.topic(), message.partition())
             self._client.pause([place])

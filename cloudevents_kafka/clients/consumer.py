@@ -263,7 +263,7 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
 
     def _poll(self, timeout: float) -> Any:
         message = self.consumer.poll(timeout)
-        self.note_poll(self.consumer)
+        self.note_poll(self.consumer, () if message is None else (message,))
         return message
 
     def __iter__(self) -> Iterator[ItemT_co]:

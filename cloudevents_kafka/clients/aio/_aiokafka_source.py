@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -91,8 +92,9 @@ class AiokafkaSource(Source):
                 if failures:
                     await asyncio.sleep(FETCH_SECONDS)  # some errors come at once, until the user acts
                 return failures
+            number = self._add(found)
             self.events.note_poll(self.client)
-            if number := self._add(found):
+            if number:
                 count -= number
                 deadline = deadline if seconds else 0.0  # what has arrived, without another wait
         return ()
@@ -129,6 +131,16 @@ class AiokafkaSource(Source):
     def get_watermark_offsets(self, place: TopicPartition, *, cached: bool) -> tuple[int, int]:  # noqa: ARG002
         """Return the end of a partition, as the client knows it."""
         return 0, self._calls.end(to_partition(place)) or -1
+
+    def position(self, places: Sequence[TopicPartition]) -> list[TopicPartition]:
+        """Return the positions of the client."""
+        from confluent_kafka import TopicPartition
+
+        offsets = [self._calls.position(to_partition(place)) for place in places]
+        return [
+            TopicPartition(place.topic, place.partition, -1 if offset in (None, sys.maxsize) else offset)
+            for place, offset in zip(places, offsets, strict=True)
+        ]
 
     async def answer(self, ask: Ask) -> Any:
         """Return what a call returns; raise its errors as those of confluent-kafka."""

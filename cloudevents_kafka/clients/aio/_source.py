@@ -94,6 +94,10 @@ class Source(ABC):
         """Return 0 and the end of a partition as far as it is known, -1 if it is not, without waiting."""
 
     @abstractmethod
+    def position(self, places: Sequence[TopicPartition]) -> list[TopicPartition]:
+        """Return where the client reads on in partitions, below zero where it is unknown, without waiting."""
+
+    @abstractmethod
     async def answer(self, ask: Ask) -> Any:
         """Return what a call of a run returns; raise the errors of confluent-kafka's client."""
 
@@ -131,7 +135,7 @@ class PolledSource(Source):
 
     def _fetch(self, count: int, seconds: float) -> Sequence[Message]:
         messages = _fetch(self.client, count, seconds)
-        self._events.note_poll(self.client)
+        self._events.note_poll(self.client, messages)
         if self.gathered.observers is not None:
             self._ends |= _ends_of(self.client, messages)
         return messages
@@ -139,6 +143,11 @@ class PolledSource(Source):
     def get_watermark_offsets(self, place: TopicPartition, *, cached: bool) -> tuple[int, int]:  # noqa: ARG002
         """Return the end of a partition after its last fetch: a call of the client waits for the next."""
         return 0, self._ends.get((place.topic, place.partition), -1)
+
+    def position(self, places: Sequence[TopicPartition]) -> list[TopicPartition]:
+        """Return the positions of the client, in the thread."""
+        found: list[TopicPartition] = self.client.position(places)
+        return found
 
     def _hand_over(self, partitions: list[TopicPartition], *, lost: bool) -> None:
         """Hand over partitions in a rebalance, which the client serves in the thread that polls."""

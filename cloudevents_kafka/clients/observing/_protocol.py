@@ -9,7 +9,8 @@ The law, which `calls` keeps and ``tests/observing/test_calls.py`` tests by rand
 4. A partition that a consumer had is in one call of ``revoked``, after the last record and the last commit
    of it that the consumer notes: when it is revoked, lost, found not to be assigned, or at ``close``. The
    observers of the last run are called, too.
-5. Headers of an observer replace those with the same names, which a record has once then. They are never
+5. An offset in ``reached`` is of a partition of which the consumer has returned all that its client has.
+6. Headers of an observer replace those with the same names, which a record has once then. They are never
    those of the event: its attributes and its content type.
 """
 
@@ -108,6 +109,12 @@ class Observer:
 
     def committed(self, notices: Sequence[Notice]) -> None:
         """Note offsets that were committed, or passed to a client that commits without a wait."""
+
+    def reached(self, notices: Sequence[Notice]) -> None:
+        """Note the offsets at which the client reads on, after markers of transactions, about once a second.
+
+        They are of partitions of which the consumer has returned all records before.
+        """
 
     def revoked(self, notices: Sequence[Notice]) -> None:
         """Note partitions that the consumer has not any more, as it is closed or another member has them."""

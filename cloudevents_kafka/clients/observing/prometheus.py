@@ -52,17 +52,23 @@ FIGURES: Final = {
 
 
 class _Position(msgspec.Struct):
-    """Where a consumer is in a partition; without commits it is where it has received."""
+    """Where a consumer is in a partition; without commits it is where it has received.
+
+    ``reached`` is where its client reads on. At the end there is no record after the last received one: what
+    is between them are markers of transactions, and records of aborted ones.
+    """
 
     consumer: int | None
     end: int = 0
     received: int = 0
+    reached: int = 0
     committed: int | None = None
     newest: float = 0.0
 
     @property
     def lag(self) -> int:
-        return max(0, self.end - (self.received if self.committed is None else self.committed))
+        last = self.received if self.reached >= self.end else self.end
+        return max(0, last - (self.received if self.committed is None else self.committed))
 
     def age(self) -> float:
         return max(0.0, time.time() - self.newest) if self.lag and self.newest else 0.0
@@ -83,13 +89,20 @@ class _Lags(Collector):
         position = self._positions.get(place)
         if position is None or position.consumer != notice.consumer:
             position = self._positions[place] = _Position(notice.consumer)
-        position.received, position.newest = (notice.offset or 0) + 1, min(newest, time.time())
+        position.received = position.reached = (notice.offset or 0) + 1
+        position.newest = min(newest, time.time())
         self._move(position, notice)
 
     def commit(self, notice: Notice) -> None:
         """Note an offset that the consumer of a partition has committed."""
         if (position := self._of_consumer(notice)) is not None:
             position.committed = notice.offset
+            self._move(position, notice)
+
+    def reach(self, notice: Notice) -> None:
+        """Note the offset at which the client of a partition's consumer reads on."""
+        if (position := self._of_consumer(notice)) is not None:
+            position.reached = notice.offset or 0
             self._move(position, notice)
 
     def revoke(self, notice: Notice) -> None:
@@ -220,6 +233,11 @@ class PrometheusObserver(Observer):
         """See how far the group is."""
         for notice in notices:
             self._lags.commit(notice)
+
+    def reached(self, notices: Sequence[Notice]) -> None:
+        """See whether there is more to read."""
+        for notice in notices:
+            self._lags.reach(notice)
 
     def revoked(self, notices: Sequence[Notice]) -> None:
         """Forget the lags of partitions."""

@@ -79,7 +79,7 @@ def _recording(name: str) -> Callable[[Recorder, Any], None]:
 
 NOTICES = (
     *("delivered", "failed", "received", "retried", "skipped", "dead_lettered"),
-    *("committed", "revoked"),
+    *("committed", "reached", "revoked"),
 )
 for each in NOTICES:
     setattr(Recorder, each, _recording(each))
@@ -333,6 +333,7 @@ def test_an_observer_that_is_passed_twice_is_called_once() -> None:
     )
     counts = seen.counts()
     assert counts.pop("revoked", 0) == 0
+    counts.pop("reached", 0)
     assert counts == dict.fromkeys(
         ("received", "handling", "handled", "sending", "delivered", "committed"), 1
     )
@@ -415,6 +416,38 @@ def test_commits_and_revoked_partitions_are_noted() -> None:
     assert (committed.topic, committed.partition, committed.offset, committed.end) == ("in", 0, 1, 2)
     assert 0 <= committed.seconds < 5
     assert (revoked.topic, revoked.partition) == ("in", 0)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_is_reached_was_returned(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No noted offset is after a record that the client has returned, and the consumer has not."""
+    chance, now = random.Random(seed), 1000.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    seen = Recorder()
+    messages = [message(number, partition=number % 2) for number in range(60)]
+    events = EventConsumer(
+        FakeConsumer(FakeLog(messages), auto_commit=False), topics=["in"], observers=[seen]
+    )
+    read, noted = Counter[int](), 0
+    while sum(read.values()) < len(messages):
+        now += chance.choice([0.1, 2.0])
+        if chance.random() < 0.5:
+            taken = [events.poll(0)]
+        else:
+            taken = next(events.batches(chance.randint(1, 9), 0, idle_timeout=0), [])
+            if chance.random() < 0.3 and taken:  # the rest waits, and is returned again
+                events.seek(taken[-1])
+                taken.pop()
+        for notices in seen.of("reached"):
+            noted += 1
+            assert all((notice.offset or 0) <= read[notice.partition or 0] for notice in notices)
+        seen.calls.clear()
+        read.update(item.record.partition or 0 for item in taken if item is not None)
+    now += 2
+    events.poll(0)
+    [last] = seen.of("reached")
+    assert {(notice.partition, notice.offset, notice.end) for notice in last} == {(0, 30, 30), (1, 30, 30)}
+    assert noted > 1
 
 
 def test_a_commit_that_fails_is_not_noted() -> None:

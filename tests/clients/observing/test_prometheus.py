@@ -346,23 +346,32 @@ def test_lags_are_those_of_a_model(seed: int) -> None:
     observer = PrometheusObserver(registry)
     owners: dict[tuple[str, int], int] = {}  # the member that has received last
     places: dict[tuple[str, int], tuple[int, int]] = {}  # its received and committed offsets
+    at_end: set[tuple[str, int]] = set()  # what is after its last received record are markers
     end = 100
     for _ in range(300):
         group, partition, member = random.choice("ab"), random.randrange(3), random.randrange(3)
         name, offset = (group, partition), random.randrange(end)
         known: Any = {"group": group, "consumer": member + 3 * (group == "b"), "topic": "in", "end": end}
-        step = random.choice(["received", "received", "committed", "committed", "revoked"])
+        step = random.choice(["received", "received", "committed", "committed", "reached", "revoked"])
+        offset = random.choice([offset, end]) if step == "reached" else offset
         notice = Notice(**known, partition=partition, offset=offset, record=Record(value=b""))
         getattr(observer, step)([notice])
         if step == "received":
             before = places.get(name, (0, -1))[1] if owners.get(name) == member else -1
             owners[name], places[name] = member, (offset + 1, before)
+            at_end.discard(name)
         elif owners.get(name) == member and step == "committed":
             places[name] = places[name][0], offset
+        elif owners.get(name) == member and step == "reached":
+            at_end.discard(name)
+            at_end.update([name] * (offset == end))
         elif owners.get(name) == member:
             del owners[name], places[name]
         expected = {
-            (*name, end - (received if committed < 0 else committed))
+            (
+                *name,
+                max(0, (received if name in at_end else end) - (received if committed < 0 else committed)),
+            )
             for name, (received, committed) in places.items()
         }
         assert expected == {

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from confluent_kafka import Producer
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -26,6 +27,7 @@ from cloudevents_kafka import (
     EventConsumer,
     EventProcessor,
     EventProducer,
+    to_record,
 )
 from cloudevents_kafka.clients.observing import Observer
 from cloudevents_kafka.clients.observing.opentelemetry import OpenTelemetryObserver
@@ -69,6 +71,9 @@ class Service:
             span.get_span_context().span_id: None if span.parent is None else span.parent.span_id
             for span in found
         }
+
+    def age(self) -> float | None:
+        return self.figure("lag_seconds", group=self.group, topic=self.topic, partition="0")
 
     def lags(self) -> dict[str, float]:
         return {
@@ -170,6 +175,68 @@ def test_a_processor_is_counted(service: Service) -> None:
     # More, if a busy broker has moved the group, and a transaction was repeated.
     assert service.figure("delivered_records_total", topic=service.out) >= COUNT
     assert service.figure("handling_seconds_count", topic=service.topic, error="") >= COUNT
+
+
+async def read_by_asyncio(service: Service, loop: str, seconds: float) -> None:
+    consumer: Any = service.reading
+    if loop == "aiokafka":
+        consumer = AIOKafkaConsumer(
+            bootstrap_servers=service.servers, group_id=service.group, enable_auto_commit=False,
+            auto_offset_reset="earliest", isolation_level="read_committed",
+        )  # fmt: skip
+        await consumer.start()
+    async with AsyncEventConsumer(consumer, topics=[service.topic], observers=[service.observer]) as events:
+        if loop == "items of asyncio":
+            async for item in events.items(idle_timeout=seconds):
+                await events.commit(item)
+        else:
+
+            async def handle(item: Decoded) -> None:
+                return
+
+            await events.run(handle, idle_timeout=seconds)
+        assert service.lags() == {"0": 0}
+        assert not service.age()
+
+
+def read(service: Service, loop: str, seconds: float) -> None:
+    with EventConsumer(service.reading, topics=[service.topic], observers=[service.observer]) as events:
+        if loop == "run":
+            events.run(lambda _: None, idle_timeout=seconds)
+        elif loop == "items":
+            for item in events.items(idle_timeout=seconds):
+                events.commit(item)
+        else:
+            for batch in events.batches(2, idle_timeout=seconds):
+                events.commit(batch)
+        assert service.lags() == {"0": 0}
+        assert not service.age()
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        *("run", "items of asyncio"),
+        *(
+            pytest.param(loop, marks=pytest.mark.release)
+            for loop in ("items", "batches", "run of asyncio", "aiokafka")
+        ),
+    ],
+)
+def test_markers_of_transactions_do_not_count(service: Service, loop: str) -> None:
+    """Nothing but markers, and a record that was aborted, is after the last one that was read."""
+    client = Producer({**service.settings, "transactional.id": service.group})
+    client.init_transactions()
+    for number in range(4):
+        client.begin_transaction()
+        record = to_record(Event(id=str(number), source="/s", type="t"))
+        client.produce(service.topic, record.value, headers=record.headers, partition=0)
+        client.flush()
+        (client.abort_transaction if number == 3 else client.commit_transaction)()
+    if loop.endswith(("asyncio", "aiokafka")):
+        asyncio.run(read_by_asyncio(service, loop, 2.5))
+    else:
+        read(service, loop, 2.5)
 
 
 @pytest.mark.parametrize(
