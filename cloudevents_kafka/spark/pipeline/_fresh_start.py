@@ -24,7 +24,8 @@ def use_newest_start(
     before = landing.beginning.start
     if before in ("", start):
         return
-    if landing.total.read:
+    begun = None if landing.in_notes else landing.begun()
+    if landing.total.read or (begun is not None and landing.is_decided(begun)):
         warn(
             f"the start (--from) {start} has no effect: {landing.store.url('')} goes on behind what has "
             f"landed, after a start at {before}; for another start use a fresh folder"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
     from cloudevents_kafka.spark.pipeline.batches import BatchWriter
     from cloudevents_kafka.spark.typed.framed import Writers
+
+_Begun = TypeVar("_Begun", notes.BegunBatch, notes.BegunBatch | None)
 
 
 @dataclass
@@ -74,9 +77,7 @@ class BatchLander:
     def finish_begun(self, spark: SparkSession) -> int | None:
         """Land the batch that an earlier run has begun; return its number."""
         batch = self._landing.begun()
-        if batch is None:
-            return None
-        return self.finish(spark, batch).number
+        return None if batch is None else self.finish(spark, batch).number
 
     def land(self, records: DataFrame, batch: int, query_id: str) -> notes.BatchManifest | None:
         """Land a batch of Spark; return its manifest, or None if all its records have landed before."""
@@ -86,9 +87,8 @@ class BatchLander:
         if topic_ids.keys() - self.topic_ids.keys():  # of topics by a pattern, some may come later
             self.topic_ids |= topic_ids
             self.use_topic_ids()
-        in_java, lenient = self._writer.starts_in_java(records), self._options.lenient
-        self._landing.find_writers = partial(self._find_writers, records, plan.ranges)
-        begun = self._landing.begin(plan, query_id, topic_ids, in_java=in_java, lenient=lenient)
+        begin = partial(self._landing.begin, plan, query_id, topic_ids)
+        begun = self._begin(begin, records, plan.ranges)
         return None if begun is None else self._finish(begun, records, time.monotonic() - began)
 
     def stop_waiting(self) -> None:
@@ -98,15 +98,23 @@ class BatchLander:
 
     def land_gap(self, spark: SparkSession, offsets: notes.OffsetRanges) -> notes.BatchManifest:
         """Land offsets that no pipeline has landed, apart from what Spark plans; return the manifest."""
-        records, lenient = self._read(spark, offsets), self._options.lenient
-        in_java = self._writer.starts_in_java(records)
-        self._landing.find_writers = partial(self._find_writers, records, offsets)
-        batch = self._landing.begin_gap(offsets, self.topic_ids, in_java=in_java, lenient=lenient)
-        return self._finish(batch, records)
+        records = self._read(spark, offsets)
+        begin = partial(self._landing.begin_gap, offsets, self.topic_ids)
+        return self._finish(self._begin(begin, records, offsets), records)
 
     def finish(self, spark: SparkSession, batch: notes.BegunBatch) -> notes.BatchManifest:
-        """Land a batch that was begun; return its manifest."""
-        return self._finish(batch, self._read(spark, batch.offsets))
+        """Land a batch that was begun, as its note says if it is decided, else anew; return its manifest."""
+        records = self._read(spark, batch.offsets)
+        if not self._landing.is_decided(batch):
+            batch = self._begin(partial(self._landing.begin_again, batch), records, batch.offsets)
+        return self._finish(batch, records)
+
+    def _begin(
+        self, begin: Callable[..., _Begun], records: DataFrame, offsets: notes.OffsetRanges
+    ) -> _Begun:
+        """Return the batch that a function begins, to be read by the options of this start."""
+        self._landing.find_writers = partial(self._find_writers, records, offsets)
+        return begin(in_java=self._writer.starts_in_java(records), lenient=self._options.lenient)
 
     def _find_writers(self, records: DataFrame, offsets: notes.OffsetRanges) -> Writers | None:
         """Return what a schema registry knows of framed data; raise `PipelineFailed` if it is away."""

@@ -72,6 +72,14 @@ class Landing(ABC):
         batch = self.manifests.find(notes.BegunBatch) if self.notes_begun else None
         return None if batch is None or (self.last and batch.number <= self.last.number) else batch
 
+    def is_decided(self, batch: notes.BegunBatch) -> bool:  # noqa: ARG002  # tables need it
+        """Return whether a batch that was begun must be read as its note says.
+
+        A note decides nothing before a table has a row of its batch: until then only the offsets are kept.
+        Without tables it is unknown what has been done with the batch, so the note decides.
+        """
+        return True
+
     def recover(self) -> int | None:
         """Read the notes; return the number of a landed batch that had to be finished, or None.
 
@@ -194,6 +202,18 @@ class Landing(ABC):
             ids={**self.topic_ids, **topic_ids},
             offsets=offsets,
             planned=offsets,
+            in_java=in_java,
+            lenient=lenient,
+        )
+
+    def begin_again(self, batch: notes.BegunBatch, *, in_java: bool, lenient: bool) -> notes.BegunBatch:
+        """Return a batch for the offsets of one that was begun and is not decided, see `is_decided`."""
+        return self._begin(
+            batch=batch.batch,
+            query=batch.query,
+            ids=batch.ids,
+            offsets=batch.offsets,
+            planned=batch.planned,
             in_java=in_java,
             lenient=lenient,
         )

@@ -67,23 +67,11 @@ class TableLanding(Landing):
         """Return the name of a table in its catalog, or its URL."""
         return self._open(table).name
 
-    def begun(self) -> notes.BegunBatch | None:
-        """Return the batch that must be finished; if no table has rows of it, by the types of the tables now.
-
-        Its note is written again then: from the first commit on the batch is read as the note says.
-        """
-        batch = super().begun()
-        if batch is None or not batch.schemas:
-            return batch
+    def is_decided(self, batch: notes.BegunBatch) -> bool:
+        """Return whether a table, by the routes of a batch that was begun, has rows of it."""
         self._batch, self._ledgers = batch, {}
-        if any(self._left(table) != batch.offsets for table in self.tables):
-            return batch
-        # The start of the run warns of the schemas.
-        schemas = self.fit(batch.schemas, lambda _: None, rescue=batch.rescue)
-        fitting = replace(batch, schemas=schemas)
-        if fitting != batch:
-            self.manifests.write(fitting)
-        return fitting
+        tables = dict.fromkeys((notes.EVENTS, *batch.routes.values(), notes.QUARANTINE))
+        return any(self._left(table) != batch.offsets for table in tables)
 
     def fit(
         self,
