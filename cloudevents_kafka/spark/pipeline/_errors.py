@@ -86,6 +86,13 @@ _PATTERNS: Final = (
 )
 
 
+# A plan after the message of an error: its root, and all lines below, which are drawn as a tree.
+_PLAN: Final = re.compile(
+    r";?[ \t]*\n(?:== .* Plan ==\n)?'?[A-Z]\w*\b.*(?:\n[ \t:|]*[+:]- .*)+|;[ \t]*\n'?[A-Z]\w* .*#\d.*"
+)
+_BRIDGE: Final = re.compile(r"py4j|An error occurred while calling ", re.IGNORECASE)
+
+
 class PipelineError(CloudEventsKafkaError):
     """The base class of the errors of a pipeline.
 
@@ -179,7 +186,11 @@ def failure_of(text: str) -> PipelineFailed:
 
 
 def _cause(text: str) -> str:
-    """Return the innermost cause: the last ``Caused by``, else another error, else the first lines."""
+    """Return the innermost cause: the last ``Caused by``, else another error, else the first lines.
+
+    Lines of a plan, and of the bridge between Python and Java, are left out.
+    """
+    text = "\n".join(line for line in _PLAN.sub("", text).splitlines() if not _BRIDGE.search(line))
     java = re.findall(r"^Caused by: (.+)$", text, re.MULTILINE)
     python = re.findall(r"^\s*((?:\w+\.)*\w+(?:Error|Exception): .+)$", text, re.MULTILINE)
     called = re.findall(r"^: (.+)$", text, re.MULTILINE)  # the line after "An error occurred while calling"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -29,6 +30,22 @@ Caused by: org.apache.spark.api.python.PythonException: Traceback (most recent c
 ModuleNotFoundError: No module named 'y'
 
 	at org.apache.spark.api.python.BasePythonRunner$ReaderIterator.read(PythonRunner.scala:1)
+"""
+
+
+UNION = """[INCOMPATIBLE_COLUMN_TYPE] UNION can only be performed. SQLSTATE: 42825;
+'Union false, false
+:- Project [id#1, value#2]
+:  +- LogicalRDD [id#1, value#2], false
++- Project [id#3]
+   +- LogicalRDD [id#3], false
+"""
+ALTER = """[FIELD_ALREADY_EXISTS] Cannot add column. SQLSTATE: 42710; line 1 pos 0;
+AddColumns [QualifiedColType(Some(x)), id#134]
+"""
+CALLED = """py4j.protocol.Py4JJavaError: An error occurred while calling o60.sql.
+: java.lang.IllegalStateException: no
+	at py4j.Gateway.invoke(Gateway.java:282)
 """
 
 
@@ -61,6 +78,9 @@ ModuleNotFoundError: No module named 'y'
             "SPARK-55271",
         ),
         ("something new", "Spark stopped: something new"),
+        (UNION, "Spark stopped: [INCOMPATIBLE_COLUMN_TYPE] UNION can only be performed. SQLSTATE: 42825"),
+        (ALTER, "Spark stopped: [FIELD_ALREADY_EXISTS] Cannot add column. SQLSTATE: 42710; line 1 pos 0"),
+        (CALLED, "Spark stopped: java.lang.IllegalStateException: no"),
         (
             "An error occurred\n: java.io.IOException: No space left on device\n\tat x",
             "Spark stopped: java.io.IOException: No space left on device\nfree some space",
@@ -70,7 +90,7 @@ ModuleNotFoundError: No module named 'y'
 def test_explanations_of_failures(text: str, words: str) -> None:
     """An error of Spark is reduced to its cause and advice."""
     assert words in str(failure_of(text))
-    assert "\tat " not in str(failure_of(text))
+    assert not re.search(r"\tat |LogicalRDD|\+-|:-|== Physical|(?i:py4j)", str(failure_of(text)))
 
 
 def test_progress_has_the_lag() -> None:

@@ -107,17 +107,24 @@ def spark_settings(
     return {**defaults, **conf}
 
 
+# PySpark logs errors of statements with their plans and stack traces; they are raised, too.
+_QUERY_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+
+
 def _is_not_py4j(record: logging.LogRecord) -> bool:
-    return "py4j" not in record.pathname
+    return "py4j" not in record.pathname and record.name not in _QUERY_LOGGERS
 
 
 @contextmanager
 def _silence_py4j() -> Iterator[None]:
-    """Drop py4j's log records within this block: it logs tracebacks when Java dies.
+    """Drop log records of py4j, which logs tracebacks when Java dies, and of `_QUERY_LOGGERS` in this block.
 
     After an error the records are dropped for good, as py4j's threads may log after the end of the block.
     """
+    from pyspark.logger import PySparkLogger
+
     loggers = [logging.getLogger(name) for name in (None, "py4j.clientserver", "py4j.java_gateway")]
+    loggers += [PySparkLogger.getLogger(name) for name in _QUERY_LOGGERS]
     for logger in loggers:
         logger.addFilter(_is_not_py4j)
     yield
