@@ -127,9 +127,17 @@ def _with_result(rows: DataFrame, names: list[str], value: str) -> DataFrame:
 
 
 def refuse_misfits(
-    decoded: DataFrame, schemas: Schemas, writers: Writers | None = None, *, rescue: bool
+    decoded: DataFrame,
+    schemas: Schemas,
+    writers: Writers | None = None,
+    *,
+    rescue: bool,
+    unread: str | None = None,
 ) -> DataFrame:
-    """Return rows of `decode_events` with the values of their data; misfits are errors."""
+    """Return rows of `decode_events` with the values of their data; misfits are errors.
+
+    ``unread`` is SQL for whether the data of an event is not read, although its type has a schema.
+    """
     if not schemas:
         return decoded
     reason, of_event = f"{FOUND}.reason", set(event_schema(lenient=True).names)
@@ -144,7 +152,7 @@ def refuse_misfits(
         "data": f"CASE WHEN {reason} IS NULL THEN {FOUND}.payload END",
         "error": f"CASE WHEN {reason} IS NULL THEN error ELSE {error} END",
     }
-    rows = decide_values(decoded, schemas, writers, rescue=rescue)
+    rows = decide_values(decoded, schemas, writers, rescue=rescue, unread=unread)
     selected = (f"{value} AS {quote_name(name)}" for name, value in columns.items())
     return rows.selectExpr(*selected, *value_names(schemas).values())
 

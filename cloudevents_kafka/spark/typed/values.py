@@ -52,11 +52,18 @@ def by_type(type_: str, values: Mapping[str, str], otherwise: str = "NULL") -> s
 
 
 def read_values(
-    rows: DataFrame, schemas: Schemas, event: str = "", writers: Writers | None = None, *, rescue: bool
+    rows: DataFrame,
+    schemas: Schemas,
+    event: str = "",
+    writers: Writers | None = None,
+    *,
+    rescue: bool,
+    unread: str | None = None,
 ) -> DataFrame:
     """Return rows with the values that Spark reads whole, and the number of the schema; others are suspects.
 
     ``event`` is the prefix of the columns of an event. Framed payloads are suspects: Python reads them.
+    ``unread`` is SQL for whether the data of an event is not read: it is as if it had no schema.
     """
     data = f"{event}`data`"
     # JSON does not begin as a frame does, but Avro may.
@@ -66,13 +73,15 @@ def read_values(
         is_never = schema.refused or (writers is not None and schema.avro)
         fits = "false" if is_never else fits_sql(rows, data, literal(schema.words(rescue=rescue)))
         payloads[schema] = f"CASE WHEN {bare} AND {fits} THEN {data} END"
-    return _read(_with_number(rows, schemas, f"{event}`type`"), schemas, payloads, rescue=rescue)
+    rows = _with_number(rows, schemas, f"{event}`type`", unread)
+    return _read(rows, schemas, payloads, rescue=rescue)
 
 
-def read_checked(rows: DataFrame, schemas: Schemas, *, rescue: bool) -> DataFrame:
+def read_checked(rows: DataFrame, schemas: Schemas, *, rescue: bool, unread: str | None = None) -> DataFrame:
     """Return rows with the values of data that Spark has read whole before, or Python has written."""
     payloads = dict.fromkeys(value_names(schemas), "`data`")
-    return _read(_with_number(rows, schemas, "`type`"), schemas, payloads, rescue=rescue).drop(_NUMBER)
+    rows = _with_number(rows, schemas, "`type`", unread)
+    return _read(rows, schemas, payloads, rescue=rescue).drop(_NUMBER)
 
 
 def is_read_sql(schemas: Schemas) -> str:
@@ -82,10 +91,15 @@ def is_read_sql(schemas: Schemas) -> str:
 
 
 def decide_values(
-    rows: DataFrame, schemas: Schemas, writers: Writers | None = None, *, rescue: bool
+    rows: DataFrame,
+    schemas: Schemas,
+    writers: Writers | None = None,
+    *,
+    rescue: bool,
+    unread: str | None = None,
 ) -> DataFrame:
     """Return rows of ``type`` and ``data`` with values and `FOUND`, a payload or a reason."""
-    rows = read_values(rows, schemas, "", writers, rescue=rescue)
+    rows = read_values(rows, schemas, "", writers, rescue=rescue, unread=unread)
     rows = _with_decisions(rows, schemas, writers, rescue=rescue)
     payloads = dict.fromkeys(value_names(schemas), f"{FOUND}.payload")
     rows = _read(rows, schemas, payloads, rescue=rescue)
@@ -124,8 +138,11 @@ def _read(
     )
 
 
-def _with_number(rows: DataFrame, schemas: Schemas, type_: str) -> DataFrame:
+def _with_number(rows: DataFrame, schemas: Schemas, type_: str, unread: str | None) -> DataFrame:
     """Add the number of the schema of each row, null without one."""
     distinct = list(value_names(schemas))
     numbers = {pattern: str(distinct.index(schema)) for pattern, schema in schemas.items()}
-    return rows.selectExpr("*", f"{by_type(type_, numbers)} AS {_NUMBER}")
+    number = by_type(type_, numbers)
+    if unread is not None:
+        number = f"CASE WHEN NOT {unread} THEN {number} END"
+    return rows.selectExpr("*", f"{number} AS {_NUMBER}")

@@ -1,6 +1,7 @@
 """The rows of one micro-batch: decoded, counted while they are written, and those that Python reads."""
 
 from cloudevents_kafka.spark.pipeline.batches._batch import BatchWriter, KeptBatch
+from cloudevents_kafka.spark.pipeline.batches._batch_rows import Rows
 from cloudevents_kafka.spark.pipeline.batches._changes import row_changes
 from cloudevents_kafka.spark.pipeline.batches._distinct import without_duplicates
 from cloudevents_kafka.spark.pipeline.batches._observed import error_rule

@@ -82,7 +82,7 @@ class BatchWriter:
         If the batch has routes, the rows of events have the column `TABLE`. Raises `CountMismatch` if Spark
         has read other records, or one twice.
         """
-        rows = self._rows(batch)
+        rows = Rows.of(batch)
         records = self._limit_tasks(records, batch.offsets)
         if not batch.in_java:
             return self._write_in_python(records, rows, tables)
@@ -104,7 +104,7 @@ class BatchWriter:
         compare: Compare = nullcontext,
     ) -> notes.BatchCounts:
         """Pass all rows of the tables to a function at once, kept until it returns, and return the counts."""
-        rows = self._rows(batch)
+        rows = Rows.of(batch)
         records = self._limit_tasks(records, batch.offsets)
         with ExitStack() as kept:
             if not batch.in_java:
@@ -123,16 +123,6 @@ class BatchWriter:
             events, quarantine, counts, *_ = kept.enter_context(compare(decoded))
             deliver(events, quarantine, counts.check())
         return counts
-
-    def _rows(self, batch: notes.BegunBatch) -> Rows:
-        return Rows(
-            batch.offsets,
-            batch.lenient,
-            batch.routes,
-            batch.schemas,
-            rescue=batch.rescue,
-            writers=batch.writers,
-        )
 
     def _limit_tasks(self, records: DataFrame, offsets: notes.OffsetRanges) -> DataFrame:
         if sum(1 for _ in notes.iter_partitions(offsets)) > self._tasks:

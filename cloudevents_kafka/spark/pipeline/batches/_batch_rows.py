@@ -11,7 +11,15 @@ import msgspec
 import pyarrow as pa
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
-from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import (
+    BinaryType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
 
 from cloudevents_kafka.spark._columns import PREFIX
 from cloudevents_kafka.spark.decode import decode_events
@@ -29,7 +37,14 @@ from cloudevents_kafka.spark.pipeline.batches._observed import (
     rule_counts,
     tolerated_rules,
 )
-from cloudevents_kafka.spark.pipeline.notes import EVENTS, BatchCounts, OffsetRanges
+from cloudevents_kafka.spark.pipeline.notes import (
+    DELETED,
+    EVENTS,
+    BatchCounts,
+    BegunBatch,
+    OffsetRanges,
+    Upsert,
+)
 from cloudevents_kafka.spark.pipeline.tables import (
     KAFKA_COLUMNS,
     TOLERATED,
@@ -37,10 +52,16 @@ from cloudevents_kafka.spark.pipeline.tables import (
     select_quarantine,
     table_of,
 )
-from cloudevents_kafka.spark.schema import FROM_JSON, HEADERS, error_schema
+from cloudevents_kafka.spark.schema import FROM_JSON, HEADERS, error_schema, event_schema
 from cloudevents_kafka.spark.typed.framed import Writers
 from cloudevents_kafka.spark.typed.frames import refuse_misfits, typed_columns
-from cloudevents_kafka.spark.typed.values import Schemas, is_read_sql, read_values, value_names
+from cloudevents_kafka.spark.typed.values import (
+    Schemas,
+    is_read_sql,
+    read_checked,
+    read_values,
+    value_names,
+)
 
 _READ: Final = PREFIX + "read"
 _LEFT: Final = PREFIX + "left"
@@ -94,17 +115,55 @@ class Rows:
     schemas: Schemas = field(default_factory=dict)
     rescue: bool = False
     writers: Writers | None = None
+    upsert: Upsert | None = None
+
+    @classmethod
+    def of(cls, batch: BegunBatch) -> Rows:
+        """Return how the rows of a batch are read, as its note says."""
+        return cls(
+            batch.offsets,
+            batch.lenient,
+            batch.routes,
+            batch.schemas,
+            rescue=batch.rescue,
+            writers=batch.writers,
+            upsert=batch.upsert,
+        )
 
     def decode(self, records: DataFrame) -> DataFrame:
         decoded = decode_events(records, keep=KAFKA_COLUMNS, lenient=self.lenient)
-        return refuse_misfits(decoded, self.schemas, self.writers, rescue=self.rescue)
+        unread = self.unread()
+        return refuse_misfits(decoded, self.schemas, self.writers, rescue=self.rescue, unread=unread)
+
+    def none(self, spark: SparkSession) -> tuple[DataFrame, DataFrame]:
+        """Return events and records of the quarantine without rows, in the columns that they have."""
+        kafka = [field for field in PACKED.fields if field.name != "micros"]
+        fields = [
+            *event_schema(lenient=self.lenient).fields,
+            *kafka,
+            StructField("timestamp", TimestampType()),
+        ]
+        decoded = spark.createDataFrame([], StructType(fields))
+        return self.events(self.with_values(decoded)), quarantine_of(decoded)
+
+    def with_values(self, decoded: DataFrame) -> DataFrame:
+        """Return events with the values of their data, which fits."""
+        if not self.schemas:
+            return decoded
+        return read_checked(decoded, self.schemas, rescue=self.rescue, unread=self.unread())
+
+    def unread(self, event: str = "") -> str | None:
+        """Return SQL for whether the data of an event is not read: it deletes its row."""
+        return None if self.upsert is None else self.upsert.deletes_sql(event)
 
     def events(self, decoded: DataFrame) -> DataFrame:
         return decoded.where("error IS NULL").selectExpr(*self.columns())
 
     def columns(self, event: str = "", *, by_java: bool = False) -> list[str]:
         """Return SQL for the columns of the table of events; see `event_columns`."""
-        typed = typed_columns(self.schemas, event)
+        typed, unread = typed_columns(self.schemas, event), self.unread(event)
+        if unread is not None:
+            typed[DELETED] = unread
         return event_columns(event, lenient=self.lenient, routes=self.routes, by_java=by_java, typed=typed)
 
     def counting(self, event: str = "", *, by_java: bool = False, others: bool = False) -> Counting:
@@ -137,7 +196,9 @@ class Reading:
         self._records = records
         read = records.selectExpr(f"{sql} AS {_READ}", *_KAFKA)
         if rows.schemas:  # data that may not fit is left to Python, too
-            read = read_values(read, rows.schemas, f"{_READ}.", rows.writers, rescue=rows.rescue)
+            event = f"{_READ}."
+            options: Any = {"rescue": rows.rescue, "unread": rows.unread(event)}
+            read = read_values(read, rows.schemas, event, rows.writers, **options)
             kept = f"CASE WHEN {is_read_sql(rows.schemas)} THEN {_READ} END AS {_READ}"
             read = read.selectExpr(kept, *value_names(rows.schemas).values(), *_KAFKA)
         self._read = read

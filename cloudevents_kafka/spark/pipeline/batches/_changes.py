@@ -25,11 +25,10 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
 
 from cloudevents_kafka.spark._columns import PREFIX
-from cloudevents_kafka.spark.pipeline._sql import literal
 from cloudevents_kafka.spark.pipeline.batches._batch import KeptBatch, kept_rows
 from cloudevents_kafka.spark.pipeline.batches._batch_rows import Rows, count_now, event_counts
 from cloudevents_kafka.spark.pipeline.batches._observed import Counting, Labels, error_rule, label_counts
-from cloudevents_kafka.spark.pipeline.notes import DELETED, BatchCounts, Upsert, attribute_sql
+from cloudevents_kafka.spark.pipeline.notes import DELETED, BatchCounts, Upsert
 from cloudevents_kafka.spark.pipeline.tables import select_quarantine
 from cloudevents_kafka.spark.typed.shape import VALUE
 
@@ -73,21 +72,14 @@ def row_changes(batch: KeptBatch, table: DataFrame | None, upsert: Upsert) -> It
 
 
 def _changes(batch: KeptBatch, upsert: Upsert) -> DataFrame:
-    """Return the events and tombstones of a batch, and whether they delete."""
-    # Data that is read by a schema is in a column of its own.
-    data = [name for name in ("data", VALUE) if name in batch.events.columns]
-    deletes = f"({' AND '.join(f'`{name}` IS NULL' for name in data)} AND mode = 'binary')"
-    if upsert.rule is not None:
-        name, value = upsert.rule
-        deletes += f" OR coalesce({attribute_sql(name)} = {literal(value)}, false)"
-    events = batch.events.selectExpr("*", f"{deletes} AS `{DELETED}`")
+    """Return the events and tombstones of a batch, which say whether they delete."""
     if upsert.keys != ("key",) or not batch.counts.quarantined:
-        return events
+        return batch.events
     columns = ("topic", "partition", "offset", "timestamp", "key", "record_date")
     found = batch.quarantine.where(_TOMBSTONE).selectExpr(
         *(f"`{name}`" for name in columns), f"true AS `{DELETED}`"
     )
-    return events.unionByName(found, allowMissingColumns=True)
+    return batch.events.unionByName(found, allowMissingColumns=True)
 
 
 def _with_rows(changes: DataFrame, table: DataFrame | None, upsert: Upsert, keys: list[str]) -> DataFrame:

@@ -24,7 +24,6 @@ from cloudevents_kafka.spark.pipeline.notes import EVENTS, BatchCounts, table_fo
 from cloudevents_kafka.spark.pipeline.tables import KAFKA_COLUMNS, select_quarantine
 from cloudevents_kafka.spark.schema import FROM_JSON, event_schema, wire_schema
 from cloudevents_kafka.spark.typed.framed import HEADER, check_payload
-from cloudevents_kafka.spark.typed.values import read_checked
 from cloudevents_kafka.spark.udf import PackedRecord, result_fields
 
 _Place = tuple[str, int, int]
@@ -62,10 +61,8 @@ class DriverRows:
     @cached_property
     def events(self) -> DataFrame:
         """The rows of events, with the columns of their table."""
-        events, rows = self._frame(self._events), self._rows
-        if rows.schemas:
-            events = read_checked(events, rows.schemas, rescue=rows.rescue)
-        return events.selectExpr(*rows.columns())
+        rows = self._rows
+        return rows.with_values(self._frame(self._events)).selectExpr(*rows.columns())
 
     @cached_property
     def quarantine(self) -> DataFrame:
@@ -99,6 +96,8 @@ def _decode(text: str, rows: Rows) -> _Row:
 def _checked(fields: _Fields, record: _PackedRow, rows: Rows) -> _Fields:
     """Return the fields of an event with data that Spark reads whole, or those of an error."""
     type_ = fields.get("type")
+    if type_ and rows.upsert is not None and rows.upsert.deletes(fields):
+        return fields
     schema = next((each for name, each in rows.schemas.items() if type_ and matches(type_, name)), None)
     if schema is None:
         return fields

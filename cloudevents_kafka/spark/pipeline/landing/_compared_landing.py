@@ -63,6 +63,16 @@ class ComparedLanding(TableLanding):
 class UpsertLanding(ComparedLanding):
     """The batches of a table that has one row for each key."""
 
+    @property
+    def upsert(self) -> notes.Upsert | None:
+        """How records change the rows of the table."""
+        return self._open(notes.EVENTS).upsert
+
+    def begun(self) -> notes.BegunBatch | None:
+        """Return the batch that must be finished; earlier versions did not note how records change rows."""
+        batch = super().begun()
+        return batch and replace(batch, upsert=batch.upsert or self.upsert)
+
     def write(self, writer: BatchWriter, records: DataFrame, batch: notes.BegunBatch) -> notes.BatchCounts:
         """Stage the changes of rows in a batch, and return the counts; raise `WrongTable`."""
         for entry in self.ledger.entries():

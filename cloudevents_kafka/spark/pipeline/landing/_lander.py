@@ -103,15 +103,13 @@ class BatchLander:
         return self._finish(self._begin(begin, records, offsets), records)
 
     def finish(self, spark: SparkSession, batch: notes.BegunBatch) -> notes.BatchManifest:
-        """Land a batch that was begun, as its note says if it is decided, else anew; return its manifest."""
+        """Land a batch that was begun, as its note says if that decides; return its manifest."""
         records = self._read(spark, batch.offsets)
         if not self._landing.is_decided(batch):
             batch = self._begin(partial(self._landing.begin_again, batch), records, batch.offsets)
         return self._finish(batch, records)
 
-    def _begin(
-        self, begin: Callable[..., _Begun], records: DataFrame, offsets: notes.OffsetRanges
-    ) -> _Begun:
+    def _begin(self, begin: Callable[..., _Begun], records: DataFrame, offsets: notes.OffsetRanges) -> _Begun:
         """Return the batch that a function begins, to be read by the options of this start."""
         self._landing.find_writers = partial(self._find_writers, records, offsets)
         return begin(in_java=self._writer.starts_in_java(records), lenient=self._options.lenient)

@@ -59,6 +59,11 @@ class Landing(ABC):
         self.beginning = notes.Beginning()
         self._is_noted = True  # whether it is known where the checkpoint begins
 
+    @property
+    def upsert(self) -> notes.Upsert | None:
+        """How records change rows, if the table has one row for each key."""
+        return None
+
     @abstractmethod
     def table_name(self, table: str) -> str:
         """Return the name or the URL of a table, for messages and summaries."""
@@ -222,6 +227,7 @@ class Landing(ABC):
         number = 0 if self.last is None else self.last.number + 1
         fields |= {"pipeline": self.pipeline, "routes": self._routes, "to": self.kind}
         fields |= {"schemas": self.schemas, "rescue": self.rescue, "writers": self.find_writers()}
+        fields |= {"upsert": self.upsert}
         batch = notes.BegunBatch(number=number, **fields)
         if self.notes_begun:
             self.manifests.write(batch)

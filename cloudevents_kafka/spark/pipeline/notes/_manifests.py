@@ -18,6 +18,7 @@ import msgspec
 from cloudevents_kafka.spark.pipeline.notes._checkpoint import WrongCheckpoint
 from cloudevents_kafka.spark.pipeline.notes._counts import BatchCounts
 from cloudevents_kafka.spark.pipeline.notes._ledger import Ledger, OffsetRanges
+from cloudevents_kafka.spark.pipeline.notes._upsert import Upsert
 from cloudevents_kafka.spark.pipeline.stores import InUse, Store
 from cloudevents_kafka.spark.typed.framed import Writer
 from cloudevents_kafka.spark.typed.schemas import DataSchema
@@ -40,9 +41,9 @@ class BegunBatch(msgspec.Struct, frozen=True, kw_only=True):
     offsets that Spark planned, and ``offsets`` those that have not landed. ``in_java`` and ``lenient`` are
     how the records are read, ``routes`` has the tables of events by patterns of types, in order, ``schemas``
     has those of their data, ``rescue`` is whether what does not fit lands, ``writers`` has what a schema
-    registry knew of framed data, and ``to`` is the kind of the tables, see `Landing.kind`. ``counted`` has
-    the counts of a batch that was compared with the rows of its table, as its commit changes what they would
-    be.
+    registry knew of framed data, ``upsert`` is how records change rows, and ``to`` is the kind of the tables,
+    see `Landing.kind`. ``counted`` has the counts of a batch that was compared with the rows of its table, as
+    its commit changes what they would be.
     """
 
     version: int = VERSION
@@ -59,6 +60,7 @@ class BegunBatch(msgspec.Struct, frozen=True, kw_only=True):
     schemas: Mapping[str, DataSchema] = {}
     rescue: bool = False
     writers: Mapping[str, Writer] | None = None
+    upsert: Upsert | None = None
     to: str | None = None
     counted: BatchCounts | None = None
 
@@ -69,6 +71,7 @@ class BatchManifest(BegunBatch, frozen=True, kw_only=True):
     ``files`` are relative to the ``staging`` folder. ``ledger`` has the offsets of all batches up to this
     one, and ``total`` counts their records. ``tables`` are the ids of tables in Delta or Iceberg. ``rows``
     has the rows in the files of the commits, where they are known, and ``seconds`` the times of our steps.
+    ``names`` has the names in the typed data of files of Parquet, by table, each with those above it.
     """
 
     staging: str = ""
@@ -79,6 +82,7 @@ class BatchManifest(BegunBatch, frozen=True, kw_only=True):
     tables: Mapping[str, str] = {}
     rows: Mapping[str, int] = {}
     seconds: Mapping[str, float] = {}
+    names: Mapping[str, tuple[tuple[str, ...], ...]] = {}
 
 
 class Beginning(msgspec.Struct, frozen=True, kw_only=True):

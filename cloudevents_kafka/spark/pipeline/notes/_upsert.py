@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Final, NamedTuple, Self
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple, Self
+
+from cloudevents_kafka.spark._patterns import literal
 
 DELETED: Final = "deleted"
 """The column of a table that says whether its row was deleted."""
@@ -37,6 +40,27 @@ class Upsert(NamedTuple):
 
     def __str__(self) -> str:
         return ",".join(self.keys)
+
+    def deletes_sql(self, event: str = "") -> str:
+        """Return SQL for whether an event deletes: it has no value, or the attribute that the rule names.
+
+        The columns of the event have the prefix ``event``. What its data is makes no difference.
+        """
+        deletes = f"{event}`data` IS NULL AND {event}`mode` = 'binary'"
+        if self.rule is not None:
+            name, value = self.rule
+            deletes = f"{deletes} OR {attribute_sql(name, event)} = {literal(value)}"
+        return f"coalesce({deletes}, false)"
+
+    def deletes(self, fields: Mapping[str, Any]) -> bool:
+        """Return whether an event deletes, as `deletes_sql` does, by its fields."""
+        if fields.get("data") is None and fields.get("mode") == "binary":
+            return True
+        if self.rule is None:
+            return False
+        name, value = self.rule
+        found = fields.get(name) if name in _COLUMNS else (fields.get("extensions") or {}).get(name)
+        return bool(found == value)
 
     def key_sql(self, row: str = "") -> list[str]:
         """Return SQL for each key of a row, whose columns have the prefix ``row``."""

@@ -1,5 +1,6 @@
 """Tables of events and of bad records, in Parquet, Delta and Iceberg, in folders or in a catalog."""
 
+from cloudevents_kafka.spark.pipeline.tables._evolution import names_in, two_cases
 from cloudevents_kafka.spark.pipeline.tables._iceberg import catalog_of
 from cloudevents_kafka.spark.pipeline.tables._sink import (
     LedgerChanged,

@@ -29,6 +29,7 @@ from cloudevents_kafka.spark.pipeline._sql import quote, settings, write_setting
 from cloudevents_kafka.spark.pipeline.notes import Entry, Ledger, OffsetRange
 from cloudevents_kafka.spark.pipeline.tables import _sink
 from cloudevents_kafka.spark.pipeline.tables._delta_history import LEDGER, PROPERTY, DeltaHistory
+from cloudevents_kafka.spark.pipeline.tables._evolution import names_in
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
 
 _EXTENSION: Final = "io.delta.sql.DeltaSparkSessionExtension"
 _GENERATED: Final = "delta.generationExpression"  # the metadata of a column that Delta computes
+_NOT_TAKEN: Final = re.compile(r"[ ,;{}()\n\t=]")  # in names of columns, without their mapping
+_MAPPING: Final = "delta.columnMapping.mode"
+_NEW_MAPPING: Final = "spark.databricks.delta.properties.defaults.columnMapping.mode"
 _RETENTION: Final = "delta.setTransactionRetentionDuration"
 _VACUUM_SETTINGS: Final = {
     # Delta refuses less than a week unless this is off; the caller has chosen.
@@ -155,6 +159,18 @@ class DeltaTable(_sink.Table):
         else:
             writer = empty.writeTo(self._sql_name).using("delta")
             (writer.partitionedBy(*self.partitions) if self.partitions else writer).create()
+
+    def _check_names(self, schema: StructType, *, exists: bool) -> None:
+        wrong = next((path for path in names_in(schema) if _NOT_TAKEN.search(path[-1])), None)
+        if wrong is None:
+            return
+        mode = self._property(_MAPPING) if exists else self._spark.conf.get(_NEW_MAPPING, None)
+        if mode in {None, "none"}:
+            raise WrongTable(
+                f"the column {'.'.join(wrong)} of the table {self.name} must have a name without blanks and "
+                f"without any of ,;{{}}()=, got {wrong[-1]!r}. Choose another name, land in Iceberg, or let "
+                f"Delta map names: set {_MAPPING}=name, in the table or for new ones (-X {_NEW_MAPPING}=name)"
+            )
 
     def _property(self, name: str) -> str | None:
         found: str | None = self._detail()["properties"].get(name)

@@ -2,15 +2,17 @@
 
 A field that the table does not have is added to it. One that the rows do not have becomes null. A
 number of the rows that is narrower is widened in the rows; one that is wider is widened in the table, where
-the format can. Any other difference is a misfit: a value would have to change.
+the format can. Any other difference is a misfit: a value would have to change. So is a name that the table
+has in another case: for Spark both are one name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from cloudevents_kafka.spark.pipeline._sql import quote
+from cloudevents_kafka.spark._columns import PREFIX
+from cloudevents_kafka.spark.pipeline._sql import literal, quote
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType
@@ -22,11 +24,14 @@ _WIDER: Final = (["tinyint", "smallint", "int", "bigint"], ["float", "double"])
 class Difference(NamedTuple):
     """A column or field that the table must get, whose number must be wider, or which does not fit."""
 
-    kind: Literal["new", "wider", "misfit"]
+    kind: Literal["new", "wider", "misfit", "case"]
     path: tuple[str, ...]
     type: DataType
     found: DataType | None = None
     """The type in the table."""
+
+    known: str = ""
+    """The name in the table, if it has another case."""
 
     def sql(self, table: str) -> str:
         """Return the statement that changes the table."""
@@ -41,15 +46,59 @@ def differences(table: DataType, rows: DataType, path: tuple[str, ...] = ()) -> 
     """Yield what must change in a table for rows of a type, and what cannot."""
     found, wanted = _children(table), _children(rows)
     if type(table) is type(rows) and wanted:
+        names = {name.lower(): name for name in found}
         for name, type_ in wanted.items():
             if name in found:
                 yield from differences(found[name], type_, (*path, name))
+            elif name.lower() in names:
+                yield Difference("case", (*path, name), type_, known=names[name.lower()])
             else:
                 yield Difference("new", (*path, name), type_)
     elif _is_wider(rows, table):
         yield Difference("wider", path, rows, table)
     elif not _is_wider(table, rows) and table.simpleString() != rows.simpleString():
         yield Difference("misfit", path, rows, table)
+
+
+def names_in(type_: DataType, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Yield the paths of all names in a type."""
+    for name, child in _children(type_).items():
+        yield (*path, name)
+        yield from names_in(child, (*path, name))
+
+
+def two_cases(paths: Iterable[tuple[str, ...]]) -> tuple[str, str] | None:
+    """Return two names of one place that differ in case only, with their places, or None."""
+    seen: dict[tuple[str, ...], tuple[str, ...]] = {}
+    for path in paths:
+        other = seen.setdefault((*path[:-1], path[-1].lower()), path)
+        if other != path:
+            return ".".join(other), ".".join(path)
+    return None
+
+
+def aligned(value: str, rows: DataType, table: DataType, depth: int = 0) -> str:
+    """Return SQL for a value of the rows in the type of the table, which has all of its fields."""
+    from pyspark.sql.types import ArrayType, MapType, StructType
+
+    if rows.simpleString() == table.simpleString():
+        return value
+    each, more = f"{PREFIX}x{depth}", depth + 1
+    if isinstance(rows, StructType) and isinstance(table, StructType):
+        fields = (
+            f"{literal(field.name)}, "
+            + aligned(f"{value}.{quote(field.name)}", rows[field.name].dataType, field.dataType, depth)
+            if field.name in rows.names
+            else f"{literal(field.name)}, CAST(NULL AS {type_sql(field.dataType)})"
+            for field in table.fields
+        )
+        return f"CASE WHEN {value} IS NOT NULL THEN named_struct({', '.join(fields)}) END"
+    if isinstance(rows, ArrayType) and isinstance(table, ArrayType):
+        return f"transform({value}, {each} -> {aligned(each, rows.elementType, table.elementType, more)})"
+    if isinstance(rows, MapType) and isinstance(table, MapType):
+        inner = aligned(each, rows.valueType, table.valueType, more)
+        return f"transform_values({value}, ({PREFIX}k{depth}, {each}) -> {inner})"
+    return f"CAST({value} AS {type_sql(table)})"
 
 
 def type_sql(type_: DataType) -> str:

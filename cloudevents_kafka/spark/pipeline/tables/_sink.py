@@ -17,8 +17,15 @@ from cloudevents_kafka.spark.pipeline._errors import WrongTable, spark_errors
 from cloudevents_kafka.spark.pipeline._sql import quote, write_settings
 from cloudevents_kafka.spark.pipeline.notes import DELETED, Ledger, Upsert
 from cloudevents_kafka.spark.pipeline.stores import commit_lock, open_store
-from cloudevents_kafka.spark.pipeline.tables._evolution import Difference, differences
-from cloudevents_kafka.spark.pipeline.tables._tables import RECORD_DATE, TOLERATED
+from cloudevents_kafka.spark.pipeline.tables._evolution import (
+    Difference,
+    aligned,
+    differences,
+    names_in,
+    two_cases,
+    type_sql,
+)
+from cloudevents_kafka.spark.pipeline.tables._tables import ADDED_COLUMNS, RECORD_DATE
 from cloudevents_kafka.spark.table_formats import TableFormat
 from cloudevents_kafka.spark.typed.shape import VALUE
 
@@ -27,9 +34,6 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
 
     from cloudevents_kafka.spark.typed.schemas import DataSchema
-
-ADDED_COLUMNS: Final = (TOLERATED, VALUE)
-"""Columns of events that are added to a table without them."""
 
 # The property of a table that has one row for each key.
 KEYS: Final = "cloudevents-kafka.upsert"
@@ -67,13 +71,18 @@ class Table(ABC):
 
     def __init__(self, spark: SparkSession, sql_name: str, url: str) -> None:
         self._spark, self._sql_name, self._url = spark, sql_name, url
-        self._has_commits = False  # of pipelines, as far as it is known
+        self._has_commits: bool | None = None  # of pipelines, if it is known
         self._checked: tuple[StructType | None, StructType] | None = None  # the last schemas that match
 
     @property
     def name(self) -> str:
         """The name in a catalog, or the URL of the folder, for messages and summaries."""
         return self._url or self._sql_name.replace("`", "")
+
+    @property
+    def session(self) -> SparkSession:
+        """The session that the table was opened with."""
+        return self._spark
 
     def exists(self) -> bool:
         """Return whether the table exists."""
@@ -146,8 +155,6 @@ class Table(ABC):
 
     def _prepare(self, rows: DataFrame) -> DataFrame:
         """Return rows with the columns of the table; see `stage`."""
-        from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
-
         with write_settings(rows.sparkSession):
             existing = self._schema()
             if existing is None:
@@ -163,14 +170,14 @@ class Table(ABC):
                     self._spark.sql(change.sql(self._sql_name))
                     existing = self.read().schema
             self._checked = existing, rows.schema
-        types = {field.name: field.dataType.simpleString() for field in existing.fields}
-        if any(types[field.name] != field.dataType.simpleString() for field in rows.schema.fields):
-            # Spark widens numbers, and finds fields by their names at any depth.
-            none = rows.sparkSession.createDataFrame([], existing)
-            return none.unionByName(rows, allowMissingColumns=True)
-        missing = [field for field in existing.fields if field.name not in rows.columns]
-        filled = [F.lit(None).cast(field.dataType).alias(field.name) for field in missing]
-        return rows.select("*", *filled).select(*(quote(name) for name in existing.names))
+        types = {field.name: field.dataType for field in rows.schema.fields}
+        columns = {
+            field.name: aligned(quote(field.name), types[field.name], field.dataType)
+            if field.name in types
+            else f"CAST(NULL AS {type_sql(field.dataType)})"
+            for field in existing.fields
+        }
+        return rows.selectExpr(*(f"{value} AS {quote(name)}" for name, value in columns.items()))
 
     @abstractmethod
     def _create(self, schema: StructType) -> None:
@@ -204,6 +211,12 @@ class Table(ABC):
         It may have other columns that may be null, and differ as `stage` says.
         """
         existing = self._schema()
+        if names := two_cases(names_in(schema)):
+            raise WrongTable(
+                f"the columns of the table {self.name} must have names that differ in more than their case, "
+                f"got {' and '.join(names)}: for Spark the two are one name. Choose another name"
+            )
+        self._check_names(schema, exists=existing is not None)
         if existing is None:
             return
         provider = self.provider if self._url else self._described("Provider")
@@ -216,7 +229,13 @@ class Table(ABC):
         for change in differences(existing, schema):
             name, type_ = ".".join(change.path), change.type.simpleString()
             is_column = len(change.path) == 1 and name not in ADDED_COLUMNS
-            if change.kind == "new" and is_column and not self._has_commits:
+            if change.kind == "case":
+                known = ".".join((*change.path[:-1], change.known))
+                raise WrongTable(
+                    f"the column {name} must be written as in the table {self.name}, which has {known}: for "
+                    f"Spark the two are one name. Write {change.known} in the schema, or choose another name"
+                )
+            if change.kind == "new" and is_column and not self._is_of_pipelines():
                 raise WrongTable(
                     f"the table {self.name} must have the column {name} of type {type_}. Add it: "
                     f"ALTER TABLE … ADD COLUMN {name} {type_}; or land into a fresh table"
@@ -232,6 +251,15 @@ class Table(ABC):
                     f"the column {field.name} of the table {self.name} must allow null, because events have "
                     f"no such column. Do: ALTER TABLE … ALTER COLUMN {field.name} DROP NOT NULL"
                 )
+
+    def _is_of_pipelines(self) -> bool:
+        """Return whether the table, which exists, has a commit of a pipeline."""
+        if self._has_commits is None:
+            self._has_commits = self._read_ledger()[0] is not None
+        return self._has_commits
+
+    def _check_names(self, schema: StructType, *, exists: bool) -> None:  # noqa: B027  # most take all
+        """Raise `WrongTable` for names that the format does not take."""
 
     def misfits(
         self, schema: DataSchema, *, rescue: bool

@@ -11,7 +11,8 @@ from operator import or_
 from typing import TYPE_CHECKING, Final
 
 from cloudevents_kafka.spark._patterns import literal, matches_sql
-from cloudevents_kafka.spark.pipeline.notes import EVENTS, TABLE, OffsetRanges, iter_partitions
+from cloudevents_kafka.spark.pipeline.notes import DELETED, EVENTS, TABLE, OffsetRanges, iter_partitions
+from cloudevents_kafka.spark.typed.shape import VALUE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -25,6 +26,12 @@ EVENT_COLUMNS: Final = (
 TOLERATED: Final = "tolerated"  # the column of accepted deviations, after lenient reading
 
 RECORD_DATE: Final = "record_date"
+ADDED_COLUMNS: Final = (TOLERATED, VALUE)
+"""Columns of events that are added to a table without them."""
+OWN_COLUMNS: Final = frozenset(
+    (*EVENT_COLUMNS, *RECORD_COLUMNS, "headers", *ADDED_COLUMNS, DELETED, RECORD_DATE)
+)
+"""All columns of events that a pipeline writes; any other is someone else's."""
 
 
 def record_date() -> str:

@@ -21,6 +21,7 @@ from cloudevents_kafka.spark.pipeline.tables import _sink
 from cloudevents_kafka.spark.pipeline.tables._delta import DeltaTable
 from cloudevents_kafka.spark.pipeline.tables._delta_history import Commit
 from cloudevents_kafka.spark.pipeline.tables._iceberg import IcebergTable
+from cloudevents_kafka.spark.pipeline.tables._tables import OWN_COLUMNS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -36,7 +37,10 @@ class _UpsertTable(_sink.Table):
 
     def stage(self, rows: DataFrame) -> _sink.Staged:
         """Return computed rows, which Spark keeps until `commit`; see `Table.stage`."""
-        kept = self._prepare(rows).select(*(quote(name) for name in rows.columns)).persist()
+        prepared = self._prepare(rows)
+        # All that a pipeline writes is that of the last record, also if this batch does not have the column.
+        own = [name for name in prepared.columns if name in OWN_COLUMNS or name in rows.columns]
+        kept = prepared.select(*(quote(name) for name in own)).persist()
         kept.write.format("noop").mode("overwrite").save()
         return _sink.Staged(kept, None)
 

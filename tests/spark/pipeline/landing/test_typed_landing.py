@@ -170,12 +170,14 @@ def test_one_schema_for_all(lake: Lake, to: str) -> None:
     }
 
 
-def send_data(lake: Lake, type_: str, media: str, *payloads: bytes) -> None:
+def send_data(
+    lake: Lake, type_: str, media: str, *payloads: bytes | None, subject: str | None = None
+) -> None:
     """Send events of one type."""
     producer = Producer({"bootstrap.servers": lake.broker.bootstrap_servers})
     for n, payload in enumerate(payloads):
-        event = Event(id=str(n), source="/s", type=type_, datacontenttype=media, data=payload)
-        record = to_record(event, mode="binary")
+        parts = {"subject": subject, "datacontenttype": media, "data": payload}
+        record = to_record(Event(id=str(n), source="/s", type=type_, **parts), mode="binary")
         producer.produce(lake.topic, value=record.value, headers=list(record.headers))
     assert producer.flush(30) == 0
 
