@@ -19,7 +19,7 @@ from cloudevents_kafka.spark.table_formats import table_package
 from cloudevents_kafka.spark.typed.avro_checks import AvroChecks
 from cloudevents_kafka.spark.typed.checks import Checked, Misfit, check_json
 from cloudevents_kafka.spark.typed.json_schema import shape_of
-from cloudevents_kafka.spark.typed.shape import BY_NAME, RESCUED, Member, Shape, pointer, struct
+from cloudevents_kafka.spark.typed.shape import BY_NAME, RESCUED, RESERVED, Member, Shape, pointer, struct
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -136,6 +136,19 @@ def data_schema(source: Any) -> DataSchema:
     """
     if isinstance(source, DataSchema):
         return source
+    schema = _read_schema(source)
+    names = [member.name for member in schema.shape.members] if schema.shape else []
+    if schema.avro:
+        names = [field["name"] for field in msgspec.json.decode(schema.avro)["fields"]]
+    if taken := [name for name in names if name.lower() in RESERVED]:
+        raise ValueError(
+            f"the schema must not have the member {taken[0]}, as values have a field of this name for what "
+            "does not fit; choose another name"
+        )
+    return schema
+
+
+def _read_schema(source: Any) -> DataSchema:
     if (text := _text_of(source)) is not None:
         return _of_text(text)
     if isinstance(source, Mapping):

@@ -64,6 +64,8 @@ VALUE: Final = "value"
 """The column of values."""
 RESCUED: Final = "_rescued"
 """The field of a value for what its schema does not have, or what does not fit."""
+RESERVED: Final = (RESCUED, "__ce_corrupt")
+"""The names that members of a schema must not have, in any case."""
 
 
 class Shape(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -23,16 +23,20 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from cloudevents_kafka.spark._patterns import patterns_in
 from cloudevents_kafka.spark.pipeline import notes
+from cloudevents_kafka.spark.pipeline._errors import WrongTable
 from cloudevents_kafka.spark.pipeline._sql import write_settings
 from cloudevents_kafka.spark.pipeline.landing._landing import Landing
 from cloudevents_kafka.spark.pipeline.stores import Store, without_patterns
-from cloudevents_kafka.spark.pipeline.tables import RECORD_DATE
+from cloudevents_kafka.spark.pipeline.tables import RECORD_DATE, names_in, two_cases
+from cloudevents_kafka.spark.typed.shape import VALUE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from cloudevents_kafka.spark.pipeline.batches import BatchWriter
+    from cloudevents_kafka.spark.typed.schemas import DataSchema
 
 STAGING: Final = "_staging"
 _FEW_FILES: Final = 32  # files whose rows are counted without a job
@@ -100,6 +104,34 @@ class ParquetLanding(Landing):
         self._staging = ""
         self._rows: dict[str, int] = {}
         self._checks_files = not adopt
+        self._names: dict[str, tuple[tuple[str, ...], ...]] = {}
+
+    def check_names(self, spark: SparkSession) -> None:
+        """Raise `WrongTable` if typed data has a name in another case than in the files of its table.
+
+        Other readers, and Spark itself, would find two columns, or one of them.
+        """
+        last = self.manifests.last()
+        if last is not None:
+            self._names = {**self._names_of(spark, last.schemas, last.routes), **last.names}
+        for table, names in self._names_of(spark, self.schemas, self._routes).items():
+            known = self._names.get(table, ())
+            self._names[table] = tuple(dict.fromkeys((*known, *names)))
+            if found := two_cases(self._names[table]):
+                raise WrongTable(
+                    f"the column {found[1]} must be written as in {self.table_name(table)}, which has "
+                    f"{found[0]}: most readers take the two for one. Write it so in the schema, or choose "
+                    "another name"
+                )
+
+    def _names_of(
+        self, spark: SparkSession, schemas: Mapping[str, DataSchema], routes: Mapping[str, str]
+    ) -> dict[str, tuple[tuple[str, ...], ...]]:
+        return {
+            table: tuple(names_in(schemas[pattern].type_in(spark, rescue=self.rescue), (VALUE,)))
+            for table in (notes.EVENTS, *routes.values())
+            for pattern in patterns_in(table, routes, schemas)[:1]
+        }
 
     def table_name(self, table: str) -> str:
         """Return the URL of a table."""
@@ -157,7 +189,8 @@ class ParquetLanding(Landing):
             self._check_unused(files, batch.number)
             self._checks_files = False
         self.store.sync(f"{self._staging}/{file}" for file in files)
-        manifest = super().complete(batch, counts, staging=self._staging, files=files, rows=self._rows)
+        own: Any = {"rows": self._rows, "names": self._names}
+        manifest = super().complete(batch, counts, staging=self._staging, files=files, **own)
         self._rename(manifest)
         return manifest
 

@@ -15,8 +15,6 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from msgspec.structs import replace
-
 from cloudevents_kafka.spark._patterns import patterns_in
 from cloudevents_kafka.spark.pipeline import notes
 from cloudevents_kafka.spark.pipeline._errors import WrongTable
@@ -79,8 +77,12 @@ class TableLanding(Landing):
         warn: Callable[[str], None] = warnings.warn,
         *,
         rescue: bool,
+        lenient: bool = False,
     ) -> Mapping[str, DataSchema]:
-        """Return schemas by which data is read in the types that its tables have; warn of others."""
+        """Return schemas by which data is read in the types that its tables have; warn of others.
+
+        Raises `WrongTable` if a table cannot take the rows: a batch that has begun would fail at each start.
+        """
         fitting = dict(schemas)
         for table in dict.fromkeys((notes.EVENTS, *self._routes.values())):
             for pattern in patterns_in(table, self._routes, schemas):
@@ -96,7 +98,19 @@ class TableLanding(Landing):
                         f"which has {', '.join(places)}: data of other types goes to the quarantine. Land it "
                         "into a fresh table, or keep the types"
                     )
+        self._check_tables(fitting, rescue=rescue, lenient=lenient)
         return fitting
+
+    def _check_tables(self, schemas: Mapping[str, DataSchema], *, rescue: bool, lenient: bool) -> None:
+        from cloudevents_kafka.spark.pipeline.batches import Rows
+        from cloudevents_kafka.spark.typed.frames import rows_of_table
+
+        rows = Rows({}, lenient, {}, schemas, rescue=rescue, upsert=self.upsert)
+        events, quarantine = rows.none(self._open(notes.EVENTS).session)
+        for table in self.tables:
+            is_event = table != notes.QUARANTINE
+            found = rows_of_table(events, table, schemas, self._routes) if is_event else quarantine
+            self._open(table).check_schema(found.schema)
 
     def _read_ledger(self) -> notes.Ledger:
         """Return the ledger of events; raise `WrongTable` if tables are not as earlier batches left them."""

@@ -90,12 +90,14 @@ def open_landing(
     """Return what lands the batches in the tables of the options, or by a function."""
     landing = _open_landing(options, spark, each_batch)
     try:
-        landing.schemas = open_schemas(spark, options.schemas, options.tables)
+        landing.schemas, landing.rescue = open_schemas(spark, options.schemas, options.tables), options.rescue
+        if isinstance(landing, ParquetLanding):
+            landing.check_names(spark)
         if isinstance(landing, TableLanding):
-            landing.schemas = landing.fit(landing.schemas, warn, rescue=options.rescue)
+            fit = partial(landing.fit, rescue=options.rescue, lenient=options.lenient)
+            landing.schemas = fit(landing.schemas, warn)
     except ValueError as error:  # of DDL, which a session reads, or of tables with several schemas
         raise WrongTable(f"schemas: {error}") from error
-    landing.rescue = options.rescue
     return landing
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import random
 from collections import Counter
+from contextlib import suppress
 from typing import Any, NamedTuple, cast
 
 import pytest
@@ -39,7 +40,7 @@ from tests.spark.pipeline.landing.test_landing_law import (
 )
 from tests.spark.pipeline.landing.test_landing_law import count as count_rows
 
-HISTORIES = int(os.environ.get("HISTORIES", "1500"))
+HISTORIES = int(os.environ.get("HISTORIES", "300"))
 STEPS = 16
 TYPES = ("a", "b", "c")
 WRONG = "wrong"
@@ -121,7 +122,7 @@ class Lander(BatchLander):
     world: World
     start: Start
 
-    def _read(self, spark: Any, offsets: OffsetRanges) -> Any:  # noqa: ARG002
+    def _read(self, spark: Any, offsets: OffsetRanges) -> Any:
         return read(self.world, offsets)
 
     def _find_writers(self, *_: Any) -> Any:
@@ -204,9 +205,8 @@ class History:
             Run(world, start, self.rng).go()
         except Killed:
             self.kinds["killed"] += 1
-        except PipelineError as error:
-            assert start.schema == WRONG, error
-            self.kinds["failed"] += 1
+        except PipelineError:
+            self.kinds["failed" if start.schema == WRONG else "wrong"] += 1
         else:
             self.kinds["complete"] += 1
             self.check_complete()
@@ -266,6 +266,7 @@ def test_random_options() -> None:
             error.add_note(f"seed {seed}")
             raise
         seen += history.kinds
+    assert not seen["wrong"]
     assert min(seen[kind] for kind in ("complete", "killed", "failed", "half")) > HISTORIES / 5, seen
 
 
@@ -276,10 +277,8 @@ def test_another_start_after_rows() -> None:
     kept = None
     while kept is None:  # killed later and later, until the quarantine has rows and the events have none
         world.steps_to_live = rng.randrange(1, 20)
-        try:
+        with suppress(Killed):
             Run(world, start, rng).go()
-        except Killed:
-            pass
         if world.table(QUARANTINE).rows and not world.table(EVENTS).state.generation:
             kept = world
         elif world.table(EVENTS).state.generation:

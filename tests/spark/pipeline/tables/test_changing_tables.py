@@ -92,6 +92,14 @@ def new_field_in_array(table: Changed) -> str:
     return "added; null in other rows"
 
 
+def new_field_in_map(table: Changed) -> str:
+    table.land(VALUE.replace("lines'", "notes', map('k', named_struct('x', 1, 'y', 1)), 'lines'"))
+    table.land(VALUE.replace("lines'", "notes', map('k', named_struct('z', 2, 'y', 2)), 'lines'"))
+    found = [data["notes"] and data["notes"]["k"].asDict() for data in table.values("data")]
+    assert found == [None, {"x": 1, "y": 1, "z": None}, {"x": None, "y": 2, "z": 2}]
+    return "added; null in other rows"
+
+
 def without_column(table: Changed) -> str:
     table.land(without="subject")
     assert table.values("subject") == ["s0", None]
@@ -129,6 +137,14 @@ def other_type(table: Changed) -> str:
     with pytest.raises(WrongTable, match=r"the column data\.amount .* must have the type string, got int"):
         table.land(VALUE.replace("'amount', 1", "'amount', 'x'"))
     assert table.values("data.amount") == [1]
+    return "refused"
+
+
+def other_case(table: Changed) -> str:
+    with pytest.raises(
+        WrongTable, match=r"data\.Amount must be written .*, which has data\.amount: for Spark"
+    ):
+        table.land(VALUE.replace("'amount', 1", "'Amount', 1"))
     return "refused"
 
 
@@ -174,11 +190,13 @@ CASES: dict[str, Callable[[Changed], str]] = {
     "rows have a new column": new_column,
     "rows have a new field in a struct": new_field,
     "rows have a new field in structs of an array": new_field_in_array,
+    "rows have a new field in structs of a map": new_field_in_map,
     "rows do not have a column": without_column,
     "rows do not have a field": without_field,
     "a number of the rows is wider": wider,
     "a number of the rows is narrower": narrower,
     "rows have another type": other_type,
+    "rows have a name in another case": other_case,
     "someone adds a column or a field": theirs_added,
     "someone renames a column": theirs_renamed,
     "someone drops a column": theirs_dropped,
