@@ -146,7 +146,9 @@ def replay_quarantine(
             locked = "" if _last_batch(store).to == "parquet" else REPLAYS_FOLDER
             stack.enter_context(folder_lock(store.url(locked)))
         stack.enter_context(failures_in_words(lambda text: mask_settings(text, options.conf)))
-        return _Folder(store, spark, options).replay(mend)
+        folder = _Folder(store, spark, options)
+        folder.is_locked = options.apply and local_path(options.out) is not None
+        return folder.replay(mend)
 
 
 def replayed_kind(out: str) -> str | None:
@@ -182,6 +184,9 @@ def _last_batch(store: Store) -> notes.BatchManifest:
 class _Folder:
     """The folder of a pipeline, its tables, and their replays."""
 
+    is_locked = False
+    """Whether no other replay can be under way, so that one without a row in a table can be withdrawn."""
+
     def __init__(self, store: Store, spark: SparkSession, options: ReplayOptions) -> None:
         self._store, self._spark, self._options = store, spark, options
         self._notes = ReplayNotes(store)
@@ -200,7 +205,7 @@ class _Folder:
         landing = TableLanding(store, str(last.to), open_table, self._routes)
         landing.recover()  # which compares the tables with the notes
         self._ledger = landing.ledger
-        self._schemas = landing.fit(self._schemas, rescue=self._rescue)
+        self._schemas = landing.fit(self._schemas, rescue=self._rescue, lenient=options.lenient)
         self._target = TablesReplay(open_table, self._routes.values(), spark)
         self.outcomes_table = open_table(notes.OUTCOMES).name
 
@@ -211,6 +216,9 @@ class _Folder:
         last, apply = self._notes.last(), self._options.apply
         unfinished = None if last is None or self._notes.is_complete(last) else last
         if apply and unfinished is not None:
+            if self._is_withdrawn(unfinished):
+                self._notes.withdraw(unfinished)
+                return self.replay(mend)
             self._land(unfinished)
         # Before the outcomes are read, which have all replays before this number then.
         number = self._target.next_number(0 if last is None else last.number) if apply else 0
@@ -231,6 +239,13 @@ class _Folder:
             return replace(summary, **count_outcomes(kept, self._routes))
         finally:
             kept.unpersist()
+
+    def _is_withdrawn(self, note: ReplayNote) -> bool:
+        """Return whether a replay of other options is in no table, and cannot get there meanwhile."""
+        noted = (note.routes, note.schemas, note.rescue, note.lenient)
+        if noted == (self._routes, self._schemas, self._rescue, self._options.lenient):
+            return False
+        return self.is_locked and not self._target.has_landed(note)
 
     def _fetcher(self) -> Callable[[DataFrame], Writers | None]:
         """Return a function from decoded events to what is known of the schemas of their writers."""

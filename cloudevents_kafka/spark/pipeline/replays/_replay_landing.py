@@ -13,7 +13,7 @@ from cloudevents_kafka.spark.pipeline._errors import WrongTable
 from cloudevents_kafka.spark.pipeline.landing import ParquetFiles
 from cloudevents_kafka.spark.pipeline.replays._replay_notes import ReplayNote
 from cloudevents_kafka.spark.pipeline.stores import Store, without_patterns
-from cloudevents_kafka.spark.pipeline.tables import RECORD_DATE, LedgerChanged, Table
+from cloudevents_kafka.spark.pipeline.tables import RECORD_DATE, LedgerChanged, Staged, Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -31,6 +31,7 @@ class TablesReplay:
     ) -> None:
         self._open, self._spark = open_table, spark
         self._tables = (notes.EVENTS, *dict.fromkeys(by_type))
+        self._staged: dict[str, Staged] = {}  # of the replay that this run decides
 
     def next_number(self, last: int) -> int:
         """Return the number of the next replay; raise `WrongTable` if notes of replays were removed."""
@@ -49,14 +50,18 @@ class TablesReplay:
         opened = self._open(table)
         return opened.read(self._spark) if opened.exists() else None
 
-    def prepare(self, note: ReplayNote, rows: Rows) -> ReplayNote:  # noqa: ARG002  # Parquet needs them
-        """Return the note."""
+    def prepare(self, note: ReplayNote, rows: Rows) -> ReplayNote:
+        """Stage the rows of all tables, as what fails each time must not be decided; return the note."""
+        self._staged = {table: self._open(table).stage(rows(table)) for table in _tables_of(note)}
         return note
+
+    def has_landed(self, note: ReplayNote) -> bool:
+        """Return whether a table has a replay that was decided."""
+        return any(self._open(table).ledger().replays >= note.number for table in _tables_of(note))
 
     def land(self, note: ReplayNote, rows: Rows) -> None:
         """Commit the rows of each table that does not have the replay, those of events and outcomes last."""
-        by_type = [table for table, number in note.tables.items() if number and table != notes.EVENTS]
-        for table in (*by_type, notes.EVENTS, notes.OUTCOMES):
+        for table in _tables_of(note):
             self._commit(table, note, rows)
 
     def _commit(self, table: str, note: ReplayNote, rows: Rows) -> None:
@@ -69,7 +74,7 @@ class TablesReplay:
                 f"the table {opened.name} must have replay {number - 1}, got {found}: it was set back to an "
                 "earlier version. Restore the newest one"
             )
-        staged = opened.stage(rows(table))
+        staged = self._staged.pop(table, None) or opened.stage(rows(table))
         counted = sum(note.outcomes.values()) if table == notes.OUTCOMES else note.tables.get(table, 0)
         if staged.rows not in {None, counted}:
             raise notes.CountMismatch(
@@ -87,6 +92,12 @@ class TablesReplay:
             f"the table {opened.name} has had {_MOST_TRIES} other commits while one was tried; start again "
             "when fewer write to it"
         )
+
+
+def _tables_of(note: ReplayNote) -> tuple[str, ...]:
+    """Return the tables that a replay adds rows to, in the order of their commits."""
+    by_type = [table for table, number in note.tables.items() if number and table != notes.EVENTS]
+    return (*by_type, notes.EVENTS, notes.OUTCOMES)
 
 
 class ParquetReplay:
@@ -122,6 +133,10 @@ class ParquetReplay:
         names = tuple(self._store.list_files(folder, ".parquet"))
         self._store.sync(f"{folder}/{name}" for name in names)
         return replace(note, files=names)
+
+    def has_landed(self, note: ReplayNote) -> bool:  # noqa: ARG002  # tables need it
+        """Return True: a replay of files lands with its note, which names them."""
+        return True
 
     def land(self, note: ReplayNote, rows: Rows) -> None:  # noqa: ARG002  # tables need them
         """Move the files of a replay into the tables; raise `WrongCheckpoint` if one is gone."""

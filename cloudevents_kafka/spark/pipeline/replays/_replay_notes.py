@@ -78,6 +78,11 @@ class ReplayNotes:
                 "nothing of this one has landed. Start again when the other one has ended"
             ) from None
 
+    def withdraw(self, note: ReplayNote) -> None:
+        """Remove the note of a replay of which no table has a row, and what was staged for it."""
+        self._store.remove(_path(note.number))
+        self._store.remove(note.staging)
+
     def is_complete(self, note: ReplayNote) -> bool:
         """Return whether a replay has landed in all tables."""
         return self._store.exists(_path(note.number, "done"))

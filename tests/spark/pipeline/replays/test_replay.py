@@ -22,6 +22,7 @@ from cloudevents_kafka.spark.pipeline import (
     WrongTable,
     replay_quarantine,
 )
+from cloudevents_kafka.spark.pipeline.landing import TableLanding
 from cloudevents_kafka.spark.pipeline.replays._replay_landing import ParquetReplay, TablesReplay
 from cloudevents_kafka.spark.pipeline.replays._replay_notes import ReplayNotes
 from cloudevents_kafka.spark.pipeline.tables import table_by_name, table_in_folder
@@ -226,6 +227,33 @@ def test_killed_between_steps(lake: Lake, to: str, step: str, monkeypatch: pytes
     replay(lake, add_id)
     check(lake, to, {"events": {0, 1, 2, 3}, "orders": {4}})
     assert [path.name for path in (lake.out / "_replays").iterdir() if path.is_dir()] == []
+
+
+@pytest.mark.release
+@pytest.mark.parametrize("to", ["delta", "iceberg"], indirect=True)
+def test_a_replay_that_failed_decides_nothing(lake: Lake, to: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After one that no table could take, or that was killed before its rows, other options are used."""
+    send(lake)
+    lake.run(to=to, schemas={"order.paid": "a INT"})
+    with pytest.raises(WrongTable, match=r"value\.A must be written as in"):
+        replay(lake, add_id, lenient=True, schemas={"*": "A INT"})
+    with monkeypatch.context() as patch:  # as if the table had changed after the replay has looked
+        patch.setattr(TableLanding, "fit", lambda _, schemas, *__, **___: schemas)
+        with pytest.raises(WrongTable, match=r"value\.A must be written as in"):
+            replay(lake, add_id, lenient=True, schemas={"*": "A INT"})
+    assert not list((lake.out / "_replays").glob("*.json"))
+    with monkeypatch.context() as patch:
+        patch.setattr(TablesReplay, "land", killed)
+        with pytest.raises(Killed):
+            replay(lake, add_id, lenient=True, schemas={"*": "a STRING"}, rescue=True)
+    done = replay(lake, add_id, lenient=True, schemas={"nothing": "a INT"})
+    assert (done.finished, done.number) == (None, 1)
+    check(lake, to, {"events": {0, 1, 2, 3, 4}})
+    assert [row["value"] for row in read(lake, to, "events")] == [None] * 5
+
+
+def killed(*_: Any) -> None:
+    raise Killed
 
 
 def check(lake: Lake, to: str, expected: dict[str, set[int]]) -> None:
