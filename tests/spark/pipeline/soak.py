@@ -1,11 +1,14 @@
 """Pipelines are killed at random under load; afterwards each record is in each kind of table once.
 
+All tables are typed, by schemas that change from start to start. One of them has a row for each subject
+(``upsert``), and one leaves out what was sent twice (``deduplicate``).
+
     make soak SOAK_FLAGS="[--kills 50] [--seed N] [--rate 60]"
 
-A broker, a thread that sends records all the time, and one program with a pipeline to Parquet, Delta and
-Iceberg each, on a cluster of one executor while one is still to be killed. A kill hits the program, its
-Java alone, a Python worker, the executor or the broker. A program that has ended is started again. When
-the rest has landed it is stopped, and the tables are compared with the topic, by readers other than Spark.
+A broker, a thread that sends records all the time, and one program with a pipeline to each kind of table,
+on a cluster of one executor while one is still to be killed. A kill hits the program, its Java alone, a
+Python worker, the executor or the broker. A program that has ended is started again. When the rest has landed
+it is stopped, and the tables are compared with the topic, by readers other than Spark.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
@@ -33,7 +36,7 @@ from cloudevents_kafka import Event, Record, to_record
 from cloudevents_kafka.testing import LocalBroker
 from tests.spark.cluster.spark_home import ROOT, descendants, environment
 
-KINDS: Final = ("parquet", "delta", "iceberg")
+KINDS: Final = ("parquet", "delta", "iceberg", "iceberg-upsert", "delta-distinct")
 VICTIMS: Final = ("driver", "java", "worker", "executor", "broker")
 CLUSTER: Final = "local-cluster[1,2,1024]"
 LOCAL: Final = "local[2]"
@@ -43,8 +46,16 @@ SECONDS: Final = 180  # for a batch to land, or a run to end
 _DRIVER: Final = Path(__file__).with_name("soak_driver.py")
 _DIED: Final = (3, -signal.SIGKILL)  # exit codes: an error in words, or killed
 
-Rows = dict[tuple[int, int], str | None]
-"""The id of each record's event, None for others, by partition and offset."""
+Place = tuple[int, int]
+"""The partition and the offset of a record."""
+
+
+class Row(NamedTuple):
+    """A row of a table: the id of its event, None in the quarantine; its value; and whether it is deleted."""
+
+    id: str | None
+    number: int | None = None
+    deleted: bool = False
 
 
 class Load(threading.Thread):
@@ -84,12 +95,62 @@ class Load(threading.Thread):
 
 
 def _record(number: int) -> Record:
-    event = Event(id=str(number), source="/soak", type=f"t{number % 3}", data=b"1")
-    if number % 50 == 2:
+    data = None if _deletes(number) else {"n": "x" if number % 20 == 5 else number}
+    parts: dict[str, Any] = {"subject": _subject(number), "datacontenttype": "application/json", "data": data}
+    event = Event(id=_id(number), source="/soak", type=f"t{number % 3}", **parts)
+    if not _is_event(number):
         return Record(value=b"{", headers=[("ce_id", b"1")])
-    if number % 3 == 1:  # so many that workers read some batches
+    if number % 3 == 1 and not _deletes(number):  # so many that workers read some batches
         return to_record(event, mode="structured", format="protobuf")
     return to_record(event, mode="binary" if number % 2 else "structured")
+
+
+def _is_event(number: int) -> bool:
+    return number % 50 != 2
+
+
+def _deletes(number: int) -> bool:
+    """Return whether a record, which is in binary mode then, has no value."""
+    return number % 50 == 7
+
+
+def _fits(number: int) -> bool:
+    """Return whether the data of an event has its schema, which those of the type t0 have."""
+    return number % 3 != 0 or not (_deletes(number) or number % 20 == 5)
+
+
+def _subject(number: int) -> str:
+    return f"s{number % (33 * PARTITIONS)}"  # always in one partition
+
+
+def _id(number: int) -> str:
+    """Return the id of an event; some are sent twice."""
+    return str(number - PARTITIONS if number % 10 == 9 and number > PARTITIONS else number)
+
+
+def _row(number: int, *, upsert: bool) -> Row:
+    """Return the row of a record."""
+    if not _is_event(number) or not (_fits(number) or (upsert and _deletes(number))):
+        return Row(None)
+    is_typed = number % 3 == 0 and not _deletes(number)
+    return Row(_id(number), number if is_typed else None, upsert and _deletes(number))
+
+
+def expected_rows(kind: str, records: Iterable[tuple[Place, int]]) -> dict[Place, Row]:
+    """Return the rows of a kind of table, and of its quarantine, for the records of a topic."""
+    upsert, rows = kind.endswith("-upsert"), dict[Place, Row]()
+    last: dict[str, Place] = {}
+    for place, number in sorted(records):
+        row = _row(number, upsert=upsert)
+        key = (_subject(number) if upsert else row.id) if row.id is not None else None
+        if key in last and upsert:
+            del rows[last[key]]
+        if key in last and kind.endswith("-distinct"):
+            continue
+        rows[place] = row
+        if key is not None:
+            last[key] = place
+    return rows
 
 
 class Soak:
@@ -256,18 +317,19 @@ class Soak:
 
     def check(self) -> int:
         """Check that each kind of table has each record once; return the number of records."""
-        expected = dict(topic_rows(self.broker.bootstrap_servers))
+        records = dict(topic_rows(self.broker.bootstrap_servers))
         for kind in self.kinds:
             events, quarantine = (
                 rows_of(kind, self.folder / kind / name) for name in ("events", "quarantine")
             )
-            found = [*events, *((place, None) for place, _ in quarantine)]
+            expected = expected_rows(kind, records.items())
+            found = [*events, *((place, Row(None)) for place, _ in quarantine)]
             twice = [place for place, count in Counter(place for place, _ in found).items() if count > 1]
             assert not twice, f"{kind}: {len(twice)} records are there twice, such as {twice[:5]}"
             missing = sorted(expected.keys() - dict(found).keys())
             assert not missing, f"{kind}: {len(missing)} records are missing, such as {missing[:5]}"
             assert dict(found) == expected, kind
-        return len(expected)
+        return len(records)
 
 
 def kill_all(processes: Iterable[int]) -> None:
@@ -277,8 +339,8 @@ def kill_all(processes: Iterable[int]) -> None:
             os.kill(process, signal.SIGKILL)
 
 
-def topic_rows(servers: str) -> Iterator[tuple[tuple[int, int], str | None]]:
-    """Yield partition, offset and the id of the event, None for others, of all records of the topic."""
+def topic_rows(servers: str) -> Iterator[tuple[Place, int]]:
+    """Yield the place and the number of all records of the topic."""
     consumer = Consumer({"bootstrap.servers": servers, "group.id": "soak", "enable.partition.eof": True})
     try:
         consumer.assign([TopicPartition(TOPIC, number, 0) for number in range(PARTITIONS)])
@@ -288,36 +350,45 @@ def topic_rows(servers: str) -> Iterator[tuple[tuple[int, int], str | None]]:
                 if message.error() is not None:
                     ended.add(message.partition())
                     continue
-                number = int(message.key())
-                is_event = number % 50 != 2
-                yield (message.partition(), message.offset()), str(number) if is_event else None
+                yield (message.partition(), message.offset()), int(message.key())
     finally:
         consumer.close()
 
 
-def rows_of(kind: str, folder: Path) -> list[tuple[tuple[int, int], str | None]]:
-    """Return partition, offset and id of all rows of a table, read without Spark."""
+def rows_of(kind: str, folder: Path) -> list[tuple[Place, Row]]:
+    """Return the places of all rows of a table, and what they have, read without Spark."""
     if not folder.exists():
         return []
-    found = _table(kind, folder).to_pylist()
-    return [((row["partition"], row["offset"]), row.get("id")) for row in found]
+    columns = ["partition", "offset"]
+    if folder.name == "events":
+        columns += ["id", "value", *(["deleted"] if kind.endswith("-upsert") else [])]
+    rows = (row for table in _read(kind, folder, columns) for row in table.to_pylist())
+    return [((row["partition"], row["offset"]), _row_of(row)) for row in rows]
 
 
-def _table(kind: str, folder: Path) -> Any:
-    columns = ["partition", "offset", *(["id"] if folder.name == "events" else [])]
+def _row_of(row: dict[str, Any]) -> Row:
+    value = row.get("value")
+    return Row(row.get("id"), None if value is None else value["n"], bool(row.get("deleted")))
+
+
+def _read(kind: str, folder: Path, columns: Sequence[str]) -> Iterator[Any]:
+    """Yield the columns of a table, file by file where readers do not join what schemas have changed."""
+    import pyarrow.parquet as pq
+
     if kind == "parquet":
-        import pyarrow.dataset as ds
-
-        return ds.dataset(folder, format="parquet").to_table(columns)
-    if kind == "delta":
+        yield from (pq.ParquetFile(file).read(columns) for file in folder.rglob("*.parquet"))
+        return
+    if kind.startswith("delta"):
         import deltalake
 
-        return deltalake.DeltaTable(folder).to_pyarrow_table(columns=columns)
+        files = deltalake.DeltaTable(folder).file_uris()
+        yield from (pq.ParquetFile(file.removeprefix("file://")).read(columns) for file in files)
+        return
     from pyiceberg.table import StaticTable
 
     version = (folder / "metadata" / "version-hint.text").read_text().strip()
     table = StaticTable.from_metadata(f"file://{folder}/metadata/v{version}.metadata.json")
-    return table.scan(selected_fields=tuple(columns)).to_arrow()
+    yield table.scan(selected_fields=tuple(columns)).to_arrow()
 
 
 def victims_of(kills: int, seed: int) -> list[str]:

@@ -6,10 +6,12 @@ the package is the last line, and the exit code is 3.
 
 from __future__ import annotations
 
+import secrets
 import sys
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.spark.pipeline import BatchProgress, EventPipeline, PipelineOptions, local_session
@@ -24,12 +26,18 @@ _CONF = {
 
 
 def options_of(servers: str, topic: str, folder: str, kind: str) -> PipelineOptions:
-    """Return the options of the pipeline for one kind of table."""
+    """Return the options of the pipeline for one kind of table; the schema is another from start to start."""
+    to, _, compared = kind.partition("-")
+    more: dict[str, Any] = {"upsert": {"upsert": ("subject",)}, "distinct": {"deduplicate": "1 day"}}.get(
+        compared, {}
+    )
     return PipelineOptions(
         bootstrap_servers=servers,
         topics=(topic,),
         out=f"{folder}/{kind}",
-        to=kind,  # type: ignore[arg-type]  # one of its kinds
+        to=to,  # type: ignore[arg-type]  # one of its kinds
+        schemas={"t0": secrets.choice(["n INT", "n INT, s STRING", "s STRING, n INT"])},
+        **more,
         interval=0,
         max_records=3_000,
     )
