@@ -129,9 +129,14 @@ final class Attributes {
         if (at == AT_TIME_TEXT) {
             byte[] text = Arrays.copyOfRange(b, from, to);
             if (text.length > 10 && text[10] == ' ') text[10] = 'T';
-            if (!isValid(at, text, 0, text.length)) return false;
-            fields[at] = UTF8String.fromBytes(text);
-            found.addValue(found.rules.time);
+            if (isValid(at, text, 0, text.length)) {
+                fields[at] = UTF8String.fromBytes(text);
+                found.addValue(found.rules.time);
+            } else { // an event has an instant, or no time
+                UTF8String value = UTF8String.fromBytes(b, begin, end - begin);
+                found.addValue(found.rules.leftOut(UTF8String.fromString("time"), "no-timestamp", value));
+                addAbsent(TIME, 0, TIME.length);
+            }
             return true;
         }
         if (at != AT_SOURCE && at != AT_DATASCHEMA) return false;
@@ -169,7 +174,7 @@ final class Attributes {
                 UTF8String name = UTF8String.fromBytes(n, from, to - from);
                 if (begin == end) {
                     if (!extension.isLeftOutIfEmpty()) return false;
-                    found.addValue(Rules.problem(name, found.rules.text("empty"), extension.clause));
+                    found.addValue(Rules.leftOut(name, found.rules.text("empty"), extension.clause, UTF8String.EMPTY_UTF8));
                     addAbsent(n, from, to);
                     return true;
                 }
@@ -254,7 +259,7 @@ final class Attributes {
     }
 
     /**
-     * Add the other members under their names in lower case; leave out those for which there is none.
+     * Add the other members under the names that theirs stand for; leave out those for which there is none.
      *
      * @return false if Python decides, also because it lists the deviations in another order
      */
@@ -264,22 +269,23 @@ final class Attributes {
         byte[][] taken = new byte[others][];
         for (int n = 0; n < others; n++) {
             UTF8String name = UTF8String.fromBytes(otherNames[n]);
-            byte[] lower = Text.lowerCase(otherNames[n], 0, otherNames[n].length);
-            boolean valid = lower != null && Text.isName(lower, 0, lower.length) && !Arrays.equals(DATA, lower);
-            if (valid && (isAbsent(lower) || isIn(taken, lower, n))) return false;
-            if (!valid || text(lower) != null) { // N-01; the attribute with the valid name takes precedence
+            byte[] folded = HeaderName.folded(otherNames[n], 0, otherNames[n].length);
+            boolean valid = folded != null;
+            if (valid && (isAbsent(folded) || isIn(taken, folded, n))) return false;
+            if (!valid || text(folded) != null) { // N-01; the attribute with the valid name takes precedence
                 if (nested[n]) return false;
-                found.addIgnored(name);
+                boolean zero = INTEGER.equals(otherTypes[n]) && Arrays.equals(MINUS_ZERO, otherTexts[n]);
+                found.addIgnored(name, UTF8String.fromBytes(zero ? ZERO : otherTexts[n]));
                 ignored++;
                 continue;
             }
-            taken[n] = lower;
+            taken[n] = folded;
             int before = extensions;
-            found.addMember(name, lower);
+            found.addMember(name, folded);
             byte[] text = otherTexts[n];
-            boolean added = nested[n] ? addNested(lower, 0, lower.length, text)
-                : otherTypes[n] == null ? add(lower, 0, lower.length, text, 0, text.length)
-                : addTyped(lower, 0, lower.length, text, 0, text.length, otherTypes[n]);
+            boolean added = nested[n] ? addNested(folded, 0, folded.length, text)
+                : otherTypes[n] == null ? add(folded, 0, folded.length, text, 0, text.length)
+                : addTyped(folded, 0, folded.length, text, 0, text.length, otherTypes[n]);
             if (!added) return false;
             if (extensions > before) places[before - first] = places[n]; // not one that is still needed
         }

@@ -55,7 +55,7 @@ final class Deviations {
         addName(readAs(name, "header", new UTF8String[] {rules.text("header"), prefix, rest}));
     }
 
-    /** A member was read as one of another name. */
+    /** A member, or an attribute after ce_, was read as one of another name. */
     void addMember(UTF8String name, byte[] read) {
         addName(readAs(name, "member", new UTF8String[] {rules.text("member"), UTF8String.fromBytes(read)}));
     }
@@ -71,8 +71,8 @@ final class Deviations {
     }
 
     /** A member was left out because of its name. */
-    void addIgnored(UTF8String name) {
-        addValue(name.numBytes() == 0 ? rules.noName : rules.problem(name, "name"));
+    void addIgnored(UTF8String name, UTF8String value) {
+        addValue(rules.leftOut(name, name.numBytes() == 0 ? "no-name" : "name", value));
     }
 
     /** Return all problems, or null if there are none. */

@@ -75,7 +75,8 @@ public final class Functions implements FunctionCatalog {
     /** Return a type of an event with the column of what lenient reading accepts. */
     private static DataType lenient(String type) {
         StructType problem = new StructType().add("attribute", DataTypes.StringType)
-            .add("rule", DataTypes.StringType).add("clause", DataTypes.StringType);
+            .add("rule", DataTypes.StringType).add("clause", DataTypes.StringType)
+            .add("value", DataTypes.StringType).add("value_bytes", DataTypes.BinaryType);
         return ((StructType) DataType.fromJson(type)).add("tolerated", DataTypes.createArrayType(problem));
     }
 

@@ -1,5 +1,7 @@
 package cloudevents_kafka.spark;
 
+import java.util.Arrays;
+
 /** Names of headers that are those of the binding, or nearly: in another case, or with the prefix of another binding. */
 final class HeaderName {
     private static final int FOREIGN = -1;
@@ -8,6 +10,11 @@ final class HeaderName {
     private static final byte[] CE = Text.word("ce");
     private static final byte[] CLOUDEVENTS = Text.word("cloudevents");
     private static final byte[] PREFIX = Text.word("ce_");
+    private static final byte[] DATA = Text.word("data");
+    private static final byte[][] CORE = {
+        Text.word("specversion"), Text.word("id"), Text.word("source"), Text.word("type"), Text.word("datacontenttype"),
+        Text.word("dataschema"), Text.word("subject"), Text.word("time"),
+    };
     private static final byte[] COPY = Text.word("ce_datacontenttype");
 
     private HeaderName() {}
@@ -22,6 +29,30 @@ final class HeaderName {
         boolean other = length > at + 1 && Text.startsWithAnyCase(CLOUDEVENTS, name, 0, length)
             && (name[at] == ':' || name[at] == '_');
         return other ? at + 1 : FOREIGN;
+    }
+
+    /**
+     * Return the name of the attribute that a name stands for, or null: in small letters, and without - _ . for
+     * extensions only.
+     */
+    static byte[] folded(byte[] name, int from, int to) {
+        byte[] lower = Text.lowerCase(name, from, to);
+        if (lower == null) return null;
+        if (Text.isName(lower, 0, lower.length)) return Text.is(DATA, lower, 0, lower.length) ? null : lower;
+        int length = 0;
+        for (int n = 0; n < lower.length; n++) {
+            if (lower[n] != '-' && lower[n] != '_' && lower[n] != '.') lower[length++] = lower[n];
+        }
+        boolean valid = Text.isName(lower, 0, length) && !Text.is(DATA, lower, 0, length)
+            && !isCore(lower, length);
+        return valid ? Arrays.copyOf(lower, length) : null;
+    }
+
+    private static boolean isCore(byte[] name, int length) {
+        for (int n = 0; n < CORE.length; n++) {
+            if (Text.is(CORE[n], name, 0, length)) return true;
+        }
+        return false;
     }
 
     /** Return whether any header but an exact content-type is one of an event in binary mode, or nearly. */

@@ -117,12 +117,16 @@ final class Reader {
             boolean exact = Text.startsWith(PREFIX, name, 0, name.length);
             int to = name.length;
             if (!exact || !Text.isName(name, from, to)) {
-                byte[] lower = Text.lowerCase(name, from, to);
-                if (lower == null || !Text.isName(lower, 0, lower.length)) return null;
-                attributes.found.addHeader(UTF8String.fromBytes(name), lower);
-                name = lower;
+                byte[] folded = HeaderName.folded(name, from, to);
+                if (folded == null) return null;
+                if (exact && folded.length < to - from) { // only the name after ce_ is another one
+                    attributes.found.addMember(UTF8String.fromBytes(name, from, to - from), folded);
+                } else {
+                    attributes.found.addHeader(UTF8String.fromBytes(name), folded);
+                }
+                name = folded;
                 from = 0;
-                to = lower.length;
+                to = folded.length;
             }
             if (Text.is(DATACONTENTTYPE, name, from, to)) {
                 if (copy != null) return null;

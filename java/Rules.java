@@ -17,7 +17,7 @@ final class Rules {
 
     private final UTF8String source;
     private final HashMap texts = new HashMap(), clauses = new HashMap();
-    final InternalRow noContentType, otherContentType, copy, noName, uriReference, uri, time, noSubject, noTime;
+    final InternalRow noContentType, otherContentType, copy, uriReference, uri, time, noSubject, noTime;
 
     private Rules(UTF8String source) {
         this.source = source.copy();
@@ -31,12 +31,11 @@ final class Rules {
         noContentType = problem("content-type", "no-content-type");
         otherContentType = problem("content-type", "other-content-type");
         copy = problem("datacontenttype", "copy");
-        noName = problem("", "no-name");
         uriReference = problem("source", "uri-reference");
         uri = problem("dataschema", "uri");
         time = problem("time", "timestamp");
-        noSubject = problem("subject", "no-subject");
-        noTime = problem("time", "no-time");
+        noSubject = leftOut(UTF8String.fromString("subject"), "no-subject", UTF8String.EMPTY_UTF8);
+        noTime = leftOut(UTF8String.fromString("time"), "no-time", UTF8String.EMPTY_UTF8);
     }
 
     static Rules of(UTF8String source) {
@@ -61,7 +60,16 @@ final class Rules {
     }
 
     static InternalRow problem(UTF8String attribute, UTF8String rule, UTF8String clause) {
-        return new GenericInternalRow(new Object[] {attribute, rule, clause});
+        return leftOut(attribute, rule, clause, null);
+    }
+
+    /** Return the report of what is left out because of a rule, with its value, which is a text. */
+    InternalRow leftOut(UTF8String attribute, String id, UTF8String value) {
+        return leftOut(attribute, text(id), clause(id), value);
+    }
+
+    static InternalRow leftOut(UTF8String attribute, UTF8String rule, UTF8String clause, UTF8String value) {
+        return new GenericInternalRow(new Object[] {attribute, rule, clause, value, null});
     }
 
     UTF8String text(String id) {

@@ -41,10 +41,13 @@ def error_schema() -> StructType:
 
 
 def tolerated_schema() -> ArrayType:
-    """Return the type of ``tolerated``: attribute, rule and clause of each problem, all text."""
-    return ArrayType(
-        StructType([StructField(name, StringType()) for name in ("attribute", "rule", "clause")])
-    )
+    """Return the type of ``tolerated``: what was accepted, with the value of what was left out.
+
+    The attribute or header, the rule, its clause and the value are texts; a value that is not UTF-8 is in
+    ``value_bytes`` instead. Both are null for what the event has.
+    """
+    texts = [StructField(name, StringType()) for name in ("attribute", "rule", "clause", "value")]
+    return ArrayType(StructType([*texts, StructField("value_bytes", BinaryType())]))
 
 
 def event_schema(*, lenient: bool = False) -> StructType:
@@ -59,7 +62,8 @@ def event_schema(*, lenient: bool = False) -> StructType:
 
     If ``lenient`` is true there is one more column, ``tolerated``: the problems that lenient
     reading accepted, in the order of `Decoded.tolerated`, each with the attribute or header, the
-    rule and its clause. It is null if there are none.
+    rule and its clause, and the whole value of what was left out: as a text in ``value``, or in
+    ``value_bytes`` if it is not UTF-8. It is null if there are none.
 
     Examples:
         >>> from cloudevents_kafka.spark import event_schema

@@ -18,10 +18,10 @@ from cloudevents_kafka.attributes.extension_types import type_of
 from cloudevents_kafka.attributes.timestamps import to_datetime
 from cloudevents_kafka.attributes.types import CORE, AttributeType, parse
 from cloudevents_kafka.attributes.validation import native_type
-from cloudevents_kafka.binding import Undecodable, decode, lenient_mode, sniff, to_record
+from cloudevents_kafka.binding import Undecodable, decode, to_record
 from cloudevents_kafka.codecs.json import is_json
 from cloudevents_kafka.codecs.payload import DataKind, decode_text, implies_json, to_utf8
-from cloudevents_kafka.errors import DataError, EncodeError, InvalidEvent, Problem
+from cloudevents_kafka.errors import DataError, EncodeError, InvalidEvent, LeftOut, Problem
 from cloudevents_kafka.event import Event, raw_parts, unchecked_event
 from cloudevents_kafka.formats.protobuf_decoder import is_any
 from cloudevents_kafka.primitives.epoch import EPOCH, MICROSECOND
@@ -77,14 +77,16 @@ def result_fields(record: PackedRecord, *, lenient: bool = False) -> dict[str, A
         error = decoded.error
         return {"error": _error_fields(error.verdict, error.reason, next(iter(error.problems), None))}
     fields = event_fields(decoded.event)
-    if not lenient:
-        return {**fields, "mode": sniff(headers).mode}
     if decoded.tolerated:
-        fields["tolerated"] = [
-            {"attribute": problem.attribute, "rule": problem.rule, "clause": problem.clause}
-            for problem in decoded.tolerated
-        ]
-    return {**fields, "mode": lenient_mode(headers)}
+        fields["tolerated"] = [_tolerated_fields(problem) for problem in decoded.tolerated]
+    return {**fields, "mode": decoded.mode}
+
+
+def _tolerated_fields(problem: Problem) -> dict[str, Any]:
+    fields: dict[str, Any] = {"attribute": problem.attribute, "rule": problem.rule, "clause": problem.clause}
+    if isinstance(problem, LeftOut) and problem.value is not None:
+        fields["value" if isinstance(problem.value, str) else "value_bytes"] = problem.value
+    return fields
 
 
 def event_fields(event: Event) -> dict[str, Any]:

@@ -24,6 +24,7 @@ _CONTENT_TYPES: Final = (
 )
 _PREFIXES: Final = ("ce_", "ce-", "CE_", "Ce-", "cloudEvents:", "cloudEvents_", "CLOUDEVENTS:", "x_")
 _NAMES: Final = (
+    *("tabular-id", "a.b-c", "data_schema", "MY-EXT", "myext", "_", "T-ime", "sentms"),
     *("subject", "partitionkey", "myExt", "my_ext", "", "data", "Data", "DATA_BASE64", "dataSchema", "Time"),
     *(
         "iodebeziumtxId",
@@ -58,6 +59,14 @@ _VALUES: Final[tuple[Any, ...]] = (
         "#",
     ),
     *("2018-04-05 17:31:00Z", '"2018-04-05T17:31:00Z"', '"2018-04-05 17:31:00Z"', "2018-04-05  7:31:00Z"),
+    *(
+        "2023-01-25T19:07:06.370582GMT",
+        "2022-01-05T10:00",
+        "2022-02-24T13:25:16+0000",
+        "1576245885912",
+        "a\nb",
+    ),
+    *(1767607200000, 0.5, -0.0, 1e300, '"1.0"', ' "x"', "text/plain; charset=none"),
     *('"https://spring.io/"', '"a b"', '"urn:x"', "\x7f", "é", 5, True, None, 1.5, 2**31, 10**400),
     *({}, [], {"a": [1, {"b c": "d  e"}]}, [[[1.0, "\n"]], None], {"é": "\x7f"}, [1e300], ["\ud83d\ude00"]),
 )

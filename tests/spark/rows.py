@@ -12,6 +12,7 @@ from cloudevents_kafka.attributes.types import CORE
 from cloudevents_kafka.attributes.validation import native_type
 from cloudevents_kafka.binding import Decoded, decode, lenient_mode
 from cloudevents_kafka.codecs.payload import DataKind
+from cloudevents_kafka.errors import LeftOut
 from cloudevents_kafka.event import Event, raw_parts
 from cloudevents_kafka.primitives.epoch import EPOCH, MICROSECOND
 from cloudevents_kafka.record import Record
@@ -101,10 +102,18 @@ def expected(record: Record, *, lenient: bool = False) -> dict[str, Any]:
 
 
 def _tolerated(decoded: Decoded) -> dict[str, Any]:
-    problems = [
-        {"attribute": problem.attribute, "rule": problem.rule, "clause": problem.clause}
-        for problem in decoded.tolerated
-    ]
+    problems = []
+    for problem in decoded.tolerated:
+        value = problem.value if isinstance(problem, LeftOut) else None
+        problems.append(
+            {
+                "attribute": problem.attribute,
+                "rule": problem.rule,
+                "clause": problem.clause,
+                "value": value if isinstance(value, str) else None,
+                "value_bytes": value if isinstance(value, bytes) else None,
+            }
+        )
     return {"tolerated": problems} if problems else {}
 
 

@@ -35,6 +35,7 @@ DEVIATIONS: Final = {
     "uri": _type(AttributeType.URI),
     "uri-reference": _type(AttributeType.URI_REFERENCE),
     "timestamp": _type(AttributeType.TIMESTAMP),
+    "no-timestamp": (TYPES[AttributeType.TIMESTAMP].rule + LEFT_OUT, TYPES[AttributeType.TIMESTAMP].clause),
 }
 """By the id in Java, the rule and the clause of a deviation."""
 
