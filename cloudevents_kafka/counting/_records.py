@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
-from cloudevents_kafka.binding import Decoded, Undecodable, lenient_mode, sniff
+from cloudevents_kafka.binding import Decoded, Undecodable
 from cloudevents_kafka.counting._labels import Labels
 from cloudevents_kafka.counting._times import TimeHistogram
 from cloudevents_kafka.primitives.bounded import MAX_KEY_LENGTH
@@ -68,14 +68,14 @@ class RecordCounts:
         """Count a record."""
         record = item.record
         if isinstance(item, Decoded):
-            event, kind = item.event, sniff(record.headers)
+            event = item.event
             type_, data = _label(event.type), event.payload
             self.events += 1
             self.types.add(type_)
             self.sources.add(_label(event.source))
-            self.modes.add(lenient_mode(record.headers) if item.tolerated else kind.mode)
-            if kind.format:
-                self.formats.add(kind.format)
+            self.modes.add(item.mode)
+            if item.format is not None:
+                self.formats.add(item.format)
             for problem in item.tolerated:
                 self.tolerated.add(problem.clause)
         else:

@@ -21,6 +21,7 @@ from cloudevents_kafka.cli.records.json_lines import (
     error_object,
     event_json,
     read_record,
+    value_to_json,
 )
 from cloudevents_kafka.cli.records.output import (
     content_lines,
@@ -34,7 +35,7 @@ from cloudevents_kafka.cli.terminal.errors import BAD_DATA, BadData, BadUsage
 from cloudevents_kafka.cli.terminal.parameters import BYTES, FILE, header_option, output_option
 from cloudevents_kafka.cli.terminal.signals import Interrupts
 from cloudevents_kafka.cli.terminal.text import Style, escape, print_lines, styled
-from cloudevents_kafka.errors import DecodeError, Problem
+from cloudevents_kafka.errors import DecodeError, LeftOut, Problem
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.extensions import size_problem, unmet_recommendations
 from cloudevents_kafka.primitives.plural import pluralize
@@ -179,9 +180,10 @@ def _problem_objects(problems: Iterable[Problem]) -> list[dict[str, Any]]:
         {
             "attribute": problem.attribute,
             "rule": problem.rule,
-            "seen": problem.value,
+            "seen": problem.seen,
             "clause": problem.clause,
             "section": problem.section,
+            **({"value": value_to_json(problem.value)} if isinstance(problem, LeftOut) else {}),
         }
         for problem in problems
     ]
@@ -195,7 +197,10 @@ def _print_text(strict: Item, lenient: Item) -> None:
     verdict = styled(_verdict(strict), "good" if isinstance(strict, Decoded) else "error")
     lines = [record_heading(record), row("verdict", verdict)]
     if sniffed.mode in ("binary", "structured"):
-        lines += [row("mode", mode_text(sniffed)), row("because", escape(sniffed.reason))]
+        lines += [
+            row("mode", mode_text(sniffed.mode, sniffed.format)),
+            row("because", escape(sniffed.reason)),
+        ]
     if isinstance(strict, Decoded):
         lines += _event_lines(strict.event)
         lines += _problem_lines("advice", _advice(record, strict.event), "warning")

@@ -21,7 +21,9 @@ or null.
 the latter with a format; the event is in the JSON event format, its ``data`` with the text unchanged
 (line ends between tokens become spaces). JSON data that parsers refuse (a lone surrogate, or nested
 too deeply) is in ``data_base64``. With --lenient, ``tolerated`` lists the problems that were
-tolerated. A record that is not an event has ``error`` instead::
+tolerated, and ``left_out`` the names and whole values of what the event is read without, in order:
+a value is text, or ``{"base64": …}`` if it is not UTF-8. A record that is not an event has ``error``
+instead::
 
     "error": {"verdict": "not-an-event", "reason": "…", "clauses": ["K-11"]}
 
@@ -46,12 +48,12 @@ from typing import Any, Final
 
 import msgspec
 
-from cloudevents_kafka.binding import Decoded, Undecodable, sniff
+from cloudevents_kafka.binding import Decoded, Undecodable
 from cloudevents_kafka.cli.terminal.text import escape_json
 from cloudevents_kafka.codecs.json import is_json, is_parsable
 from cloudevents_kafka.codecs.json_grammar import blank_members
 from cloudevents_kafka.codecs.payload import DataKind, implies_utf8_json
-from cloudevents_kafka.errors import CloudEventsKafkaError, DecodeError
+from cloudevents_kafka.errors import CloudEventsKafkaError, DecodeError, LeftOut, Problem
 from cloudevents_kafka.event import Event, raw_parts, unchecked_event
 from cloudevents_kafka.formats.json import JsonFormat
 from cloudevents_kafka.primitives.preview import message_without_data
@@ -98,15 +100,28 @@ def encode_json(members: dict[str, Any]) -> bytes:
 
 
 def _event_members(item: Decoded) -> dict[str, Any]:
-    verdict = sniff(item.record.headers)
-    structured = verdict.mode == "structured"
-    members: dict[str, Any] = {"mode": verdict.mode if structured else "binary"}
-    if structured:
-        members["format"] = verdict.format
+    members: dict[str, Any] = {"mode": item.mode}
+    if item.format is not None:
+        members["format"] = item.format
     members["event"] = event_json(item.event)
     if item.tolerated:
-        members["tolerated"] = [str(problem) for problem in item.tolerated]
+        members["tolerated"] = [_whole(problem) for problem in item.tolerated]
+        left_out = [one for one in item.tolerated if isinstance(one, LeftOut)]
+        if left_out:
+            members["left_out"] = [[one.attribute, value_to_json(one.value)] for one in left_out]
     return members
+
+
+def _whole(problem: Problem) -> str:
+    """Return a problem as a text with the whole value of what was left out."""
+    if not isinstance(problem, LeftOut) or problem.value is None:
+        return str(problem)
+    return str(Problem(problem.attribute, problem.rule, problem.clause, repr(problem.value)))
+
+
+def value_to_json(value: str | bytes | None) -> str | dict[str, str] | None:
+    """Return a text itself, and bytes as `bytes_to_json` does."""
+    return bytes_to_json(value) if isinstance(value, bytes) else value
 
 
 def event_json(event: Event) -> msgspec.Raw:

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
-from cloudevents_kafka.binding import Decoded, Undecodable, Verdict, attribute_of, sniff
+from cloudevents_kafka.binding import Decoded, Undecodable, attribute_of
 from cloudevents_kafka.cli.records.json_lines import encode_json
 from cloudevents_kafka.cli.terminal.text import escape, print_lines, styled
 from cloudevents_kafka.codecs.payload import decode_text, implies_json
@@ -33,7 +33,7 @@ def item_lines(item: Decoded | Undecodable, data: Callable[[Decoded], str]) -> l
         reason = row(item.error.verdict, styled(escape(item.error.reason), "error"))
         return [heading, reason, *content_lines(record), ""]
     return [
-        f"{heading}{styled(f'  {mode_text(sniff(record.headers))}', 'dim')}",
+        f"{heading}{styled(f'  {mode_text(item.mode, item.format)}', 'dim')}",
         *_event_lines(item.event),
         *([] if item.event.payload is None else [row("data", data(item))]),
         *(row("tolerated", styled(escape(str(problem)), "warning")) for problem in item.tolerated),
@@ -55,9 +55,9 @@ def content_lines(record: Record) -> list[str]:
     return [*header_lines(record, extra_only=False), row("value", bytes_text(record.value))]
 
 
-def mode_text(verdict: Verdict) -> str:
+def mode_text(mode: str, format: str | None) -> str:
     """Return the content mode and the event format: ``binary``, ``structured json``."""
-    return f"structured {verdict.format}" if verdict.mode == "structured" else "binary"
+    return mode if format is None else f"{mode} {format}"
 
 
 def timestamp_text(milliseconds: int) -> str:

@@ -12,7 +12,7 @@ from string import Formatter
 from typing import Any, Final
 
 from cloudevents_kafka.attributes.types import CORE
-from cloudevents_kafka.binding import Decoded, Undecodable, sniff
+from cloudevents_kafka.binding import Decoded, Undecodable
 from cloudevents_kafka.cli.records.output import bytes_text, timestamp_text
 from cloudevents_kafka.cli.terminal.errors import BadUsage
 from cloudevents_kafka.cli.terminal.text import escape, near
@@ -37,7 +37,7 @@ FIELDS: Final[dict[str, _Field]] = {
     "key": lambda item: bytes_text(item.record.key),
     "value": lambda item: bytes_text(item.record.value),
     "headers": lambda item: ",".join(f"{name}={bytes_text(value)}" for name, value in item.record.headers),
-    "mode": lambda item: sniff(item.record.headers).mode if isinstance(item, Decoded) else None,
+    "mode": lambda item: item.mode if isinstance(item, Decoded) else None,
     "verdict": lambda item: item.error.verdict if isinstance(item, Undecodable) else "event",
     "reason": _of_error("reason"),
     "clauses": lambda item: ",".join(item.error.clauses) if isinstance(item, Undecodable) else "",
