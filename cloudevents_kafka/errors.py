@@ -61,7 +61,7 @@ class Problem(msgspec.Struct, frozen=True):
     ``attribute`` is the name of an attribute or header, ``"data"``, or None for the
     whole record; ``rule`` is what the specification demands; ``clause`` is the id of the
     requirement; ``value`` is a preview of the wrong value, or None; ``hint`` is what to pass to an
-    `Event` instead, or None.
+    `Event` instead, or None. What lenient reading leaves out is a `LeftOut`, whose ``value`` is whole.
 
     Examples:
         >>> from cloudevents_kafka import Problem
@@ -73,14 +73,19 @@ class Problem(msgspec.Struct, frozen=True):
     attribute: str | None
     rule: str
     clause: str
-    value: str | None = None
+    value: str | bytes | None = None
     hint: str | None = None
 
     def __str__(self) -> str:
         name = "" if self.attribute is None else f"{preview_name(self.attribute)}: "
-        got = "" if self.value is None else f", got {self.value}"
+        got = "" if self.seen is None else f", got {self.seen}"
         hint = "" if self.hint is None else f"; {self.hint}"
         return f"{name}{self.rule}{got}{hint} ({self.clause}, {self.section})"
+
+    @property
+    def seen(self) -> str | None:
+        """The value as messages show it: escaped and cut."""
+        return self.value if self.value is None or isinstance(self.value, str) else preview(self.value)
 
     @property
     def section(self) -> str:
@@ -92,6 +97,27 @@ class Problem(msgspec.Struct, frozen=True):
             'core: id'
         """
         return sections()[self.clause]
+
+
+class LeftOut(Problem, frozen=True):
+    """What lenient reading leaves out of an event: an attribute, a header or a member.
+
+    ``attribute`` is its name as it was received, and ``value`` its whole value: a text, which is the JSON of
+    a number, an object or a list; bytes if they are not UTF-8; None if the record has no value for it.
+
+    Examples:
+        >>> from cloudevents_kafka import Record, decode
+        >>> from cloudevents_kafka.errors import LeftOut
+        >>> value = b'{"specversion":"1.0","id":"1","source":"/shop","type":"t","time":"2023-01-25T19:07GMT"}'
+        >>> item = decode(Record(value=value), lenient=True)
+        >>> [(one.attribute, one.value) for one in item.tolerated if isinstance(one, LeftOut)]
+        [('time', '2023-01-25T19:07GMT')]
+    """
+
+    @property
+    def seen(self) -> str | None:
+        """The value as messages show it: escaped and cut."""
+        return None if self.value is None else preview(self.value)
 
 
 def _join(problems: Sequence[Problem]) -> str:

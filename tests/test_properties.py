@@ -435,7 +435,8 @@ def test_strict_and_lenient_events_agree(record: Record) -> None:
 def _possible_name(header: str) -> str:
     """Return the attribute that a misspelled header might mean."""
     folded = header.lower()
-    return "datacontenttype" if folded == "content-type" else re.sub("^(ce[-_]|cloudevents[:_])", "", folded)
+    name = re.sub("^(ce[-_]|cloudevents[:_])", "", folded)
+    return "datacontenttype" if folded == "content-type" else re.sub("[-_.]", "", name)
 
 
 @make.examples(100)

@@ -13,7 +13,6 @@ Read the modules in this order:
 
 from cloudevents_kafka.binding._decode import Decoded, Undecodable, decode, from_record
 from cloudevents_kafka.binding._encode import (
-    ContentMode,
     check_header_names,
     check_mode,
     encode,
@@ -30,5 +29,5 @@ from cloudevents_kafka.binding._keys import (
     key_to_attribute,
     partition_key,
 )
-from cloudevents_kafka.binding._sniffer import Mode, Verdict, sniff
+from cloudevents_kafka.binding._sniffer import ContentMode, Mode, Verdict, sniff
 from cloudevents_kafka.binding.lenient import lenient_mode

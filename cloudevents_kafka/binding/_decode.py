@@ -15,10 +15,10 @@ import msgspec
 
 from cloudevents_kafka.attributes.media_type import media_type
 from cloudevents_kafka.binding._binary import decode_binary
-from cloudevents_kafka.binding._sniffer import Mode, Verdict, decode_error, sniff
+from cloudevents_kafka.binding._sniffer import ContentMode, Mode, Verdict, decode_error, sniff
 from cloudevents_kafka.binding._structured import check_content_type, decode_structured
 from cloudevents_kafka.binding._valid import Unread, read_valid
-from cloudevents_kafka.binding.lenient import Found, read_leniently
+from cloudevents_kafka.binding.lenient import Found, lenient_format, lenient_mode, read_leniently
 from cloudevents_kafka.errors import BrokenEvent, DecodeError, InvalidEvent, Problem
 from cloudevents_kafka.event import DataT_co, Event
 from cloudevents_kafka.message_headers import UnreadHeaders
@@ -27,6 +27,8 @@ from cloudevents_kafka.record import Record, RecordInput, with_bytes_headers
 
 class Decoded(msgspec.Struct, Generic[DataT_co], frozen=True):
     """A record that is an event; ``tolerated`` are the problems that lenient reading accepted.
+
+    Those of what was left out are `errors.LeftOut`, which have the whole value.
 
     Examples:
         >>> from cloudevents_kafka import Decoded, Event, decode, to_record
@@ -39,6 +41,20 @@ class Decoded(msgspec.Struct, Generic[DataT_co], frozen=True):
     event: Event[DataT_co]
     record: Record
     tolerated: tuple[Problem, ...] = ()
+
+    @property
+    def mode(self) -> ContentMode:
+        """The content mode in which the event was read."""
+        if self.tolerated:
+            return lenient_mode(with_bytes_headers(self.record).headers)
+        return "structured" if sniff(self.record.headers).mode == "structured" else "binary"
+
+    @property
+    def format(self) -> str | None:
+        """The name of the event format in which the event was read, or None in binary mode."""
+        if self.tolerated:
+            return lenient_format(with_bytes_headers(self.record).headers)
+        return sniff(self.record.headers).format
 
 
 class Undecodable(msgspec.Struct, frozen=True):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, get_args
 
 from cloudevents_kafka.attributes.extension_types import type_of
 from cloudevents_kafka.attributes.types import AttributeType
 from cloudevents_kafka.binding._binary import encode_binary
 from cloudevents_kafka.binding._headers import CONTENT_TYPE, CONTENT_TYPE_COPY, PREFIX, attribute_of
 from cloudevents_kafka.binding._keys import KeyMapper
-from cloudevents_kafka.binding._sniffer import sniff
+from cloudevents_kafka.binding._sniffer import ContentMode, sniff
 from cloudevents_kafka.binding._structured import encode_structured
 from cloudevents_kafka.errors import EncodeError
 from cloudevents_kafka.event import Event, raw_parts
@@ -24,7 +24,6 @@ from cloudevents_kafka.record import (
     with_bytes_headers,
 )
 
-ContentMode = Literal["binary", "structured"]
 _MODES: Final = get_args(ContentMode)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from cloudevents_kafka.attributes.types import is_name
+from cloudevents_kafka.attributes.types import CORE, is_name
 from cloudevents_kafka.errors import Problem
 from cloudevents_kafka.primitives.bounded import remember
 from cloudevents_kafka.primitives.preview import preview
@@ -14,6 +14,7 @@ CONTENT_TYPE: Final = "content-type"  # K-04: "MUST be mapped directly to the Cl
 CONTENT_TYPE_COPY: Final = "ce_datacontenttype"  # some producers write it in addition to content-type
 IMPLIED_TYPE: Final = b"application/json"  # R-10: "SHOULD be set explicitly to the implied `datacontenttype`"
 PREFIX: Final = "ce_"  # K-05: "CloudEvent attributes are prefixed with ce_"
+_DROPPED: Final = str.maketrans("", "", "-_.")
 OTHER_PREFIXES: Final = re.compile("ce-|cloudevents[:_]")  # prefixes in the bindings for HTTP and AMQP
 
 header_names: Final[dict[str, str]] = {}
@@ -42,6 +43,25 @@ def exact_name(header: str) -> str | None:
     if prefix := OTHER_PREFIXES.match(folded):
         folded = PREFIX + folded[prefix.end() :]
     return folded if folded == CONTENT_TYPE or (folded.startswith(PREFIX) and folded != PREFIX) else None
+
+
+def given_name(header: str) -> str:
+    """Return an attribute's name as it stands in a header that has, or nearly has, the prefix of one."""
+    text = str(header)
+    prefix = OTHER_PREFIXES.match(text.lower())
+    return text[len(PREFIX) if prefix is None else prefix.end() :]
+
+
+def fold_name(name: str) -> str | None:
+    """Return the name of an attribute that a name stands for in lenient reading, or None.
+
+    Capital letters become small; without ``-``, ``_`` and ``.`` a name is that of an extension only.
+    """
+    lower = name.lower() if name.isascii() else ""
+    if is_name(lower):
+        return lower
+    folded = lower.translate(_DROPPED)
+    return folded if is_name(folded) and folded not in CORE else None
 
 
 def name_in(header: str) -> str:

@@ -16,6 +16,7 @@ from cloudevents_kafka.message_headers import UnreadHeaders
 from cloudevents_kafka.record import Record, RecordInput, to_bytes
 
 Mode = Literal["structured", "binary", "not-an-event", "unsupported-format", "batch"]
+ContentMode = Literal["binary", "structured"]
 
 _RECORD_NAMES: Final = {"value", "headers"}  # keys of a mapping that is a record, see `Record.of`
 _REQUIRED_HEADERS: Final = tuple(PREFIX + name for name in REQUIRED)

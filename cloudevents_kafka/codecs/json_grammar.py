@@ -74,6 +74,14 @@ def blank_members(text: bytes, *names: str) -> tuple[bytes, dict[str, bytes]] | 
     return bytes(blank), texts
 
 
+def find_members(text: bytes) -> list[tuple[str, int, int]]:
+    """Return name, start and end of the value of each member of an object, in order and with repeats.
+
+    The list is empty for a text that is not an object.
+    """
+    return _members(text) or []
+
+
 def _members(text: bytes) -> list[tuple[str, int, int]] | None:
     """Return name, start and end of the value of each member of an object, or None for other texts."""
     members: list[tuple[str, int, int]] = []

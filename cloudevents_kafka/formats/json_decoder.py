@@ -6,7 +6,6 @@ accepts and the format does not, and reads data that msgspec refuses.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from typing import Any, Final
@@ -16,7 +15,7 @@ import msgspec
 from cloudevents_kafka.attributes.types import AttributeValue, parse_binary
 from cloudevents_kafka.attributes.validation import find_repeats
 from cloudevents_kafka.codecs.json import explain_error
-from cloudevents_kafka.codecs.json_grammar import blank_members, find_lone_surrogate
+from cloudevents_kafka.codecs.json_grammar import blank_members, find_lone_surrogate, find_members
 from cloudevents_kafka.codecs.payload import DataKind, encode_text, from_utf8, implies_json
 from cloudevents_kafka.errors import DataError, InvalidEvent, Problem
 from cloudevents_kafka.primitives.preview import preview_name
@@ -34,7 +33,7 @@ class Envelope(msgspec.Struct, frozen=True):
     ``attributes`` are the values of all members that are not null, except ``data`` and
     ``data_base64``, and ``texts`` the JSON of the same members. ``data`` and ``encoded`` are the
     JSON of ``data``, also if it is null, and of ``data_base64``. ``problems`` are repeated names,
-    of which the last member is kept.
+    of which the last member is kept; ``earlier`` are the names and the JSON of the others.
     """
 
     attributes: dict[str, Any]
@@ -42,6 +41,7 @@ class Envelope(msgspec.Struct, frozen=True):
     data: bytes | None
     encoded: bytes | None
     problems: list[Problem]
+    earlier: list[tuple[str, bytes]] = []
 
 
 class InvalidEnvelope(InvalidEvent):
@@ -80,13 +80,15 @@ def _split_members(value: bytes) -> Envelope:
         values: list[Any] = _parse(texts)
     except msgspec.ValidationError:  # a number is out of the range of float
         values = [_value(bytes(text)) for text in members.values()]
-    repeats = _find_repeats(value, texts + data + encoded, count)
+    earlier = _find_earlier(value, texts + data + encoded, count)
+    repeats = find_repeats([*(name for name, _ in earlier), *dict.fromkeys(name for name, _ in earlier)])
     # J-04: null is an absent attribute
     attributes = dict(zip(members, values, strict=True))
     if None in values:
         attributes = {name: value for name, value in attributes.items() if value is not None}
         members = {name: members[name] for name in attributes}
-    return Envelope(attributes, members, data or None, None if encoded in (b"", _NULL) else encoded, repeats)
+    encoded = b"" if encoded == _NULL else encoded
+    return Envelope(attributes, members, data or None, encoded or None, repeats, earlier)
 
 
 def _value(text: bytes) -> Any:
@@ -97,16 +99,17 @@ def _value(text: bytes) -> Any:
         return {b"{": {}, b"[": []}.get(text[:1], math.inf)
 
 
-def _find_repeats(value: bytes, kept: bytes, count: int) -> list[Problem]:
-    """Return a problem for each repeated member (N-05), of which the parser keeps the last.
+def _find_earlier(value: bytes, kept: bytes, count: int) -> list[tuple[str, bytes]]:
+    """Return each member that a later one of the same name replaces (N-05), and its JSON.
 
     A document without repeats has as many quotation marks as its members, unless a name has
     escapes; then a slower parser finds the repeats.
     """
     if value.count(b'"') == kept.count(b'"') + 2 * count:
         return []
-    pairs: Any = json.loads(value, object_pairs_hook=list, parse_int=str, parse_float=str)
-    return find_repeats(name for name, _ in pairs)
+    members = find_members(value)
+    last = {name: number for number, (name, _, _) in enumerate(members)}
+    return [(name, value[start:end]) for n, (name, start, end) in enumerate(members) if last[name] != n]
 
 
 def _malformed(value: bytes, error: Exception) -> Problem:

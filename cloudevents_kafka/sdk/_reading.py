@@ -14,10 +14,9 @@ from msgspec import structs
 from cloudevents_kafka.attributes.media_type import media_type
 from cloudevents_kafka.attributes.types import canonical_text, is_string
 from cloudevents_kafka.binding import Decoded, Undecodable, decode
-from cloudevents_kafka.binding.lenient.rules import LEFT_OUT
 from cloudevents_kafka.codecs.json import decode_json
 from cloudevents_kafka.codecs.payload import DataKind, decode_text, implies_json, to_utf8
-from cloudevents_kafka.errors import BrokenData, BrokenEvent, DataError, NotAnEvent, Problem
+from cloudevents_kafka.errors import BrokenData, BrokenEvent, DataError, LeftOut, NotAnEvent, Problem
 from cloudevents_kafka.event import Event, raw_parts
 from cloudevents_kafka.record import Record
 
@@ -91,8 +90,8 @@ def _clauses(found: Decoded) -> set[str]:
 
 def _is_alike(problem: Problem) -> bool:
     """Return whether nothing is left out, and only the letters of a header's name are other ones."""
-    is_name = problem.clause != "K-05" or str(problem.attribute).lower() in problem.rule
-    return is_name and not problem.rule.endswith(LEFT_OUT)
+    is_name = problem.clause not in {"K-05", "N-01"} or str(problem.attribute).lower() in problem.rule
+    return is_name and not isinstance(problem, LeftOut)
 
 
 def in_binary_mode(record: Record) -> bool:

@@ -141,7 +141,6 @@ def test_all_problems_are_reported_together() -> None:
         (b',"data":1,"data":"\\ud83d"', "N-05"),
         (b',"data":"\\ud83d","data":1', "N-05"),
         (b',"data":"\\ud83d","data_base64":"TQ=="', "J-12"),
-        (b',"data":"\\ud83d","time":"noon"', "T-12"),
         (b',"datacontenttype":"text/plain","data":"\\ud83d"', "J-16"),
         (b',"data":"\\ud83d\\q"', "J-01"),
         (b',"data":["\\ud83d",]', "J-01"),

@@ -13,24 +13,131 @@ TABLE: Final = FOLDER / "lenient.md"
 _HEAD: Final = """# What lenient reading accepts
 
 Strict reading accepts only what the specification allows. `lenient=True` (on the command line,
-`--lenient`) also accepts deviations of known producers and reports each of them. Absent attributes stay
-absent, and records with more than one possible meaning are refused. (Of two headers with the same name
-the last is used, and content-type takes precedence over ce_datacontenttype, as in other readers.) If
-strict reading accepts a record, lenient reading returns the same event, possibly with more attributes, from
-headers whose names are almost those of the binding, if these agree and are valid.
+`--lenient`) refuses a record only if a REQUIRED attribute is missing or no valid text, or if its envelope
+cannot be read. Anything else that breaks a rule is kept where an event can hold it, else left out. Each
+deviation is in `tolerated`. Nothing is invented: absent attributes stay absent. If strict reading accepts a
+record, lenient reading returns the same event, possibly with more attributes, from headers whose names are
+almost those of the binding, if these agree and are valid.
+
+What is left out is a `LeftOut` in `tolerated`, with its name and its whole value: text, or bytes if it is not
+UTF-8. In messages and logs the value is escaped and cut.
 
 `python -m tests.support.lenient_table` writes this page from the vectors.
 """
 
 
+_KINDS: Final = (
+    (
+        "the content-type of JSON is missing or another one, but all REQUIRED members are there",
+        "the event in the JSON; another content-type is that of the data",
+    ),
+    (
+        "a content-type in quotation marks, or after a blank",
+        "the content-type without them",
+    ),
+    (
+        "ce_datacontenttype without content-type",
+        "it as datacontenttype",
+    ),
+    (
+        "ce_datacontenttype that differs from content-type",
+        "content-type; the other is left out",
+    ),
+    (
+        "headers with the prefix of another binding, or in other letters",
+        "the attribute of the exact name",
+    ),
+    (
+        "names of members or attributes in other letters",
+        "the attribute of the name in small letters",
+    ),
+    (
+        "a name with `-`, `_` or `.`",
+        "the extension of the name without them; if that is of the core, `data` or empty, it is left out",
+    ),
+    (
+        "any other name",
+        "left out",
+    ),
+    (
+        "the exact name and another one for it",
+        "the exact one; the other is left out",
+    ),
+    (
+        "several names for one attribute, none exact, with the same value",
+        "the value",
+    ),
+    (
+        "the same with other values",
+        "left out, all of them; the record is refused if it is REQUIRED",
+    ),
+    (
+        "a header, or a member that is not REQUIRED, more than once",
+        "the last; the earlier ones are left out",
+    ),
+    (
+        "specversion in quotation marks in its header",
+        "all headers without their quotation marks, as JSON strings",
+    ),
+    (
+        "a time with a blank in place of the T",
+        "the time with the T",
+    ),
+    (
+        "any other time that is not one of RFC 3339",
+        "left out: nothing is repaired, and `time` is a datetime or None",
+    ),
+    (
+        "source, dataschema or datacontenttype of another form",
+        "the text as it came, or what is in its quotation marks",
+    ),
+    (
+        "an extension that is not of the type or form of its document",
+        "the text as it came; True and False as Booleans, and texts in quotation marks, corrected",
+    ),
+    (
+        "an extension without another one that it needs",
+        "the extension",
+    ),
+    (
+        "an attribute that is empty, and may not be",
+        "left out",
+    ),
+    (
+        "control characters, or bytes that are not UTF-8",
+        "left out",
+    ),
+    (
+        "a number of another type than Integer, an object or a list in JSON",
+        "its JSON text, which is checked as other texts",
+    ),
+    (
+        "data that must be a string, or cannot be in the charset of its type",
+        "the data as JSON",
+    ),
+    (
+        "a byte order mark",
+        "the event",
+    ),
+)
+"""What breaks a rule, and what the event has then."""
+
+
 def markdown() -> str:
     """Return the page in Markdown."""
-    return "\n".join([_HEAD, *_producers(), "", *_other_deviations(), ""])
+    return "\n".join([_HEAD, *_kinds(), "", *_producers(), "", *_other_deviations(), ""])
 
 
 def _cases(name: str) -> list[Any]:
     found: list[Any] = json.loads((FOLDER / "vectors" / name).read_text("utf-8"))["cases"]
     return found
+
+
+def _kinds() -> Iterator[str]:
+    yield "## Kinds\n"
+    yield "| what breaks a rule | the event has |"
+    yield "|---|---|"
+    yield from (f"| {what} | {found} |" for what, found in _KINDS)
 
 
 def _producers() -> Iterator[str]:

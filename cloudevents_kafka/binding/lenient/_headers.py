@@ -1,8 +1,9 @@
 """Headers with nearly the names of the binding, as lenient reading accepts them.
 
-Such names differ in case, or have the prefix of another binding (``ce-``, ``cloudEvents:``). A header with
-the exact name takes precedence. Several headers that nearly have one name, with different values and
-without an exact header, are ambiguous.
+Such names differ in case, have the prefix of another binding (``ce-``, ``cloudEvents:``), or have ``-``,
+``_`` or ``.`` in the name of an extension. A header with the exact name takes precedence. Of several headers
+that nearly have one name, with different values and without an exact header, none is read; if they are
+REQUIRED, the record is refused.
 """
 
 from __future__ import annotations
@@ -16,36 +17,67 @@ from cloudevents_kafka.attributes.extension_types import find_extension, parse_v
 from cloudevents_kafka.attributes.fast_validation import accept
 from cloudevents_kafka.attributes.media_type import media_type
 from cloudevents_kafka.attributes.types import REQUIRED, AttributeValue
-from cloudevents_kafka.attributes.validation import validate
+from cloudevents_kafka.attributes.validation import name_problem, validate
 from cloudevents_kafka.binding._headers import (
     CONTENT_TYPE,
     CONTENT_TYPE_COPY,
     PREFIX,
     decode_text,
     exact_name,
+    fold_name,
+    given_name,
     name_in,
 )
-from cloudevents_kafka.binding.lenient.rules import COPY, HEADER, LEFT_OUT
-from cloudevents_kafka.errors import Problem
+from cloudevents_kafka.binding.lenient.rules import (
+    BARE_TYPE,
+    COPY,
+    HEADER,
+    LEFT_OUT,
+    MEMBER,
+    QUOTED,
+    REPEATED,
+    Report,
+    leave_out,
+)
+from cloudevents_kafka.errors import LeftOut, Problem
 from cloudevents_kafka.event import Event, raw_parts, unchecked_event
 from cloudevents_kafka.primitives.bounded import MAX_KEY_LENGTH, remember
 from cloudevents_kafka.primitives.preview import preview
-from cloudevents_kafka.record import Headers, Record
+from cloudevents_kafka.record import Headers
 
 _IGNORED_MODE: Final = (
     "was ignored: if all required ce_ headers are present, only content-type makes an event structured"
 )
+_SPECVERSION: Final = PREFIX + "specversion"
+_BLANKS: Final = b" \t"
+_read_string: Final = msgspec.json.Decoder(str)
 
 REQUIRED_HEADERS: Final = frozenset(PREFIX + name for name in REQUIRED)
 
 
 class _Names(dict[str, tuple[str, Problem | None] | None]):
-    """A cache from the name of a header to its exact name and the problem of its spelling, or to None."""
+    """A cache from the name of a header to its exact name and the problem of its spelling, or to None.
+
+    The exact name is ``""`` if there is none: the header is left out because of the problem.
+    """
 
     def __missing__(self, name: str) -> tuple[str, Problem | None] | None:
-        exact = exact_name(name)
-        problem = None if exact in (None, name) else Problem(name, HEADER[0] + str(exact), HEADER[1])
-        return remember(self, name, None if exact is None else (exact, problem))
+        return remember(self, name, _exact_name(name))
+
+
+def _exact_name(name: str) -> tuple[str, Problem | None] | None:
+    exact = exact_name(name)
+    if exact is None:
+        return None
+    if exact != CONTENT_TYPE:
+        given = given_name(name)
+        folded = fold_name(given)
+        if folded is None:
+            return "", name_problem(given)
+        exact = PREFIX + folded
+        if name == PREFIX + given and folded != given.lower():
+            return exact, Problem(given, MEMBER[0] + folded, MEMBER[1])
+    return exact, None if exact == name else Problem(name, HEADER[0] + exact, HEADER[1])
 
 
 class _Attributes(dict[str, str]):
@@ -55,12 +87,12 @@ class _Attributes(dict[str, str]):
         return remember(self, header, name_in(header))
 
 
-class _Copies(dict[tuple[str, bytes], Problem]):
-    """A cache from a rule and ce_datacontenttype to the problem of that header."""
+class _Copies(dict[bytes, Problem]):
+    """A cache from a ce_datacontenttype that replaces content-type to the problem of that header."""
 
-    def __missing__(self, key: tuple[str, bytes]) -> Problem:
-        problem = Problem("datacontenttype", key[0], COPY[1], preview(key[1]))
-        return remember(self, key, problem) if len(key[1]) <= MAX_KEY_LENGTH else problem
+    def __missing__(self, copy: bytes) -> Problem:
+        problem = Problem("datacontenttype", *COPY, preview(copy))
+        return remember(self, copy, problem) if len(copy) <= MAX_KEY_LENGTH else problem
 
 
 _names: Final = _Names()
@@ -68,29 +100,11 @@ _attributes: Final = _Attributes()
 _copies: Final = _Copies()
 
 
-class Report(msgspec.Struct):
-    """The deviations that lenient reading accepts, and the problems for which it refuses a record.
-
-    If a name of a header was corrected or occurs more than once, ``may_be_valid`` is whether the other
-    headers may be those of a valid event in binary mode. ``is_repeated`` is whether several headers have, or
-    nearly have, one name.
-    """
-
-    tolerated: list[Problem] = []
-    refused: list[Problem] = []
-    may_be_valid: bool = False
-    is_repeated: bool = False
-
-    def of_content_type(self) -> Report:
-        """Return a report of the content-type header, or of the header that replaces it, only."""
-        return Report(_content_type_problems(self.tolerated), _content_type_problems(self.refused))
-
-
 def normalize_headers(headers: Headers) -> tuple[dict[str, bytes], Report]:
     """Return the headers of an event by their exact names, without null values, and the deviations.
 
     The headers are in the order of the record. The last of several headers with one exact name counts, also
-    if the headers are ambiguous, which the report refuses.
+    of REQUIRED ones that nearly have one name and differ, which the report refuses.
     """
     report = Report()
     values: dict[str, bytes] = {}
@@ -100,7 +114,7 @@ def normalize_headers(headers: Headers) -> tuple[dict[str, bytes], Report]:
         if found is None or value is None:
             continue
         exact, problem = found
-        if exact in values:
+        if exact in values or not exact:
             return _normalize_repeated(headers)
         values[exact] = value
         if problem is not None:
@@ -110,9 +124,7 @@ def normalize_headers(headers: Headers) -> tuple[dict[str, bytes], Report]:
         return _normalize_repeated(headers)
     if others:
         report.may_be_valid = REQUIRED_HEADERS.isdisjoint(others)
-    if CONTENT_TYPE_COPY in values:
-        _use_copy(values, report.tolerated)
-    return values, report
+    return _with_values(values, report), report
 
 
 def _normalize_repeated(headers: Headers) -> tuple[dict[str, bytes], Report]:
@@ -122,20 +134,35 @@ def _normalize_repeated(headers: Headers) -> tuple[dict[str, bytes], Report]:
     exact = frozenset(values)
     for name, variants in misspelled.items():
         contents = {content for _, content in variants}
-        problems, rule = report.tolerated, HEADER[0] + name
+        differ = f"is one of several headers for {name} that differ"
         if name in exact:
-            rule = f"was ignored: {name} is present"
+            report.tolerated += _leave_out_all(variants, f"was ignored: {name} is present")
         elif name == CONTENT_TYPE and all(_changes_mode(content, exact) for content in contents):
-            rule = _IGNORED_MODE
+            report.tolerated += _leave_out_all(variants, _IGNORED_MODE)
+        elif len(contents) > 1 and name not in REQUIRED_HEADERS:
+            report.tolerated += _leave_out_all(variants, differ + LEFT_OUT)
         else:
             values[name] = variants[-1][1]
             if len(contents) > 1:
-                problems, rule = report.refused, f"is one of several headers for {name} that differ"
-        problems += [Problem(variant, rule, "K-05") for variant, _ in variants]
-    order = dict.fromkeys(exact_name(name) for name, value in headers if value is not None)
-    values = {name: values[name] for name in order if name in values}
-    _use_copy(values, report.tolerated)
-    return values, report
+                report.refused += [Problem(variant, differ, HEADER[1]) for variant, _ in variants]
+            else:
+                report.tolerated += filter(None, (_spelling(variant) for variant, _ in variants))
+    order = dict.fromkeys(
+        found[0] for name, value in headers if value is not None and (found := _names[name])
+    )
+    return _with_values({name: values[name] for name in order if name in values}, report), report
+
+
+def _leave_out_all(variants: list[tuple[str, bytes]], rule: str) -> list[LeftOut]:
+    """Return the reports of headers with nearly exact names that are left out."""
+    problems = [(problem, value) for name, value in variants if (problem := _spelling(name)) is not None]
+    return [leave_out(problem, value, rule=rule) for problem, value in problems]
+
+
+def _spelling(name: str) -> Problem | None:
+    """Return the problem of the name of a header, or None."""
+    found = _names[name]
+    return None if found is None else found[1]
 
 
 def _split_exact(
@@ -145,79 +172,137 @@ def _split_exact(
     values: dict[str, bytes] = {}
     misspelled: dict[str, list[tuple[str, bytes]]] = {}
     for name, value in headers:
-        exact = exact_name(name)
-        if value is None or exact is None:
+        found = _names[name]
+        if value is None or found is None:
             continue
-        if exact != name:
+        exact, problem = found
+        if not exact and problem is not None:
+            tolerated.append(leave_out(problem, value))
+        elif exact != name and problem is not None and problem.clause == MEMBER[1]:
+            misspelled[exact] = _last_of(misspelled.get(exact, []), (name, value), tolerated)
+        elif exact != name:
             misspelled.setdefault(exact, []).append((name, value))
-            continue
-        if name in values:
-            rule = f"header {name} occurs more than once: the last one was read"
-            tolerated.append(Problem(name_in(name), rule, "N-05"))
-        values[name] = value
+        else:
+            if name in values:
+                tolerated.append(_earlier(name, values[name]))
+            values[name] = value
     return values, misspelled
+
+
+def _last_of(
+    variants: list[tuple[str, bytes]], header: tuple[str, bytes], tolerated: list[Problem]
+) -> list[tuple[str, bytes]]:
+    """Return variants with a header instead of an earlier one of its very name, which is reported."""
+    tolerated += [_earlier(name, value) for name, value in variants if name == header[0]]
+    return [*(pair for pair in variants if pair[0] != header[0]), header]
+
+
+def _earlier(name: str, value: bytes) -> LeftOut:
+    """Return the report of a header that a later one of the same name replaces."""
+    rule = f"header {name} {REPEATED[0]}"
+    return leave_out(
+        Problem(given_name(name) if name != CONTENT_TYPE else "datacontenttype", rule, REPEATED[1]),
+        value,
+        rule=rule,
+    )
 
 
 def _changes_mode(content_type: bytes, names: Collection[str]) -> bool:
     """Return whether a content type would make a record with all ``ce_`` headers structured."""
-    media = media_type(content_type.decode("utf-8", "replace"))
+    media = media_type(_bare_content_type(content_type).decode("utf-8", "replace"))
     return media.cloudevents and REQUIRED_HEADERS.issubset(names)
+
+
+def _with_values(values: dict[str, bytes], report: Report) -> dict[str, bytes]:
+    """Return headers by exact names without quotation marks, with the content type in its header."""
+    if CONTENT_TYPE_COPY in values:
+        _use_copy(values, report.tolerated)
+    if values.get(_SPECVERSION, b"").startswith(b'"'):
+        _remove_quotes(values, report.tolerated)
+    content_type = values.get(CONTENT_TYPE)
+    if content_type is not None and (bare := _bare_content_type(content_type)) is not content_type:
+        values[CONTENT_TYPE] = bare
+        report.tolerated.append(Problem("datacontenttype", *BARE_TYPE, preview(content_type)))
+    return values
+
+
+def _remove_quotes(values: dict[str, bytes], tolerated: list[Problem]) -> None:
+    """Replace values that are JSON strings by their texts: a quoted specversion shows that all are."""
+    for name, value in values.items():
+        text = _unquoted(value)
+        if text is not None and name != CONTENT_TYPE:
+            values[name] = text
+            tolerated.append(Problem(name_in(name), *QUOTED, preview(value)))
+
+
+def _unquoted(value: bytes) -> bytes | None:
+    """Return the text of a value that is a JSON string, in UTF-8, or None for another value."""
+    if not value.startswith(b'"'):
+        return None
+    try:
+        return _read_string.decode(value).encode()
+    except (msgspec.MsgspecError, UnicodeError):
+        return None
+
+
+def _bare_content_type(value: bytes) -> bytes:
+    """Return a content type without quotation marks, and without a blank before it.
+
+    The value itself is returned if it is a content type as it stands, or is none without them, too.
+    """
+    if not value.startswith((b'"', b" ", b"\t")):
+        return value
+    text = value.strip(_BLANKS)
+    text = (_unquoted(text) or text).strip(_BLANKS)
+    media = media_type(text.decode("utf-8", "replace"))
+    return text if media.valid or media.cloudevents else value
 
 
 def _use_copy(values: dict[str, bytes], tolerated: list[Problem]) -> None:
     """Replace a missing content-type header by ``ce_datacontenttype``."""
-    copy = values.pop(CONTENT_TYPE_COPY, None)
-    if copy is None or copy == values.get(CONTENT_TYPE):
-        return
+    copy = values.pop(CONTENT_TYPE_COPY)
     if CONTENT_TYPE in values:
-        rule = f"{COPY[0]}; the content-type header was read"
+        if copy != values[CONTENT_TYPE]:
+            rule = f"{COPY[0]}; the content-type header was read"
+            tolerated.append(leave_out(Problem("datacontenttype", rule, COPY[1]), copy, rule=rule))
     elif _changes_mode(copy, values.keys()):
-        rule = _IGNORED_MODE
+        problem = Problem("datacontenttype", _IGNORED_MODE, COPY[1])
+        tolerated.append(leave_out(problem, copy, rule=_IGNORED_MODE))
     else:
         values[CONTENT_TYPE] = copy
-        rule = COPY[0]
-    tolerated.append(_copies[rule, copy])
+        tolerated.append(_copies[copy])
 
 
-def _content_type_problems(problems: list[Problem]) -> list[Problem]:
-    renamed = []
-    for problem in problems:
-        if str(problem.attribute).lower() == CONTENT_TYPE:
-            renamed.append(problem)
-        elif problem.rule == COPY[0] or (problem.attribute, problem.clause) == ("datacontenttype", "N-05"):
-            renamed.append(msgspec.structs.replace(problem, attribute=CONTENT_TYPE))
-    return renamed
-
-
-def decode_texts(headers: dict[str, bytes], problems: list[Problem]) -> dict[str, Any]:
+def decode_texts(headers: dict[str, bytes], report: Report) -> dict[str, Any]:
     """Return the texts of headers by attribute; report headers that are not UTF-8."""
     try:
         return {_attributes[header]: value.decode() for header, value in headers.items()}
     except UnicodeDecodeError:
-        texts = {name_in(header): decode_text(header, value, problems) for header, value in headers.items()}
-        return {name: text for name, text in texts.items() if text is not None}
+        return _decode_texts(headers, report)
 
 
-def mark_ignored(problem: Problem) -> Problem:
-    """Return a problem which says that its value is left out."""
-    return msgspec.structs.replace(problem, rule=problem.rule + LEFT_OUT)
+def _decode_texts(headers: dict[str, bytes], report: Report) -> dict[str, Any]:
+    texts: dict[str, Any] = {}
+    for header, value in headers.items():
+        problems: list[Problem] = []
+        text = decode_text(header, value, problems)
+        if text is not None:
+            texts[name_in(header)] = text
+        elif header in REQUIRED_HEADERS:
+            report.refused += problems
+        else:
+            report.tolerated += [leave_out(problem, value) for problem in problems]
+    return texts
 
 
-def add_headers(event: Event, record: Record, values: dict[str, bytes], report: Report) -> Event:
+def add_headers(event: Event, values: dict[str, bytes], report: Report) -> Event:
     """Return a valid event in binary mode with the attributes of headers with nearly exact names.
 
-    Headers that are ambiguous, or that would break a rule, are left out.
+    Headers that would break a rule are left out.
     """
-    if report.refused:
-        names = {problem.attribute for problem in report.refused}
-        # Without the ambiguous headers, ce_datacontenttype may replace one of them.
-        values, rest = normalize_headers([pair for pair in record.headers if pair[0] not in names])
-        report.tolerated = [*map(mark_ignored, report.refused), *rest.tolerated]
     attributes, _ = raw_parts(event)
-    unreadable: list[Problem] = []
     missing = {name: text for name, text in values.items() if name_in(name) not in attributes}
-    texts = decode_texts(missing, unreadable)
-    report.tolerated += map(mark_ignored, unreadable)
+    texts = decode_texts(missing, report)
     if not accept({**attributes, **texts}):
         texts = _select_valid(attributes, texts, report.tolerated)
     if texts:
@@ -239,7 +324,7 @@ def _select_valid(
     faults = faults or dict.fromkeys(more, next(iter(broken.values())))
     for name, problem in faults.items():
         rule = problem.rule if problem.attribute == name else f"{problem.attribute} {problem.rule}"
-        tolerated.append(mark_ignored(Problem(name, rule, problem.clause, problem.value)))
+        tolerated.append(leave_out(Problem(name, rule, problem.clause), more[name]))
     return _select_valid(attributes, {name: more[name] for name in more if name not in faults}, tolerated)
 
 

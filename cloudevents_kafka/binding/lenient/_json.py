@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
 import msgspec
 
-from cloudevents_kafka.attributes.extension_types import current
 from cloudevents_kafka.attributes.media_type import CLOUDEVENTS, media_type
-from cloudevents_kafka.attributes.types import CORE, SPECVERSION, AttributeValue, is_name
+from cloudevents_kafka.attributes.types import (
+    INTEGER_RANGE,
+    REQUIRED,
+    SPECVERSION,
+    AttributeValue,
+    is_name,
+)
 from cloudevents_kafka.attributes.validation import name_problem
-from cloudevents_kafka.binding._headers import CONTENT_TYPE
+from cloudevents_kafka.binding._headers import CONTENT_TYPE, fold_name
 from cloudevents_kafka.binding._structured import null_value
-from cloudevents_kafka.binding.lenient._headers import Report, mark_ignored
 from cloudevents_kafka.binding.lenient._values import correct, is_right, make_event
-from cloudevents_kafka.binding.lenient.rules import MEMBER, NESTED, NO_CONTENT_TYPE, OTHER_CONTENT_TYPE
+from cloudevents_kafka.binding.lenient.rules import (
+    MEMBER,
+    NESTED,
+    NO_CONTENT_TYPE,
+    NUMBER,
+    OTHER_CONTENT_TYPE,
+    REPEATED,
+    Report,
+    leave_out,
+)
+from cloudevents_kafka.codecs.json import is_parsable
 from cloudevents_kafka.codecs.payload import DataKind, implies_json
-from cloudevents_kafka.errors import InvalidEvent, Problem
+from cloudevents_kafka.errors import InvalidEvent, LeftOut, Problem
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.formats.json_decoder import Envelope, read_data, split_envelope
 from cloudevents_kafka.primitives.bounded import MAX_KEY_LENGTH, remember
@@ -24,7 +40,10 @@ from cloudevents_kafka.primitives.preview import preview
 
 _BOM: Final = b"\xef\xbb\xbf"
 _QUOTE: Final = b'"'
-_NESTED: Final = frozenset((dict, list))
+_NOT_REPEATED: Final = frozenset({*REQUIRED, "data", "data_base64"})  # of two, none is the right one
+_VALUES: Final = frozenset((str, bool, bytes))  # bytes are those of a text of a Binary
+_CONTAINERS: Final = frozenset((dict, list))
+_NULL: Final = b"null"
 _MOST_NAMES: Final = 64  # members of a renaming that is cached, and cached renamings
 _LONGEST_NAME: Final = 64
 
@@ -32,9 +51,10 @@ _Renaming = tuple[tuple[str, ...], tuple[Problem, ...], tuple[Problem, ...]]
 
 
 class _Renamings(dict[tuple[str, ...], _Renaming | None]):
-    """A cache from the names of members to a renaming, None if two names differ only in case.
+    """A cache from the names of members to a renaming, None if several names stand for one attribute.
 
-    A renaming has the names in lower case, the problems of upper-case letters, and those of ignored members.
+    A renaming has the names of attributes, the problems of names that were read as these, and those of names
+    that stand for no attribute, or for one whose exact name is there.
     """
 
     def __missing__(self, names: tuple[str, ...]) -> _Renaming | None:
@@ -58,8 +78,8 @@ class _WithoutFormat(dict[bytes | None, tuple[Problem, str | None]]):
         return remember(self, content_type, found) if len(content_type) <= MAX_KEY_LENGTH else found
 
 
-_renamings: Final = _Renamings()
 without_format: Final = _WithoutFormat()
+renamings: Final = _Renamings()
 
 
 def complete_envelope(value: bytes | None, envelope: Envelope | None) -> Envelope | None:
@@ -74,7 +94,7 @@ def complete_envelope(value: bytes | None, envelope: Envelope | None) -> Envelop
     find = envelope.attributes.get
     are_texts = type(find("id")) is type(find("source")) is type(find("type")) is str
     is_complete = are_texts and find("specversion") == SPECVERSION
-    return envelope if is_complete and not envelope.problems else None
+    return envelope if is_complete and not is_any_required(envelope.problems) else None
 
 
 def read_json(
@@ -95,9 +115,15 @@ def read_json(
     return correct_envelope(envelope, report)
 
 
+def is_any_required(repeats: Iterable[Problem]) -> bool:
+    """Return whether a member that occurs more than once makes the event ambiguous."""
+    return any(problem.attribute in _NOT_REPEATED for problem in repeats)
+
+
 def correct_envelope(envelope: Envelope, report: Report) -> Event:
     """Return the event of an object's members; raise `InvalidEvent` with all problems if it is refused."""
-    report.refused += envelope.problems
+    report.refused += [problem for problem in envelope.problems if problem.attribute in _NOT_REPEATED]
+    report.tolerated += leave_out_earlier(envelope.earlier, _NOT_REPEATED)
     attributes = _correct_members(envelope, report)
     try:
         payload, kind = _read_data(envelope, attributes.get("datacontenttype"), report.tolerated)
@@ -108,59 +134,40 @@ def correct_envelope(envelope: Envelope, report: Report) -> Event:
 
 def _correct_members(envelope: Envelope, report: Report) -> dict[str, AttributeValue]:
     """Return the attributes of members with corrected names and values."""
-    given = envelope.attributes
-    renaming = _renamings[tuple(given)]
-    if renaming is None:
-        members = lower_case_names(given, report)
-        return correct(_keep_json_texts(members, envelope, report.tolerated), report)
-    names, misspelled, ignored = renaming
-    members = dict(zip(names, given.values(), strict=True)) if misspelled else given
-    report.tolerated += misspelled
-    members = _keep_json_texts(members, envelope, report.tolerated) if envelope.texts else members
+    values, rules = json_values(envelope)
+    names, ignored = rename(values, report)
+    members = {name: value for name, value in zip(names, values.values(), strict=True) if name is not None}
+    for given, name in zip(values, names, strict=True) if rules else ():
+        if given in rules and name is not None and is_name(name):
+            report.tolerated.append(Problem(name, *rules[given]))
+    return correct_named(members, ignored, report)
+
+
+def correct_named(
+    members: dict[str, Any], ignored: Collection[Problem], report: Report
+) -> dict[str, AttributeValue]:
+    """Return corrected attributes without those of the problems in ``ignored``, whose names are invalid."""
     if ignored:
         left_out = {problem.attribute for problem in ignored}
         named = {name: value for name, value in members.items() if name not in left_out}
         if is_right(named, report):
-            report.tolerated += ignored
+            report.tolerated += [leave_out(problem, members[str(problem.attribute)]) for problem in ignored]
             return named
     return correct(members, report)
-
-
-def _keep_json_texts(members: dict[str, Any], envelope: Envelope, tolerated: list[Problem]) -> dict[str, Any]:
-    """Return members with the objects and lists of extensions as JSON text, without white space."""
-    if _NESTED.isdisjoint(map(type, members.values())):
-        return members
-    kept = dict(members)
-    texts, given = envelope.texts, envelope.attributes
-    if len(members) == len(given):
-        sources = dict(zip(members, given, strict=True))
-    else:  # several members had one name
-        sources = {lower_name(name): name for name in reversed(given)} | {name: name for name in texts}
-    for name, value in members.items():
-        if type(value) in _NESTED and is_name(name) and name not in CORE:
-            kept[name] = _to_dense(texts[sources[name]])
-            tolerated.append(Problem(name, *NESTED))
-    return kept
 
 
 def _read_data(
     envelope: Envelope, content_type: AttributeValue | None, tolerated: list[Problem]
 ) -> tuple[bytes | None, DataKind]:
-    """Return the data of an event; keep a value that must be a string as JSON."""
+    """Return the data of an event; keep a value that must be a string, or have a charset, as JSON."""
     data = envelope.data
     try:
         return read_data(data, envelope.encoded, content_type)
     except InvalidEvent as error:
-        if data is None or envelope.encoded is not None or data.startswith(_QUOTE):
+        if data is None or envelope.encoded is not None or not (data[:1] != _QUOTE or is_parsable(data)):
             raise
         tolerated += error.problems
     return (None, DataKind.BYTES) if data == b"null" else (data, DataKind.JSON)
-
-
-def _to_dense(text: msgspec.Raw) -> str:
-    """Return JSON without white space."""
-    given = bytes(text)
-    return (given if len(given.split(None, 1)) == 1 else msgspec.json.format(given, indent=-1)).decode()
 
 
 def _renaming_of(names: tuple[str, ...]) -> _Renaming | None:
@@ -172,43 +179,99 @@ def _renaming_of(names: tuple[str, ...]) -> _Renaming | None:
         renamed.append(name)
         if is_name(name):
             continue
-        lower = lower_name(name)
-        if not is_name(lower) or lower in given:
-            ignored.append(mark_ignored(name_problem(name)))
-        elif lower in taken:
+        folded = fold_name(name)
+        if folded is None or folded in given:
+            ignored.append(name_problem(name))
+        elif folded in taken:
             return None  # they may be ambiguous
         else:
-            taken.add(lower)
-            renamed[-1] = lower
-            misspelled.append(Problem(name, MEMBER[0] + lower, MEMBER[1]))
+            taken.add(folded)
+            renamed[-1] = folded
+            misspelled.append(Problem(name, MEMBER[0] + folded, MEMBER[1]))
     return tuple(renamed), tuple(misspelled), tuple(ignored)
 
 
-def lower_case_names(members: dict[str, Any], report: Report) -> dict[str, Any]:
-    """Return members with their names in lower case if that makes these valid and unique."""
-    text_names = current.table.text_names
-    named: dict[str, Any] = {}
-    for name, value in members.items():
-        if name in text_names or is_name(name):
-            named[name] = value
+def rename(members: Mapping[str, Any], report: Report) -> tuple[tuple[str | None, ...], tuple[Problem, ...]]:
+    """Return the name of the attribute of each member, and the problems of those without one.
+
+    The latter keep their names. The name is None for a member that is left out, or refused, as another one
+    stands for the same attribute and has another value.
+    """
+    renaming = renamings[tuple(members)]
+    if renaming is not None:
+        names, misspelled, ignored = renaming
+        report.tolerated += misspelled
+        return names, ignored
+    folded = {name: None if is_name(name) else fold_name(name) for name in members}
+    variants = {name: found for name, found in folded.items() if found is not None and found not in members}
+    values = {(found, _identity(members[name])) for name, found in variants.items()}
+    ambiguous = {found for found, count in Counter(found for found, _ in values).items() if count > 1}
+    for name, found in variants.items():
+        if found not in ambiguous:
+            report.tolerated.append(Problem(name, MEMBER[0] + found, MEMBER[1]))
             continue
-        lower = lower_name(name)
-        if not is_name(lower) or lower in members:
-            named[name] = value
-        elif lower in named and not _is_same_scalar(named[lower], value):
-            rule = f"is one of several members for {lower} that differ"
-            report.refused.append(Problem(name, rule, "N-01"))
+        problem = Problem(name, f"is one of several members for {found} that differ", MEMBER[1])
+        if found in REQUIRED:
+            report.refused.append(problem)
         else:
-            report.tolerated.append(Problem(name, MEMBER[0] + lower, MEMBER[1]))
-            named[lower] = value
-    return named
+            report.tolerated.append(leave_out(problem, members[name]))
+    found_names = (variants.get(name, name) for name in members)
+    ignored = tuple(name_problem(name) for name in members if name not in variants and not is_name(name))
+    return tuple(None if name in ambiguous else name for name in found_names), ignored
 
 
-def lower_name(name: str) -> str:
-    """Return an ASCII name in lower case, ``""`` for other names."""
-    return name.lower() if name.isascii() else ""
+def _identity(value: Any) -> tuple[type, Any]:
+    """Return what equal values have in common; that of an object or a list is its own."""
+    return type(value), id(value) if type(value) in _CONTAINERS else value
 
 
-def _is_same_scalar(left: Any, right: Any) -> bool:
-    """Return whether two scalars are equal; a nested value may be too deep to compare."""
-    return type(left) is type(right) and not isinstance(left, dict | list) and bool(left == right)
+def json_values(envelope: Envelope) -> tuple[dict[str, Any], dict[str, tuple[str, str]]]:
+    """Return members with the JSON text of each value that no attribute can have, and the rules of these.
+
+    Those for REQUIRED attributes, which are refused, stay as they are.
+    """
+    given = envelope.attributes
+    if _VALUES.issuperset(map(type, given.values())):
+        return given, {}
+    values: dict[str, Any] = {}
+    rules: dict[str, tuple[str, str]] = {}
+    for name, value in given.items():
+        kind = type(value)
+        values[name] = value
+        is_value = kind in _VALUES or (kind is int and value in INTEGER_RANGE)
+        if not (is_value or _stands_for(name, given) in REQUIRED):
+            rules[name] = NESTED if kind in _CONTAINERS else NUMBER
+            values[name] = _to_dense(bytes(envelope.texts[name]))
+    return values, rules
+
+
+def _stands_for(name: str, members: Mapping[str, Any]) -> str:
+    """Return the name of the attribute of a member, or its own if the exact name is there, too."""
+    folded = None if is_name(name) else fold_name(name)
+    return name if folded is None or folded in members else folded
+
+
+def leave_out_earlier(earlier: Iterable[tuple[str, bytes]], refused: Collection[str]) -> list[LeftOut]:
+    """Return the report of members that later ones replace, but for names that are refused then."""
+    return [
+        leave_out(Problem(name, *REPEATED), _text_of(text), rule=REPEATED[0])
+        for name, text in earlier
+        if name not in refused
+    ]
+
+
+def _text_of(text: bytes) -> str | None:
+    """Return a JSON string as the text that it is, None for null, and other JSON without white space."""
+    if text == _NULL:
+        return None
+    if not text.startswith(b'"'):
+        return _to_dense(text)
+    try:
+        return msgspec.json.decode(text, type=str)
+    except msgspec.MsgspecError:  # a lone surrogate
+        return text.decode()
+
+
+def _to_dense(text: bytes) -> str:
+    """Return JSON without white space."""
+    return (text if len(text.split(None, 1)) == 1 else msgspec.json.format(text, indent=-1)).decode()

@@ -9,12 +9,11 @@ from typing import Any
 
 from cloudevents_kafka.attributes.media_type import CLOUDEVENTS, MediaType, media_type
 from cloudevents_kafka.binding._headers import CONTENT_TYPE, decode_text
-from cloudevents_kafka.binding._sniffer import Mode, decode_error, sniff
+from cloudevents_kafka.binding._sniffer import ContentMode, decode_error, sniff
 from cloudevents_kafka.binding._structured import charset_problem, decode_structured, json_format
 from cloudevents_kafka.binding._valid import Unread, read_valid
 from cloudevents_kafka.binding.lenient._headers import (
     REQUIRED_HEADERS,
-    Report,
     add_headers,
     decode_texts,
     normalize_headers,
@@ -22,11 +21,13 @@ from cloudevents_kafka.binding.lenient._headers import (
 from cloudevents_kafka.binding.lenient._json import (
     complete_envelope,
     correct_envelope,
-    lower_case_names,
+    correct_named,
     read_json,
+    rename,
     without_format,
 )
 from cloudevents_kafka.binding.lenient._values import correct, is_right, make_event
+from cloudevents_kafka.binding.lenient.rules import Report
 from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.errors import InvalidEvent, Problem
 from cloudevents_kafka.event import Event, raw_parts, unchecked_event
@@ -40,35 +41,54 @@ Found = tuple[Event, tuple[Problem, ...]]
 """An event and the accepted problems."""
 
 
-def lenient_mode(headers: Headers) -> Mode:
+def lenient_mode(headers: Headers) -> ContentMode:
     """Return the content mode in which lenient reading reads the event of a record with these headers."""
-    mode = sniff(headers).mode
-    if mode == "not-an-event":
-        exact, _ = normalize_headers(headers)
-        mode = sniff(exact).mode
-    return "binary" if mode == "binary" else "structured"
+    values, _ = normalize_headers(headers)
+    is_binary = marked_type(values) is None and values.keys() >= REQUIRED_HEADERS
+    return "binary" if is_binary else "structured"
+
+
+def lenient_format(headers: Headers) -> str | None:
+    """Return the name of the event format in which lenient reading reads it, or None in binary mode."""
+    values, _ = normalize_headers(headers)
+    media = marked_type(values)
+    if media is None and values.keys() >= REQUIRED_HEADERS:
+        return None
+    return NAME if media is None or media.format is None else media.format
+
+
+def marked_type(headers: dict[str, bytes]) -> MediaType | None:
+    """Return the media type of headers that `normalize_headers` returned if it is that of CloudEvents."""
+    content_type = headers.get(CONTENT_TYPE)
+    media = None if content_type is None else media_type(content_type.decode("utf-8", "replace"))
+    return media if media is not None and media.cloudevents else None
 
 
 def read_leniently(record: Record, unread: Unread) -> Found:
     """Return the event of a record and the accepted problems; raise errors as strict reading does."""
-    if unread is not None and not isinstance(unread, InvalidEvent):
+    if unread is not None and not isinstance(unread, InvalidEvent) and not _may_be_quoted(unread):
         return _correct_known(record.value, unread)
     headers, report = normalize_headers(record.headers)
-    content_type = headers.get(CONTENT_TYPE)
-    media = None if content_type is None else media_type(content_type.decode("utf-8", "replace"))
-    marked = media if media is not None and media.cloudevents else None
-    is_binary = marked is None and headers.keys() >= REQUIRED_HEADERS
-    if is_binary or (report.may_be_valid and report.refused and sniff(record.headers).mode == "binary"):
-        binary = _read_binary(record, headers, report, is_binary=is_binary)
-        if binary is not None:
-            return binary, tuple(report.tolerated)
+    marked = marked_type(headers)
+    if marked is None and headers.keys() >= REQUIRED_HEADERS:
+        return _read_binary(record, headers, report), tuple(report.tolerated)
     names: Headers = [*headers.items()] if report.tolerated or report.refused else record.headers
     report = report.of_content_type()  # the other headers do not affect the event
+    content_type = headers.get(CONTENT_TYPE)
     if marked is None:
         event = _read_unmarked(record, names, content_type, report)
     else:
-        event = _read_marked(record, names, content_type or b"", report, unread)
+        refused = unread if isinstance(unread, InvalidEvent) else None
+        event = _read_marked(record, names, content_type or b"", report, refused)
     return event, tuple(report.tolerated)
+
+
+def _may_be_quoted(unread: dict[str, Any] | Envelope) -> bool:
+    """Return whether attributes of headers have a value in quotation marks that shows more than itself."""
+    if isinstance(unread, Envelope):
+        return False
+    content_type = str(unread.get("datacontenttype", ""))
+    return unread["specversion"].startswith('"') or content_type.startswith(('"', " ", "\t"))
 
 
 def _correct_known(value: bytes | None, known: dict[str, Any] | Envelope) -> Found:
@@ -79,22 +99,16 @@ def _correct_known(value: bytes | None, known: dict[str, Any] | Envelope) -> Fou
     return make_event(correct(known, report), value, DataKind.BYTES, report), tuple(report.tolerated)
 
 
-def _read_binary(
-    record: Record, headers: dict[str, bytes], report: Report, *, is_binary: bool
-) -> Event | None:
-    """Return the event of headers; ``is_binary`` is whether they have all required names.
-
-    If they have not, return None unless the headers with exact names are those of a valid event.
-    """
-    unreadable: list[Problem] = []
-    texts: dict[str, Any] = decode_texts(headers, unreadable)
+def _read_binary(record: Record, headers: dict[str, bytes], report: Report) -> Event:
+    """Return the event of headers that have all required names."""
+    count = len(report.tolerated)
+    texts: dict[str, Any] = decode_texts(headers, report)
+    unreadable = report.tolerated[count:]
     if unreadable or report.is_repeated or not (report.may_be_valid and is_right(texts, report)):
         event = read_valid(record, False) if report.may_be_valid else None
         if isinstance(event, Event):  # its other headers are those with nearly exact names
-            return add_headers(event, record, headers, report)
-        if not is_binary:
-            return None
-        report.refused += unreadable
+            del report.tolerated[count:]
+            return add_headers(event, headers, report)
         texts = correct(texts, report)
     return make_event(texts, record.value, DataKind.BYTES, report)
 
@@ -161,5 +175,8 @@ def _read_format(
     except InvalidEnvelope as error:
         return correct_envelope(error.envelope, report)
     except InvalidAttributes as error:
-        attributes = correct(lower_case_names(raw_parts(error.event)[0], report), report)
+        attributes = raw_parts(error.event)[0]
+        names, ignored = rename(attributes, report)
+        named = {name: one for name, one in zip(names, attributes.values(), strict=True) if name is not None}
+        attributes = correct_named(named, ignored, report)
         return make_event(attributes, error.event.payload, error.event.kind, report)

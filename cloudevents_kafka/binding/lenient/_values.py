@@ -9,7 +9,6 @@ from cloudevents_kafka.attributes.extension_types import ExtensionTable, current
 from cloudevents_kafka.attributes.fast_validation import accept, join_texts
 from cloudevents_kafka.attributes.types import (
     CORE,
-    INTEGER_RANGE,
     REQUIRED,
     AttributeType,
     AttributeValue,
@@ -19,14 +18,14 @@ from cloudevents_kafka.attributes.types import (
 )
 from cloudevents_kafka.attributes.validation import find_correction, validate
 from cloudevents_kafka.binding._headers import attribute_of
-from cloudevents_kafka.binding.lenient._headers import Report, mark_ignored
+from cloudevents_kafka.binding.lenient.rules import Report, leave_out
 from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.errors import InvalidEvent, Problem
 from cloudevents_kafka.event import Event, unchecked_event
 from cloudevents_kafka.primitives.bounded import MAX_KEY_LENGTH, remember
 
 _EXTENSION_CLAUSES: Final = ("E-", "X-")  # clauses of extensions' rules, but for their types
-_KEPT_CLAUSES: Final = ("T-10", "T-11", "R-07")  # of core attributes whose invalid text is kept
+_KEPT_CLAUSE: Final = "T-11"  # of the REQUIRED attribute whose invalid text is kept, source
 _VALID: Final = {  # checked in place of invalid values that are kept
     "source": "/",
     "dataschema": "urn:x",
@@ -57,7 +56,8 @@ def correct(texts: dict[str, Any], report: Report) -> dict[str, AttributeValue]:
         if not _tolerate(problem, attributes):
             report.refused.append(problem)
             continue
-        report.tolerated.append(problem if len(attributes) == count else mark_ignored(problem))
+        is_left_out = len(attributes) < count
+        report.tolerated.append(leave_out(problem, value) if is_left_out else problem)
         if type(value) is str:
             _remember(report.tolerated[-1], value, attributes.get(str(problem.attribute)), table)
     return attributes
@@ -128,21 +128,24 @@ def make_event(
 
 
 def _tolerate(problem: Problem, attributes: dict[str, Any]) -> bool:
-    """Correct, remove or keep the attribute of a problem; return whether it is tolerated."""
+    """Correct, keep or remove the attribute of a problem; return whether it is tolerated."""
     name = problem.attribute
     value = attributes.get(name) if name is not None else None
     if name is None or value is None:  # an extension requires another attribute
         return name not in REQUIRED and problem.clause.startswith(_EXTENSION_CLAUSES)
-    if not is_name(name) or (value == "" and name not in REQUIRED):
-        del attributes[name]
-        return True
-    if not isinstance(value, str):
-        return _keep_scalar(problem, name, value, attributes)
-    corrected = _corrected(name, value)
+    if name in REQUIRED and not isinstance(value, str):
+        return False
+    text = value if isinstance(value, str) else _keep_scalar(problem, name, value, attributes)
+    corrected = _corrected(name, text) if is_name(name) else None
     if corrected is not None:
         attributes[name] = corrected
         return True
-    return is_string(value) and (name not in CORE or problem.clause in _KEPT_CLAUSES)
+    if name in REQUIRED:
+        return is_string(text) and problem.clause == _KEPT_CLAUSE
+    # An event has a datetime, or no time.
+    if not is_name(name) or value == "" or name == "time" or not is_string(text):
+        del attributes[name]
+    return True
 
 
 def _corrected(name: str, text: str) -> AttributeValue | None:
@@ -157,11 +160,9 @@ def _corrected(name: str, text: str) -> AttributeValue | None:
     return None if text == given else find_correction(name, text)
 
 
-def _keep_scalar(problem: Problem, name: str, value: Any, attributes: dict[str, Any]) -> bool:
-    """Keep a scalar that has a canonical text; return whether it is one."""
-    is_integer = isinstance(value, int) and value in INTEGER_RANGE  # a bool is an int, too
-    if name in CORE or not (is_integer or isinstance(value, bytes)):
-        return False
-    if not problem.clause.startswith(_EXTENSION_CLAUSES):  # the value has another type
-        attributes[name] = canonical_text(value)
-    return True
+def _keep_scalar(problem: Problem, name: str, value: Any, attributes: dict[str, Any]) -> str:
+    """Keep a scalar, as its text if it has another type; return its text."""
+    text = canonical_text(value)
+    if not problem.clause.startswith(_EXTENSION_CLAUSES):
+        attributes[name] = text
+    return text

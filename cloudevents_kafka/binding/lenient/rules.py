@@ -1,8 +1,14 @@
-"""The texts and clauses of what lenient reading accepts; the Java function reports the same."""
+"""What lenient reading reports of a record; the Java function reports the same texts and clauses."""
 
 from __future__ import annotations
 
 from typing import Final
+
+import msgspec
+
+from cloudevents_kafka.attributes.types import AttributeValue, canonical_text
+from cloudevents_kafka.binding._headers import CONTENT_TYPE
+from cloudevents_kafka.errors import LeftOut, Problem
 
 LEFT_OUT: Final = ": left out"
 """Ends the rule of an attribute that the event is read without."""
@@ -12,5 +18,60 @@ COPY: Final = ("is in ce_datacontenttype", "K-04")
 HEADER: Final = ("was read as ", "K-05")
 """Of a name of a header, before the exact one."""
 MEMBER: Final = ("was read as ", "N-01")
-"""Of a name of a JSON member, before that of the attribute."""
+"""Of a name of a JSON member, or one of an attribute after ce_, before that of the attribute."""
+QUOTED: Final = ("is in quotation marks", "K-06")
+BARE_TYPE: Final = ("is in quotation marks or after a blank", "R-07")
+REPEATED: Final = ("occurs more than once: the last one was read", "N-05")
+NUMBER: Final = ("is a number of another type than Integer: kept as its JSON text", "J-03")
 NESTED: Final = ("is an object or a list: kept as its JSON text", "J-03")
+
+
+class Report(msgspec.Struct):
+    """The deviations that lenient reading accepts, and the problems for which it refuses a record.
+
+    If a name of a header was corrected or occurs more than once, ``may_be_valid`` is whether the other
+    headers may be those of a valid event in binary mode. ``is_repeated`` is whether several headers have, or
+    nearly have, one name.
+    """
+
+    tolerated: list[Problem] = []
+    refused: list[Problem] = []
+    may_be_valid: bool = False
+    is_repeated: bool = False
+
+    def of_content_type(self) -> Report:
+        """Return a report of the content-type header, or of the header that replaces it, only."""
+        return Report(_content_type_problems(self.tolerated), _content_type_problems(self.refused))
+
+
+def _content_type_problems(problems: list[Problem]) -> list[Problem]:
+    renamed = []
+    for problem in problems:
+        if str(problem.attribute).lower() == CONTENT_TYPE:
+            renamed.append(problem)
+        elif problem.attribute == "datacontenttype" and (
+            problem.rule in {COPY[0], BARE_TYPE[0]} or problem.clause == "N-05"
+        ):
+            renamed.append(msgspec.structs.replace(problem, attribute=CONTENT_TYPE))
+    return renamed
+
+
+def leave_out(problem: Problem, value: AttributeValue | None, *, rule: str | None = None) -> LeftOut:
+    """Return the report of what is left out because of a problem, with its whole value.
+
+    Bytes are those of a header, which are a text if they are UTF-8. The rule is that of the problem and
+    `LEFT_OUT` unless another is passed.
+    """
+    if isinstance(value, bytes):
+        value = text_or_bytes(value)
+    elif value is not None:
+        value = canonical_text(value)
+    return LeftOut(problem.attribute, rule or problem.rule + LEFT_OUT, problem.clause, value)
+
+
+def text_or_bytes(value: bytes) -> str | bytes:
+    """Return bytes as the text that they are in UTF-8, or unchanged."""
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value

@@ -64,7 +64,18 @@ def found_format(name: str) -> Format:
         ([*CE, ("ce_datacontenttype", b"a/b"), ("content-type", b"a/c")], "datacontenttype", "a/c", ["K-04"]),
         ([*CE, ("ce_datacontenttype", b"a/b"), ("content-type", b"a/b")], "datacontenttype", "a/b", []),
         ([*CE, ("ce_data", b"x")], "data", None, ["N-04"]),
-        ([*CE, ("ce_my_ext", b"x")], "my_ext", None, ["N-01"]),
+        ([*CE, ("ce_my_ext", b"x")], "myext", "x", ["N-01"]),
+        ([*CE, ("ce_tabular-id", b"x")], "tabularid", "x", ["N-01"]),
+        ([*CE, ("ce_é", b"x")], "é", None, ["N-01"]),
+        ([*CE, ("ce_x", b"\xff")], "x", None, ["K-06"]),
+        ([*CE, ("ce_x", b"a\nb")], "x", None, ["T-06"]),
+        ([*CE, ("ce_time", b"2023-01-25T19:07:06.370582GMT")], "time", None, ["T-12"]),
+        ([*CE, ("ce_time", b"2018-04-05T17:31Z")], "time", None, ["T-12"]),
+        ([*CE, ("ce_time", b"2018-04-05T17:31:00+0000")], "time", None, ["T-12"]),
+        ([*CE, ("ce_time", b"2018-04-05T17:31:00+00:00Z")], "time", None, ["T-12"]),
+        ([*CE, ("ce_time", b"2018-04-05T17:31:00")], "time", None, ["T-12"]),
+        ([*CE, ("ce_time", b"1576245885912")], "time", None, ["T-12"]),
+        ([*CE, ("content-type", b'"a/b"')], "datacontenttype", "a/b", ["R-07"]),
         ([*CE, ("ce_subject", b"")], "subject", None, ["R-12"]),
         ([*CE, ("content-type", b"")], "datacontenttype", None, ["R-07"]),
         ([*CE, ("content-type", b"xyz")], "datacontenttype", "xyz", ["R-07"]),
@@ -147,7 +158,18 @@ def test_strict_and_lenient_errors_are_equal(record: Record) -> None:
         (b',"Data":1', "data", None, ["N-01"]),
         (b',"\xe2\x84\xaa":1', "k", None, ["N-01"]),
         (b',"expirytime":"2018-04-05 17:31:00Z"', "expirytime", "2018-04-05T17:31:00Z", ["T-12"]),
-        (b',"my_ext":{}', "my_ext", None, ["N-01"]),
+        (b',"my_ext":{}', "myext", "{}", ["N-01", "J-03"]),
+        (b',"data_schema":{}', "dataschema", None, ["N-01"]),
+        (b',"x":0.50', "x", "0.50", ["J-03"]),
+        (b',"sentms":1767607200000', "sentms", "1767607200000", ["J-03"]),
+        (b',"subject":123', "subject", "123", ["R-12"]),
+        (b',"subject":{"a": 1}', "subject", '{"a":1}', ["J-03"]),
+        (b',"time":1576245885912', "time", None, ["J-03", "T-12"]),
+        (b',"time":[]', "time", None, ["J-03", "T-12"]),
+        (b',"x":"a\\nb"', "x", None, ["T-06"]),
+        (b',"x":"v","x":"w"', "x", "w", ["N-05"]),
+        (b',"myExt":"v","MYEXT":"w"', "myext", None, ["N-01", "N-01"]),
+        (b',"datacontenttype":"text/plain; charset=none","data":"x"', "subject", None, ["J-16"]),
         (b',"subject":""', "subject", None, ["R-12"]),
         (b',"partitionkey":5', "partitionkey", "5", ["T-06"]),
         (b',"time":"2018-04-05 17:31:00Z"', "time", "2018-04-05T17:31:00Z", ["T-12"]),
@@ -198,7 +220,7 @@ def test_a_corrected_member_has_the_type_of_its_attribute() -> None:
     for members, clauses in ((b',"PartitionKey":5', ["N-01", "T-06"]), (b',"SampleDRate":5', ["N-01"])):
         assert [p.clause for p in read([JSON], HEAD + members + b"}").tolerated] == clauses
     with pytest.raises(BrokenEvent):
-        from_record(Record(headers=[JSON], value=HEAD + b',"Subject":5}'), lenient=True)
+        from_record(Record(headers=[JSON], value=HEAD.replace(b'"id":"1"', b'"ID":5') + b"}"), lenient=True)
 
 
 def test_records_after_a_corrected_one_are_read_as_before() -> None:
@@ -237,17 +259,13 @@ def test_objects_are_read_alike_after_any_record(members: bytes, clauses: list[s
 @pytest.mark.parametrize(
     "members",
     [
-        b',"x":{},"y":1.5',
-        b',"subject":{}',
-        b',"SUBJECT":{},"x":[]',
-        b',"x":{},"y":1e999',
-        b',"x":{},"x":{}',
+        b',"x":{},"id":"2"',
+        b',"x":{},"data":1,"data":1',
         b',"x":{},"data_base64":{}',
         b',"x":{},"subject":"\xff"',
         b',"x":{},"data":"\xff"',
         b',"x":{"\xff":1}',
         b',"x":{},"\xff":1',
-        b',"x":{},"Subject":5',
     ],
 )
 def test_objects_do_not_hide_what_is_refused(members: bytes) -> None:
@@ -318,11 +336,7 @@ def test_accepted_structured_records(headers: Any, value: bytes, clauses: list[s
         ([("cloudEvents:id", b"\xa1\x011"), *CE[:1], *CE[2:]], None, BrokenEvent),
         ([*CE[1:], ("ce-specversion", b"1.0"), ("CE_SPECVERSION", b"1.1")], None, BrokenEvent),
         ([*CE[:3], ("ce-type", b"t"), ("CE-TYPE", b"u")], None, BrokenEvent),
-        ([*CE, ("ce_time", b"2018-04-05 17:31:00Z"), ("CE_X", b"1"), ("CE_X", b"2")], None, BrokenEvent),
-        ([("Content-Type", b"a/b"), ("CONTENT-TYPE", b"a/c")], HEAD + b"}", BrokenEvent),
         ([("Content-Type", b"a/b"), ("CONTENT-TYPE", b"a/c")], b"{}", NotAnEvent),
-        ([("Content-Type", JSON[1]), ("CONTENT-TYPE", b"a/c")], HEAD + b"}", BrokenEvent),
-        ([("Content-Type", b"a/b"), ("CONTENT-TYPE", JSON[1])], HEAD + b"}", BrokenEvent),
         ([("content-type", b'text/plain; x="\xff"')], HEAD + b"}", BrokenEvent),
         ([("Content-Type", b'text/plain; x="\xff"')], HEAD + b"}", BrokenEvent),
         ([("content-type", b'text/plain; x="\xff"')], b"{}", NotAnEvent),
@@ -333,21 +347,14 @@ def test_accepted_structured_records(headers: Any, value: bytes, clauses: list[s
         ([("content-type", b"application/cloudevents+json;\xff")], HEAD + b"}", BrokenEvent),
         ([JSON], None, BrokenEvent),
         ([JSON], HEAD + b',"id":"2"}', BrokenEvent),
-        ([JSON], HEAD + b',"myExt":"v","MYEXT":"w"}', BrokenEvent),
-        ([JSON], HEAD + b',"myExt":1,"MYEXT":true}', BrokenEvent),
-        ([JSON], HEAD + b',"myExt":[1],"MYEXT":[true]}', BrokenEvent),
-        ([JSON], HEAD + b',"x":1.5}', BrokenEvent),
-        ([JSON], HEAD + b',"x":2147483648}', BrokenEvent),
-        ([JSON], HEAD + b',"x":18446744073709551615}', BrokenEvent),
-        ([JSON], HEAD + b',"subject":{"a":1}}', BrokenEvent),
-        ([JSON], HEAD + b',"subject":5}', BrokenEvent),
         ([JSON], HEAD + b',"data":1,"data_base64":"TQ=="}', BrokenEvent),
         ([JSON], HEAD + b',"data_base64":"TQ"}', BrokenEvent),
         ([JSON], HEAD.replace(b'"1"', b'{"a":1}') + b"}", BrokenEvent),
         ([("content-type", b"application/cloudevents+avro")], b"\x00", BrokenEvent),
-        ([*CE, ("ce_x", b"\xff")], None, BrokenEvent),
-        ([*CE, ("ce_x", b"\x00")], None, BrokenEvent),
-        ([*CE, ("ce_time", b"noon")], None, BrokenEvent),
+        ([*CE[:1], ("ce_id", b"\xff"), *CE[2:]], None, BrokenEvent),
+        ([*CE[:1], ("ce_id", b"a\nb"), *CE[2:]], None, BrokenEvent),
+        ([JSON], HEAD.replace(b'"id":"1"', b'"id":17') + b"}", BrokenEvent),
+        ([JSON], HEAD.replace(b'"id":"1"', b'"ID":"1","Id":"2"') + b"}", BrokenEvent),
         ([*CE[1:], ("ce_specversion", b"0.3")], None, BrokenEvent),
         ([*CE[1:], ("ce_specversion", b"")], None, BrokenEvent),
     ],
@@ -384,7 +391,7 @@ def test_only_content_type_makes_an_event_structured(name: str, content_type: by
         [("Content-Type", b"a/b"), ("CONTENT-TYPE", JSON[1])],
         [("CE_TIME", b"noon")],
         [("CE_SUBJECT", b"\xff")],
-        [("ce-my_ext", b"x")],
+        [("ce-é", b"x")],
         [("ce-tracestate", b"a=1")],
     ],
 )
@@ -420,9 +427,7 @@ def test_all_problems_are_reported() -> None:
         from_record(Record(headers=[JSON], value=value), lenient=True)
     assert [problem.clause for problem in caught.value.problems] == [
         "N-05",
-        "N-05",
         "R-04",
-        "T-12",
         "J-12",
         "J-14",
     ]
@@ -436,7 +441,7 @@ def test_all_problems_are_reported() -> None:
         ("CE_TIME", b"noon"),
         ("CE_DATASCHEMA", b"rel"),
         ("ce-subject", b""),
-        ("ce-my_ext", b"x"),
+        ("ce-é", b"x"),
         ("ce-sampledrate", b"0"),
         ("ce-source", b""),
     ],
@@ -512,16 +517,20 @@ def test_accepted_attributes_in_other_formats(form: str, broken: dict[str, Any],
         ({"myExt": "v", "myext": "w"}, {"myext": "w"}),
         ({"sampledRate": 5}, {"sampledrate": 5}),
         ({"DATA": "v"}, {}),
-        ({"my_ext": "v"}, {}),
+        ({"my_ext": "v"}, {"myext": "v"}),
+        ({"data_schema": "v"}, {}),
         ({"partitionkey": ""}, {}),
-        ({"myExt": "v", "MYEXT": "w"}, None),
+        ({"myExt": "v", "MYEXT": "w"}, {}),
+        ({"ID": "v", "Id": "w", "id": None}, None),
     ],
 )
 def test_names_are_read_equally_in_all_formats(
     form: str, members: dict[str, Any], found: dict[str, Any] | None
 ) -> None:
     """A name in upper case is read in lower case, and removed attributes are reported."""
-    attributes = {**make.GOOD, **members}
+    attributes = {name: one for name, one in {**make.GOOD, **members}.items() if one is not None}
+    if found is None and form not in {"json", "avro"}:
+        return  # the id has a field of its own
     value = found_format(form).encode(unchecked_event(attributes, None, DataKind.BYTES))
     record = Record(value=value, headers=[("content-type", f"application/cloudevents+{form}".encode())])
     result = decode(record, lenient=True)

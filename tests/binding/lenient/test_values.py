@@ -66,7 +66,7 @@ def test_what_is_learned_is_bounded() -> None:
     for cache in caches:
         assert 1 < len(cache) <= 4096
         assert max(len(key or "") for key in cache) <= 256
-    renamings = _json._renamings
+    renamings = _json.renamings
     assert 1 < len(renamings) <= 64
     assert max(map(len, renamings)) <= 64
     assert max(len(name) for names in renamings for name in names) <= 64
