@@ -12,8 +12,9 @@ import click
 
 import conformance
 from cloudevents_kafka.cli.terminal.errors import BAD_DATA, BadData, BadUsage
-from cloudevents_kafka.cli.terminal.text import Style, escape, near, print_lines, styled
+from cloudevents_kafka.cli.terminal.text import Style, near, print_lines, styled
 from cloudevents_kafka.primitives.plural import pluralize
+from cloudevents_kafka.primitives.visible import escape
 from conformance import flat_records, report
 
 _STYLES: Final[dict[str, Style]] = {"FAILED": "error", "not run": "warning", "not shown": "warning"}

@@ -34,11 +34,12 @@ from cloudevents_kafka.cli.records.output import (
 from cloudevents_kafka.cli.terminal.errors import BAD_DATA, BadData, BadUsage
 from cloudevents_kafka.cli.terminal.parameters import BYTES, FILE, header_option, output_option
 from cloudevents_kafka.cli.terminal.signals import Interrupts
-from cloudevents_kafka.cli.terminal.text import Style, escape, print_lines, styled
+from cloudevents_kafka.cli.terminal.text import Style, print_lines, styled
 from cloudevents_kafka.errors import DecodeError, LeftOut, Problem
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.extensions import size_problem, unmet_recommendations
 from cloudevents_kafka.primitives.plural import pluralize
+from cloudevents_kafka.primitives.visible import escape
 from cloudevents_kafka.record import Headers, Record
 
 _TYPE_WIDTH: Final = len("URI-reference") + 2

@@ -20,11 +20,12 @@ from cloudevents_kafka.cli.kafka.topic_names import topic_option
 from cloudevents_kafka.cli.records.selection import Filter, filter_options
 from cloudevents_kafka.cli.terminal.errors import BadData
 from cloudevents_kafka.cli.terminal.signals import Interrupts
-from cloudevents_kafka.cli.terminal.text import escape, print_message
+from cloudevents_kafka.cli.terminal.text import print_message
 from cloudevents_kafka.clients.dead_letters import DeadLetter
 from cloudevents_kafka.counting import Labels
 from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.primitives.text_table import format_table
+from cloudevents_kafka.primitives.visible import escape
 from cloudevents_kafka.record import Record
 
 _MAX_ROWS: Final = 50  # rows of the report: errors are untrusted input

@@ -17,11 +17,11 @@ from cloudevents_kafka.attributes.timestamps import from_datetime
 from cloudevents_kafka.attributes.types import CORE
 from cloudevents_kafka.cli.terminal.errors import BadData, BadUsage
 from cloudevents_kafka.cli.terminal.signals import Interrupts
-from cloudevents_kafka.cli.terminal.text import escape
 from cloudevents_kafka.codecs.json import is_json
 from cloudevents_kafka.codecs.payload import encode_text
 from cloudevents_kafka.errors import DataError, InvalidEvent
 from cloudevents_kafka.event import Event
+from cloudevents_kafka.primitives.visible import escape
 
 _STDIN: Final = "-"
 

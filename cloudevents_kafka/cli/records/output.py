@@ -14,12 +14,13 @@ from typing import Any, Final
 
 from cloudevents_kafka.binding import Decoded, Undecodable, attribute_of
 from cloudevents_kafka.cli.records.json_lines import encode_json
-from cloudevents_kafka.cli.terminal.text import escape, print_lines, styled
+from cloudevents_kafka.cli.terminal.text import print_lines, styled
 from cloudevents_kafka.codecs.payload import decode_text, implies_json
 from cloudevents_kafka.errors import DataError
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.primitives.epoch import format_milliseconds
 from cloudevents_kafka.primitives.text_table import format_table
+from cloudevents_kafka.primitives.visible import escape
 from cloudevents_kafka.record import Record
 
 _SPACES: Final = str.maketrans("\n\r\t", "   ")  # JSON has these characters between tokens only

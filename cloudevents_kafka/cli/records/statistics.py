@@ -14,10 +14,11 @@ from cloudevents_kafka.binding import decode
 from cloudevents_kafka.cli.records.json_lines import encode_json
 from cloudevents_kafka.cli.records.output import timestamp_text
 from cloudevents_kafka.cli.terminal.streams import Progress
-from cloudevents_kafka.cli.terminal.text import columns, escape, styled, width_of
+from cloudevents_kafka.cli.terminal.text import columns, styled, width_of
 from cloudevents_kafka.counting import CUT, Labels, RecordCounts, TimeWindow
 from cloudevents_kafka.primitives.bounded import MAX_KEY_LENGTH, OTHERS
 from cloudevents_kafka.primitives.plural import pluralize
+from cloudevents_kafka.primitives.visible import escape
 from cloudevents_kafka.record import Record
 
 _ROWS: Final = 10  # of each part, of text

@@ -15,8 +15,9 @@ from cloudevents_kafka.attributes.types import CORE
 from cloudevents_kafka.binding import Decoded, Undecodable
 from cloudevents_kafka.cli.records.output import bytes_text, timestamp_text
 from cloudevents_kafka.cli.terminal.errors import BadUsage
-from cloudevents_kafka.cli.terminal.text import escape, near
+from cloudevents_kafka.cli.terminal.text import near
 from cloudevents_kafka.errors import NotAnEvent
+from cloudevents_kafka.primitives.visible import escape
 from cloudevents_kafka.record import Record
 
 Item = Decoded | Undecodable

@@ -10,7 +10,8 @@ from cloudevents_kafka.cli.records.json_lines import write_line
 from cloudevents_kafka.cli.records.output import data_text, item_lines
 from cloudevents_kafka.cli.records.registry_data import RegistryData
 from cloudevents_kafka.cli.records.template import LINE, LINE_OF_OTHERS, Template
-from cloudevents_kafka.cli.terminal.text import escape, escape_lines, fit_words, print_lines, width_of
+from cloudevents_kafka.cli.terminal.text import escape_lines, fit_words, print_lines, width_of
+from cloudevents_kafka.primitives.visible import escape
 
 OUTPUT_FORMATS: Final = ("json", "text", "line", "raw")
 

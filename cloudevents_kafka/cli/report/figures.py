@@ -8,7 +8,7 @@ from typing import Final
 from xml.etree import ElementTree as ET
 
 from cloudevents_kafka.cli.report.html import h
-from cloudevents_kafka.cli.terminal.text import escape
+from cloudevents_kafka.primitives.visible import escape
 
 _SVG: Final = "{http://www.w3.org/2000/svg}"
 _DRAWN: Final = frozenset(("svg", "g", "rect", "path", "text"))

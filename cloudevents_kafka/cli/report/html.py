@@ -6,10 +6,10 @@ from base64 import b64encode
 from hashlib import sha256
 from xml.etree import ElementTree as ET
 
-from cloudevents_kafka.cli.terminal.text import escape
 from cloudevents_kafka.counting import CUT
 from cloudevents_kafka.primitives.bounded import MAX_KEY_LENGTH
 from cloudevents_kafka.primitives.redaction import mask_text
+from cloudevents_kafka.primitives.visible import escape
 
 
 def h(tag: str, *children: ET.Element | str, **attributes: str) -> ET.Element:

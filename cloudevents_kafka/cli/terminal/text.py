@@ -13,12 +13,8 @@ from typing import Any, Final, Literal, TextIO
 
 import click
 
-# C0 and C1 controls (0x9b starts a command as ESC [ does), characters that change the direction of
-# text or have no width, tags, line and paragraph separators, lone surrogates.
-_UNSAFE: Final = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb"
-    "\U000e0000-\U000e0fff]"
-)
+from cloudevents_kafka.primitives.visible import UNSAFE, escape
+
 _NOT_ASCII: Final = re.compile("[^\n -~]")
 _STYLE: Final = re.compile(r"(\x1b\[[0-9;]*m)")
 _FIRST_COLUMN: Final = re.compile(r" *\S+(?: \S+)* {2,}(?=\S)")
@@ -38,11 +34,6 @@ _STYLES: Final[dict[Style, dict[str, Any]]] = {
 }
 
 
-def escape(text: str) -> str:
-    r"""Return text with control and invisible characters escaped as in Python: ``\x1b``, ``\u202e``."""
-    return text if text.isascii() and text.isprintable() else _UNSAFE.sub(_python_escape, text)
-
-
 def escape_lines(text: str) -> str:
     """Return text escaped as by `escape`, except for line ends."""
     return "\n".join(map(escape, text.split("\n")))
@@ -55,13 +46,8 @@ def escape_json(text: str) -> str:
     has, all characters but ASCII are escaped.
     """
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    unsafe = _UNSAFE if codecs.lookup(encoding).name == "utf-8" else _NOT_ASCII
+    unsafe = UNSAFE if codecs.lookup(encoding).name == "utf-8" else _NOT_ASCII
     return "\n".join(unsafe.sub(_json_escape, line) for line in text.split("\n"))
-
-
-def _python_escape(match: re.Match[str]) -> str:
-    code = ord(match[0])
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def _json_escape(match: re.Match[str]) -> str:

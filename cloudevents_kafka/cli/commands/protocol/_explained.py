@@ -11,9 +11,10 @@ from typing import Any, Final, Literal, NamedTuple
 import click
 
 from cloudevents_kafka.cli.records.json_lines import bytes_to_json, encode_json
-from cloudevents_kafka.cli.terminal.text import columns, escape, fit, print_lines, styled
+from cloudevents_kafka.cli.terminal.text import columns, fit, print_lines, styled
 from cloudevents_kafka.primitives.epoch import EPOCH, SECOND
 from cloudevents_kafka.primitives.plural import pluralize
+from cloudevents_kafka.primitives.visible import escape
 from cloudevents_kafka.protocol import explain
 
 Form = Literal["json", "table", "tree"]

@@ -20,7 +20,7 @@ from cloudevents_kafka.cli.records.json_lines import encode_json
 from cloudevents_kafka.cli.terminal.errors import BrokerFailure
 from cloudevents_kafka.cli.terminal.parameters import BYTES, header_option, output_option
 from cloudevents_kafka.cli.terminal.signals import Interrupts
-from cloudevents_kafka.cli.terminal.text import escape
+from cloudevents_kafka.primitives.visible import escape
 from cloudevents_kafka.protocol import Client, Message
 
 _STDIN: Final = b"-"
