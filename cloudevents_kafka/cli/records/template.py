@@ -1,13 +1,14 @@
 """Templates of lines for records, in Python's format syntax, such as ``{offset:>8} {type} {data}``.
 
 A field is one of `FIELDS`, a core attribute, or ``ce_`` with the name of any attribute, as in a header.
-Fields are looked up by name alone: the template is not a program, and cannot reach into values.
+Fields are looked up by name alone: the template is not a program, and cannot reach into values. A format has
+no field in it, and bounded numbers, so a line is not much longer than its template and its values.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from string import Formatter
 from typing import Any, Final
 
@@ -49,6 +50,23 @@ LINE: Final = "{place}  {timestamp}  {type}  {source}  {id}  {data}"
 """The template of ``-o line`` for events."""
 LINE_OF_OTHERS: Final = "{place}  {timestamp}  {verdict}  {reason}"
 _NAMES: Final = ("data", *FIELDS, *CORE)
+_LISTED: Final = f"{', '.join(_NAMES)}, or ce_ATTRIBUTE"
+_MOST: Final = 1_000  # columns or digits of a field
+_DIGITS: Final = re.compile(r"\d+")
+_VERBS: Final = {
+    "t": "topic",
+    "p": "partition",
+    "o": "offset",
+    "k": "key",
+    "v": "value",
+    "s": "value",
+    "h": "headers",
+    "d": "timestamp",
+    "T": "timestamp",
+}
+"""The verbs of kcat and rpk, which some users try first, and their fields."""
+_VERB: Final = re.compile(f"%([{''.join(_VERBS)}])")
+_SAMPLE: Final = Record(topic="orders", partition=0, offset=0)
 
 
 class Template:
@@ -57,10 +75,16 @@ class Template:
     def __init__(self, text: str, data: Callable[[Decoded], str]) -> None:
         self._text, self._data = text.replace("\\t", "\t").replace("\\n", "\n"), data
         try:
-            for _, name, _, _ in Formatter().parse(self._text):
-                _check_field(name)
-            self.render(Undecodable(NotAnEvent("", record=Record(partition=0, offset=0)), Record()))
-        except (ValueError, KeyError) as error:
+            _check(
+                text,
+                [
+                    (name, spec or "")
+                    for _, name, spec, _ in Formatter().parse(self._text)
+                    if name is not None
+                ],
+            )
+            self.render(Undecodable(NotAnEvent("", record=_SAMPLE), _SAMPLE))
+        except ValueError as error:
             raise BadUsage(f"--format: {error}") from None
 
     def render(self, item: Item) -> str:
@@ -68,10 +92,35 @@ class Template:
         return self._text.format_map(_Values(item, self._data))
 
 
-def _check_field(name: str | None) -> None:
-    if name is not None and name not in _NAMES and not _ATTRIBUTE.fullmatch(name):
-        advice = near(name, _NAMES) or f"; it must be one of {', '.join(_NAMES)}, or ce_ATTRIBUTE"
+def _check(text: str, fields: Sequence[tuple[str, str]]) -> None:
+    """Raise `ValueError` unless a template has fields, with known names and bounded formats."""
+    if not fields:
+        verbs = _VERB.sub(lambda verb: f"{{{_VERBS[verb[1]]}}}", text)
+        advice = f"write {verbs!r}; " if verbs != text else ""
+        raise ValueError(
+            f"a template must have a field in braces, such as {{offset}}, got {text!r}; {advice}"
+            f"the fields are {_LISTED}"
+        )
+    for name, spec in fields:
+        _check_field(name)
+        _check_format(name, spec)
+
+
+def _check_field(name: str) -> None:
+    if name not in _NAMES and not _ATTRIBUTE.fullmatch(name):
+        advice = near(name, _NAMES) or f"; it must be one of {_LISTED}"
         raise ValueError(f"{name!r} is not a field{advice}")
+
+
+def _check_format(name: str, spec: str) -> None:
+    """Raise `ValueError` for a format by which a short template makes a long line, or any character."""
+    if "{" in spec or "}" in spec:
+        raise ValueError(f"the format of {name!r} must not have a field in it, got {spec!r}; write a number")
+    long = [digits for digits in _DIGITS.findall(spec) if len(digits) > 9 or int(digits) > _MOST]
+    if long:
+        raise ValueError(f"a width or precision must be at most {_MOST:,}, got {long[0][:20]} for {name!r}")
+    if spec.endswith("c"):
+        raise ValueError(f"the format of {name!r} must be one of numbers or text, got {spec!r}; leave out c")
 
 
 class _Values(dict[str, Any]):

@@ -32,8 +32,8 @@ class Output:
         self._format = "line" if template is not None else format or ("text" if self._terminal else "json")
         self._is_text = self._format in {"text", "line"} or (self._format == "raw" and self._terminal)
         self._width = width_of(sys.stdout) if template is None else None
-        self._event = Template(template or LINE, self._data_text)
-        self._other = Template(template or LINE_OF_OTHERS, self._data_text)
+        self._event = Template(LINE if template is None else template, self._data_text)
+        self._other = Template(LINE_OF_OTHERS if template is None else template, self._data_text)
         self._registry = registry
         self._buffer: list[Any] = []
 

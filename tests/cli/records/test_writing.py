@@ -90,6 +90,7 @@ def test_lines(consume):
         ("{partition} {verdict} {clauses} {mode}", ["0 event  binary", "0 not-an-event K-11 "]),
         ("{{{value}}}", ['{{"n":1}}', "{x\\x0ay}"]),
         ("{ce_none}{dataschema}{subject}", ["", ""]),
+        ("{offset:05d} {partition:+} {offset:,} {offset!r:>2}", ["00000 +0 0  0", "00001 +0 1  1"]),
     ],
 )
 def test_templates(consume, template, expected):
@@ -108,6 +109,19 @@ def test_templates(consume, template, expected):
         ("{type", "expected '}' before end of string"),
         ("{type:d}", "Unknown format code 'd'"),
         ("{}", "'' is not a field"),
+        ("{offset:s}", "Unknown format code 's' for object of type 'int'"),
+        ("{offset:c}", "the format of 'offset' must be one of numbers or text, got 'c'"),
+        ("{id:{type}}", "the format of 'id' must not have a field in it, got '{type}'"),
+        ("{id:{type:{type}}}", "must not have a field in it"),
+        ("{id:1001}", "a width or precision must be at most 1,000, got 1001 for 'id'"),
+        ("{offset:.99999999999}", "must be at most 1,000, got 99999999999 for 'offset'"),
+        ("{id:٣٣٣٣}", "must be at most 1,000"),
+        (
+            r"%o %k\n",
+            "must have a field in braces, such as {offset}, got '%o %k\\\\n'; write '{offset} {key}",
+        ),
+        ("{{offset}}", "the fields are data, topic, partition, "),
+        ("", "the fields are data, topic, partition, "),
     ],
 )
 def test_wrong_templates(run, template, message):
