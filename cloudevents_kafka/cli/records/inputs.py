@@ -19,7 +19,7 @@ from cloudevents_kafka.cli.terminal.errors import BadData, BadUsage
 from cloudevents_kafka.cli.terminal.signals import Interrupts
 from cloudevents_kafka.codecs.json import is_json
 from cloudevents_kafka.codecs.payload import encode_text
-from cloudevents_kafka.errors import DataError, InvalidEvent
+from cloudevents_kafka.errors import DataError, InvalidEvent, Problem
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.primitives.visible import escape
 
@@ -123,7 +123,19 @@ def event_from_options(
     try:
         return Event(**core_attributes, **dict(extensions), data=payload)
     except InvalidEvent as error:
-        raise BadUsage(str(error)) from None
+        raise BadUsage(str(InvalidEvent(list(map(_with_option, error.problems))))) from None
+
+
+def _with_option(problem: Problem) -> Problem:
+    """Return a problem whose hint names the option in place of an argument of `Event`."""
+    name, hint = problem.attribute, problem.hint or ""
+    argument = f"pass {name}="
+    if name == "time":
+        hint = "pass --time now, or a text such as --time 2026-01-31T12:00:00Z"
+    elif hint.startswith(argument):
+        option = "content-type" if name == "datacontenttype" else name
+        hint = f"pass --{option} {hint.removeprefix(argument)}"
+    return msgspec.structs.replace(problem, hint=hint or None)
 
 
 def _data_from_text(text: str, content_type: str | None) -> Any:

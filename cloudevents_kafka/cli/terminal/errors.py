@@ -23,6 +23,8 @@ BAD_USAGE: Final = 2
 BROKER_FAILURE: Final = 3
 THRESHOLD: Final = 4
 BROKEN_PIPE: Final = 141
+_PLACES: Final = {"--topic": "a topic by -t TOPIC", "--out": "a folder by --out DIR"}
+"""What users pass as an argument, by the option that it belongs to."""
 _EXTRA_ARGUMENTS: Final = re.compile(r"(unexpected extra arguments?) \(.*\)", re.DOTALL)
 
 
@@ -77,12 +79,17 @@ def from_click(error: click.UsageError) -> click.ClickException:
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         return error
     text = error.message if isinstance(error, click.NoSuchOption) else error.format_message()
-    text = _EXTRA_ARGUMENTS.sub(r"\1 (not shown: it may be a secret)", text).removesuffix(".")
+    text, extra = _EXTRA_ARGUMENTS.subn(r"\1 (not shown: it may be a secret)", text)
+    text = text.removesuffix(".")
     if isinstance(error, click.NoSuchOption) and error.ctx is not None:
         names = [
             name for option in error.ctx.command.params for name in (*option.opts, *option.secondary_opts)
         ]
         text += near(error.option_name, names)
+    if extra and error.ctx is not None:
+        known = {name for option in error.ctx.command.params for name in option.opts}
+        places = [place for name, place in _PLACES.items() if name in known]
+        text += f"; pass {', or '.join(places)}" if places else ""
     if text[1:2].islower():
         text = text[0].lower() + text[1:]
     if error.ctx is not None:

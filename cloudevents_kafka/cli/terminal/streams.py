@@ -21,6 +21,7 @@ from contextlib import contextmanager, suppress
 from typing import Final, Self, TextIO
 
 from cloudevents_kafka.cli.terminal.errors import BAD_USAGE, BROKEN_PIPE, BadUsage
+from cloudevents_kafka.primitives.plural import pluralize
 
 _INTERVAL: Final = 0.2  # seconds between updates of the count
 
@@ -137,7 +138,7 @@ class Waiting:
 
 
 class Progress:
-    """A line such as ``2,000 delivered`` that is updated in place and erased at the end."""
+    """A line such as ``2,000 records`` that is updated in place and erased at the end."""
 
     def __init__(self, label: str, *, enabled: bool = True) -> None:
         self._label = label
@@ -149,7 +150,7 @@ class Progress:
         """Show a count, unless the last one is too recent."""
         now = time.monotonic()
         if self._enabled and now - self._updated >= _INTERVAL:
-            sys.stderr.write(f"\r{done:,} {self._label}")
+            sys.stderr.write(f"\r{pluralize(done, self._label.removesuffix('s'), self._label)}")
             sys.stderr.flush()
             self._updated = now
             self._on_screen = True

@@ -126,7 +126,7 @@ def test_the_page_is_on_stdout(run, mock_cluster, filled):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "pass one of -t TOPIC, --out DIR or --table NAME, and --summary-json FILE"),
+        ([], "pass one of -t TOPIC, --out DIR, --table NAME or --summary-json FILE"),
         (["-t", "a", "--out", "b"], "pass one of -t TOPIC"),
         (["-t", "a"], "the broker is missing"),
         (["-t", "a", "-b", "127.0.0.1:1", "--from", "stored"], "pass --group, too"),

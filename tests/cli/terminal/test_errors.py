@@ -84,6 +84,7 @@ def test_missing_packages_are_reported_first(tmp_path, packages, words, message,
 def test_optional_packages(packages, words):
     """Commands run without the packages that they do not use; gzip is in the standard library."""
     with WireBroker("4.3") as broker:
+        broker.create_topic("t")
         more = ["t", "x"] if "protocol" in words else ["-t", "t"]
         result = without(packages, *words, broker.bootstrap_servers, *more)
     assert (result.returncode, result.stderr) == (0, "")
@@ -93,6 +94,7 @@ def test_records_whose_codec_is_missing(run):
     """Fetched records whose codec is missing have the same message, and are not bad data."""
     with WireBroker("4.3") as broker:
         at = broker.bootstrap_servers
+        broker.create_topic("t")
         assert run("protocol", "produce", "-b", at, "t", "x" * 99, "--compression", "lz4").exit_code == 0
         result = without("cramjam", "protocol", "fetch", "-b", at, "t")
     assert (result.returncode, result.stdout) == (2, "")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +12,7 @@ from zipfile import is_zipfile
 
 import pytest
 
+from cloudevents_kafka.cli.terminal.streams import Progress
 from tests.cli.command_line import start
 
 FULL = Path("/dev/full")
@@ -107,3 +110,17 @@ def test_stderr_is_closed_or_full(monkeypatch, buffered):
     with FULL.open("wb") as full, start("decode", "/not/there", stderr=full) as process:
         assert process.communicate()[0] == b""
     assert process.returncode in {1, 2}
+
+
+def test_a_count_agrees_with_its_noun(monkeypatch):
+    """One record is not several; ``delivered`` has one form."""
+    monkeypatch.setattr(sys, "stderr", stderr := io.StringIO())
+    stderr.isatty = lambda: True
+    monkeypatch.setenv("TERM", "xterm")
+    for label in ("records", "delivered"):
+        with Progress(label) as progress:
+            for done in (1, 2000):
+                progress._updated = float("-inf")
+                progress.update(done)
+    shown = re.findall(r"\r([^\r\x1b]+)", stderr.getvalue())
+    assert shown == ["1 record", "2,000 records", "1 delivered", "2,000 delivered"]
