@@ -18,9 +18,12 @@ Run = Callable[..., Result]
 
 
 @pytest.fixture(autouse=True)
-def _no_settings_in_environment(monkeypatch):
+def _settings_in_environment(request, monkeypatch):
+    """No settings, but that the brokers of this process create topics on use; real ones must not."""
     for name in [name for name in os.environ if name.startswith("CE_KAFKA_")]:
         monkeypatch.delenv(name)
+    if {"mock_cluster", "broker", "old_broker"} & {*request.fixturenames}:
+        monkeypatch.setenv("CE_KAFKA_ALLOW_AUTO_CREATE_TOPICS", "true")
 
 
 @pytest.fixture

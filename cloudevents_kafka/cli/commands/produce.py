@@ -23,11 +23,12 @@ from cloudevents_kafka.cli.terminal.errors import BadData, BadUsage, BrokerFailu
 from cloudevents_kafka.cli.terminal.parameters import BYTES, FILE, PAIR, header_option
 from cloudevents_kafka.cli.terminal.signals import Interrupted, Interrupts
 from cloudevents_kafka.cli.terminal.streams import Progress
-from cloudevents_kafka.cli.terminal.text import escape, print_message
+from cloudevents_kafka.cli.terminal.text import print_message
 from cloudevents_kafka.errors import CloudEventsKafkaError, EncodeError
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.formats import registry as formats
 from cloudevents_kafka.primitives.plural import pluralize
+from cloudevents_kafka.primitives.visible import escape
 from cloudevents_kafka.record import Record
 
 _MIN_MESSAGE_TIMEOUT: Final = 60.0  # seconds; a long queue on a slow network is not a failure yet
@@ -179,7 +180,7 @@ def _run(
         session = BrokerSession(settings, timeout, interrupts)
         sender = Sender(session.create(Producer), session, report, print_place if options.verbose else None)
         if options.topic is not None:
-            sender.check_topic(options.topic)
+            sender.check_topic(options.topic, options.partition)
         bad_lines = 0
         with _flush_at_end(sender):
             if event is not None:

@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from cloudevents_kafka.cli.kafka.session import BrokerSession
+from cloudevents_kafka.cli.kafka.reader import check_partitions
+from cloudevents_kafka.cli.kafka.session import BrokerSession, TopicNotAllowed
 from cloudevents_kafka.cli.terminal.errors import BadUsage, BrokerFailure
 from cloudevents_kafka.cli.terminal.text import print_message
 from cloudevents_kafka.primitives.plural import pluralize
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Producer
 
 _WAIT_SECONDS: Final = 0.2  # the longest call of the client, which signals do not end
-_TOPIC_CREATION_SECONDS: Final = 3.0  # the time for a broker to create a missing topic
 
 
 class Sender:
@@ -38,7 +38,7 @@ class Sender:
         self._report = report
         self._on_delivered = on_delivered
         self._last_answer = time.monotonic()
-        self._topic_errors: dict[str, BadUsage | BrokerFailure | None] = {}
+        self._topics: dict[str, list[int] | BadUsage | BrokerFailure | None] = {}
         self.delivered = 0
         self.failed = 0
         self.sent = 0
@@ -48,21 +48,25 @@ class Sender:
         """The number of records that the broker has not answered yet."""
         return self.sent - self.delivered - self.failed
 
-    def check_topic(self, topic: str) -> None:
-        """Raise `BadUsage` for a topic that does not exist, and `BrokerFailure` for one that is refused.
+    def check_topic(self, topic: str, partition: int | None = None) -> None:
+        """Raise `BadUsage` if a topic or its partition does not exist, and `BrokerFailure` if it is refused.
 
-        Each topic is looked up once.
+        Each topic is looked up once. One that the user may not describe passes: sending may be allowed.
         """
-        if topic not in self._topic_errors:
+        if topic not in self._topics:
             try:
-                self._session.partitions(self._producer, topic, grace=_TOPIC_CREATION_SECONDS)
-                self._topic_errors[topic] = None
+                self._topics[topic] = self._session.partitions(self._producer, topic)
+            except TopicNotAllowed:
+                self._topics[topic] = None
             except (BadUsage, BrokerFailure) as error:
                 if isinstance(error, BrokerFailure) and not error.is_of_topic:
                     raise
-                self._topic_errors[topic] = error
-        if (problem := self._topic_errors[topic]) is not None:
-            raise problem
+                self._topics[topic] = error
+        found = self._topics[topic]
+        if isinstance(found, BadUsage | BrokerFailure):
+            raise found
+        if partition is not None and found is not None:
+            check_partitions(topic, [partition], found)
 
     def send(
         self, record: Record, origin: str, on_answer: Callable[[KafkaError | None], None] | None = None
@@ -70,10 +74,10 @@ class Sender:
         """Send a record to its topic; wait if the client's queue is full.
 
         ``on_answer`` is called with the error of the record, or None, in place of the report.
-        Raises `BadUsage` if the topic does not exist, and `BrokerFailure` if no broker answers within
-        the timeout.
+        Raises `BadUsage` if the topic or the partition does not exist, `BrokerFailure` if no broker answers
+        within the timeout.
         """
-        self.check_topic(record.topic or "")
+        self.check_topic(record.topic or "", record.partition)
 
         def answered(error: KafkaError | None, message: Any) -> None:
             self._last_answer = time.monotonic()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from cloudevents_kafka.cli.kafka.logins import (
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 _CALL_SECONDS: Final = 0.5  # the longest call of the client, which signals do not end
 _POLL_SECONDS: Final = 0.02  # between two polls for the client's error callback
 _NOTICE_SECONDS: Final = 1.0  # the waiting time after which a terminal shows it
+_CREATION_SECONDS: Final = 3.0  # the time for a broker to create a missing topic, if the user asks for it
 _REFUSED_SECONDS: Final = 0.5  # a name may have several addresses, of which one is tried after the other
 _REFUSED: Final = {"_TRANSPORT": "Connection refused", "_RESOLVE": ""}
 """Errors, with a part of their texts, after which a longer wait is of no use."""
@@ -48,12 +49,22 @@ _ADVICE: Final = {
 }
 
 
+CREATE_TOPICS: Final = "allow.auto.create.topics"
+"""The setting by which a client asks the brokers to create a missing topic."""
+
+
 class ConnectionsRefused(BrokerFailure):
     """Nothing listens at the addresses of the brokers."""
 
 
+class TopicNotAllowed(BrokerFailure):
+    """The user may not describe a topic."""
+
+
 class BrokerSession:
     """The settings, the timeout, the signals and the last error of one cluster.
+
+    Its clients create no topic, by any request, unless ``allow.auto.create.topics`` is set.
 
     ``address`` is the addresses of its brokers, without credentials. ``on_lost`` is called when all
     brokers become unreachable, and again only after `mark_connected`. Raises `BadUsage` if there is
@@ -88,7 +99,9 @@ class BrokerSession:
 
         self._check_token()
         try:
-            return client({**client_settings(self._settings, self._tokens), "error_cb": self.on_error})
+            settings = client_settings(self._settings, self._tokens)
+            # librdkafka's producers and admin clients would by default create a topic that they ask about.
+            return client({CREATE_TOPICS: "false", **settings, "error_cb": self.on_error})
         except KafkaException as error:
             reason = error.args[0].str()
         except (TypeError, ValueError) as error:
@@ -132,6 +145,11 @@ class BrokerSession:
             return self.failure("cannot be found")
         return ConnectionsRefused(self.failure("refuses connections").message)
 
+    @property
+    def connected(self) -> bool:
+        """Whether a broker could be reached before."""
+        return self._connected
+
     def mark_connected(self) -> None:
         """Record that a broker can be reached, or reached again."""
         self._connected = True
@@ -171,29 +189,48 @@ class BrokerSession:
         """Return the error of a broker that did not answer within the timeout."""
         return self.failure(f"did not answer within {self.timeout:g} s")
 
-    def partitions(
-        self, client: AdminClient | Consumer | Producer, topic: str, *, grace: float = 0
-    ) -> list[int]:
+    def partitions(self, client: AdminClient | Consumer | Producer, topic: str) -> list[int]:
         """Return the partitions of a topic, sorted.
 
-        For ``grace`` seconds the broker may create the topic. Raises `BadUsage` if it does not exist,
-        and `BrokerFailure` if the broker does not answer.
+        Raises `BadUsage` if it does not exist, `TopicNotAllowed`, and `BrokerFailure` if the broker does not
+        answer.
         """
-        grace_ends = time.monotonic() + grace
+        created = self._settings.effective.get(CREATE_TOPICS) == "true"
+        grace_ends = time.monotonic() + _CREATION_SECONDS * created
         error: KafkaError | None = None
-        for _ in self.poll_until_timeout(client):
-            cluster = self.metadata(client, topic)
-            metadata = cluster and cluster.topics.get(topic)
-            if metadata is not None and metadata.error is None and metadata.partitions:
-                self.mark_connected()
-                return sorted(metadata.partitions)
-            error = None if metadata is None else metadata.error
-            if error is not None and not is_transient(error) and time.monotonic() >= grace_ends:
-                break
-        if error is not None:
-            cluster = self.metadata(client)
-            raise self.topic_error(error, topic, cluster.topics if cluster else ())
+        with self.client_errors():
+            for _ in self.poll_until_timeout(client):
+                cluster = self.metadata(client, topic)
+                metadata = cluster and cluster.topics.get(topic)
+                if metadata is not None and metadata.error is None and metadata.partitions:
+                    self.mark_connected()
+                    return sorted(metadata.partitions)
+                error = None if metadata is None else metadata.error
+                if error is not None and not is_transient(error) and time.monotonic() >= grace_ends:
+                    break
+            if error is not None and error.name() == "TOPIC_AUTHORIZATION_FAILED":
+                raise TopicNotAllowed(self.topic_error(error, topic).message)
+            if error is not None:
+                raise self.topic_error(error, topic, self._known_topics(client))
         raise self.no_answer()
+
+    def topics(self, client: AdminClient | Consumer | Producer) -> list[str]:
+        """Return the names of the topics that the user may see, sorted.
+
+        Raises `BrokerFailure` if no broker answers.
+        """
+        with self.client_errors():
+            for _ in self.poll_until_timeout(client):
+                if found := self.metadata(client):
+                    return sorted(found.topics)
+        raise self.no_answer()
+
+    def _known_topics(self, client: AdminClient | Consumer | Producer) -> Iterable[str]:
+        """Return the topics that the user may see, as far as the broker lists them."""
+        with suppress(CommandError), self.client_errors():
+            cluster = self.metadata(client)
+            return tuple(cluster.topics) if cluster else ()
+        return ()
 
     def topic_error(self, error: KafkaError, topic: str, names: Iterable[str] = ()) -> CommandError:
         """Return the error of a topic that the broker refuses; ``names`` are those of its topics."""

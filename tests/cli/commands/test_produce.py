@@ -89,6 +89,12 @@ def test_data_of_all_kinds(produce, arrived, tmp_path):
 USAGE = [
     ([], "source: is required"),
     (["--source", "/", "--type", "t", "--time", "yesterday"], "T-12"),
+    (
+        [*ONE, "--time", "2026-01-01"],
+        "; pass --time now, or a text such as --time 2026-01-31T12:00:00Z (T-12",
+    ),
+    (["--source", "a b", "--type", "t"], "; pass --source 'a%20b' (T-11"),
+    ([*ONE, "--content-type", "x"], "; pass --content-type 'application/json' (R-07"),
     ([*ONE, "--data", "hello"], "--content-type"),
     ([*ONE, "--data", "{", "--content-type", "application/json"], "--data must be JSON for application/json"),
     ([*ONE, "--data", "1", "--data-file", "x"], "exclude each other"),
@@ -168,12 +174,12 @@ def test_partitions_and_timestamps_are_kept_on_demand(produce, arrived):
     assert new["timestamp"] > 10**12
 
 
-def test_undelivered_records_are_broker_failures(produce):
-    """A record that no broker accepts is reported with its line; exit code 3."""
+def test_a_missing_partition_is_bad_usage(produce, arrived):
+    """A partition that the topic does not have is refused before a line is read."""
     result = produce("--partition", "77", stdin=PLAIN % 1)
-    assert result.exit_code == 3
-    assert "stdin:1: not delivered" in result.stderr
-    assert "1 of 1 record not delivered" in result.stderr
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "has no partition 77; it has partitions 0 to 3" in result.stderr
+    assert arrived() == []
 
 
 def test_too_large_for_the_client(produce, arrived):

@@ -7,7 +7,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from cloudevents_kafka import Record
 from cloudevents_kafka.cli.kafka.sender import Sender
-from cloudevents_kafka.cli.kafka.session import BrokerSession
+from cloudevents_kafka.cli.kafka.session import BrokerSession, TopicNotAllowed
 from cloudevents_kafka.cli.kafka.settings import Settings
 from cloudevents_kafka.cli.terminal.errors import BadUsage, BrokerFailure
 from cloudevents_kafka.cli.terminal.signals import Interrupts
@@ -48,8 +48,10 @@ class StubSession(BrokerSession):
 
     lookups = 0
 
-    def partitions(self, client, topic, *, grace=0):
+    def partitions(self, client, topic):
         self.lookups += 1
+        if topic == "secret":
+            raise TopicNotAllowed("no")
         if topic != "t":
             raise BadUsage(f"no topic {topic}")
         return [0]
@@ -116,3 +118,20 @@ def test_topics_are_looked_up_once(sender_for):
     for _ in range(2):
         sender.check_topic("t")
     assert (session.lookups, sender.sent) == (2, 0)
+
+
+def test_a_topic_that_may_not_be_described_is_sent_to(sender_for):
+    """The broker decides about each record of a topic that the user may not describe; it is asked once."""
+    sender, session, _ = sender_for(StubProducer())
+    for partition in (None, 7):
+        sender.send(Record(value=b"v", topic="secret", partition=partition), "a:1")
+    sender.flush()
+    assert (session.lookups, sender.delivered) == (1, 2)
+
+
+def test_missing_partitions_are_bad_usage(sender_for):
+    """A partition that the topic does not have is bad usage before a record is sent."""
+    sender, _, _ = sender_for(StubProducer())
+    with pytest.raises(BadUsage, match="topic 't' has no partition 7; it has partition 0"):
+        sender.send(Record(value=b"v", topic="t", partition=7), "a:1")
+    assert sender.sent == 0

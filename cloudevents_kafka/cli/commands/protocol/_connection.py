@@ -16,6 +16,7 @@ from cloudevents_kafka.cli.commands.protocol._login import explain_refusal, read
 from cloudevents_kafka.cli.kafka.settings import Settings, kafka_options, pop_settings
 from cloudevents_kafka.cli.terminal.errors import BadData, BadUsage, BrokerFailure, CommandError
 from cloudevents_kafka.cli.terminal.parameters import FILE
+from cloudevents_kafka.cli.terminal.text import near
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 
 _Decorated = TypeVar("_Decorated", bound=Callable[..., Any])
@@ -65,6 +66,18 @@ def connect(options: ConnectionOptions) -> Iterator[protocol.Client]:
             yield client
         except protocol.ProtocolError as error:
             raise command_error(error, options) from None
+
+
+def topic_partitions(client: protocol.Client, options: ConnectionOptions, topic: str) -> list[int]:
+    """Return the partitions of a topic. Raises `BadUsage` if it does not exist.
+
+    Requests all topics, since a request for one may create it.
+    """
+    topics = {metadata.name: metadata for metadata in client.metadata().topics if metadata.name}
+    if topic not in topics:
+        advice = near(topic, topics) or "; check TOPIC"
+        raise BadUsage(f"broker {options.broker} has no topic {topic!r}{advice}")
+    return sorted(metadata.partition_index for metadata in topics[topic].partitions)
 
 
 def command_error(error: protocol.ProtocolError, options: ConnectionOptions) -> CommandError:

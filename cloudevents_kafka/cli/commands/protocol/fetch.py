@@ -9,11 +9,16 @@ from typing import Final
 
 import click
 
-from cloudevents_kafka.cli.commands.protocol._connection import ConnectionOptions, connect, connection_options
+from cloudevents_kafka.cli.commands.protocol._connection import (
+    ConnectionOptions,
+    connect,
+    connection_options,
+    topic_partitions,
+)
 from cloudevents_kafka.cli.kafka.reader import Position, PositionType, check_partitions, resolve_offset
 from cloudevents_kafka.cli.records.json_lines import encode_json, record_object
 from cloudevents_kafka.cli.records.output import content_lines, record_heading
-from cloudevents_kafka.cli.terminal.errors import BadUsage, BrokerFailure
+from cloudevents_kafka.cli.terminal.errors import BrokerFailure
 from cloudevents_kafka.cli.terminal.parameters import output_option
 from cloudevents_kafka.cli.terminal.signals import Interrupts
 from cloudevents_kafka.cli.terminal.text import print_lines
@@ -112,12 +117,9 @@ def _read_until(
 def _partitions(
     client: Client, connection: ConnectionOptions, topic: str, partition: int | None
 ) -> list[int]:
-    """Return the partitions to read; requests all topics, since a request for one may create it."""
-    topics = {metadata.name: metadata for metadata in client.metadata().topics}
-    if topic not in topics:
-        raise BadUsage(f"broker {connection.broker} has no topic {topic!r}; check TOPIC")
-    numbers = sorted(metadata.partition_index for metadata in topics[topic].partitions)
+    """Return the partitions to read."""
+    existing = topic_partitions(client, connection, topic)
     if partition is None:
-        return numbers
-    check_partitions(topic, [partition], numbers)
+        return existing
+    check_partitions(topic, [partition], existing)
     return [partition]

@@ -12,8 +12,10 @@ from cloudevents_kafka.cli.commands.protocol._connection import (
     command_error,
     connect,
     connection_options,
+    topic_partitions,
 )
 from cloudevents_kafka.cli.kafka.reader import check_partitions
+from cloudevents_kafka.cli.kafka.session import CREATE_TOPICS
 from cloudevents_kafka.cli.needs import packages, require
 from cloudevents_kafka.cli.records.inputs import read_stdin
 from cloudevents_kafka.cli.records.json_lines import encode_json
@@ -75,9 +77,16 @@ def command(
 def _deliver(
     client: Client, connection: ConnectionOptions, topic: str, compression: str, record: dict[str, Any]
 ) -> Message:
-    """Send a record and return the delivery report. Raises `BrokerFailure` if it fails."""
+    """Send a record and return the delivery report.
+
+    Raises `BadUsage` if there is no such topic or partition, and `BrokerFailure` if it fails.
+    """
+    if connection.settings.effective.get(CREATE_TOPICS) == "true":
+        existing = client.partitions(topic)
+    else:
+        existing = topic_partitions(client, connection, topic)
     if record["partition"] >= 0:
-        check_partitions(topic, [record["partition"]], client.partitions(topic))
+        check_partitions(topic, [record["partition"]], existing)
     reports: list[Message] = []
     with ExitStack() as stack:
         producer = client.producer(compression=compression, delivery_timeout=connection.timeout)
