@@ -109,6 +109,55 @@ def test_times(run, kafka_broker, kafka_topic):
     assert read("--until", "@2099-01-01T00:00:00Z") == [0, 1, 2]
 
 
+def test_several_topics(run, kafka_broker, kafka_topic):
+    """Topics by name, glob or pattern are all read, and counted each; a group continues in each of them."""
+    servers, first, second = kafka_broker.bootstrap_servers, f"{kafka_topic}-a", f"{kafka_topic}-b"
+    for name, count in ((first, 2), (second, 3)):
+        kafka_broker.create_topic(name)
+        send(servers, name, *[Record(key=b"%d" % n, value=b"v", headers=EVENT.headers) for n in range(count)])
+
+    def read(command, *arguments):
+        result = run(command, "-b", servers, *arguments)
+        assert (result.exit_code, result.stderr) == (0, "")
+        return lines(result.stdout)
+
+    both = {(first, 0), (first, 1), (second, 0), (second, 1), (second, 2)}
+    regex = re.escape(kafka_topic) + "-[ab]"
+    for chosen in (("-t", first, "-t", second), ("-t", f"{kafka_topic}-[ab]"), ("--topic-pattern", regex)):
+        assert {(one["topic"], one["offset"]) for one in read("consume", *chosen)} == both
+        counted = read("stats", *chosen)
+        assert [(one["topic"], one["records"]) for one in counted] == [(first, 2), (second, 3)]
+    again = read("consume", "-t", second, "-t", f"{kafka_topic}-?", "--from", "-1", "-p", "0")
+    assert sorted((one["topic"], one["offset"]) for one in again) == [(first, 1), (second, 2)]
+    keyed = ("-t", f"{kafka_topic}-[ab]", "--key", "[12]")
+    assert [one["key"] for one in read("consume", *keyed)].count("1") == 2
+    assert [one["records"] for one in read("stats", *keyed)] == [1, 2]
+    group = ("-t", first, "-t", second, "--group", kafka_topic, "--commit")
+    parts = [read("consume", *group, "-n", "2"), read("consume", *group), read("consume", *group)]
+    assert [len(part) for part in parts] == [2, 3, 0]
+    assert {(one["topic"], one["offset"]) for part in parts for one in part} == both
+
+
+def test_relative_times(run, kafka_broker, kafka_topic):
+    """A time ago and a day are positions, for reading and for groups."""
+    servers, now = kafka_broker.bootstrap_servers, int(time.time() * 1000)
+    producer = Producer({"bootstrap.servers": servers})
+    for hours in (49, 5, 0):
+        producer.produce(kafka_topic, b"v", timestamp=now - hours * 3_600_000)
+    assert producer.flush(20) == 0
+
+    def read(*arguments):
+        return offsets(run("consume", "-b", servers, "-t", kafka_topic, *arguments))
+
+    assert [read("--from", span) for span in ("-1h", "-360m", "-3d")] == [[2], [1, 2], [0, 1, 2]]
+    assert read("--until", "-2d") == [0]
+    assert read("--from", "@1970-01-01", "--until", "@2026-01-01") == []
+    reset = ("groups", "reset", "-b", servers, "--group", "g", "-t", kafka_topic, "--to", "-1h", "-o", "json")
+    assert lines(run(*reset).stdout) == [{"topic": kafka_topic, "partition": 0, "from": None, "to": 2}]
+    fetched = run("protocol", "fetch", "-b", servers, kafka_topic, "--from", "-1h", "-o", "json")
+    assert [line["offset"] for line in lines(fetched.stdout)] == [2]
+
+
 def test_ends_behind_transactions(run, kafka_broker, kafka_topic):
     """Transaction markers and aborted records at the end of a topic are skipped without waiting."""
     servers = kafka_broker.bootstrap_servers
@@ -199,11 +248,43 @@ def test_missing_topics(run, kafka_broker):
     assert "a topic name must have letters, digits, '.', '_' and '-' only, got 'no/where'" in result.stderr
 
 
-def test_topics_that_the_broker_creates(run, kafka_broker, kafka_topic):
-    """If the broker creates topics on use, the first record is delivered."""
-    servers = kafka_broker.bootstrap_servers
-    result = run("produce", "-b", servers, "-t", f"{kafka_topic}-new", "--source", "/", "--type", "t")
-    assert (result.exit_code, result.stderr) == (0, "")
+def test_no_command_creates_a_topic(run, kafka_broker, kafka_topic):
+    """A misspelled topic is refused with near names and stays missing, though the broker would create it."""
+    servers, wrong = kafka_broker.bootstrap_servers, f"{kafka_topic}x"
+    send(servers, kafka_topic, EVENT)
+    event = ("--source", "/", "--type", "t")
+    for command in (
+        ("produce", "-b", servers, "-t", wrong, *event),
+        ("replay", "-b", servers, "-t", kafka_topic, "--to", wrong, "--send"),
+        ("protocol", "produce", "-b", servers, wrong, "x"),
+        ("protocol", "fetch", "-b", servers, wrong),
+        ("consume", "-b", servers, "-t", wrong),
+        ("stats", "-b", servers, "-t", wrong),
+        ("topics", "-b", servers, wrong),
+    ):
+        result = run(*command)
+        assert result.exit_code == 2, command
+        assert f"broker {servers} has no topic {wrong!r}; did you mean " in result.stderr
+        assert repr(kafka_topic) in result.stderr
+    stdin = json.dumps({"topic": wrong, "value": "x"})
+    assert f"stdin:1: broker {servers} has no topic" in run("produce", "-b", servers, stdin=stdin).stderr
+    assert wrong not in AdminClient({"bootstrap.servers": servers}).list_topics(timeout=20).topics
+    created = run("produce", "-b", servers, "-t", wrong, *event, "-X", "allow.auto.create.topics=true")
+    assert (created.exit_code, created.stderr) == (0, "")
+    assert len(stored(servers, wrong, 1)) == 1
+
+
+def test_missing_partitions(run, kafka_broker, kafka_topic):
+    """A partition that the topic does not have is bad usage, or a bad line, before anything is sent."""
+    produce = ("produce", "-b", kafka_broker.bootstrap_servers)
+    wrong = run(*produce, "-t", kafka_topic, "--partition", "99", "--source", "/", "--type", "t")
+    assert (wrong.exit_code, wrong.stdout) == (2, "")
+    assert f"topic {kafka_topic!r} has no partition 99; it has partition 0" in wrong.stderr
+    stdin = "".join(json.dumps({"partition": n, "value": "x"}) + "\n" for n in (0, 7))
+    lines = run(*produce, "-t", kafka_topic, "--keep-partitions", stdin=stdin)
+    assert lines.exit_code == 1
+    assert f"stdin:2: topic {kafka_topic!r} has no partition 7" in lines.stderr
+    assert "1 bad line; 1 record delivered" in lines.stderr
 
 
 def test_a_record_too_large_for_the_broker(run, kafka_broker):

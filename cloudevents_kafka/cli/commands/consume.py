@@ -18,7 +18,7 @@ from cloudevents_kafka.cli.kafka.reader import (
 )
 from cloudevents_kafka.cli.kafka.session import BrokerSession
 from cloudevents_kafka.cli.kafka.settings import Settings, kafka_options, pop_settings
-from cloudevents_kafka.cli.kafka.topic_names import topic_option
+from cloudevents_kafka.cli.kafka.topic_names import group_option, topics_options
 from cloudevents_kafka.cli.records.output import is_pipe_closed
 from cloudevents_kafka.cli.records.registry_data import RegistryData
 from cloudevents_kafka.cli.records.selection import Filter, RecordWriter, filter_options
@@ -30,13 +30,11 @@ from cloudevents_kafka.cli.terminal.text import print_message
 
 @click.command()
 @kafka_options
-@topic_option("The topic to read.")
+@topics_options
 @range_options
 @click.option("-n", "--count", type=click.IntRange(min=1), metavar="N", help="Stop after N records.")
 @click.option("-f", "--follow", is_flag=True, help="Wait for new records at the end of the topic.")
-@click.option(
-    "--group", metavar="NAME", help="Start at the committed offsets of this group, unless --from is set."
-)
+@group_option("Start at the committed offsets of this group, unless --from is set.")
 @click.option("--commit", is_flag=True, help="Commit the offsets of written records for the group.")
 @filter_options
 @click.option("--lenient", is_flag=True, help="Accept known deviations of other producers, and list them.")
@@ -68,9 +66,9 @@ def command(
     show_config: bool,
     **options: Any,
 ) -> None:
-    """Read events and other records from a topic.
+    """Read events and other records from topics.
 
-    Reads up to the current end of the topic, without a consumer group, and commits
+    Reads up to the current end of the topics, without a consumer group, and commits
     nothing. Each record is a JSON line that produce can send again byte for byte; a record
     that is not an event has the reason in "error".
 
@@ -79,6 +77,8 @@ def command(
       earliest, latest      the start or the end
       1741                  an offset
       -10                   the last 10 records
+      -1h                   the first record of the last hour (s, m, h or d)
+      @2026-11-21           the first record from that day on, in UTC
       @2026-11-21T12:00:00Z the first record from that time on (RFC 3339)
       @1795262400000        the same, in ms since the epoch
       stored                the committed offset of --group
@@ -100,10 +100,14 @@ def command(
     printed = Output(output, template, registry)
     writer = RecordWriter(printed, Filter(**options), count=count, lenient=lenient, strict=strict)
     settings = consumer_settings(settings, "consume", request.group)
-    settings.check(show=show_config, topic=request.topic)
+    settings.check(show=show_config, topic=request.topics or request.topic_pattern)
     _check(request, commit=commit)
-    on_lost = _report_lost_brokers if request.follow else lambda: None
-    session = BrokerSession(settings, timeout, interrupts, on_lost)
+
+    def report_lost_brokers() -> None:
+        if request.follow and session.connected:  # without a first connection, the command ends
+            print_message("the brokers cannot be reached; retrying until Ctrl-C")
+
+    session = BrokerSession(settings, timeout, interrupts, report_lost_brokers)
     with interrupts:
         _run(request, writer, session, commit=commit)
 
@@ -141,7 +145,3 @@ def _run(request: ReadRequest, writer: RecordWriter, session: BrokerSession, *, 
                 raise BrokenPipeError
         progress.clear()
         writer.finish()
-
-
-def _report_lost_brokers() -> None:
-    print_message("the brokers cannot be reached; retrying until Ctrl-C")

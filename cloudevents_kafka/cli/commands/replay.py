@@ -11,12 +11,13 @@ import click
 import msgspec
 
 from cloudevents_kafka.binding import decode
+from cloudevents_kafka.cli.kafka.cluster import Partition
 from cloudevents_kafka.cli.kafka.reader import RangeReader, ReadRequest, consumer_settings, range_options
 from cloudevents_kafka.cli.kafka.resending import Resender
 from cloudevents_kafka.cli.kafka.sender import Sender
 from cloudevents_kafka.cli.kafka.session import BrokerSession
 from cloudevents_kafka.cli.kafka.settings import kafka_options, pop_settings
-from cloudevents_kafka.cli.kafka.topic_names import topic_option
+from cloudevents_kafka.cli.kafka.topic_names import complete_topics, group_option, topic_option
 from cloudevents_kafka.cli.records.selection import Filter, filter_options
 from cloudevents_kafka.cli.terminal.errors import BadData
 from cloudevents_kafka.cli.terminal.signals import Interrupts
@@ -46,11 +47,16 @@ class _Choice(msgspec.Struct, frozen=True, kw_only=True):
 @click.command()
 @kafka_options
 @topic_option("The topic of the dead letters.")
-@click.option("--to", metavar="TOPIC", help="Send to this topic.  [default: where each came from]")
+@click.option(
+    "--to",
+    metavar="TOPIC",
+    help="Send to this topic.  [default: where each came from]",
+    shell_complete=complete_topics,
+)
 @click.option("--send", is_flag=True, help="Send them. Without it, only report what would be sent.")
 @range_options
 @click.option("-n", "--count", type=click.IntRange(min=1), metavar="N", help="Send at most N.")
-@click.option("--group", metavar="NAME", help="Start after what was sent with this group before.")
+@group_option("Start after what was sent with this group before.")
 @click.option("--error", "errors", multiple=True, metavar="GLOB", help="Only those whose error matches.")
 @click.option(
     "--max-attempt", type=click.IntRange(min=1), metavar="N", help="Only those tried at most N times."
@@ -83,7 +89,7 @@ def command(timeout: float, *, send: bool, show_config: bool, **options: Any) ->
     group = options["group"]
     choice = _Choice(**{name: options.pop(name) for name in _Choice.__struct_fields__})
     request = ReadRequest(
-        topic=choice.topic or "",
+        topics=(choice.topic or "",),
         follow=False,
         **{name: options.pop(name) for name in ("partitions", "begin", "end", "group")},
     )
@@ -104,6 +110,8 @@ def command(timeout: float, *, send: bool, show_config: bool, **options: Any) ->
         if send:
             session = BrokerSession(producing, timeout, interrupts)
             sender = Sender(session.create(Producer), session, _print_failure)
+            if choice.to is not None:
+                sender.check_topic(choice.to)
         replay = _Replay(
             choice, Filter(**options), None if sender is None else Resender(sender, _print_failure)
         )
@@ -133,30 +141,30 @@ class _Replay:
         self._read = 0
         self._without_origin = self._without_value = 0
 
-    def run(self, batches: Iterator[list[Record]]) -> Iterator[dict[int, int]]:
+    def run(self, batches: Iterator[list[Record]]) -> Iterator[dict[Partition, int]]:
         """Send each batch, and yield the next offset of its partitions, up to which all is done.
 
         Raises `BrokerFailure` after the batch of a record that may be sent later.
         """
         for batch in batches:
-            offsets: dict[int, int] = {}
+            offsets: dict[Partition, int] = {}
             taken: list[tuple[Record, Record]] = []
             for record in batch:
                 if self._counts.total == self._choice.count:
                     break
                 if (letter := self._take(record)) is not None:
                     taken.append((record, letter))
-                offsets[record.partition or 0] = (record.offset or 0) + 1
+                offsets[record.topic or "", record.partition or 0] = (record.offset or 0) + 1
             yield self._send(taken, offsets)
             if self._resender is not None and self._resender.failure is not None:
                 raise self._resender.failure
             if self._counts.total == self._choice.count:
                 return
 
-    def _send(self, taken: list[tuple[Record, Record]], offsets: dict[int, int]) -> dict[int, int]:
+    def _send(self, taken: list[tuple[Record, Record]], offsets: dict[Partition, int]) -> dict[Partition, int]:
         """Send records, and return the offsets, each at most that of a record that may be sent later."""
         for left in self._resender.send(taken) if self._resender is not None else ():
-            partition, offset = left.partition or 0, left.offset or 0
+            partition, offset = (left.topic or "", left.partition or 0), left.offset or 0
             offsets[partition] = min(offset, offsets[partition])
         return offsets
 

@@ -21,7 +21,7 @@ from cloudevents_kafka.cli.kafka.reader import (
 )
 from cloudevents_kafka.cli.kafka.session import BrokerSession
 from cloudevents_kafka.cli.kafka.settings import Settings, kafka_options, pop_settings
-from cloudevents_kafka.cli.kafka.topic_names import topic_option
+from cloudevents_kafka.cli.kafka.topic_names import group_option, topic_option
 from cloudevents_kafka.cli.needs import java, packages, require, table_format
 from cloudevents_kafka.cli.records.statistics import count_records
 from cloudevents_kafka.cli.report.page import Report, to_html
@@ -45,7 +45,7 @@ _OF_TABLES: Final = ("folder", "names", "master", "conf")
 @topic_option("Report on a topic.")
 @range_options
 @click.option("-n", "--count", type=click.IntRange(min=1), metavar="N", help="Stop after N records.")
-@click.option("--group", metavar="NAME", help="Show how far this group is behind.")
+@group_option("Show how far this group is behind.")
 @click.option("--lenient", is_flag=True, help="Accept known deviations of other producers, and count them.")
 @click.option(
     "-o", "--out", "folder", metavar="DIR", help="Report on the folder of a pipeline, or of one table."
@@ -90,7 +90,7 @@ def command(timeout: float, html: str, *, show_config: bool, **options: Any) -> 
     kinds = {"topic": _of_topic, "folder": _of_tables, "names": _of_tables, "run": _of_run}
     chosen = {kind for name, kind in kinds.items() if options[name]}
     if len(chosen) != 1:
-        raise click.UsageError("pass one of -t TOPIC, --out DIR or --table NAME, and --summary-json FILE")
+        raise click.UsageError("pass one of -t TOPIC, --out DIR, --table NAME or --summary-json FILE")
     report = chosen.pop()(settings, timeout, options)
     page = to_html(report)
     try:
@@ -113,13 +113,15 @@ def _connected(settings: Settings, timeout: float) -> Iterator[tuple[Consumer, B
 
 def _of_topic(settings: Settings, timeout: float, options: dict[str, Any]) -> Report:
     counts, topic, group = RecordCounts(), options["topic"], options["group"]
-    asked = {name: options[name] for name in ("topic", "partitions", "begin", "end")}
-    request = ReadRequest(**asked, follow=False, group=None)
+    asked = {name: options[name] for name in ("partitions", "begin", "end")}
+    request = ReadRequest(topics=(topic,), **asked, follow=False, group=None)
     check_request(replace(request, group=group))
     with _connected(settings, timeout) as (consumer, session), Progress("records") as progress:
         reader = RangeReader(consumer, session, request)
         reader.start()
-        count_records(reader.batches(), counts, options["count"], progress, lenient=options["lenient"])
+        count_records(
+            reader.batches(), {topic: counts}, options["count"], progress, lenient=options["lenient"]
+        )
         behind = lags(consumer, session, committed(consumer, session, topic)) if group else []
         return Report(
             f"Topic {topic}", [("brokers", session.address), ("group", group or "none")], counts, behind

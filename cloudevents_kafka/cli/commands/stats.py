@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import closing
 from typing import Any
 
@@ -16,8 +17,9 @@ from cloudevents_kafka.cli.kafka.reader import (
 )
 from cloudevents_kafka.cli.kafka.session import BrokerSession
 from cloudevents_kafka.cli.kafka.settings import kafka_options, pop_settings
-from cloudevents_kafka.cli.kafka.topic_names import topic_option
+from cloudevents_kafka.cli.kafka.topic_names import group_option, topics_options
 from cloudevents_kafka.cli.records.output import is_listed_as_json
+from cloudevents_kafka.cli.records.selection import Filter, filter_options
 from cloudevents_kafka.cli.records.statistics import count_records, statistics, to_lines
 from cloudevents_kafka.cli.terminal.parameters import listing_option
 from cloudevents_kafka.cli.terminal.signals import Interrupted, Interrupts
@@ -28,11 +30,12 @@ from cloudevents_kafka.counting import RecordCounts
 
 @click.command()
 @kafka_options
-@topic_option("The topic to count.")
+@topics_options
 @range_options
 @click.option("-n", "--count", type=click.IntRange(min=1), metavar="N", help="Stop after N records.")
 @click.option("-f", "--follow", is_flag=True, help="Count new records, too, until Ctrl-C.")
-@click.option("--group", metavar="NAME", help="The group of the position 'stored'.")
+@group_option("The group of the position 'stored'.")
+@filter_options
 @click.option("--lenient", is_flag=True, help="Accept known deviations of other producers, and count them.")
 @listing_option
 def command(
@@ -44,37 +47,46 @@ def command(
     show_config: bool,
     **options: Any,
 ) -> None:
-    """Count the records of a topic: events by type, source, mode and format, and others by verdict.
+    """Count the records of topics: events by type, source, mode and format, and others by verdict.
 
-    Has sizes, keys and times, too. Reads up to the current end of the topic; POSITION is
-    that of consume. At Ctrl-C, prints what has been counted so far. Of many names the most
-    frequent ones are kept, and the number of all others.
+    Has sizes, keys and times, too, for each topic. Reads up to the current end of the topics;
+    POSITION is that of consume. At Ctrl-C, prints what has been counted so far. Of many names
+    the most frequent ones are kept, and the number of all others.
 
     \b
     cloudevents-kafka stats -b localhost:9092 -t orders
     cloudevents-kafka stats -b localhost:9092 -t orders -o json | jq .types
     """
     settings = consumer_settings(pop_settings(options), "stats", options["group"])
-    settings.check(show=show_config, topic=options["topic"])
-    request = ReadRequest(**options)
+    settings.check(show=show_config, topic=options["topics"] or options["topic_pattern"])
+    request = ReadRequest(**{name: options.pop(name) for name in ReadRequest.__struct_fields__})
     check_request(request)
-    counts = RecordCounts()
+    counts: dict[str, RecordCounts] = {}
+    stopped: Interrupted | None = None
     with Interrupts() as interrupts, Progress("records") as progress:
         from confluent_kafka import Consumer
 
         session = BrokerSession(settings, timeout, interrupts)
-        stopped: Interrupted | None = None
         try:
             with closing(session.create(Consumer)) as consumer:
                 reader = RangeReader(consumer, session, request)
                 reader.start()
-                count_records(reader.batches(), counts, count, progress, lenient=lenient)
+                counts.update((topic, RecordCounts()) for topic in reader.topics)
+                chosen = Filter(**options)
+                count_records(reader.batches(), counts, count, progress, lenient=lenient, filter=chosen)
         except Interrupted as error:
             stopped = error
-    if is_listed_as_json(output):
-        print(statistics(request.topic, counts))
-    else:
-        print_lines(to_lines(request.topic, counts))
+    _print(counts, output)
     if stopped is not None:
         print_message("interrupted: these are the records up to here")
         raise stopped
+
+
+def _print(counts: Mapping[str, RecordCounts], output: str | None) -> None:
+    """Print the counts of each topic: as a line of JSON, or as text with an empty line in between."""
+    as_json = is_listed_as_json(output)
+    for number, item in enumerate(counts.items()):
+        if as_json:
+            print(statistics(*item))
+        else:
+            print_lines([*([""] if number else []), *to_lines(*item)])

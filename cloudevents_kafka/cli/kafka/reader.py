@@ -1,4 +1,4 @@
-"""Read a range of offsets from the partitions of a topic; positions such as ``earliest``, -N, ``@time``.
+"""Read a range of offsets from the partitions of topics; positions such as ``earliest``, -N, ``@time``.
 
 The end of each partition is looked up once, at the start. A partition is finished when its last
 offset has been read, or when the client reports its end: the last offsets may have no record
@@ -9,18 +9,22 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 import click
 import msgspec
 
 from cloudevents_kafka.attributes.timestamps import is_timestamp, to_datetime
+from cloudevents_kafka.cli.kafka.cluster import Partition
 from cloudevents_kafka.cli.kafka.session import BrokerSession, is_transient
 from cloudevents_kafka.cli.kafka.settings import Settings
+from cloudevents_kafka.cli.kafka.topic_names import choose_topics
 from cloudevents_kafka.cli.terminal.errors import BadUsage
 from cloudevents_kafka.cli.terminal.parameters import option_group
-from cloudevents_kafka.primitives.epoch import EPOCH, MILLISECOND
+from cloudevents_kafka.primitives.epoch import EPOCH, MILLISECOND, format_milliseconds
+from cloudevents_kafka.primitives.spans import parse_span
 from cloudevents_kafka.record import Record
 
 if TYPE_CHECKING:
@@ -29,6 +33,8 @@ if TYPE_CHECKING:
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _NUMBER: Final = re.compile(r"[0-9]{1,18}", re.ASCII)
 _LAST: Final = re.compile(r"-[1-9][0-9]{0,17}", re.ASCII)
+_AGO: Final = re.compile(r"-[0-9]{1,9}[smhd]", re.ASCII)
+_DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 _UNUSED_GROUP: Final = "cloudevents-kafka-cli"  # the client requires a group.id
 _BATCH: Final = 500
 _BATCH_SECONDS: Final = 0.1  # the time to gather a batch, and the longest delay with --follow
@@ -43,6 +49,21 @@ class Position(msgspec.Struct, frozen=True):
     kind: Literal["earliest", "latest", "offset", "last", "time", "stored"]
     number: int = 0
 
+    def is_after(self, end: Position) -> bool:
+        """Return whether this position is after another one in every partition."""
+        if self.kind == end.kind:
+            return self.number < end.number if self.kind == "last" else self.number > end.number
+        ranks = {"earliest": -1, "latest": 1}
+        return "stored" not in (self.kind, end.kind) and ranks.get(self.kind, 0) > ranks.get(end.kind, 0)
+
+    def __str__(self) -> str:
+        """Return the position in the notation of the command line."""
+        if self.kind == "time":
+            with suppress(OverflowError):
+                return f"@{format_milliseconds(self.number)}"
+        signs = {"offset": "", "last": "-", "time": "@"}
+        return f"{signs[self.kind]}{self.number}" if self.kind in signs else self.kind
+
 
 def parse_position(text: str) -> Position:
     """Return the position of a text such as ``-10``. Raises `ValueError`, which has the grammar."""
@@ -52,15 +73,19 @@ def parse_position(text: str) -> Position:
         return Position("offset", int(text))
     if _LAST.fullmatch(text):
         return Position("last", -int(text))
+    if _AGO.fullmatch(text):
+        seconds = parse_span(text[1:], "a position")
+        return Position("time", max(0, int((time.time() - seconds) * 1000)))
     if text.startswith("@"):
-        time = text[1:]
-        if _NUMBER.fullmatch(time):
-            return Position("time", int(time))
-        if is_timestamp(time):  # rounded up: the first millisecond that is not before the time
-            return Position("time", -((EPOCH - to_datetime(time)) // MILLISECOND))
+        at = f"{text[1:]}T00:00:00Z" if _DATE.fullmatch(text[1:]) else text[1:]
+        if _NUMBER.fullmatch(at):
+            return Position("time", int(at))
+        if is_timestamp(at):  # rounded up: the first millisecond that is not before the time
+            return Position("time", -((EPOCH - to_datetime(at)) // MILLISECOND))
     raise ValueError(
-        "a position must be earliest, latest, N (an offset), -N (the last N), "
-        f"@2026-11-21T12:00:00Z or @1795262400000 (a time, in ms), got {text!r}"
+        "a position must be earliest, latest, N (an offset), -N (the last N), -1h (a time ago: s, m, h or d), "
+        "@2026-11-21 (a day in UTC), @2026-11-21T12:00:00Z or @1795262400000 (a time, in ms), or stored, "
+        f"got {text!r}"
     )
 
 
@@ -148,25 +173,30 @@ def check_partitions(topic: str, wanted: Iterable[int], existing: Sequence[int])
 
 
 class ReadRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A topic, its partitions (all if empty), and the positions to read between.
+    """Topics, their partitions (all if empty), and the positions to read between.
 
-    Without ``begin``, reading starts at the offsets of the group, or at the start.
+    Without ``begin``, reading starts at the offsets of the group, or at the start. ``topics`` may have globs,
+    and all topics whose names match ``topic_pattern`` are read, too.
     """
 
-    topic: str
+    topics: tuple[str, ...]
     partitions: tuple[int, ...]
     begin: Position | None
     end: Position | None
     follow: bool
     group: str | None
+    topic_pattern: re.Pattern[str] | None = None
 
 
 def check_request(request: ReadRequest) -> None:
-    """Raise `BadUsage` for the position of a group without a group, and for two ends."""
-    if request.follow and request.end is not None:
+    """Raise `BadUsage` for the position of a group without a group, for two ends, and for an end before."""
+    begin, end = request.begin, request.end
+    if request.follow and end is not None:
         raise BadUsage("--follow and --until exclude each other")
-    if Position("stored") in (request.begin, request.end) and not request.group:
+    if Position("stored") in (begin, end) and not request.group:
         raise BadUsage("'stored' is the offset of a group: pass --group, too")
+    if begin is not None and end is not None and begin.is_after(end):
+        raise BadUsage(f"--from must not be after --until, got {begin} and {end}; exchange them")
 
 
 class RangeReader:
@@ -179,23 +209,35 @@ class RangeReader:
         self._begin = request.begin or Position("stored" if request.group else "earliest")
         # The offset that the user asked for, which may not exist yet.
         self._first = self._begin.number if self._begin.kind == "offset" else 0
-        # The offset before which reading ends, by partition; None is endless.
-        self._stops: dict[int, int | None] = {}
+        # The offset before which reading ends, by topic and partition; None is endless.
+        self._stops: dict[Partition, int | None] = {}
+        self.topics: Sequence[str] = ()
+        """The topics that are read, once `start` has found them."""
 
     def start(self) -> None:
         """Look up the offsets to read and assign the partitions."""
-        existing = self._session.partitions(self._consumer, self._request.topic)
-        check_partitions(self._request.topic, self._request.partitions, existing)
+        self.topics, partitions = self._choose()
         with self._session.client_errors():
-            partitions = self._request.partitions or existing
-            watermarks = {number: self._watermarks(number) for number in partitions}
+            watermarks = {partition: self._watermarks(partition) for partition in partitions}
             starts = self._resolve(self._begin, watermarks)
             if self._request.follow:
                 self._stops = dict.fromkeys(starts)
             else:
                 stops = self._resolve(self._request.end or Position("latest"), watermarks)
-                self._stops = {number: stop for number, stop in stops.items() if starts[number] < stop}
-            self._consumer.assign([self._partition(number, starts[number]) for number in self._stops])
+                self._stops = {one: stop for one, stop in stops.items() if starts[one] < stop}
+            self._consumer.assign([_to_client(one, starts[one]) for one in self._stops])
+
+    def _choose(self) -> tuple[Sequence[str], list[Partition]]:
+        """Return the topics to read, and their partitions."""
+        wanted, chosen = self._request.partitions, list[Partition]()
+        topics = choose_topics(
+            self._session, self._consumer, self._request.topics, self._request.topic_pattern
+        )
+        for topic in topics:
+            existing = self._session.partitions(self._consumer, topic)
+            check_partitions(topic, wanted, existing)
+            chosen += ((topic, number) for number in wanted or existing)
+        return topics, chosen
 
     def batches(self) -> Iterator[list[Record]]:
         """Yield batches of records until all ranges are read; with ``follow``, forever.
@@ -216,10 +258,10 @@ class RangeReader:
             elif not self._request.follow and time.monotonic() - last_answer > self._session.timeout:
                 raise self._session.no_answer()
 
-    def commit(self, offsets: dict[int, int]) -> None:
+    def commit(self, offsets: Mapping[Partition, int]) -> None:
         """Commit the next offset of each partition for the group, and wait for the broker."""
         with self._session.client_errors():
-            partitions = [self._partition(number, offset) for number, offset in offsets.items()]
+            partitions = [_to_client(*item) for item in offsets.items()]
             for partition in self._consumer.commit(offsets=partitions, asynchronous=False) or ():
                 if partition.error is not None:
                     what = f"did not store the offsets of group {self._request.group!r}"
@@ -228,10 +270,10 @@ class RangeReader:
     def _record(self, message: Any) -> Record | None:
         """Return the record of a message; None for an event of the client or outside the range."""
         error = message.error()
+        partition, offset = (message.topic(), message.partition()), message.offset()
         if error is not None:
-            self._handle_error(error, message.partition())
+            self._handle_error(error, partition)
             return None
-        partition, offset = message.partition(), message.offset()
         if partition not in self._stops:
             return None  # fetched before its partition was finished
         stop = self._stops[partition]
@@ -241,50 +283,53 @@ class RangeReader:
                 return None
         return Record.of(message) if offset >= self._first else None
 
-    def _handle_error(self, error: Any, partition: int) -> None:
+    def _handle_error(self, error: Any, partition: Partition) -> None:
         if error.name() == "_PARTITION_EOF":
             if self._stops.get(partition) is not None:
                 self._finish(partition)
         elif error.name() == "GROUP_AUTHORIZATION_FAILED" and self._request.group is None:
             pass  # the client looks up the group of its settings, which is not used
         elif not is_transient(error):
-            raise self._session.topic_error(error, self._request.topic)
+            raise self._session.topic_error(error, partition[0] or ", ".join(self.topics))
 
-    def _finish(self, partition: int) -> None:
+    def _finish(self, partition: Partition) -> None:
         del self._stops[partition]
         with self._session.client_errors():
-            self._consumer.pause([self._partition(partition)])
+            self._consumer.pause([_to_client(partition)])
 
     # --- offsets to read ---
 
-    def _watermarks(self, number: int) -> tuple[int, int]:
+    def _watermarks(self, partition: Partition) -> tuple[int, int]:
         self._session.check()
-        partition, timeout = self._partition(number), self._session.timeout
-        low, high = self._consumer.get_watermark_offsets(partition, timeout=timeout, cached=False)
+        low, high = self._consumer.get_watermark_offsets(
+            _to_client(partition), timeout=self._session.timeout, cached=False
+        )
         return low, high
 
-    def _resolve(self, position: Position, watermarks: dict[int, tuple[int, int]]) -> dict[int, int]:
-        known = self._look_up(position, list(watermarks))
-        return {n: resolve_offset(position, marks, known.get(n)) for n, marks in watermarks.items()}
+    def _resolve(
+        self, position: Position, watermarks: Mapping[Partition, tuple[int, int]]
+    ) -> dict[Partition, int]:
+        known = self._look_up(position, watermarks)
+        return {one: resolve_offset(position, marks, known.get(one)) for one, marks in watermarks.items()}
 
-    def _look_up(self, position: Position, numbers: Sequence[int]) -> dict[int, int]:
+    def _look_up(self, position: Position, partitions: Collection[Partition]) -> dict[Partition, int]:
         """Return the broker's offset for a time or of the group, for each partition that has one."""
         timeout = self._session.timeout
         if position.kind == "time":
-            times = [self._partition(number, position.number) for number in numbers]
+            at = max(0, position.number)  # a broker takes negative times for its first or last offset
+            times = [_to_client(partition, at) for partition in partitions]
             answers = self._consumer.offsets_for_times(times, timeout=timeout)
         elif position.kind == "stored":
-            answers = self._consumer.committed(
-                [self._partition(number) for number in numbers], timeout=timeout
-            )
+            answers = self._consumer.committed([_to_client(one) for one in partitions], timeout=timeout)
         else:
             return {}
         for answer in answers:
             if answer.error is not None:
                 raise self._session.failure("failed", answer.error)
-        return {answer.partition: answer.offset for answer in answers if answer.offset >= 0}
+        return {(answer.topic, answer.partition): answer.offset for answer in answers if answer.offset >= 0}
 
-    def _partition(self, number: int, offset: int | None = None) -> TopicPartition:
-        from confluent_kafka import OFFSET_INVALID, TopicPartition
 
-        return TopicPartition(self._request.topic, number, OFFSET_INVALID if offset is None else offset)
+def _to_client(partition: Partition, offset: int | None = None) -> TopicPartition:
+    from confluent_kafka import OFFSET_INVALID, TopicPartition
+
+    return TopicPartition(*partition, OFFSET_INVALID if offset is None else offset)

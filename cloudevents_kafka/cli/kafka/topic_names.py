@@ -1,26 +1,83 @@
-"""The option -t, and the completion of topics in a shell."""
+"""The options of topics, the topics that they choose, and their completion in a shell."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final, TypeVar
+import re
+from collections.abc import Callable, Iterable
+from fnmatch import translate
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
 from cloudevents_kafka.cli.kafka.cluster import Cluster
 from cloudevents_kafka.cli.kafka.session import BrokerSession
 from cloudevents_kafka.cli.kafka.settings import pop_settings
+from cloudevents_kafka.cli.terminal.errors import BadUsage
+from cloudevents_kafka.cli.terminal.parameters import option_group
 from cloudevents_kafka.cli.terminal.signals import Interrupts
+from cloudevents_kafka.cli.terminal.text import near
+
+if TYPE_CHECKING:
+    from confluent_kafka import Consumer
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _SECONDS: Final = 1.0  # the longest wait of a person who presses Tab
+_GLOB: Final = re.compile(r"[*?\[]")  # characters that a topic's name does not have
+_INTERNAL: Final = "__"
+
+
+def choose_topics(
+    session: BrokerSession, client: Consumer, names: Iterable[str], pattern: re.Pattern[str] | None = None
+) -> list[str]:
+    """Return topics by name, by glob, and those whose whole names match ``pattern``, each once.
+
+    Globs and patterns find Kafka's internal topics only if they begin with ``__``. Raises `BadUsage` if one
+    finds nothing.
+    """
+    patterns = {name: re.compile(translate(name)) for name in names if _GLOB.search(name)}
+    if pattern is not None:
+        patterns[pattern.pattern] = pattern
+    known = session.topics(client) if patterns else []
+    chosen = [name for name in names if name not in patterns]
+    for text, regex in patterns.items():
+        visible = [name for name in known if text.startswith(_INTERNAL) or not name.startswith(_INTERNAL)]
+        found = [name for name in visible if regex.fullmatch(name)]
+        if not found:
+            advice = near(text, visible) or "; check -t, and topics for their names"
+            raise BadUsage(f"broker {session.address} has no topic that matches {text!r}{advice}")
+        chosen += found
+    return list(dict.fromkeys(chosen))
+
+
+class RegexType(click.ParamType):  # type: ignore[type-arg]  # older clicks have no generic one
+    """A regular expression of Python."""
+
+    name = "regex"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> re.Pattern[str]:
+        """Return the compiled expression."""
+        try:
+            return re.compile(value)
+        except (re.error, RecursionError, OverflowError) as error:
+            self.fail(f"it must be a regular expression, got {value!r}: {error}", param, ctx)
 
 
 def complete_topics(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001  # click's signature
     """Return the topics whose names begin so, by the settings on the line; none if no broker answers."""
+    return _complete(ctx, incomplete, lambda cluster: list(cluster.topics()))
+
+
+def complete_groups(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001  # click's signature
+    """Return the consumer groups whose names begin so, as `complete_topics` does for topics."""
+    return _complete(ctx, incomplete, Cluster.group_names)
+
+
+def _complete(ctx: click.Context, incomplete: str, ask: Callable[[Cluster], list[str]]) -> list[str]:
     try:
         settings = pop_settings(dict(ctx.params)).with_defaults("completion", {})
-        found = Cluster(BrokerSession(settings, _SECONDS, Interrupts())).topics()
+        found = ask(Cluster(BrokerSession(settings, _SECONDS, Interrupts())))
     except click.ClickException:
         return []
     return [name for name in found if name.startswith(incomplete)]
@@ -29,3 +86,25 @@ def complete_topics(ctx: click.Context, param: click.Parameter, incomplete: str)
 def topic_option(help: str) -> Callable[[_Command], _Command]:
     """Return the decorator for the option -t, whose value is the name of a topic."""
     return click.option("-t", "--topic", metavar="TOPIC", help=help, shell_complete=complete_topics)
+
+
+topics_options: Final = option_group(
+    click.option(
+        "-t",
+        "--topic",
+        "topics",
+        multiple=True,
+        metavar="TOPIC",
+        help="A topic to read, or a glob such as 'order*'. Repeatable.",
+        shell_complete=complete_topics,
+    ),
+    click.option(
+        "--topic-pattern", type=RegexType(), metavar="REGEX", help="Read all topics whose whole names match."
+    ),
+)
+
+
+def group_option(help: str, *arguments: str, **options: Any) -> Callable[[_Command], _Command]:
+    """Return the decorator for the option --group, whose value is the name of a consumer group."""
+    options = {"metavar": "NAME", "help": help, "shell_complete": complete_groups, **options}
+    return click.option("--group", *arguments, **options)

@@ -2,23 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import Final
+from typing import Any, Final
 
 import click
 import msgspec
 
+from cloudevents_kafka.attributes.types import is_name
 from cloudevents_kafka.binding import Decoded, Undecodable, decode
 from cloudevents_kafka.cli.records.writing import Output
 from cloudevents_kafka.cli.terminal.errors import BadData
-from cloudevents_kafka.cli.terminal.parameters import PAIR, header_option, option_group
+from cloudevents_kafka.cli.terminal.parameters import TEXT, PairType, header_option, option_group
 from cloudevents_kafka.cli.terminal.text import print_message
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.record import Record
 
 VERDICTS: Final = ("event", "any-error", "not-an-event", "broken-event", "unsupported-format", "batch")
+
+_OF_RECORDS: Final = {
+    "key": "--key GLOB",
+    "value": "--value GLOB",
+    "data": "--value GLOB, or filter JSON lines, as by jq 'select(.event.data.total > 10)'",
+    "topic": "-t TOPIC",
+    "partition": "-p N",
+    "offset": "--from N and --until N",
+    "timestamp": "--from @TIME and --until @TIME",
+    **dict.fromkeys(("header", "headers"), "--header NAME=VALUE"),
+    "verdict": "--verdict VERDICT",
+}
+"""The options for what is not an attribute."""
+
+
+class AttributeType(PairType):
+    """``name=value`` of an attribute; the error for another name has the option for it."""
+
+    def __init__(self) -> None:
+        super().__init__(TEXT)
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, Any]:
+        """Return the name and the value."""
+        name, text = super().convert(value, param, ctx)
+        if not is_name(name) or name in _OF_RECORDS:
+            problem = f"NAME must be an attribute of events, got {name!r}; {_advice(name, text)}"
+            self.fail(problem, param, ctx)
+        return name, text
+
+
+def _advice(name: str, text: str) -> str:
+    """Return the option for a name that is not an attribute's."""
+    first = re.split(r"[.\[]", name, maxsplit=1)[0]
+    attribute = name.lower().removeprefix("ce_").removeprefix("ce-")
+    if first in _OF_RECORDS or first != name:  # a path, as into data
+        return f"pass {_OF_RECORDS.get(first, _OF_RECORDS['data'])}"
+    if is_name(attribute) and attribute not in _OF_RECORDS:
+        return f"write {attribute}={text}"
+    return "to choose by a header, pass --header NAME=VALUE"
+
 
 filter_options: Final = option_group(
     click.option("--type", "types", multiple=True, metavar="GLOB", help="Only events whose type matches."),
@@ -27,10 +71,14 @@ filter_options: Final = option_group(
     click.option(
         "--where",
         multiple=True,
-        type=PAIR,
+        type=AttributeType(),
         metavar="NAME=VALUE",
         help="Only events with this attribute. Repeatable: all must match.",
     ),
+    click.option(
+        "-k", "--key", "keys", multiple=True, metavar="GLOB", help="Only records whose key matches, as text."
+    ),
+    click.option("--value", "values", multiple=True, metavar="GLOB", help="The same for their value."),
     header_option("Only records with this header. Repeatable: all must match."),
     click.option(
         "--verdict",
@@ -45,15 +93,17 @@ filter_options: Final = option_group(
 class Filter(msgspec.Struct, frozen=True, kw_only=True):
     """Conditions that a record must all meet, as `filter_options` name them.
 
-    ``types``, ``sources`` and ``subjects`` are globs, of which one must match; ``where`` is names of
-    attributes with their exact text; ``headers`` is names with the value of one such header, or None
-    for any value; ``verdicts`` are some of `VERDICTS`, of which one must match.
+    ``types``, ``sources``, ``subjects``, ``keys`` and ``values`` are globs, of which one must match;
+    ``where`` is names of attributes with their exact text; ``headers`` is names with the value of one such
+    header, or None for any value; ``verdicts`` are some of `VERDICTS`, of which one must match.
     """
 
     types: Sequence[str] = ()
     sources: Sequence[str] = ()
     subjects: Sequence[str] = ()
     where: Sequence[tuple[str, str]] = ()
+    keys: Sequence[str] = ()
+    values: Sequence[str] = ()
     headers: Sequence[tuple[str, bytes | None]] = ()
     verdicts: Sequence[str] = ()
 
@@ -67,7 +117,9 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True):
         verdict = ("event",) if isinstance(item, Decoded) else ("any-error", item.error.verdict)
         if self.verdicts and not set(verdict) & set(self.verdicts):
             return False
-        found = item.record.headers
+        record, found = item.record, item.record.headers
+        if not (_matches_bytes(record.key, self.keys) and _matches_bytes(record.value, self.values)):
+            return False
         if not all(any(n == name and value in (None, v) for n, v in found) for name, value in self.headers):
             return False
         return not self.needs_event or (isinstance(item, Decoded) and self._matches_event(item.event))
@@ -79,6 +131,14 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True):
             for name, patterns in globs.items()
             if patterns
         )
+
+
+def _matches_bytes(value: bytes | None, globs: Sequence[str]) -> bool:
+    """Return whether a key or a value matches one of some globs; null matches none."""
+    if not globs or value is None:
+        return not globs
+    text = value.decode("utf-8", "surrogateescape")
+    return any(fnmatchcase(text, glob) for glob in globs)
 
 
 class RecordWriter:
@@ -99,15 +159,15 @@ class RecordWriter:
         self._error: BadData | None = None
         self.written = 0
 
-    def write(self, batches: Iterator[list[Record]]) -> Iterator[dict[int, int]]:
+    def write(self, batches: Iterator[list[Record]]) -> Iterator[Mapping[tuple[str, int], int]]:
         """Write each batch, and yield the next offset of its partitions after the output is flushed."""
         for batch in batches:
-            offsets: dict[int, int] = {}
+            offsets: dict[tuple[str, int], int] = {}
             for record in batch:
                 if self.written == self._count or not self._write_item(decode(record, lenient=self._lenient)):
                     break
                 if record.partition is not None and record.offset is not None:
-                    offsets[record.partition] = record.offset + 1
+                    offsets[record.topic or "", record.partition] = record.offset + 1
             self._output.flush()
             yield offsets
             if self.written == self._count or self._error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Final
 
@@ -13,6 +13,7 @@ import click
 from cloudevents_kafka.binding import decode
 from cloudevents_kafka.cli.records.json_lines import encode_json
 from cloudevents_kafka.cli.records.output import timestamp_text
+from cloudevents_kafka.cli.records.selection import Filter
 from cloudevents_kafka.cli.terminal.streams import Progress
 from cloudevents_kafka.cli.terminal.text import columns, styled, width_of
 from cloudevents_kafka.counting import CUT, Labels, RecordCounts, TimeWindow
@@ -27,22 +28,26 @@ _TIMES: Final = 24  # bars
 _WIDTH: Final = 80
 _BLOCKS: Final = " ▏▎▍▌▋▊▉█"
 _UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+_ALL: Final = Filter()
 _PARTS: Final = ("types", "sources", "modes", "formats", "errors", "tolerated", "keys")
 """The counts by label, by their names in `RecordCounts`; ``errors`` are verdicts with their clauses."""
 
 
 def count_records(
     batches: Iterable[list[Record]],
-    counts: RecordCounts,
+    counts: Mapping[str, RecordCounts],
     most: int | None,
     progress: Progress,
     *,
     lenient: bool,
+    filter: Filter = _ALL,
 ) -> None:
-    """Add records to the counts, at most so many of them."""
-    for record in islice(chain.from_iterable(batches), most):
-        counts.add(decode(record, lenient=lenient))
-        progress.update(counts.events + counts.others)
+    """Add the records that match to the counts of their topics, at most so many of them."""
+    items = (decode(record, lenient=lenient) for record in chain.from_iterable(batches))
+    matching = (item for item in items if filter.matches(item))
+    for done, item in enumerate(islice(matching, most), 1):
+        counts[item.record.topic or ""].add(item)
+        progress.update(done)
 
 
 def _labels(counts: RecordCounts) -> Iterator[tuple[str, Labels[str]]]:

@@ -54,7 +54,7 @@ RANGES = [
     (["--until", "4"], range(4)),
     (["--until", "-18"], range(2)),
     (["--from", "5", "--until", "7"], range(5, 7)),
-    (["--from", "7", "--until", "5"], range(0)),
+    (["--from", "7", "--until", "7"], range(0)),
     (["--until", "earliest"], range(0)),
     (["--until", "99"], range(20)),
     (["-n", "3"], range(3)),
@@ -151,6 +151,11 @@ USAGE = [
     (["--follow", "--until", "5"], "--follow and --until exclude each other"),
     (["--from", "stored"], "--group"),
     (["--from", "tomorrow"], "a position must be"),
+    (["--from", "50", "--until", "10"], "--from must not be after --until, got 50 and 10; exchange them"),
+    (["--from", "latest", "--until", "-5"], "--from must not be after --until, got latest and -5"),
+    (["orders"], "(not shown: it may be a secret); pass a topic by -t TOPIC; see"),
+    (["-t", "none*"], "has no topic that matches 'none*'; check -t"),
+    (["--topic-pattern", "("], "it must be a regular expression, got '('"),
     (["-p", "x"], "numbers"),
     (["-p", "-1"], "from 0"),
     (["-p", "77"], "has no partition 77; it has partitions 0 to 3"),
@@ -184,6 +189,9 @@ def test_an_unreachable_broker(run):
     assert (result.exit_code, result.stdout) == (3, "")
     assert "broker 127.0.0.1:1 refuses connections: " in result.stderr
     assert "Connection refused" in result.stderr
+    follow = run("consume", "-b", "127.0.0.1:1", "-t", "x", "--follow")
+    assert (follow.exit_code, follow.stderr.count("cloudevents-kafka: ")) == (3, 1)
+    assert "retrying" not in follow.stderr
 
 
 def test_settings_are_shown(run):
