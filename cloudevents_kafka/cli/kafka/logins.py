@@ -27,6 +27,9 @@ CHECK_ISSUER: Final = (
     "check that its issuer, audience and scope are those that the broker expects, and the clocks"
 )
 """What to do about a token that a broker refuses."""
+_NO_SOURCE: Final = (
+    f"{OAUTH} needs a token: set {TOKEN_COMMAND}, or sasl.oauthbearer.method to oidc and its token endpoint"
+)
 _CHECK_ENDPOINT: Final = (
     "check sasl.oauthbearer.token.endpoint.url, sasl.oauthbearer.client.id, sasl.oauthbearer.client.secret "
     "and https.ca.location (--show-config)"
@@ -84,10 +87,13 @@ def explain_login(settings: Settings, command: TokenCommand | None, reason: str)
 def explain_silence(settings: Settings) -> str | None:
     """Return what to check if no broker was asked, and the client reports no error.
 
-    For minutes librdkafka repeats a request to a token endpoint that has an internal error.
+    For minutes librdkafka repeats a request to a token endpoint that has an internal error, and without a
+    source of tokens it waits.
     """
-    if settings.effective.get("sasl.oauthbearer.method") != "oidc":
-        return None
+    effective = settings.effective
+    if effective.get("sasl.oauthbearer.method") != "oidc":
+        no_token = mechanism(effective).upper() == OAUTH and not effective.get(TOKEN_COMMAND)
+        return _NO_SOURCE if no_token else None
     return f"there may be no token from {_endpoint(settings)}: look into its log, and {_CHECK_ENDPOINT}"
 
 

@@ -1,11 +1,13 @@
 """A session with a cluster: confluent-kafka's clients, their errors, and a limit to waiting.
 
 The clients log nothing (``log_level`` 0). Their errors arrive by a callback and end in one message
-that has the broker's address, the cause and what to check.
+that has the broker's address, the cause and what to check. Why a connection was closed is in the client's
+log alone, so the session reads that.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 _CALL_SECONDS: Final = 0.5  # the longest call of the client, which signals do not end
 _POLL_SECONDS: Final = 0.02  # between two polls for the client's error callback
 _NOTICE_SECONDS: Final = 1.0  # the waiting time after which a terminal shows it
+_SYSLOG_INFO: Final = 6
 _CREATION_SECONDS: Final = 3.0  # the time for a broker to create a missing topic, if the user asks for it
 _REFUSED_SECONDS: Final = 0.5  # a name may have several addresses, of which one is tried after the other
 _REFUSED: Final = {"_TRANSPORT": "Connection refused", "_RESOLVE": ""}
@@ -42,6 +45,10 @@ _LOGIN: Final = ("_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED")
 _PERMANENT: Final = (*_LOGIN, "_SSL", "_UNSUPPORTED_FEATURE")
 _UNREACHABLE: Final = ("_TRANSPORT", "_ALL_BROKERS_DOWN")
 _CHECK_ADDRESS: Final = "check -b, that a broker listens there, and security.protocol (--show-config)"
+_CLOSED: Final = (
+    "a port for TLS or SASL closes other connections: check security.protocol (--show-config), and -b"
+)
+_THREAD: Final = re.compile(r"\A\[thrd:[^\]]*\]: ")
 _ADVICE: Final = {
     **dict.fromkeys((*_UNREACHABLE, "_TIMED_OUT"), _CHECK_ADDRESS),
     "_SSL": "check security.protocol and ssl.ca.location (--show-config)",
@@ -59,6 +66,18 @@ class ConnectionsRefused(BrokerFailure):
 
 class TopicNotAllowed(BrokerFailure):
     """The user may not describe a topic."""
+
+
+class _Log:
+    """The client's log, of which it keeps why the last connection failed; empty if none did."""
+
+    def __init__(self) -> None:
+        self.reason = ""
+
+    def log(self, level: int, format: str, kind: str, client: str, text: str) -> None:  # noqa: ARG002
+        """Take an entry, as the client passes it to a logger."""
+        if kind == "FAIL":
+            self.reason = _THREAD.sub("", text)
 
 
 class BrokerSession:
@@ -85,6 +104,7 @@ class BrokerSession:
         self._on_lost = on_lost
         self._last_error: KafkaError | None = None
         self._permanent_error: KafkaError | None = None
+        self._log = _Log()
         self._lost = False
         self._connected = False
         self._tokens = token_command(settings)
@@ -100,6 +120,8 @@ class BrokerSession:
         self._check_token()
         try:
             settings = client_settings(self._settings, self._tokens)
+            if settings.get("log_level", "0") == "0" and "debug" not in settings:
+                settings |= {"log_level": str(_SYSLOG_INFO), "logger": self._log}
             # librdkafka's producers and admin clients would by default create a topic that they ask about.
             return client({CREATE_TOPICS: "false", **settings, "error_cb": self.on_error})
         except KafkaException as error:
@@ -179,6 +201,8 @@ class BrokerSession:
             return BrokerFailure(f"broker {self.address} {what}; {advice}")
         reason = cause.str()
         advice = _ADVICE.get(cause.name(), f"the error is {cause.name()}")
+        if cause.name() == "_ALL_BROKERS_DOWN" and self._log.reason:
+            reason, advice = self._log.reason, _CLOSED
         if cause.name() in _LOGIN:
             reason, advice = explain_login(self._settings, self._tokens, reason)
         if cause.name().endswith("AUTHORIZATION_FAILED"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import secrets
 import ssl
 import subprocess
@@ -11,8 +12,10 @@ import time
 import traceback
 
 import pytest
+from click.testing import CliRunner
 from confluent_kafka import admin
 
+from cloudevents_kafka.cli.app import app
 from cloudevents_kafka.jvm import find_java
 from cloudevents_kafka.protocol import (
     LATEST,
@@ -128,6 +131,30 @@ def test_tls(secured):
     """Records go over TLS where the broker's certificate is trusted."""
     with secured.client(secured.tls, tls=secured.context()) as client:
         round_trip(client)
+
+
+@pytest.mark.parametrize(
+    ("command", "listener"),
+    [
+        ("consume", "tls"),
+        ("topics", "sasl"),
+        *(pytest.param("produce", name, marks=pytest.mark.release) for name in ("tls", "sasl", "both")),
+        *(pytest.param("doctor", name, marks=pytest.mark.release) for name in ("tls", "sasl", "both")),
+    ],
+)
+def test_commands_have_the_reason_of_the_client(secured, command, listener):
+    """A command without TLS or SASL says why the broker closes its connections, and which setting it is."""
+    words = {"consume": ["-t", "secured"], "produce": ["-t", "secured", "--source", "/", "--type", "t"]}
+    at = f"127.0.0.1:{getattr(secured, listener)}"
+    result = CliRunner().invoke(app, [command, "-b", at, "--timeout", "2", *words.get(command, [])])
+    said = result.stdout if command == "doctor" else result.stderr
+    assert result.exit_code == 3
+    assert f"broker {at} did not answer within 2 s: {at}/bootstrap: " in said
+    assert re.search("Disconnected|Broken pipe|Connection reset", said)
+    assert (
+        "check security.protocol (--show-config), and -b" in said or "and security.protocol (--show" in said
+    )
+    assert "brokers are down" not in said
 
 
 def test_an_untrusted_certificate_is_not_retried(secured):
