@@ -56,11 +56,19 @@ COMMAND_NEEDS: Final[dict[str, tuple[str, ...]]] = {
     "protocol produce --compression": ("extra protocol",),
 }
 """The parts that commands need, and options that need more than their command does."""
+_BROKER: Final = "broker"
+_OF_BROKER: Final = frozenset({"consume", "produce", "topics", "groups", "stats", "replay", "pipeline"})
+"""The commands that need the broker of -b."""
 _PACKAGES: Final = ("cloudevents", "confluent-kafka", "fastavro", "msgspec", "click")
 
 
+def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001  # click's signature
+    """Return the commands that begin so, also those with an option."""
+    return [name for name in COMMAND_NEEDS if name.startswith(incomplete)]
+
+
 @click.command()
-@click.argument("commands", nargs=-1, metavar="[COMMAND]...")
+@click.argument("commands", nargs=-1, metavar="[COMMAND]...", shell_complete=_complete)
 @click.option("--fetch", is_flag=True, help="Fetch the jars that are missing.")
 @click.option("-b", "--brokers", metavar="HOST:PORT,…", help="Ask these brokers whether they answer.")
 @click.option("--registry", metavar="URL", help="Ask this schema registry whether it answers.")
@@ -91,7 +99,7 @@ def command(
     settings = pop_settings(options)
     named = settings.effective.keys() & {"bootstrap.servers", "metadata.broker.list"}
     servers = {
-        "broker": _ask(partial(ask_broker, settings, timeout) if named else None, "-b HOST:PORT"),
+        _BROKER: _ask(partial(ask_broker, settings, timeout) if named else None, "-b HOST:PORT"),
         "registry": _ask(partial(ask_registry, registry, timeout) if registry else None, "--registry URL"),
     }
     findings = {name: check(fetch and name in wanted) for name, check in PARTS.items() if name in shown}
@@ -140,6 +148,8 @@ def _report(
 
     missing = [finding.problem for finding in (*findings.values(), *servers.values()) if finding.problem]
     states = {name: _state(finding) for name, finding in (*findings.items(), *servers.items())}
+    if servers[_BROKER].problem:
+        states[_BROKER] = "does not answer, see below"
     here = {
         "cloudevents-kafka": version("cloudevents-kafka"),
         "Python": f"{platform.python_version()}, {platform.system()} {platform.machine()}",
@@ -147,7 +157,11 @@ def _report(
         "librdkafka": libversion()[0],
         **states,
     }
-    work = {name: _outlook(findings, needs) for name, needs in chosen.items()}
+    silent = [_BROKER] if servers[_BROKER].problem else []
+    work = {
+        name: _outlook(findings, needs, silent if _program(name) in _OF_BROKER else [])
+        for name, needs in chosen.items()
+    }
     tables = {"What is here": here, "What would work": work}
     parts = [f"{title}\n{format_table(None, [*table.items()])}" for title, table in tables.items()]
     return "\n\n".join(
@@ -165,9 +179,9 @@ def _missing(needs: Iterable[str], findings: Mapping[str, Finding]) -> list[str]
     return [need for need in needs if findings[need].problem and not findings[need].later]
 
 
-def _outlook(findings: Mapping[str, Finding], needs: tuple[str, ...]) -> str:
-    """Return whether a command would work, or why not."""
-    if missing := _missing(needs, findings):
+def _outlook(findings: Mapping[str, Finding], needs: tuple[str, ...], silent: list[str]) -> str:
+    """Return whether a command would work, or why not; ``silent`` are servers that do not answer it."""
+    if missing := [*silent, *_missing(needs, findings)]:
         return f"no: {', '.join(missing)}"
     later = [need for need in needs if findings[need].later]
     return f"yes, fetches jars first: {', '.join(later)}" if later else "yes"

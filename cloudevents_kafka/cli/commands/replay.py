@@ -161,7 +161,9 @@ class _Replay:
             if self._counts.total == self._choice.count:
                 return
 
-    def _send(self, taken: list[tuple[Record, Record]], offsets: dict[Partition, int]) -> dict[Partition, int]:
+    def _send(
+        self, taken: list[tuple[Record, Record]], offsets: dict[Partition, int]
+    ) -> dict[Partition, int]:
         """Send records, and return the offsets, each at most that of a record that may be sent later."""
         for left in self._resender.send(taken) if self._resender is not None else ():
             partition, offset = (left.topic or "", left.partition or 0), left.offset or 0

@@ -83,7 +83,7 @@ def parse_position(text: str) -> Position:
         if is_timestamp(at):  # rounded up: the first millisecond that is not before the time
             return Position("time", -((EPOCH - to_datetime(at)) // MILLISECOND))
     raise ValueError(
-        "a position must be earliest, latest, N (an offset), -N (the last N), -1h (a time ago: s, m, h or d), "
+        "a position must be earliest, latest, N (an offset), -N (the last N), -1h (a time ago: s, m, h, d), "
         "@2026-11-21 (a day in UTC), @2026-11-21T12:00:00Z or @1795262400000 (a time, in ms), or stored, "
         f"got {text!r}"
     )

@@ -11,10 +11,10 @@ from cloudevents_kafka.cli.kafka.session import BrokerSession
 from cloudevents_kafka.cli.kafka.settings import Settings
 from cloudevents_kafka.cli.terminal.errors import BadUsage, BrokerFailure
 from cloudevents_kafka.cli.terminal.signals import Interrupts
-from cloudevents_kafka.cli.terminal.text import escape
 from cloudevents_kafka.clients.schema_registry import Patience
 from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.primitives.redaction import mask_url
+from cloudevents_kafka.primitives.visible import escape
 from cloudevents_kafka.primitives.web import open_url
 
 _WAITS: Final = 6  # of a whole answer, which may come byte by byte or by redirects

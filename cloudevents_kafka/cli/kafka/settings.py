@@ -25,6 +25,7 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -191,17 +192,32 @@ def load_settings(
 
 
 def _from_profile(profile: str, environment: Mapping[str, str]) -> dict[str, str]:
-    own = Path(click.get_app_dir("cloudevents-kafka"), "profiles.toml")
-    path = environment.get(_PROFILES_VARIABLE) or str(own)
-    try:
-        profiles = tomllib.loads(_read(path, f"--profile: cannot read {path}: "))
-    except tomllib.TOMLDecodeError as error:
-        raise BadUsage(f"{path} must be TOML: {error}") from None
+    path = _profiles_file(environment)
+    profiles = _profiles(path)
     table = profiles.get(profile)
     if not isinstance(table, dict):
         advice = near(profile, profiles) or f"; it has {', '.join(profiles) or 'none'}"
         raise BadUsage(f"{path} has no profile {profile!r}{advice}")
     return dict(_from_table("", table, f"{path}, profile {profile}", environment))
+
+
+def _profiles_file(environment: Mapping[str, str]) -> str:
+    own = Path(click.get_app_dir("cloudevents-kafka"), "profiles.toml")
+    return environment.get(_PROFILES_VARIABLE) or str(own)
+
+
+def _profiles(path: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(_read(path, f"--profile: cannot read {path}: "))
+    except tomllib.TOMLDecodeError as error:
+        raise BadUsage(f"{path} must be TOML: {error}") from None
+
+
+def _complete_profiles(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001  # click's signature
+    """Return the profiles whose names begin so; none if the file cannot be read."""
+    with suppress(BadUsage):
+        return [name for name in _profiles(_profiles_file(os.environ)) if name.startswith(incomplete)]
+    return []
 
 
 def _from_table(
@@ -312,7 +328,12 @@ config_option: Final = option_group(
     click.option(
         "--config", type=FILE, metavar="FILE", help="Read settings, lines of NAME=VALUE (or CE_KAFKA_CONFIG)."
     ),
-    click.option("--profile", metavar="NAME", help="Read settings of a profile (or CE_KAFKA_PROFILE)."),
+    click.option(
+        "--profile",
+        metavar="NAME",
+        help="Read settings of a profile (or CE_KAFKA_PROFILE).",
+        shell_complete=_complete_profiles,
+    ),
 )
 kafka_options: Final = option_group(
     click.option("-b", "--brokers", metavar="HOST:PORT,…", help="The brokers (bootstrap.servers)."),

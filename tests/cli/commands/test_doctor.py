@@ -206,6 +206,8 @@ def test_servers_that_do_not_answer(run):
     )
     assert result.exit_code == 3
     assert "- broker 127.0.0.1:1 refuses connections: " in result.stdout
+    assert re.search(r"^  broker +does not answer, see below$", result.stdout, re.MULTILINE)
+    assert rows(result.stdout)["consume"] == "no: broker"
     assert "- registry http://127.0.0.1:1 does not answer: " in result.stdout
 
 
@@ -254,3 +256,16 @@ def test_a_registry_that_does_not_answer_to_the_end(run, *, drips):
         result = run("doctor", "consume", "--registry", server.url, "--timeout", "0.1")
     assert (result.exit_code, server.asked.is_set()) == (3, True)
     assert f"registry {server.url} does not answer: " in result.stdout
+
+
+def test_what_needs_no_broker_works_without_it(run):
+    """A broker that does not answer is the reason against the commands that connect to it, and no others."""
+    result = run("doctor", "-b", "127.0.0.1:1", "consume", "decode", "produce", "spark-zip")
+    found = rows(result.stdout)
+    assert result.exit_code == 3
+    assert {name: found[name] for name in ("consume", "produce", "decode", "spark-zip")} == {
+        "consume": "no: broker",
+        "produce": "no: broker",
+        "decode": "yes",
+        "spark-zip": "yes",
+    }

@@ -7,6 +7,7 @@ from click.shell_completion import BashComplete
 
 from cloudevents_kafka import Record
 from cloudevents_kafka.cli.app import app
+from cloudevents_kafka.cli.kafka.cluster import Cluster
 from tests.cli.command_line import send
 
 
@@ -17,7 +18,17 @@ def completions(*words: str) -> list[str]:
 
 @pytest.mark.parametrize(
     "words",
-    [("consume", "-t"), ("produce", "--topic"), ("topics",), ("pipeline", "-t"), ("groups", "reset", "-t")],
+    [
+        *(
+            ("consume", "-t"),
+            ("consume", "-t", "x", "-t"),
+            ("stats", "-t"),
+            ("produce", "--topic"),
+            ("topics",),
+        ),
+        *(("pipeline", "-t"), ("groups", "reset", "-t"), ("replay", "--to"), ("report", "-t")),
+        *(("protocol", "fetch"), ("protocol", "produce")),
+    ],
 )
 def test_topics_are_completed(mock_cluster, topic, words, monkeypatch):
     """Topics that begin with what was typed are completed, by the settings on the line or around it."""
@@ -27,7 +38,7 @@ def test_topics_are_completed(mock_cluster, topic, words, monkeypatch):
     assert completions(*words, f"{topic}-none") == []
     monkeypatch.delenv("CE_KAFKA_BOOTSTRAP_SERVERS")
     command, *option = words
-    if command != "groups":
+    if command not in ("groups", "protocol"):
         assert topic in completions(command, "-b", mock_cluster, *option, topic)
 
 
@@ -42,3 +53,31 @@ def test_commands_and_options_are_completed():
     """Commands are completed from the table, and options of a command."""
     assert completions("top") == ["topics"]
     assert "--lenient" in completions("consume", "--l")
+
+
+def test_groups_are_completed(mock_cluster, topic, monkeypatch):
+    """The consumer groups of the brokers are completed wherever one is named."""
+    monkeypatch.setenv("CE_KAFKA_BOOTSTRAP_SERVERS", mock_cluster)
+    monkeypatch.setattr(Cluster, "group_names", lambda _: ["billing", "bills", "shop"])
+    for command in ("consume", "stats", "replay", "report", "groups"):
+        assert completions(command, "--group", "bil") == ["billing", "bills"]
+    assert completions("groups", "reset", "--group", "s") == ["shop"]
+
+
+def test_profiles_are_completed(monkeypatch, tmp_path):
+    """The profiles of the file are completed; none if it is missing or wrong."""
+    file = tmp_path / "profiles.toml"
+    monkeypatch.setenv("CE_KAFKA_PROFILES", str(file))
+    assert completions("consume", "--profile", "") == []
+    file.write_text('[staging]\n"bootstrap.servers" = "h:1"\n[stage2]\n[prod]\n')
+    for command in (("consume",), ("doctor",), ("protocol", "fetch"), ("groups", "reset")):
+        assert completions(*command, "--profile", "st") == ["staging", "stage2"]
+    file.write_text("[")
+    assert completions("consume", "--profile", "") == []
+
+
+def test_messages_and_commands_are_completed():
+    """`grammar` completes the names of messages in any case, and `doctor` commands, also with an option."""
+    assert completions("protocol", "grammar", "metadatar") == ["MetadataRequest", "MetadataResponse"]
+    assert "pipeline --to delta" in completions("doctor", "pipeline")
+    assert completions("doctor", "consume", "stat") == ["stats"]

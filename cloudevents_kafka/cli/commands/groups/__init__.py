@@ -12,6 +12,7 @@ from cloudevents_kafka.cli.app import LazyGroup
 from cloudevents_kafka.cli.kafka.cluster import Cluster, Group, Partition
 from cloudevents_kafka.cli.kafka.session import BrokerSession
 from cloudevents_kafka.cli.kafka.settings import Settings, kafka_options, pop_settings
+from cloudevents_kafka.cli.kafka.topic_names import group_option
 from cloudevents_kafka.cli.records.output import print_listing
 from cloudevents_kafka.cli.terminal.errors import BadUsage
 from cloudevents_kafka.cli.terminal.parameters import listing_option
@@ -30,7 +31,7 @@ def connected(settings: Settings, timeout: float) -> Iterator[Cluster]:
 
 @click.group(cls=LazyGroup, package=__name__, summaries=COMMANDS, invoke_without_command=True)
 @kafka_options
-@click.option("--group", "names", metavar="NAME", multiple=True, help="Show this group. Repeatable.")
+@group_option("Show this group. Repeatable.", "names", multiple=True)
 @listing_option
 @click.pass_context
 def command(

@@ -16,7 +16,7 @@ from cloudevents_kafka.cli.kafka.reader import (
     resolve_offset,
 )
 from cloudevents_kafka.cli.kafka.settings import kafka_options, pop_settings
-from cloudevents_kafka.cli.kafka.topic_names import topic_option
+from cloudevents_kafka.cli.kafka.topic_names import group_option, topic_option
 from cloudevents_kafka.cli.records.output import print_listing
 from cloudevents_kafka.cli.terminal.errors import BadUsage
 from cloudevents_kafka.cli.terminal.parameters import listing_option
@@ -26,7 +26,7 @@ from cloudevents_kafka.primitives.plural import pluralize
 
 @click.command()
 @kafka_options
-@click.option("--group", metavar="NAME", help="The group.")
+@group_option("The group.")
 @topic_option("The topic.")
 @partitions_option("Change only these.")
 @click.option("--to", "position", type=PositionType(), metavar="POSITION", help="The new offsets.")

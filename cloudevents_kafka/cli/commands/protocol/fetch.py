@@ -16,6 +16,7 @@ from cloudevents_kafka.cli.commands.protocol._connection import (
     topic_partitions,
 )
 from cloudevents_kafka.cli.kafka.reader import Position, PositionType, check_partitions, resolve_offset
+from cloudevents_kafka.cli.kafka.topic_names import complete_topics
 from cloudevents_kafka.cli.records.json_lines import encode_json, record_object
 from cloudevents_kafka.cli.records.output import content_lines, record_heading
 from cloudevents_kafka.cli.terminal.errors import BrokerFailure
@@ -30,7 +31,7 @@ _POLL_SECONDS: Final = 0.5
 
 @click.command()
 @connection_options
-@click.argument("topic")
+@click.argument("topic", shell_complete=complete_topics)
 @click.argument("partition", type=click.IntRange(min=0), required=False)
 @click.option(
     "--from",

@@ -15,8 +15,13 @@ from cloudevents_kafka.protocol.messages.produce import MessageSetEntry
 from cloudevents_kafka.protocol.schema import Structure, Versions, spec_of
 
 
+def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001  # click's signature
+    """Return the messages whose names begin so, in any case."""
+    return [name for name in _messages() if name.lower().startswith(incomplete.lower())]
+
+
 @click.command()
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=_complete)
 @click.argument("versions", nargs=-1, metavar="[VERSIONS]...")
 def command(name: str | None, versions: tuple[str, ...]) -> None:
     """Print the grammar of a message, in the notation of the 0.8 guide.

@@ -16,6 +16,7 @@ from cloudevents_kafka.cli.commands.protocol._connection import (
 )
 from cloudevents_kafka.cli.kafka.reader import check_partitions
 from cloudevents_kafka.cli.kafka.session import CREATE_TOPICS
+from cloudevents_kafka.cli.kafka.topic_names import complete_topics
 from cloudevents_kafka.cli.needs import packages, require
 from cloudevents_kafka.cli.records.inputs import read_stdin
 from cloudevents_kafka.cli.records.json_lines import encode_json
@@ -31,7 +32,7 @@ CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 
 @click.command()
 @connection_options
-@click.argument("topic")
+@click.argument("topic", shell_complete=complete_topics)
 @click.argument("value", type=BYTES, default="-")
 @click.option("-k", "--key", type=BYTES, metavar="TEXT", help="The key of the record.")
 @header_option("Add a header; null without =VALUE. Repeatable.")
