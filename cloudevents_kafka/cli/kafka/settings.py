@@ -55,6 +55,17 @@ _FILE_SETTINGS: Final = (
     "sasl.oauthbearer.assertion.private.key.file",
     "sasl.oauthbearer.assertion.jwt.template.file",
 )
+# Settings whose names resemble those of secrets, by a word such as auth; a profile may have their values.
+_NO_SECRETS: Final = frozenset(
+    {
+        *(f"sasl.oauthbearer.{name}" for name in ("token.command", "extensions", "sub.claim.name")),
+        *(f"sasl.oauthbearer.assertion.claim.{name}" for name in ("aud", "iss", "sub")),
+        *("sasl.oauthbearer.metadata.authentication.query", "schema.registry.ssl.key.location"),
+        *(f"schema.registry.{name}.auth.credentials.source" for name in ("basic", "bearer")),
+        *(f"schema.registry.bearer.auth.{name}" for name in ("client.id", "scope", "issuer.endpoint.url")),
+        *(f"schema.registry.bearer.auth.{name}" for name in ("logical.cluster", "identity.pool.id")),
+    }
+)
 # What librdkafka accepts in front of an address; the port follows.
 _PROTOCOLS: Final = ("plaintext", "ssl", "sasl_plaintext", "sasl_ssl")
 _NO_BROKER: Final = (
@@ -242,7 +253,7 @@ def _from_table(
             raise BadUsage(f"{what} must be text, a number or a boolean")
         else:
             text = str(value).lower() if isinstance(value, bool) else str(value)
-            if is_secret_name(name) and mask_setting(name, text) == MASK:
+            if name not in _NO_SECRETS and is_secret_name(name) and mask_setting(name, text) == MASK:
                 raise BadUsage(f'{what} may be a secret: refer to it, {{ file = "…" }} or {{ env = "…" }}')
             yield name, text
 

@@ -23,6 +23,7 @@ from cloudevents_kafka.primitives.plural import pluralize
 _BEARER: Final = re.compile(r"[A-Za-z0-9._~+/-]+=*")  # RFC 6750 2.1: b64token
 _JWT: Final = re.compile(r"[\w-]+\.([\w-]+)\.[\w-]*")
 _NAMES: Final = ("access_token", "accessToken", "token")
+_LAST_SECOND: Final = 253402300799.0  # of the year 9999
 _SIGNED_AT: Final = "%Y%m%dT%H%M%SZ"
 _FORMS: Final = (
     "it must print a JWT, a token of Amazon MSK, or JSON with access_token and expires_in (in seconds)"
@@ -79,6 +80,7 @@ def read_token(output: bytes) -> Token:
     expires = _expiry(fields) or _number(claims.get("exp")) or _signed_until(value)
     if expires is None:
         raise TokenError(f"it printed a token, but not when that expires; {_FORMS}")
+    expires = max(0.0, min(expires, _LAST_SECOND))
     if expires <= time.time():
         until = datetime.fromtimestamp(expires, UTC).isoformat(timespec="seconds")
         raise TokenError(f"it printed a token that expired at {until}; check the clock, or log in again")
@@ -102,15 +104,16 @@ def _signed_until(value: str) -> float | None:
     try:
         query = parse_qs(urlsplit(_base64url(value).decode()).query)
         signed = datetime.strptime(query["X-Amz-Date"][0], _SIGNED_AT).replace(tzinfo=UTC)
-        return signed.timestamp() + int(query["X-Amz-Expires"][0])
+        seconds = _number(query["X-Amz-Expires"][0])
     except (ValueError, KeyError):
         return None
+    return None if seconds is None else signed.timestamp() + seconds
 
 
 def _json_object(text: str | bytes) -> dict[str, Any]:
     try:
         found = msgspec.json.decode(text)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 
@@ -126,4 +129,9 @@ def _number(value: object) -> float | None:
     """Return a number of seconds; some endpoints send it as text."""
     if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 16:
         return float(value)
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return None

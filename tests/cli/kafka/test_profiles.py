@@ -22,6 +22,17 @@ password = { file = "FOLDER/password" }
 sasl.password = { env = "PASSWORD" }
 sasl.oauthbearer.assertion.file = "FOLDER/key.pem"
 
+[tokens]
+bootstrap.servers = "s:1"
+sasl.oauthbearer.token.command = "kafka-token --audience 'kafka prod'"
+sasl.oauthbearer.extensions = "logicalCluster=lkc-1,identityPoolId=pool-2"
+sasl.oauthbearer.assertion.claim.aud = "kafka"
+schema.registry.basic.auth.credentials.source = "USER_INFO"
+schema.registry.bearer.auth.logical.cluster = "lsrc-1"
+
+[registry]
+schema.registry.basic.auth.user.info = "u:hunter22"
+
 [plain]
 sasl.password = "hunter22"
 
@@ -77,11 +88,22 @@ def test_secrets_are_references(show, monkeypatch):
     assert "hunter22" not in refused.stderr
 
 
+def test_settings_that_only_resemble_secrets(show):
+    """A command for tokens, extensions and where a registry's login is are in a profile, and not shown."""
+    result = show("--profile", "tokens")
+    assert result.exit_code == 0, result.output
+    shown = [line for line in result.stdout.splitlines() if line.endswith("=********")]
+    assert len(shown) == 3  # those of a registry are not settings of the client
+    refused = show("--profile", "registry")
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert "schema.registry.basic.auth.user.info may be a secret: refer to it" in refused.stderr
+
+
 @pytest.mark.parametrize(
     ("profile", "message"),
     [
         ("lokal", "profiles.toml has no profile 'lokal'; did you mean 'local'?"),
-        ("zz", "has no profile 'zz'; it has local, staging, by-environment, plain, odd, callback"),
+        ("zz", "has no profile 'zz'; it has local, staging, by-environment, tokens, registry, plain, "),
         ("by-environment", "the environment must have the variable that sasl.password names"),
         ("odd", "profile odd: retries must be text, a number or a boolean"),
         ("callback", "is a Python function and cannot be set here"),

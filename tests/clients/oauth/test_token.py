@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from base64 import urlsafe_b64encode
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
@@ -13,7 +14,7 @@ from cloudevents_kafka.clients.oauth._token import TokenError, read_token
 from tests.support.oidc import SOON, unsigned_jwt
 
 
-def signed_url(date: str, seconds: int) -> str:
+def signed_url(date: str, seconds: object) -> str:
     """Return a token of the form of Amazon MSK's."""
     url = f"https://kafka.eu-west-1.amazonaws.com/?Action=kafka-cluster%3AConnect&X-Amz-Date={date}"
     return (
@@ -80,6 +81,31 @@ def test_no_token(output, words):
     with pytest.raises(TokenError, match=words) as caught:
         read_token(output)
     assert "hunter" not in str(caught.value)
+
+
+NUMBERS = (b"-1e300", b"1e300", b"-99999999999999", b"9" * 400, b"-" + b"9" * 400, b"1e999", b"253402300800")
+LONG = ("9" * 300, "9" * 5000)
+CLAIMS = (b"[" * 100_000, b"\xff", *(b'{"exp":%s}' % number for number in NUMBERS))
+HOSTILE = [
+    *(b"[" * 200_000, b'{"a":' * 100_000, b'{"access_token":"a","expires_in":%s}' % (b"[" * 100_000)),
+    *(b'{"access_token":"a","expires_%s":%s}' % (to, number) for to in (b"in", b"on") for number in NUMBERS),
+    *(b"e30." + urlsafe_b64encode(claims).rstrip(b"=") + b".a" for claims in CLAIMS),
+    *(
+        signed_url("20260101T000000Z", sign + digits).encode()
+        for sign in ("", "-")
+        for digits in ("9" * 300, "9" * 5000)
+    ),
+]
+
+
+@pytest.mark.parametrize("output", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_output(output):
+    """JSON of any depth and numbers of any length are a token or a `TokenError`."""
+    try:
+        token = read_token(output)
+    except TokenError:
+        return
+    datetime.fromtimestamp(token.expires, UTC)
 
 
 @given(st.binary(max_size=80) | st.text(max_size=80).map(lambda text: text.encode("utf-8", "replace")))
