@@ -301,6 +301,24 @@ def test_a_record_too_large_for_the_broker(run, kafka_broker):
     assert [value for _, value, _ in stored(servers, topic, 2)] == [b"x", b"xx"]
 
 
+def test_what_a_topic_does_not_take_has_advice(run, kafka_broker, kafka_topic):
+    """A compacted topic refuses a record without a key, and one for recent records an old one: what to do."""
+    servers = kafka_broker.bootstrap_servers
+    cases = [
+        ({"cleanup.policy": "compact"}, {}, "pass --key or --key-from"),
+        ({"message.timestamp.before.max.ms": 1000}, {"timestamp": 1}, "leave out --keep-timestamps"),
+        ({"max.message.bytes": 500}, {"value": "x" * 1000}, "max.message.bytes of the topic"),
+    ]
+    for number, (config, record, advice) in enumerate(cases):
+        topic = kafka_broker.create_topic(f"{kafka_topic}-{number}", config=config)
+        stdin = json.dumps({"value": "x", **record})
+        result = run("produce", "-b", servers, "-t", topic, "--keep-timestamps", stdin=stdin)
+        assert result.exit_code == 3
+        last = result.stderr.splitlines()[-1]
+        assert last.startswith("cloudevents-kafka: 1 of 1 record not delivered; ")
+        assert advice in last
+
+
 @pytest.mark.release
 @pytest.mark.slow
 def test_a_broker_that_stops():

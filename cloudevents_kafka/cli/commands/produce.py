@@ -194,7 +194,8 @@ def _run(
                     progress.update(sender.delivered)
         progress.clear()
         if sender.failed:
-            raise BrokerFailure(f"{sender.failed:,} of {pluralize(sender.sent, 'record')} not delivered")
+            records = f"{sender.failed:,} of {pluralize(sender.sent, 'record')}"
+            raise BrokerFailure(f"{records} not delivered{sender.advice}")
         if bad_lines:
             delivered = pluralize(sender.delivered, "record")
             raise BadData(f"{pluralize(bad_lines, 'bad line')}; {delivered} delivered")

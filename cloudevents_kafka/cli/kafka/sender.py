@@ -16,6 +16,14 @@ from cloudevents_kafka.record import Record
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Producer
 
+_SIZE: Final = "a record must fit message.max.bytes of the client (-X), and max.message.bytes of the topic"
+# What to do about a record that is not taken, by `KafkaError.name()`.
+_ADVICE: Final = {
+    **dict.fromkeys(("MSG_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE"), _SIZE),
+    "INVALID_RECORD": "a compacted topic takes no record without a key: pass --key or --key-from",
+    "INVALID_TIMESTAMP": "the topic takes no time so far from its own: leave out --keep-timestamps",
+    "TOPIC_AUTHORIZATION_FAILED": "ask for this permission, or use other credentials",
+}
 _WAIT_SECONDS: Final = 0.2  # the longest call of the client, which signals do not end
 
 
@@ -39,6 +47,7 @@ class Sender:
         self._on_delivered = on_delivered
         self._last_answer = time.monotonic()
         self._topics: dict[str, list[int] | BadUsage | BrokerFailure | None] = {}
+        self._errors: set[str] = set()
         self.delivered = 0
         self.failed = 0
         self.sent = 0
@@ -47,6 +56,12 @@ class Sender:
     def unanswered(self) -> int:
         """The number of records that the broker has not answered yet."""
         return self.sent - self.delivered - self.failed
+
+    @property
+    def advice(self) -> str:
+        """What to do about the records that were not delivered, after a semicolon; empty if unknown."""
+        known = [advice for name, advice in _ADVICE.items() if name in self._errors]
+        return "".join(f"; {advice}" for advice in dict.fromkeys(known))
 
     def check_topic(self, topic: str, partition: int | None = None) -> None:
         """Raise `BadUsage` if a topic or its partition does not exist, and `BrokerFailure` if it is refused.
@@ -89,6 +104,7 @@ class Sender:
                     self._on_delivered(f"{message.topic()}[{message.partition()}]@{message.offset()}")
             else:
                 self.failed += 1
+                self._errors.add(error.name())
                 if on_answer is None:
                     self._report(origin, f"not delivered: {error.str()}")
 

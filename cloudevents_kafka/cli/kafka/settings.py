@@ -308,7 +308,7 @@ def _read_value(path: str, where: str) -> str:
 def _read(path: str, failure: str, advice: str = "") -> str:
     """Return the text of a file; the reason of an error does not contain the name of the file."""
     try:
-        return Path(path).expanduser().read_text(encoding="utf-8")
+        return Path(path).expanduser().read_text(encoding="utf-8-sig")  # programs on Windows write a mark
     except OSError as error:
         reason = error.strerror
     except UnicodeDecodeError:

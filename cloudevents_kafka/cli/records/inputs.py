@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import uuid
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
@@ -48,9 +49,19 @@ def read_lines(
                     break
                 number += 1
                 if number == 1:
+                    text = text.removeprefix(BOM_UTF8)  # programs on Windows begin files with it
+                    _refuse_utf16(text, name)
                     _refuse_long_document(text, name, path)
                 if text.strip():
                     yield InputLine(f"{name}:{number}", text)
+
+
+def _refuse_utf16(text: bytes, name: str) -> None:
+    """Raise `BadData` for a file in UTF-16, as PowerShell writes it: each line would be an error."""
+    if text.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        raise BadData(
+            f"{name}:1: the file must be UTF-8, got UTF-16; save it as UTF-8, or convert it by iconv"
+        )
 
 
 def _refuse_long_document(text: bytes, name: str, path: str) -> None:

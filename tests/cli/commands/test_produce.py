@@ -130,6 +130,20 @@ def test_events_on_stdin_and_in_files(produce, arrived, tmp_path):
     assert {line["partition"] for line in arrived()} == {1}
 
 
+def test_files_of_windows(produce, arrived, tmp_path):
+    """A byte order mark and CR LF are no part of a line; a file in UTF-16 is one error with what to do."""
+    file = tmp_path / "events"
+    file.write_bytes(b"\xef\xbb\xbf" + (PLAIN % 1 + PLAIN % 2).replace("\n", "\r\n").encode())
+    result = produce(file, "--partition", "0")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert [line["event"]["id"] for line in arrived()] == ["1", "2"]
+    for encoding in ("utf-16-le", "utf-16-be"):
+        wrong = produce(stdin=f"\ufeff{PLAIN % 3}{PLAIN % 4}".encode(encoding))
+        assert (wrong.exit_code, wrong.stderr.count("\n")) == (1, 1)
+        assert "stdin:1: the file must be UTF-8, got UTF-16; save it as UTF-8" in wrong.stderr
+    assert len(arrived()) == 2
+
+
 def test_bad_lines_are_reported_and_skipped(produce, arrived):
     """Each bad line is reported with its number and reason, the others are sent; exit code 1."""
     stdin = PLAIN % 1 + "nonsense\n" + PLAIN % "" + '{"value":"\x1b"}\n' + PLAIN % 2
@@ -188,6 +202,7 @@ def test_too_large_for_the_client(produce, arrived):
     result = produce("-X", "message.max.bytes=2000", stdin=f"{large}\n{PLAIN % 1}")
     assert result.exit_code == 3
     assert "stdin:1: not delivered: Unable to produce" in result.stderr or "too large" in result.stderr
+    assert "1 of 2 records not delivered; a record must fit message.max.bytes of the client" in result.stderr
     assert len(arrived()) == 1
 
 

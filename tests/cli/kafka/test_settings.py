@@ -30,6 +30,14 @@ def test_later_sources_win(tmp_path):
     assert settings_of(env={"CE_KAFKA_CONFIG": str(file)}).effective["client.id"] == "file"
 
 
+def test_a_byte_order_mark_is_no_part_of_a_file(tmp_path):
+    """Files that a program on Windows has written begin with a mark; settings and secrets do not have it."""
+    (file := tmp_path / "client.properties").write_bytes(b"\xef\xbb\xbfbootstrap.servers=a:1\r\nacks=1\r\n")
+    assert settings_of(config=str(file)).effective == {"bootstrap.servers": "a:1", "acks": "1"}
+    (secret := tmp_path / "secret").write_bytes(b"\xef\xbb\xbfhunter22\r\n")
+    assert settings_of(f"sasl.password@={secret}").effective == {"sasl.password": "hunter22"}
+
+
 def test_names_of_the_environment():
     """Underscores become dots, except in log_level."""
     env = {"CE_KAFKA_LOG_LEVEL": "7", "CE_KAFKA_SSL_CA_LOCATION": "/x"}
