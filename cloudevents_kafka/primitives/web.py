@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import string
 import urllib.request
+from email.message import Message
 from http.client import InvalidURL
 from io import BytesIO
 from ssl import SSLContext
@@ -29,7 +30,15 @@ _HANDLERS: Final = (
 
 
 class RefusedRedirect(HTTPError):
-    """A redirect that must not be followed; ``reason`` says why, without a URL."""
+    """A redirect that must not be followed; ``reason`` says why, without a URL. It is closed."""
+
+    def __init__(self, url: str, status: int, reason: str, headers: Message) -> None:
+        super().__init__(url, status, reason, headers, BytesIO())
+        self.close()
+
+    def read(self, size: int | None = -1) -> bytes:  # noqa: ARG002  # a file's signature
+        """Return nothing: the body was not read."""
+        return b""
 
 
 class TooLarge(ValueError):
@@ -93,7 +102,7 @@ def open_url(
             assert response is not None  # all schemes that split_url accepts have a handler
             return Answer(response, limit, response.headers.get("Content-Length", ""))
         request = _bare_request(target)
-    raise RefusedRedirect(url, status, f"redirects more than {_REDIRECTS} times", headers, BytesIO())
+    raise RefusedRedirect(url, status, f"redirects more than {_REDIRECTS} times", headers)
 
 
 def _opener(trusted: SSLContext | None) -> urllib.request.OpenerDirector:
@@ -144,7 +153,7 @@ def _target(request: urllib.request.Request, error: HTTPError) -> SplitResult | 
     if refused is None:
         return split_url(_absolute(request, location))
     error.close()
-    raise RefusedRedirect(request.full_url, error.code, refused, error.headers, BytesIO())
+    raise RefusedRedirect(request.full_url, error.code, refused, error.headers)
 
 
 def _refusal(request: urllib.request.Request, status: int, location: str) -> str | None:

@@ -255,10 +255,11 @@ def test_https_stays_https(location, reason):
     """A redirect from https to http is refused, and the reason says so."""
     request = web.urllib.request.Request("https://h/a")
     error = HTTPError("https://h/a", 302, "Found", {"Location": location}, io.BytesIO())
-    with pytest.raises(RefusedRedirect, match=reason):
+    with pytest.raises(RefusedRedirect, match=reason) as refused:
         web._target(request, error)
-    error = HTTPError("https://h/a", 302, "Found", {"Location": "//i/b"}, io.BytesIO())
-    assert web._target(request, error).geturl() == "https://i/b"
+    assert (refused.value.closed, refused.value.read(9)) == (True, b"")
+    with HTTPError("https://h/a", 302, "Found", {"Location": "//i/b"}, io.BytesIO()) as error:
+        assert web._target(request, error).geturl() == "https://i/b"
 
 
 def test_a_redirect_is_not_read(serve):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from http.client import HTTPException, InvalidURL
 from typing import Any, Final
 from urllib.error import HTTPError
@@ -44,7 +45,7 @@ def token_fetcher(settings: Mapping[str, str], timeout: float) -> Callable[[], s
             ) as answer:
                 fields = _fields(answer.read())
         except HTTPError as error:
-            with error:
+            with closing(error):  # a refused redirect is closed already
                 reason = str(_fields(error.read(_LIMIT)).get("error") or error.reason)[:_SHOWN]
             raise TokenError(f"token endpoint {mask_url(url)} answers {error.code}: {reason}") from None
         except (OSError, HTTPException, TooLarge) as error:
