@@ -67,7 +67,7 @@ def encode_assignment(partitions: Iterable[PartitionId]) -> bytes:
 
 
 def decode_assignment(data: bytes) -> list[PartitionId]:
-    """Return the partitions of an assignment, which may be empty bytes; later versions may have more fields."""
+    """Return the partitions of an assignment, which may be empty; later versions may have more fields."""
     if not data:
         return []
     assignment, _ = compiler.decode(Assignment, 0, data)

@@ -177,7 +177,7 @@ def _text_or_bytes(value: bytes) -> str | bytes:
 
 @pytest.mark.parametrize("form", ["avro", "protobuf"])
 def test_names_of_other_formats_are_folded_like_those_of_json(form: str) -> None:
-    """A name that is no attribute's is folded or left out with its value in any format."""
+    """A name that no attribute has is folded or left out with its value in any format."""
     assert fold_name("my_Ext") == "myext"
     assert [fold_name(name) for name in ("data_schema", "-", "Data", "é", "I-D")] == [None] * 5
     assert form

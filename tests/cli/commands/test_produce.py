@@ -131,7 +131,7 @@ def test_events_on_stdin_and_in_files(produce, arrived, tmp_path):
 
 
 def test_files_of_windows(produce, arrived, tmp_path):
-    """A byte order mark and CR LF are no part of a line; a file in UTF-16 is one error with what to do."""
+    """A byte order mark and CR LF do not belong to a line; a file in UTF-16 is one error with what to do."""
     file = tmp_path / "events"
     file.write_bytes(b"\xef\xbb\xbf" + (PLAIN % 1 + PLAIN % 2).replace("\n", "\r\n").encode())
     result = produce(file, "--partition", "0")
