@@ -10,7 +10,7 @@ import msgspec
 
 from cloudevents_kafka.protocol.client._message import PartitionId
 from cloudevents_kafka.protocol.client._retry import FIRST_PAUSE, MAX_PAUSE, Deadline
-from cloudevents_kafka.protocol.errors import ProtocolError, Unsupported
+from cloudevents_kafka.protocol.errors import DeadlineExceeded, ProtocolError, Unsupported
 from cloudevents_kafka.protocol.records import Codec, Record, encode_batch, encode_message_set
 
 DeliveryCallback: TypeAlias = Callable[[ProtocolError | None, Any], object]
@@ -81,7 +81,8 @@ class ProducerBatch:
 
     def back_off(self, error: ProtocolError) -> None:
         """Set the time of the next attempt; pauses grow."""
-        self.last_error = error
+        if self.last_error is None or not isinstance(error, DeadlineExceeded):  # which says less
+            self.last_error = error
         self.backoff = Deadline(self._pause)
         self._pause = min(2 * self._pause, MAX_PAUSE)
 

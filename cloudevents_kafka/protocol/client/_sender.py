@@ -7,8 +7,9 @@ once, so that one which does not answer delays only its own partitions.
 from __future__ import annotations
 
 from collections import defaultdict, deque
+from collections.abc import Iterator
 from contextlib import suppress
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from cloudevents_kafka.protocol.client._accumulator import Accumulator
 from cloudevents_kafka.protocol.client._address import Address
@@ -38,6 +39,9 @@ _LOST_SEQUENCES: Final = (ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.UNKN
 numbers it from 0 in a new epoch, and sends it again (KIP-360)."""
 _TOO_LARGE: Final = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
 _ZSTD_VERSION: Final = 7  # the first version of Produce with zstd (KIP-110)
+
+
+_Encoded: TypeAlias = list[tuple[ProducerBatch, bytes]]
 
 
 class _InFlight(NamedTuple):
@@ -111,18 +115,11 @@ class Sender:
                     batch.backoff = Deadline(broker.throttle.at_most(MAX_PAUSE))
                     batch.last_error = ClientError(broker.throttled())
                 return
-            request = self._send(broker, batches, deadline)
+            for request in self._requests(broker, batches):
+                self._send(broker, request, deadline)
         except ProtocolError as error:
-            self._retry_or_fail(batches, error)
-            return
-        if self._settings.acks == 0:
-            for batch in request.batches:
-                self._unanswered[broker.address] = (broker, batch.topic_partition[0])
-                self._accumulator.complete(batch, -1)
-        elif request.batches:
-            for batch in request.batches:
-                batch.is_in_flight = True
-            self._in_flight.setdefault(broker, deque()).append(request)
+            left = [batch for batch in batches if self._accumulator.has(batch) and not batch.is_in_flight]
+            self._retry_or_fail(left, error)
 
     def _by_leader(self, batches: list[ProducerBatch]) -> dict[int, list[ProducerBatch]]:
         by_leader: dict[int, list[ProducerBatch]] = defaultdict(list)
@@ -136,22 +133,34 @@ class Sender:
                 by_leader[leader].append(batch)
         return by_leader
 
-    def _send(self, broker: Connection, batches: list[ProducerBatch], deadline: Deadline) -> _InFlight:
-        """Send one request with all batches that the broker can accept."""
-        settings = self._settings
+    def _requests(self, broker: Connection, batches: list[ProducerBatch]) -> Iterator[_Encoded]:
+        """Yield the batches that the broker can accept, with their bytes, for one request each time.
+
+        A request has ``batch_bytes`` at most, or one batch: brokers limit frames (socket.request.max.bytes).
+        """
         version = broker.version(produce.ProduceRequest)
-        if settings.codec is Codec.ZSTD and version < _ZSTD_VERSION:
+        if self._settings.codec is Codec.ZSTD and version < _ZSTD_VERSION:
             raise Unsupported(f"{broker.address}: zstd needs a broker of 2.1")
-        topics: dict[str, list[produce.PartitionProduceData]] = defaultdict(list)
-        sent = []
+        request: _Encoded = []
+        size = 0
         for batch in batches:
             if (data := self._encode(batch, version)) is None:
                 continue
+            if request and size + len(data) > self._settings.batch_bytes:
+                yield request
+                request, size = [], 0
+            request.append((batch, data))
+            size += len(data)
+        if request:
+            yield request
+
+    def _send(self, broker: Connection, encoded: _Encoded, deadline: Deadline) -> None:
+        """Send one request."""
+        settings = self._settings
+        topics: dict[str, list[produce.PartitionProduceData]] = defaultdict(list)
+        for batch, data in encoded:
             topic, partition = batch.topic_partition
             topics[topic].append(produce.PartitionProduceData(index=partition, records=data))
-            sent.append(batch)
-        if not sent:
-            return _InFlight(broker, sent, deadline, 0)
         request = produce.ProduceRequest(
             acks=settings.acks,
             # S0-A7: "it does not include network latency", so it is half of the client's time.
@@ -162,7 +171,16 @@ class Sender:
         )
         # S0-A6: if acks is 0 "the server will not send any response"
         correlation_id = broker.send(request, deadline, expects_response=settings.acks != 0)
-        return _InFlight(broker, sent, deadline, correlation_id)
+        batches = [batch for batch, _ in encoded]
+        if settings.acks == 0:
+            for batch in batches:
+                self._unanswered[broker.address] = (broker, batch.topic_partition[0])
+                self._accumulator.complete(batch, -1)
+            return
+        for batch in batches:
+            batch.is_in_flight = True
+        in_flight = _InFlight(broker, batches, deadline, correlation_id)
+        self._in_flight.setdefault(broker, deque()).append(in_flight)
 
     def _encode(self, batch: ProducerBatch, version: int) -> bytes | None:
         """Return the bytes of a batch, None if it is not sent."""

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cloudevents_kafka.protocol.client._batches import (
+    ProducerBatch,
     ProducerId,
     QueuedRecord,
     check_headers,
@@ -16,7 +17,7 @@ from cloudevents_kafka.protocol.client._batches import (
     encode_records,
 )
 from cloudevents_kafka.protocol.client._retry import Deadline
-from cloudevents_kafka.protocol.errors import Unsupported
+from cloudevents_kafka.protocol.errors import DeadlineExceeded, Disconnected, Unsupported
 from cloudevents_kafka.protocol.records import Batches, Codec, Record, RecordBatch
 
 
@@ -65,3 +66,13 @@ def test_headers_need_a_broker_of_0_11(headers, version, fits):
     else:
         with pytest.raises(Unsupported, match=r"brokers before 0.11 .* ce_id; send structured mode"):
             check_headers("t", pending(headers=headers).record, version)
+
+
+def test_a_timeout_does_not_hide_the_reason():
+    """The reason of a batch's failure is the last error that is not a timeout, if there is one."""
+    batch = ProducerBatch(("t", 0), [pending()], ProducerId(), -1)
+    for error in (DeadlineExceeded("1"), Disconnected("2"), DeadlineExceeded("3")):
+        batch.back_off(error)
+    assert str(batch.last_error) == "2"
+    batch.back_off(Disconnected("4"))
+    assert str(batch.last_error) == "4"

@@ -755,3 +755,33 @@ def test_after_the_last_epoch_comes_a_new_id(broker, client, reports, monkeypatc
     (first, *_), _, (second, *rest) = produced(broker)
     assert (first != second, rest) == (True, [0, 0, 1])
     assert len(broker.calls(INIT)) == 2
+
+
+# --- the size of requests ----------------------------------------------------------------
+
+
+def test_requests_are_bounded(broker, client, reports):
+    """The batches of many partitions are sent in requests of the size of a batch, as brokers limit frames."""
+    broker.create_topic("t", 20)
+    with client.producer(linger=0.3, batch_bytes=100_000) as producer:
+        for partition in range(20):
+            producer.produce("t", bytes(40_000), partition=partition, on_delivery=reports)
+        producer.produce("t", bytes(300_000), partition=0, on_delivery=reports)
+    assert reports.errors == [None] * 21
+    sizes = [
+        [len(data.records) for topic in call.message.topic_data for data in topic.partition_data]
+        for call in broker.calls(PRODUCE)
+    ]
+    assert all(sum(request) <= 100_000 or len(request) == 1 for request in sizes), sizes
+    assert len(sizes) < 18  # two in each, if they wait together
+
+
+def test_a_lost_connection_repeats_what_was_sent_before_it(broker, client, reports):
+    """If one of several requests meets a closed connection, all are repeated, and records are there once."""
+    broker.create_topic("t", 20)
+    broker.faults.add(faults.drop_after(), api=PRODUCE, times=2)
+    with client.producer(linger=0.3, batch_bytes=100_000) as producer:
+        for partition in range(20):
+            producer.produce("t", bytes(40_000), partition=partition, on_delivery=reports)
+    assert reports.errors == [None] * 20
+    assert [len(values(broker, "t", partition)) for partition in range(20)] == [1] * 20
