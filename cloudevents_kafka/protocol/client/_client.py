@@ -48,8 +48,9 @@ class Client(Closing):
     context; ``sasl`` is `Plain`, `Scram` or `OAuthBearer`. ``request_api_versions=False`` is for brokers of
     0.8 and 0.9, which cannot list their versions; with True, 0.8 closes one connection first.
     ``max_response_bytes`` limits a frame, and ``max_response_memory`` what its elements take in memory once
-    decoded, apart from their text and bytes. ``trace`` receives each frame: a function, an open text
-    file, or the path of a file.
+    decoded, apart from their text and bytes. ``metadata_max_age`` is the time in seconds after which
+    producers and groups look for new partitions of their topics. ``trace`` receives each frame: a function,
+    an open text file, or the path of a file.
 
     A client is for one thread. Producers and consumers have separate connections, and must be
     closed separately.
@@ -75,6 +76,7 @@ class Client(Closing):
         request_api_versions: bool = True,
         max_response_bytes: int = 100 * 1024 * 1024,
         max_response_memory: int = 128 * 1024 * 1024,
+        metadata_max_age: float = 300.0,
         trace: Trace | str | Path | IO[str] | None = None,
     ) -> None:
         """Check the arguments, without connecting; raise ValueError for a bad address or credentials."""
@@ -91,6 +93,7 @@ class Client(Closing):
             max_response_memory,
             to_trace(trace),
             request_api_versions,
+            metadata_max_age,
         )
         self._cluster: Final = self._new_cluster()
 

@@ -1,8 +1,8 @@
 """`Cluster`: the brokers, topics and leaders that a client has learned, one connection to each broker.
 
-Metadata is requested once, and kept until a connection fails or a broker answers that it is stale
-(guide, "Partitioning and bootstrapping"); nothing is polled. Any bootstrap address may be dead, and any
-broker silent: a request that each broker can answer is soon sent to another one, too.
+Metadata is kept until a connection fails or a broker answers that it is stale (guide, "Partitioning and
+bootstrapping"), and requested again when it is old, as a topic may have new partitions. Any bootstrap address
+may be dead, and any broker silent: a request that each broker can answer is soon sent to another one, too.
 """
 
 from __future__ import annotations
@@ -10,21 +10,21 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from typing import Any, Final, TypeVar
 
 from cloudevents_kafka.protocol.client._address import Address
 from cloudevents_kafka.protocol.client._broker import connect
-from cloudevents_kafka.protocol.client._connection import Connection
+from cloudevents_kafka.protocol.client._connection import Connection, first_answer
 from cloudevents_kafka.protocol.client._opening import Opening
 from cloudevents_kafka.protocol.client._retry import (
     FIRST_PAUSE,
     MAX_PAUSE,
-    MAX_SECONDS,
     Deadline,
     is_retriable,
 )
 from cloudevents_kafka.protocol.client._settings import ConnectionSettings
-from cloudevents_kafka.protocol.client._socket import AuthenticationFailed, no_response, wait_readable
+from cloudevents_kafka.protocol.client._socket import AuthenticationFailed, no_response
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import (
     BrokerError,
@@ -55,6 +55,7 @@ class Cluster:
         self._opening: dict[Address, Opening] = {}
         self._addresses: dict[int, Address] = {}
         self._topics: dict[str, messages.MetadataResponseTopic] = {}
+        self._next_refresh = Deadline(None)
         self._aborted: Final = threading.Event()
         self.controller_id = -1
 
@@ -151,7 +152,7 @@ class Cluster:
             except (Disconnected, DeadlineExceeded):
                 if not asked:
                     raise
-            if (answer := _first_answer(asked, Deadline(deadline.at_most(_PATIENCE)))) is not None:
+            if (answer := first_answer(asked, Deadline(deadline.at_most(_PATIENCE)))) is not None:
                 return answer
             if deadline.expired():
                 for broker in asked:
@@ -186,6 +187,8 @@ class Cluster:
         response: messages.MetadataResponse = self.ask(question, deadline)
         if response.brokers:  # 0.8.2 lists no broker while it creates a topic
             self._addresses = {b.node_id: Address(b.host, b.port) for b in response.brokers}
+        if not self._topics:
+            self._next_refresh = Deadline(self._settings.metadata_max_age)
         self._topics |= {t.name: t for t in response.topics if t.name is not None}
         self.controller_id = response.controller_id
         return response
@@ -223,6 +226,10 @@ class Cluster:
         if metadata is None or metadata.error_code or not metadata.partitions:
             self.fetch_metadata([topic], deadline)
             metadata = self._topics.get(topic)
+        elif self._next_refresh.expired():
+            with suppress(ProtocolError):
+                self._refresh(deadline)
+            metadata = self._topics.get(topic)
         if metadata is None:
             raise BrokerError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, topic)
         # Brokers that have just started answer 38 for any topic.
@@ -235,6 +242,25 @@ class Cluster:
         if not metadata.partitions:
             raise BrokerError(ErrorCode.LEADER_NOT_AVAILABLE, topic)
         return metadata
+
+    def known_partitions(self, topics: Sequence[str], deadline: Deadline) -> dict[str, list[int]]:
+        """Return the partitions of topics, none of a missing one; request what is missing, or old."""
+        if self._next_refresh.expired():
+            self._refresh(deadline)
+        missing = [
+            topic for topic in topics if topic not in self._topics or not self._topics[topic].partitions
+        ]
+        if missing:
+            self.fetch_metadata(missing, deadline)
+        found = {topic: self._topics[topic].partitions for topic in topics if topic in self._topics}
+        return {topic: sorted(part.partition_index for part in found.get(topic, ())) for topic in topics}
+
+    def _refresh(self, deadline: Deadline) -> None:
+        """Request the metadata of all topics again; keep that of a topic with an error."""
+        self._next_refresh = Deadline(self._settings.metadata_max_age)
+        former = dict(self._topics)
+        self.fetch_metadata(sorted(former), deadline)
+        self._topics |= {name: one for name, one in former.items() if self._topics[name].error_code}
 
     def retry(
         self, action: str, attempt: Callable[[], _Result], deadline: Deadline, *, unknown_errors: bool = False
@@ -293,32 +319,6 @@ class Cluster:
             opening.close()
         self._connections.clear()
         self._opening.clear()
-
-
-def _first_answer(asked: dict[Connection, int], deadline: Deadline) -> Any:
-    """Return the first response to requests, None if none arrives in time; forget the other responses.
-
-    Removes a connection that fails, and raises its error if it is the last one.
-    """
-    while True:
-        ready = [one for one in asked if one.readable()] or wait_readable(
-            asked, deadline.at_most(MAX_SECONDS)
-        )
-        for broker in ready:
-            try:
-                answer = broker.receive(asked[broker], Deadline(0))
-            except DeadlineExceeded:
-                continue  # only a part of it has arrived
-            except ProtocolError:
-                del asked[broker]
-                if not asked:
-                    raise
-                continue
-            for other in asked.keys() - {broker}:
-                other.forget(asked[other])
-            return answer
-        if deadline.expired():
-            return None
 
 
 def _range(topic: messages.MetadataResponseTopic) -> str:

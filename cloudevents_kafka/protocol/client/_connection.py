@@ -1,4 +1,4 @@
-"""`Connection`: one connection to one broker; requests out and responses in, in order.
+"""`Connection`: one connection to one broker, requests out and responses in, in order; `first_answer`.
 
 A broker answers in the order of the requests (guide, "Network"), so requests may be sent before
 earlier responses arrive. A response that breaks the protocol or is out of turn, or a call that times
@@ -19,7 +19,7 @@ from cloudevents_kafka.protocol.client._api_versions import FIRST_VERSIONS, choo
 from cloudevents_kafka.protocol.client._capture import CapturedFrame, Direction
 from cloudevents_kafka.protocol.client._retry import MAX_SECONDS, Deadline
 from cloudevents_kafka.protocol.client._settings import ConnectionSettings
-from cloudevents_kafka.protocol.client._socket import FrameSocket
+from cloudevents_kafka.protocol.client._socket import FrameSocket, wait_readable
 from cloudevents_kafka.protocol.client._throttle import throttle_of
 from cloudevents_kafka.protocol.errors import DeadlineExceeded, Disconnected, Malformed, ProtocolError
 from cloudevents_kafka.protocol.messages import APIS
@@ -203,3 +203,29 @@ class Connection(FrameSocket):
         if self._settings.trace is not None:
             frame = b"".join(parts)
             self._settings.trace(CapturedFrame(time.time(), str(self.address), direction, frame))
+
+
+def first_answer(asked: dict[Connection, int], deadline: Deadline) -> Any:
+    """Return the first response to requests, None if none arrives in time; forget the other responses.
+
+    Removes a connection that fails, and raises its error if it is the last one.
+    """
+    while True:
+        ready = [one for one in asked if one.readable()] or wait_readable(
+            asked, deadline.at_most(MAX_SECONDS)
+        )
+        for broker in ready:
+            try:
+                answer = broker.receive(asked[broker], Deadline(0))
+            except DeadlineExceeded:
+                continue  # only a part of it has arrived
+            except ProtocolError:
+                del asked[broker]
+                if not asked:
+                    raise
+                continue
+            for other in asked.keys() - {broker}:
+                other.forget(asked[other])
+            return answer
+        if deadline.expired():
+            return None

@@ -7,6 +7,7 @@ rebalances, it keeps the member alive until the consumer has stopped reading and
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from typing import Final, Literal, TypeAlias
 
 from cloudevents_kafka.protocol.client._assignors import (
@@ -53,6 +54,8 @@ class GroupMember:
         self._changed: Final = threading.Condition()
         self.offsets: Final = GroupOffsets(cluster, group, committed_only=settings.committed_only)
         self.assignment: list[PartitionId] = []
+        self._led: dict[str, list[int]] = {}
+        """The partitions that this member has assigned as the leader of the group."""
         self.state: State = "joining"
         self.error: ProtocolError | None = None
         self._thread: Final = threading.Thread(target=self._run, name="kafka-group", daemon=True)
@@ -154,6 +157,7 @@ class GroupMember:
         self, broker: Connection, joined: groups.JoinGroupResponse, deadline: Deadline
     ) -> list[PartitionId]:
         leads = joined.leader == joined.member_id and not joined.skip_assignment
+        self._led = {}
         request = groups.SyncGroupRequest(
             group_id=self._group,
             generation_id=joined.generation_id,
@@ -179,7 +183,10 @@ class GroupMember:
         topics = sorted({topic for subscribed in subscriptions.values() for topic in subscribed})
         # No heartbeats are sent meanwhile.
         share = min(_LOOKUP_TIMEOUT, self._settings.session_timeout / 3) / max(len(topics), 1)
+        with suppress(ProtocolError):  # another leader may have seen new partitions
+            self._cluster.fetch_metadata(topics, Deadline(deadline.at_most(share)))
         partitions = {topic: self._partitions(topic, Deadline(deadline.at_most(share))) for topic in topics}
+        self._led = partitions
         return [
             groups.SyncGroupRequestAssignment(member_id=member, assignment=encode_assignment(assigned))
             for member, assigned in assign(subscriptions, partitions).items()
@@ -208,7 +215,21 @@ class GroupMember:
                 group_id=self._group, generation_id=self.offsets.generation, member_id=self.offsets.member_id
             )
             response: groups.HeartbeatResponse = broker.request(request, deadline)
+            must_assign = not response.error_code and self._has_new_partitions(deadline)
         self._check(response.error_code)
+        if must_assign:
+            self._set_state("rebalancing", only_from="stable")
+
+    def _has_new_partitions(self, deadline: Deadline) -> bool:
+        """Return whether a topic has other partitions than this member has assigned as the leader."""
+        if not self._led:
+            return False
+        try:
+            found = self._cluster.known_partitions(list(self._led), deadline)
+        except ProtocolError:
+            return False
+        # A topic that is missing, maybe for a moment, changes nothing.
+        return any(found[topic] not in ([], assigned) for topic, assigned in self._led.items())
 
     def _check(self, code: int) -> None:
         if code:

@@ -114,6 +114,7 @@ class ConnectionSettings(NamedTuple):
     max_response_memory: int = 128 * 1024 * 1024
     trace: Trace | None = None
     request_api_versions: bool = True
+    metadata_max_age: float = 300.0
 
 
 class ProducerSettings(NamedTuple):

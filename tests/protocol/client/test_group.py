@@ -32,8 +32,8 @@ class Log(list):
 def join(connect, stack):
     """Return a function that creates members."""
 
-    def join(broker, topics=("t",), log=None, timeout=5.0, **more):
-        client = connect(broker, timeout=timeout)
+    def join(broker, topics=("t",), log=None, timeout=5.0, metadata_max_age=300.0, **more):
+        client = connect(broker, timeout=timeout, metadata_max_age=metadata_max_age)
         settings = {
             "group": "g",
             "reset": "earliest",
@@ -456,3 +456,48 @@ def test_a_coordinator_with_another_address(start, connect, stack, join):
     client.commit("g", {("t", 0): 1})
     assert client.committed("g", [("t", 0)]) == {("t", 0): 1}
     assert take(join(servers), 2) == numbers(3)[1:]
+
+
+# --- topics that change ------------------------------------------------------------------
+
+
+def test_new_partitions_are_assigned(start, connect, stack, join):
+    """The leader of a group sees new partitions of a topic, and all members read them."""
+    broker = start()
+    broker.create_topic("t", 2)
+    member = join(broker, metadata_max_age=0.2)
+    other = join(broker, metadata_max_age=0.2)
+    assert poll_until(member, other, until=lambda: len(owned(member)) == len(owned(other)) == 1, seconds=60)
+    broker.add_partitions("t", 4)
+    fill(connect(broker), [b"new"], partition=3)
+    found = []
+
+    def read():
+        messages = [consumer.poll(0.02) for consumer in (member, other)]
+        found.extend(message.value() for message in messages if message is not None)
+        return found == [b"new"] and len(owned(member)) == len(owned(other)) == 2
+
+    assert eventually(read)
+
+
+def test_a_topic_that_is_created_later_is_read(start, connect, join):
+    """A member whose topic does not exist yet reads it once it does."""
+    broker = start(settings={"auto_create": False})
+    broker.create_topic("t")
+    consumer = join(broker, ("t", "later"))
+    assert poll_until(consumer, until=lambda: owned(consumer) == [("t", 0)], seconds=60)
+    broker.create_topic("later")
+    fill(connect(broker), [b"1"], "later")
+    assert take(consumer, 1, seconds=60) == [b"1"]
+    assert owned(consumer) == [("later", 0), ("t", 0)]
+
+
+def test_a_group_whose_topics_do_not_change_stays(broker, connect, join):
+    """Looking for new partitions does not make the group join again, also if a topic is away for a moment."""
+    broker.create_topic("t")
+    consumer = join(broker, metadata_max_age=0.05)
+    assert poll_until(consumer, until=lambda: owned(consumer) == [("t", 0)], seconds=60)
+    joins, asked = len(broker.calls(JOIN)), len(broker.calls(METADATA))
+    broker.faults.add(faults.error(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "t"), api=METADATA, times=3)
+    assert poll_until(consumer, until=lambda: len(broker.calls(METADATA)) > asked + 8, seconds=60)
+    assert len(broker.calls(JOIN)) == joins

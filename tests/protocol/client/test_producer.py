@@ -785,3 +785,35 @@ def test_a_lost_connection_repeats_what_was_sent_before_it(broker, client, repor
             producer.produce("t", bytes(40_000), partition=partition, on_delivery=reports)
     assert reports.errors == [None] * 20
     assert [len(values(broker, "t", partition)) for partition in range(20)] == [1] * 20
+
+
+def test_new_partitions_are_used(start, connect, reports):
+    """Records without a key go to partitions that a topic gets while the producer runs."""
+    broker = start()
+    broker.create_topic("t", 1)
+    with connect(broker, metadata_max_age=0.1).producer(linger=0) as producer:
+
+        def used():
+            producer.produce("t", b"v", on_delivery=reports)
+            assert producer.flush(20) == 0
+            return values(broker, "t", 2) != []
+
+        send(producer, 1, reports)
+        assert producer.flush(20) == 0
+        broker.add_partitions("t", 3)
+        assert eventually(used)
+    assert set(reports.errors) == {None}
+
+
+def test_metadata_that_cannot_be_renewed_is_kept(broker, connect, reports):
+    """If old metadata cannot be requested again, records are sent by the former."""
+    client = connect(broker, metadata_max_age=0.05, timeout=0.3)
+    with client.producer(linger=0, delivery_timeout=20) as producer:
+        send(producer, 1, reports)
+        assert producer.flush(20) == 0
+        broker.faults.add(faults.error(ErrorCode.UNKNOWN_SERVER_ERROR), api=METADATA, times=3)
+        for _ in range(5):
+            time.sleep(0.06)
+            send(producer, 1, reports)
+            assert producer.flush(20) == 0
+    assert reports.errors == [None] * 6

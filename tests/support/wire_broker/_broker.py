@@ -143,6 +143,11 @@ class WireBroker:
         with self._changing() as cluster:
             cluster.create_topic(name, partitions)
 
+    def add_partitions(self, topic: str, count: int) -> None:
+        """Add partitions to a topic, so that it has ``count``."""
+        with self._changing() as cluster:
+            cluster.add_partitions(topic, count)
+
     def topic_id(self, name: str) -> uuid.UUID:
         """Return a topic's id; raise `KeyError` if the topic does not exist."""
         with self._changing() as cluster:

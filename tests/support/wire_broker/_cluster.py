@@ -175,6 +175,13 @@ class Cluster:
         self.changes.notify_all()
         return topic
 
+    def add_partitions(self, name: str, count: int) -> None:
+        """Add partitions to a topic, so that it has ``count``."""
+        topic = self.topics[name]
+        segment_bytes = int(topic.setting("segment.bytes"))
+        leaders = self.leaders(count)[len(topic.partitions) :]
+        topic.partitions.extend(Partition(leader, segment_bytes) for leader in leaders)
+
     def check_topic_name(self, name: str) -> None:
         """Raise `ApiError` if a name is illegal."""
         longest = 255 if self._release.number < (0, 10) else 249
