@@ -15,8 +15,8 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Final
 
 from cloudevents_kafka.clients._automatic import Automatic
-from cloudevents_kafka.clients._protocols import suppress_client_errors
-from cloudevents_kafka.clients._schedule import PartitionName, Schedule
+from cloudevents_kafka.clients._protocols import code_of, suppress_client_errors
+from cloudevents_kafka.clients._schedule import MARK, PartitionName, Schedule
 from cloudevents_kafka.clients._steps import Ask, Steps
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from cloudevents_kafka.clients.observing.calls import Observers
 
 _ANSWER_SECONDS: Final = 1.0  # a broker that takes longer is asked again
+_METADATA_TOO_LONG: Final = 12
 _REBALANCE_IN_PROGRESS: Final = 27
 _log: Final = logging.getLogger("cloudevents_kafka.run")
 
@@ -132,15 +133,23 @@ class Commits:
             self._observers.of_places("committed", places, self._ends, began)
 
     def _commit(self, places: list[TopicPartition], deadline: float) -> Steps[list[TopicPartition] | None]:
-        """Commit, again up to a deadline while the members of the group join again."""
-        from confluent_kafka import KafkaException
+        """Commit, again up to a deadline while the members of the group join again.
 
+        Offsets alone are committed if a broker finds the records after them too long.
+        """
+        from confluent_kafka import KafkaException, TopicPartition
+
+        plain = [TopicPartition(place.topic, place.partition, place.offset, MARK) for place in places]
         while True:
             try:
                 done: list[TopicPartition] | None = yield Ask("commit", offsets=places, asynchronous=False)
+                code = next((code_of(place.error) for place in done or () if place.error is not None), None)
+                if code != _METADATA_TOO_LONG or places is plain:
+                    return done
             except KafkaException as error:
-                if error.args[0].code() != _REBALANCE_IN_PROGRESS or time.monotonic() >= deadline:
+                code = error.args[0].code()
+                if time.monotonic() >= deadline or code not in (_METADATA_TOO_LONG, _REBALANCE_IN_PROGRESS):
                     raise
-            else:
-                return done
+            if code == _METADATA_TOO_LONG:
+                places = plain
             yield Ask("sleep", 0.1)

@@ -11,7 +11,9 @@ that depends on the time has it as an argument. Its law:
    record that is ready begins before any other lane begins twice.
 5. Of a partition that was closed, because it goes to another member, no record begins.
 6. A committed offset has the records after it that are done, too, and is committed again when more of them
-   are, or when the group has another one than was committed: no member handles these again.
+   are, or when the group has another one than was committed: no member handles these again. A refused commit
+   is made again without them, as a broker may find them too long, and so are the next ones: twice as many
+   after each refusal in a row.
 7. A partition is full from its high mark on to its low mark, and is not read meanwhile: the high one is its
    share of ``max_bytes``, and the low one half of the share and half of ``max_ahead`` records. A partition
    with all records done is not full. Nothing is read while each partition is full or has ``max_ahead``
@@ -55,6 +57,8 @@ class _Partition(msgspec.Struct, eq=False):
     is_closed: bool = False
     is_changed: bool = False  # more is done than was committed
     sent: tuple[int, str | None] | None = None  # what was committed last, if the group has not confirmed it
+    refusals: int = 0  # of commits with records after the offset, in a row
+    plain: int = 0  # the number of next commits that have none
     first: int = 0
     done: int = 0  # bits of records from the offset ``first`` on that other members have handled
 
@@ -328,6 +332,14 @@ class Schedule:
             if (place.offset, place.metadata or sent[1]) != sent:
                 partition.is_changed = True
                 refused.append(place)
+                if sent[1] != MARK:
+                    partition.refusals += 1
+                    partition.plain = 2**partition.refusals
+            elif sent[1] != MARK:
+                partition.refusals = 0
+            elif partition.plain:
+                partition.plain -= 1
+                partition.is_changed |= not partition.plain
         return refused
 
     def left(self, names: Collection[PartitionName] | None = None) -> list[TopicPartition]:
@@ -390,6 +402,8 @@ def _place(partition: _Partition, offset: int) -> TopicPartition:
     from confluent_kafka import TopicPartition
 
     topic, number = partition.name
+    if partition.plain:
+        return TopicPartition(topic or "", number or 0, offset, MARK)
     # Other members have handled some that were not read yet.
     bits = partition.done >> (partition.end - partition.first) << (partition.end - offset)
     bits &= (1 << _MOST_BITS) - 1

@@ -9,11 +9,12 @@ import time
 import uuid
 from collections.abc import Iterator
 from contextlib import closing
+from types import SimpleNamespace
 from typing import Any
 
 import confluent_kafka
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from cloudevents_kafka import (
     AsyncEventConsumer,
@@ -24,6 +25,7 @@ from cloudevents_kafka import (
     to_record,
 )
 from cloudevents_kafka.clients._protocols import stores_offsets
+from cloudevents_kafka.clients._schedule import MARK
 from cloudevents_kafka.protocol.api_keys import ApiKey
 from cloudevents_kafka.testing import FakeConsumer, FakeLog, FakeMessage, LocalBroker
 from tests.support.wire_broker import WireBroker, faults
@@ -111,6 +113,59 @@ def test_a_refused_commit_is_logged_and_made_again(
     with caplog.at_level(logging.WARNING, "cloudevents_kafka.run"):
         assert Reading(broker, 5).run(kind) == 5
     assert "offsets were not committed: " in caplog.text
+
+
+class ShortMetadata(FakeConsumer):
+    """A client whose group refuses what is after an offset, as with a low offset.metadata.max.bytes."""
+
+    def __init__(self, *args: Any, raises: bool, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.raises, self.refused = raises, 0
+
+    def commit(self, *, offsets: Any, asynchronous: bool = True) -> Any:  # type: ignore[override]
+        short = [place for place in offsets if place.metadata == MARK]
+        self.refused += len(short) < len(offsets)
+        error = KafkaError(KafkaError.OFFSET_METADATA_TOO_LARGE)
+        if len(short) == len(offsets):
+            return super().commit(offsets=offsets, asynchronous=asynchronous)
+        if self.raises and not asynchronous:
+            raise KafkaException(error)
+        return [SimpleNamespace(topic=each.topic, partition=each.partition, error=error) for each in offsets]
+
+
+@pytest.mark.parametrize("waits", [False, True], ids=["at the end", "during the run"])
+@pytest.mark.parametrize("raises", [True, False])
+def test_an_offset_is_committed_alone_if_the_group_refuses_what_is_after_it(
+    *, waits: bool, raises: bool
+) -> None:
+    """One record hangs, and those after it are done."""
+    messages = [
+        FakeMessage("t", each.value(), key=b"%d" % number, headers=each.headers())
+        for number, each in enumerate(map(message, range(9)))
+    ]
+    client = ShortMetadata(FakeLog(messages), raises=raises, auto_commit=False)
+    client.subscribe(["t"])
+    gate, done = threading.Event(), set[int]()
+
+    def handle(item: Decoded) -> None:
+        if item.event.data == 3:
+            gate.wait(60)
+        done.add(item.event.data)
+
+    def end() -> None:
+        until = time.monotonic() + 60
+        while (len(done) < 8 or (waits and not client.offsets)) and time.monotonic() < until:
+            time.sleep(0.01)
+        events.stop()
+
+    with EventConsumer(client) as events:
+        ending = threading.Thread(target=end)
+        ending.start()
+        assert events.run(handle, concurrency=2, stop_timeout=1).handled == 8
+        ending.join()
+        assert client.offsets == {("t", 0): 3}
+        assert client.refused == 1
+        gate.set()
 
 
 CLIENTS = [

@@ -50,6 +50,9 @@ class Group:
         self.kept: dict[int, set[int]] = defaultdict(set)  # offsets that were done then
         self.handled: dict[int, set[int]] = defaultdict(set)  # those when the partition was assigned
         self.changed: set[int] = set()  # partitions of which more is done since then
+        self.is_short = self.random.random() < 0.3  # whether the group refuses offsets with what is after
+        self.refusals: dict[int, int] = defaultdict(int)
+        self.plain: dict[int, int] = defaultdict(int)  # commits that have nothing but an offset
 
     def step(self) -> None:
         actions = [self.add, self.add, self.begin, self.begin, self.end, self.end, self.fail, self.later]
@@ -147,17 +150,42 @@ class Group:
         self.schedule.commit(places)
         assert self.schedule.done() == []
         assert self.schedule.asked(unfinished=False) == places
-        refused = {place.partition for place in places if self.random.random() < 0.2}
+        refused = {
+            place.partition
+            for place in places
+            if self.random.random() < 0.2 or (self.is_short and place.metadata != MARK)
+        }
         answers = [self.answer(place, refused) for place in places]
         lost = {b.partition for a, b in zip(answers, places, strict=True) if what(a) != what(b)}
         assert {place.partition for place in self.schedule.confirm(answers)} == lost
-        assert {place.partition for place in self.schedule.done()} == lost, (
-            "a refused commit is not made again"
-        )
-        assert {place.partition for place in self.schedule.asked(unfinished=False)} == lost
+        again = set(lost)
         for place in places:
             if place.partition not in lost:
                 self.keep(place)
+                again |= self.confirm(place)
+            elif place.metadata != MARK:
+                self.refusals[place.partition] += 1
+                self.plain[place.partition] = 2 ** self.refusals[place.partition]
+        assert {place.partition for place in self.schedule.done()} == again, (
+            "a refused commit is not made again"
+        )
+        assert {place.partition for place in self.schedule.asked(unfinished=False)} == again
+        self.changed |= again
+
+    def confirm(self, place: TopicPartition) -> set[int]:
+        """Return the partition if the next commit may have more than the offset, after those that had not."""
+        if place.metadata != MARK:
+            self.refusals[place.partition] = 0
+        elif self.plain[place.partition]:
+            self.plain[place.partition] -= 1
+            return set() if self.plain[place.partition] else {place.partition}
+        return set()
+
+    def forget(self, partition: int) -> None:
+        """What is known of a partition is forgotten when it goes."""
+        self.changed.discard(partition)
+        self.refusals.pop(partition, None)
+        self.plain.pop(partition, None)
 
     def answer(self, place: TopicPartition, refused: set[int]) -> TopicPartition:
         """Return what the group has after a commit: the place, or what it had before if it refuses."""
@@ -171,6 +199,9 @@ class Group:
         unread = {offset for offset in self.handled[partition] if offset > self.positions[partition]}
         done = {each.record.next_offset - 1 for each in read if id(each) in self.ended} | unread
         bits = _bits_of(place.metadata)
+        if self.plain[partition]:
+            assert not bits
+            done = {offset for offset in done if offset < place.offset}
         assert {place.offset + each for each in range(bits.bit_length()) if bits >> each & 1} == {
             offset for offset in done if offset >= place.offset
         }, "not all that is done is committed"
@@ -187,7 +218,7 @@ class Group:
         if place := self.committed.get(partition):
             self.positions[partition] = place.offset - 1
         self.handled[partition] = self.kept[partition]
-        self.changed.discard(partition)
+        self.forget(partition)
 
     def fail(self) -> None:
         """A handler has failed, or what it has sent, and another try may follow."""
@@ -228,13 +259,14 @@ class Group:
             self.positions[partition] = place.offset - 1
             self.handled[partition] = self.kept[partition]
         self.schedule.forget([name])
+        self.forget(partition)
 
     def seek(self) -> None:
         """The program reads again from an earlier record."""
         partition = self.random.randrange(3)
         if self.read[partition]:
             self.handled[partition] = set()
-            self.changed.discard(partition)
+            self.forget(partition)
             item = self.random.choice(self.read.pop(partition))
             self.positions[partition] = item.record.offset
             self.put(record(item.record.offset, partition, item.record.key))
