@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import pickle
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -11,7 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cloudevents_kafka import (
+    AsyncEventConsumer,
     BrokenEvent,
+    ConsumeError,
     DeadLetter,
     Decoded,
     Event,
@@ -151,3 +155,55 @@ def test_a_good_record_after_a_bad_one_is_an_event() -> None:
     """Nothing of the error is left."""
     assert isinstance(decode(bad_message()), Undecodable)
     assert isinstance(decode(FakeMessage("orders", b"17", headers=GOOD)), Decoded)
+
+
+class Instrumented(FakeConsumer):
+    """A client that reads the headers of what it returns, as OpenTelemetry's instrumentation does."""
+
+    def poll(self, timeout: float = -1) -> Any:
+        message = super().poll(timeout)
+        if message is not None:
+            message.headers()
+        return message
+
+    def consume(self, num_messages: int = 1, timeout: float = -1) -> Any:
+        messages = super().consume(num_messages, timeout)
+        for message in messages:
+            message.headers()
+        return messages
+
+
+async def read_by_asyncio(client: FakeConsumer) -> None:
+    async with AsyncEventConsumer(client) as events:
+        async for _ in events.items(idle_timeout=1):
+            pass
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda client: EventConsumer(client).poll(),
+        lambda client: EventConsumer(client).run(print, on_failure="skip", idle_timeout=1),
+        lambda client: next(EventConsumer(client).batches()),
+        lambda client: asyncio.run(read_by_asyncio(client)),
+    ],
+)
+def test_a_client_that_reads_headers_itself_is_explained(read: Callable[[FakeConsumer], object]) -> None:
+    """Its record is lost to this library, so the error says what reads headers, and what to do."""
+    client = Instrumented(FakeLog([bad_message()]))
+    client.subscribe(["orders"])
+    with pytest.raises(
+        ConsumeError, match=r"UTF-8, got b'ce_\\xff' in .* OpenTelemetry's .*; switch that off"
+    ):
+        read(client)
+
+
+def test_another_error_of_the_interpreter_is_raised_itself() -> None:
+    """It has nothing to do with the names of headers."""
+
+    class Failing(FakeConsumer):
+        def poll(self, timeout: float = -1) -> Any:
+            raise SystemError("other")
+
+    with pytest.raises(SystemError, match="other"):
+        EventConsumer(Failing([])).poll()

@@ -143,6 +143,23 @@ def is_record(message: Message, on_error: OnError | None = None) -> bool:
     return False
 
 
+def explain_unread(error: SystemError) -> Exception:
+    """Return the `ConsumeError` of a poll in which something has read headers that have no names.
+
+    The record is lost to the caller of the client: its place is before the position of the client.
+    """
+    from cloudevents_kafka.message_headers import name_error  # not imported without such an error
+    from cloudevents_kafka.primitives.preview import preview
+
+    if (cause := name_error(error)) is None:
+        return error
+    return ConsumeError(
+        f"header names must be UTF-8, got {preview(cause.object)} in a record whose headers were read within "
+        "poll, as OpenTelemetry's instrumentation of confluent-kafka does; switch that off, and use "
+        "OpenTelemetryObserver, which leaves such records to on_failure"
+    )
+
+
 def poll_interval_of(message: Message) -> float | None:
     """Return ``max.poll.interval.ms`` in seconds, which only the error of a late poll shows, or None."""
     error = message.error()

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Self, TypeVar, U
 
 from cloudevents_kafka.binding import Decoded, ReverseKeyMapper, Undecodable
 from cloudevents_kafka.clients._closing import close_before, leave
-from cloudevents_kafka.clients._errors import ConsumeError, OnError
+from cloudevents_kafka.clients._errors import ConsumeError, OnError, explain_unread
 from cloudevents_kafka.clients._gathered import Readable, check_committed, ends_of, start_of
 from cloudevents_kafka.clients._health import ConsumerHealth
 from cloudevents_kafka.clients._policy import Action, OnFailure, RunPolicy, RunResult
@@ -262,7 +262,10 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         return gathered.read(message)
 
     def _poll(self, timeout: float) -> Any:
-        message = self.consumer.poll(timeout)
+        try:
+            message = self.consumer.poll(timeout)
+        except SystemError as error:
+            raise explain_unread(error) from error
         self.note_poll(self.consumer, () if message is None else (message,))
         return message
 
@@ -303,7 +306,10 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
             if gathered.waiting:
                 gathered.drop_moved()
             if not gathered.waiting:
-                gathered.add(self.consumer.consume(max_records, timeout))
+                try:
+                    gathered.add(self.consumer.consume(max_records, timeout))
+                except SystemError as error:
+                    raise explain_unread(error) from error
                 self.note_poll(self.consumer)
             batch = gathered.take_batch()
             if batch:

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from cloudevents_kafka.clients._errors import explain_unread
 from cloudevents_kafka.clients._gathered import Readable, check_committed
 from cloudevents_kafka.clients._protocols import Consumer, Message
 from cloudevents_kafka.clients._steps import Ask
@@ -134,7 +135,10 @@ class PolledSource(Source):
         return self._thread.call(partial(self._fetch, count, seconds), nests=False)
 
     def _fetch(self, count: int, seconds: float) -> Sequence[Message]:
-        messages = _fetch(self.client, count, seconds)
+        try:
+            messages = _fetch(self.client, count, seconds)
+        except SystemError as error:
+            raise explain_unread(error) from error
         self._events.note_poll(self.client, messages)
         if self.gathered.observers is not None:
             self._ends |= _ends_of(self.client, messages)
