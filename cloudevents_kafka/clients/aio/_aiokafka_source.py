@@ -84,11 +84,11 @@ class AiokafkaSource(Source):
                         break
                     found = await self._calls.wait(wait)
             except Exception as error:  # noqa: BLE001  # what is about no record is raised
-                self.events.note_poll(self.client)
                 messages = await self._calls.find(error, count, self._add)
                 failures = [message for message in messages if isinstance(message, AiokafkaFailure)]
                 # Before partitions move: a fetch's result is added later.
                 self.waiting += [message for message in messages if message not in failures]
+                self.events.note_poll(self.client, failures)
                 if failures:
                     await asyncio.sleep(FETCH_SECONDS)  # some errors come at once, until the user acts
                 return failures
