@@ -148,8 +148,10 @@ class Commits:
                     return done
             except KafkaException as error:
                 code = error.args[0].code()
-                if time.monotonic() >= deadline or code not in (_METADATA_TOO_LONG, _REBALANCE_IN_PROGRESS):
+                is_long = code == _METADATA_TOO_LONG and places is not plain
+                if time.monotonic() >= deadline or not (is_long or code == _REBALANCE_IN_PROGRESS):
                     raise
             if code == _METADATA_TOO_LONG:
                 places = plain
-            yield Ask("sleep", 0.1)
+            else:
+                yield Ask("sleep", 0.1)
