@@ -3,29 +3,42 @@
 from __future__ import annotations
 
 import gc
+import math
 import sys
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from decimal import Decimal
+from functools import partial
 from typing import Any, Final
 
+import fastavro
 import pytest
 
 from cloudevents_kafka import (
+    Codec,
     DataError,
     Decoded,
     EncodeError,
     Event,
     Record,
+    codecs,
     decode,
     from_record,
     register_format,
     to_record,
 )
+from cloudevents_kafka.codecs import json as json_codec
+from cloudevents_kafka.codecs import json_charset, json_grammar, payload
+from cloudevents_kafka.codecs import registry as codec_registry
 from cloudevents_kafka.formats import registry as formats
 from cloudevents_kafka.formats.json import JsonFormat
 from cloudevents_kafka.primitives.zigzag import encode as long
+from cloudevents_kafka.spark.typed.avro_checks import AvroChecks, named_schemas
+from cloudevents_kafka.spark.typed.avro_resolution import Resolution
+from cloudevents_kafka.spark.typed.checks import Misfit, check_json
+from cloudevents_kafka.spark.typed.shape import Member, Shape
 from tests.support import strategies as make
 
 GROWTH: Final = 8
@@ -238,14 +251,14 @@ def do_everything(record: Record) -> None:
             assert str(result.error)
 
 
-def seconds(record: Record) -> float:
+def taken(action: Callable[[], object]) -> float:
     """Return the processor time in seconds, the minimum of three runs."""
-    taken = []
+    seconds = []
     for _ in range(3):
         start = time.process_time()
-        do_everything(record)
-        taken.append(time.process_time() - start)
-    return min(taken)
+        action()
+        seconds.append(time.process_time() - start)
+    return min(seconds)
 
 
 @pytest.mark.parametrize("name", INPUTS)
@@ -255,7 +268,9 @@ def test_work_is_linear(name: str) -> None:
     allowed = 3 * GROWTH
     ratios = []
     for _ in range(3):  # a busy machine spoils a measurement, not three
-        ratios.append(seconds(large) / max(seconds(small), _NOISE))
+        ratios.append(
+            taken(partial(do_everything, large)) / max(taken(partial(do_everything, small)), _NOISE)
+        )
         if ratios[-1] < allowed:
             return
     pytest.fail(f"work grows by {ratios}, where the input grows by {GROWTH}")
@@ -319,3 +334,216 @@ def test_memory_is_linear(name: str) -> None:
     finally:
         tracemalloc.stop()
     assert peak < _MEMORY * size_of(record) + 100_000
+
+
+# --- data by a schema, and codecs: steps of Python for twice as much of it ----------------------
+
+STEPS: Final = (50, 100, 200)
+_MANY: Final = 900
+_SLACK: Final = 300  # steps: of what is remembered, or sorted
+Reads = Callable[[int], Callable[[], object]]
+
+FIELDS: Final = Shape(
+    "STRUCT",
+    members=(
+        Member("a", Shape("BIGINT")),
+        Member("s", Shape("STRING", nullable=True)),
+        Member("d", Shape("DECIMAL(38,0)")),
+        Member("r", Shape("DOUBLE")),
+        Member("t", Shape("TIMESTAMP")),
+        Member("x", Shape("BINARY")),
+        Member("m", Shape("MAP", item=Shape("BIGINT"))),
+        Member("l", Shape("ARRAY", item=Shape("STRUCT", members=(Member("a", Shape("BIGINT")),)))),
+    ),
+)
+
+
+def by_shape(write: Callable[[int], bytes], *, rescue: bool = False) -> Reads:
+    """Return how data of JSON is checked."""
+    return lambda count: partial(check_json, write(count), FIELDS, rescue=rescue)
+
+
+def by_avro(type_: Any, write: Callable[[int], bytes], reader: Any = None) -> Reads:
+    """Return how data of Avro is checked, and resolved into the schema of a reader."""
+    writer, wanted = (
+        fastavro.parse_schema({"type": "record", "name": "R", "fields": [{"name": "a", "type": each}]})
+        for each in (type_, reader or type_)
+    )
+    checks, resolution = AvroChecks(writer), Resolution(writer, named_schemas(writer), wanted)
+
+    def read(datum: bytes) -> None:
+        checks.check(datum)
+        with suppress(Misfit):
+            resolution.read(datum)
+
+    return lambda count: partial(read, write(count))
+
+
+def by_codec(codec: Codec, value: Callable[[int], Any]) -> Reads:
+    """Return how a value is encoded, and decoded again."""
+
+    def both(value: Any) -> None:
+        assert codec.encode is not None
+        assert codec.decode is not None
+        codec.decode(codec.encode(value))
+
+    return lambda count: partial(both, value(count))
+
+
+def each_of(function: Callable[[Any], object], write: Callable[[int], Any]) -> Reads:
+    return lambda count: partial(function, write(count))
+
+
+def array_of(items: Any) -> dict[str, Any]:
+    return {"type": "array", "items": items}
+
+
+def blocks(item: bytes) -> Callable[[int], bytes]:
+    return lambda count: long(count) + item * count + b"\x00"
+
+
+def members_of(form: bytes) -> Callable[[int], bytes]:
+    return lambda count: b'{"a":1' + each(form, count) + b"}"
+
+
+def refused(value: Any) -> None:
+    with pytest.raises(DataError):
+        json_codec.encode_json(value)
+
+
+NODE: Final = {"type": "record", "name": "N", "fields": [{"name": "next", "type": ["null", "N"]}]}
+DECIMAL: Final = {"type": "bytes", "logicalType": "decimal", "precision": 30, "scale": 2}
+
+DATA: Final[dict[str, Reads]] = {
+    "a member twice among others": by_shape(lambda n: b'{"a":1,"a":2' + each(b',"x%d":1', n) + b"}"),
+    "each member twice": by_shape(lambda n: b'{"a":1' + each(b',"x%d":1', n) * 2 + b"}"),
+    "other members": by_shape(members_of(b',"x%d":1')),
+    "items": by_shape(lambda n: b'{"l":[' + b'{"a":1},' * n + b"{}]}"),
+    "keys": by_shape(lambda n: b'{"m":{"k":1' + each(b',"k%d":1', n) + b"}}"),
+    "a key twice": by_shape(lambda n: b'{"m":{"k":1,"k":1' + each(b',"k%d":1', n) + b"}}"),
+    "rescued members": by_shape(members_of(b',"x%d":1'), rescue=True),
+    "rescued members of items": by_shape(lambda n: b'{"l":[' + b'{"a":1,"x":1},' * n + b"{}]}", rescue=True),
+    "rescued items": by_shape(lambda n: b'{"l":[' + b'{"a":"1"},' * n + b"{}]}", rescue=True),
+    "rescued items of a list that does not fit": by_shape(
+        lambda n: b'{"l":[' + b'{"a":"1","x":1},' * n + b"1]}", rescue=True
+    ),
+    "a long number": by_shape(lambda n: b'{"a":' + b"9" * n * 19 + b"}"),
+    "a long fraction": by_shape(lambda n: b'{"r":0.' + b"9" * n * 19 + b',"d":0.' + b"0" * n * 19 + b"}"),
+    "a long exponent": by_shape(lambda n: b'{"r":1e' + b"9" * n + b',"d":1e' + b"9" * n + b"}"),
+    "a long text": by_shape(lambda n: b'{"s":"' + b"\\u00e9" * n + b'","x":"' + b"TWFu" * n + b'"}'),
+    "a long time": by_shape(lambda n: b'{"t":"2024-01-01T00:00:00.' + b"0" * n + b'Z"}'),
+    "deep data that no schema has": by_shape(lambda n: b'{"x":' + make.deep(b"[", n, b"]") + b"}"),
+    "a place in a key": by_shape(lambda n: b'{"m":{"' + b"/~" * n + b'":"1"}}'),
+    "an array of Avro": by_avro(array_of("long"), blocks(b"\x02"), array_of("double")),
+    "an array of nothing": by_avro(array_of("null"), lambda n: long(n) + b"\x00"),
+    "blocks of nothing": by_avro(array_of("null"), lambda n: long(1) * n + b"\x00"),
+    "nested nothing": by_avro(array_of(array_of("null")), blocks(long(9) + b"\x00")),
+    "an array of unions": by_avro(array_of(["null", "string"]), blocks(b"\x02\x02x")),
+    "a map of Avro": by_avro(
+        {"type": "map", "values": "int"},
+        lambda n: long(n) + b"".join(text(f"k{i}") + b"\x02" for i in range(n)) + b"\x00",
+    ),
+    "a key of Avro twice": by_avro({"type": "map", "values": "int"}, blocks(text("k") + b"\x02")),
+    "a decimal of many bytes": by_avro(DECIMAL, lambda n: text("\x01" * n), {**DECIMAL, "scale": 3}),
+    "a string of Avro": by_avro("string", lambda n: text("é" * n)),
+    "a number of Avro without end": by_avro("long", lambda n: b"\x80" * n),
+    "a datum that ends too early": by_avro(array_of("long"), lambda n: long(2**60) + b"\x02" * n),
+    "records of Avro in records": by_avro(NODE, lambda n: b"\x02" * n + b"\x00"),
+    "the codec of Avro": by_codec(codecs.avro(array_of(NODE)), lambda n: [{"next": {"next": None}}] * n),
+    "the codec of Avro, nothing": by_codec(codecs.avro(array_of("null")), lambda n: [None] * n),
+    "the codec of Avro, decimals": by_codec(codecs.avro(array_of(DECIMAL)), lambda n: [Decimal("1.25")] * n),
+    "the codec of a type": by_codec(codecs.typed_json(dict[str, list[int]]), lambda n: {"k": [1] * n}),
+    "a value as JSON": each_of(json_codec.encode_json, lambda n: [{"k": 1.5}] * n),
+    "a value that is not finite": each_of(refused, lambda n: [1.5] * n + [math.inf]),
+    "JSON as a value": each_of(json_codec.decode_json, lambda n: b"[" + b'{"a":1},' * n + b"1]"),
+    "JSON that has no value": each_of(json_codec.is_json, lambda n: b"[" + b'"\\ud800",' * n + b"1]"),
+    "JSON that is none": each_of(json_codec.is_json, lambda n: b"[" + b'"\\ud800",{"a":[' * n),
+    "half of a character at the end": each_of(
+        json_grammar.find_lone_surrogate, lambda n: b'"' + b"\\u00e9" * n + b'\\ud800"'
+    ),
+    "members as texts": each_of(
+        lambda raw: json_grammar.blank_members(raw, "a"), members_of(b',"x%d":[1,{}]')
+    ),
+    "one member as text, again and again": each_of(
+        lambda raw: json_grammar.blank_members(raw, "a"), lambda n: b'{"a":1' + b',"a":[1]' * n + b"}"
+    ),
+    "JSON in another charset": each_of(
+        lambda value: json_charset.encode_json_text(value, "ascii"), lambda n: '"é€"' * n
+    ),
+    "data of another charset": each_of(
+        lambda value: payload.json_payload(value, "application/json;charset=utf-16"), lambda n: ["é"] * n
+    ),
+    "a codec of a media type": each_of(
+        lambda media: codec_registry.find(media, {}), lambda n: "application/x" + "+y" * n
+    ),
+}
+
+
+def count_steps(action: Callable[[], object]) -> int:
+    """Return how many lines are run and how many functions are called, once caches are filled."""
+    action()
+    steps = [0]
+
+    def trace(frame: Any, event: str, argument: Any) -> Any:
+        steps[0] += 1
+        return trace
+
+    def profile(frame: Any, event: str, argument: Any) -> None:
+        steps[0] += event == "c_call"
+
+    before, profiled = sys.gettrace(), sys.getprofile()
+    gc.disable()
+    sys.settrace(trace)
+    sys.setprofile(profile)
+    try:
+        action()
+    finally:
+        sys.setprofile(profiled)
+        sys.settrace(before)
+        gc.enable()
+    return steps[0]
+
+
+def assert_linear(counts: list[int], name: str) -> None:
+    """Assert that twice as much input needs twice as many steps more."""
+    fewer, more = counts[1] - counts[0], counts[2] - counts[1]
+    assert more <= 2.5 * max(fewer, 0) + _SLACK, (name, counts)
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_steps_of_data_are_linear(name: str) -> None:
+    """Data by a schema, and each codec: a step more for a part more, in all ways to fail as well."""
+    assert_linear([count_steps(DATA[name](size)) for size in STEPS], name)
+
+
+@pytest.mark.parametrize("name", INPUTS)
+def test_steps_of_records_are_linear(name: str) -> None:
+    """Each way to read a record in each format, and to write its event, takes a step more for a part more."""
+    assert_linear([count_steps(partial(do_everything, INPUTS[name](size))) for size in STEPS], name)
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_work_of_data_is_linear(name: str) -> None:
+    """The same for what C does within a step, such as a search in a list or a copy."""
+    small, large = (DATA[name](_MANY * factor) for factor in (1, GROWTH))
+    ratios = []
+    for _ in range(3):
+        ratios.append(taken(large) / max(taken(small), _NOISE / 4))
+        if ratios[-1] < 3 * GROWTH:
+            return
+    pytest.fail(f"work grows by {ratios}, where the input grows by {GROWTH}")
+
+
+def test_a_quadratic_step_is_found() -> None:
+    """The two measures find a loop within a loop, in Python and in C."""
+
+    def in_python(count: int) -> Callable[[], object]:
+        return lambda: [None for _ in range(count) for _ in range(count // 10) if str(count) == "0"]
+
+    def in_c(count: int) -> Callable[[], object]:
+        names = [f"name {n}" for n in range(count)]
+        return lambda: [name for name in names if names.count(name) > 1]
+
+    with pytest.raises(AssertionError):
+        assert_linear([count_steps(in_python(size * 4)) for size in STEPS], "in Python")
+    assert taken(in_c(SIZE * GROWTH)) / max(taken(in_c(SIZE)), _NOISE / 4) > 3 * GROWTH

@@ -82,7 +82,7 @@ _PATTERNS: Final = (
     (r"FileAlreadyExistsException", "two writers"),
     (r"Mkdirs failed|[Ff]ailed to rename", "rights"),
     (r"^java\.io\.EOFException|Python worker exited unexpectedly", "python died"),
-    (r"ChecksumException|Incomplete log file|malformed|batch \d+ doesn't exist", "checkpoint"),
+    (r"ChecksumException|Incomplete log file|Log file was malformed|batch \d+ doesn't exist", "checkpoint"),
 )
 
 

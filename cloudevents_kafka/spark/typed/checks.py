@@ -13,9 +13,11 @@ from typing import Any, Final, NamedTuple, NoReturn
 
 import msgspec
 
+from cloudevents_kafka.primitives.preview import preview
 from cloudevents_kafka.spark.typed.scalars import SCALARS, check_type, raw_number
 from cloudevents_kafka.spark.typed.shape import RESCUED, Shape, pointer
 
+_MAX_PLACE: Final = 200  # characters
 _MAX_NAME: Final = 50_000  # characters of a name, of which Spark's parser, Jackson, reads no more
 
 
@@ -36,8 +38,13 @@ class Misfit(Exception):
     def reason(self, root: Shape | None = None) -> str:
         """Return the reason; its rule has ``*`` for items and for keys of maps, so that rules are few."""
         place = self.where if root is None else _known_place(root, self.where)
-        at = "" if place == self.where else f" at {self.where}"
+        at = "" if place == self.where else f" at {_shown(self.where)}"
         return f"data: {place or 'it'} {self.rule}, got {self.got}{at}"
+
+
+def _shown(where: str) -> str:
+    """Return a place that has keys of the payload: they may be long, or no text at all."""
+    return where if len(where) <= _MAX_PLACE and where.isprintable() else preview(where, _MAX_PLACE)
 
 
 class _Repeated(dict[str, Any]):

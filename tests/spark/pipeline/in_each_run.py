@@ -33,6 +33,7 @@ IN_EACH_RUN: Final = {
         "test_a_table_has_one_schema",
         "test_changed_type",
         "test_data_by_type",
+        "test_no_record_ends_a_pipeline",
     ),
     "landing/test_upsert_reading.py": ("test_history",),
     "notes/test_routes.py": ("test_spark_chooses_as_python", "test_time_of_a_pattern"),

@@ -72,6 +72,11 @@ CALLED = """py4j.protocol.Py4JJavaError: An error occurred while calling o60.sql
             "Traceback (most recent call last):\n  File x\nModuleNotFoundError: No module named 'y'\n",
             "named 'y'",
         ),
+        ("Caused by: java.lang.IllegalStateException: Log file was malformed: x", "a file of the checkpoint"),
+        (
+            "Caused by: [MALFORMED_RECORD_IN_PARSING] Malformed records are detected: malformed",
+            "Spark stopped",
+        ),
         (WORKER_FAILED, "Spark stopped: ModuleNotFoundError: No module named"),
         (
             'Cannot invoke "scala.collection.IterableOps.map(x)" because "scala.Option.get()" is null',

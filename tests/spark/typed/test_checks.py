@@ -140,6 +140,14 @@ def test_names_that_no_parser_reads_are_misfits() -> None:
     assert check_json(f'{{"a":1,"m":{{"{name[1:]}":""}}}}'.encode(), SMALL).payload
 
 
+def test_a_reason_is_a_short_text_for_any_key() -> None:
+    """Keys of maps come from the payload: half of a character, or of any length."""
+    half = check_json(b'{"a":1,"m":{"\\ud800":1}}', SMALL).reason or ""
+    assert half == "data: /m/* must be a text, got a number at '/m/\\ud800'"
+    long = check_json(b'{"a":1,"m":{"' + b"k" * 49_000 + b'":1}}', SMALL).reason or ""
+    assert len(long) < 300
+
+
 @pytest.mark.parametrize(("payload", "reason"), MISFITS)
 def test_each_misfit_has_a_reason_with_its_place(payload: bytes | None, reason: str) -> None:
     """The reason says where the data does not fit, and why, without the data."""

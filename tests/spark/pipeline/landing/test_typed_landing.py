@@ -182,6 +182,45 @@ def send_data(
     assert producer.flush(30) == 0
 
 
+DIGITS = b"1" * 1_001
+NAME = b"n" * 50_001
+POISON = {
+    # Numbers and names of members that the schema does not have, beyond the limits of Spark's parser.
+    b'{"total":1,"x":' + DIGITS + b"}": 1,
+    b'{"total":2,"x":{"y":[0.' + DIGITS + b"]}}": 2,
+    b'{"total":3,"x":1e' + DIGITS + b"}": 3,
+    b'{"total":4,"' + NAME + b'":1}': 4,
+    b'{"total":5,"x":{"' + NAME + b'":1}}': 5,
+    b'{"total":6,"x":' + b"[" * 600 + b"]" * 600 + b"}": 6,
+    b'{"total":7,"tags":{"' + NAME + b'":1}}': "data: /tags must have names of at most 50000 characters",
+    b'{"total":8,"tags":{"\\ud800":"x"}}': "data: /tags/* must be an integer of 32 bits",
+    b'{"total":' + DIGITS + b"}": "data: /total must be an integer of 32 bits",
+    b'{"total":9,"share":1e39}': "data: /share must be a number of 32 bits",
+    b'{"total":9,"at":"9999-12-31T23:59:59-01:00"}': (
+        "data: /at must be a time with an offset, to the microsecond"
+    ),
+}
+
+
+@pytest.mark.parametrize("to", ["parquet", pytest.param("iceberg", marks=pytest.mark.release)])
+@pytest.mark.parametrize("rescue", [False, pytest.param(True, marks=pytest.mark.release)])
+def test_no_record_ends_a_pipeline(lake: Lake, to: str, *, rescue: bool) -> None:
+    """Names and numbers of any size land, or are misfits: few, which the driver reads, and many."""
+    schema = "total INT, tags MAP<STRING, INT>, share FLOAT, at TIMESTAMP"
+    for times in (1, 40):
+        send_data(lake, "order", "application/json", *list(POISON) * times)
+        counts = lake.run(to=to, schemas={"order": schema}, rescue=rescue).counts
+        assert counts.read == len(POISON) * times
+        if not rescue:
+            reasons = {why: times for why in POISON.values() if isinstance(why, str)}
+            assert counts.by_reason["broken-data"] == reasons
+    if not rescue:
+        totals = rows_of(lake, to, "events").groupBy("value.total").count().collect()
+        assert {row.total: row["count"] for row in totals} == {
+            why: 41 for why in POISON.values() if isinstance(why, int)
+        }
+
+
 NESTED = "total INT, lines ARRAY<STRUCT<sku: STRING, count: INT>>, at DATE"
 
 
