@@ -249,7 +249,7 @@ def _number(value: Any, *, or_text: bool = False) -> str:
 def _exact(text: str) -> Decimal:
     exponent = text.lower().partition("e")[2]
     _must(len(exponent) < 18)
-    return Decimal(text)
+    return Decimal(text) or Decimal(0)
 
 
 def _integer(shape: Shape, value: Any) -> int:
