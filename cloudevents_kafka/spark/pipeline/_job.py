@@ -74,6 +74,7 @@ class Job:
         self._report = report or (lambda _: None)
         self._spark = spark
         self._restarted = False
+        self._repeats = False  # the query ends after a batch that was planned before
         self._recovered: int | None = None
         self._total_before = BatchCounts()
         self._error: BaseException | None = None
@@ -131,6 +132,10 @@ class Job:
         records = spark.readStream.format("kafka").options(**self._lander.source_options()).load()
         writer = records.writeStream.foreachBatch(self._process_batch)
         writer = writer.option("checkpointLocation", self._checkpoint.url)
+        # With `availableNow` Spark refuses to repeat a batch after partitions were added (SPARK-53560).
+        self._repeats = options.once and self._checkpoint.repeats()
+        if self._repeats:
+            return writer.trigger(once=True).start()
         if options.once:
             return writer.trigger(availableNow=True).start()
         return writer.trigger(processingTime=f"{round(options.interval * 1000)} milliseconds").start()
@@ -177,15 +182,22 @@ class Job:
             error = self.query.exception()
             if error is not None and not self._stopping:
                 if not self._restarted and self._error is None and ends_after_repeated_batch(str(error)):
-                    self._report_landed(last=True)
-                    self._restarted = True  # another query continues after the batches of this one
-                    with failures_in_words(self._options.redact), self._batch_lock:
-                        self.query = self._start_query(self._spark)
+                    self._restarted = True
+                    self._go_on()
                     return False
                 self._end_time = time.monotonic()
                 self._raise(error)
+            if self._repeats and not self._stopping:
+                self._go_on()
+                return False
             self._end_time = time.monotonic()
         return True
+
+    def _go_on(self) -> None:
+        """Start another query, which continues after the batches of the one that has ended."""
+        self._report_landed(last=True)
+        with failures_in_words(self._options.redact), self._batch_lock:
+            self.query = self._start_query(self._spark)
 
     def _look(self, *, ended: bool) -> None:
         """Do what is due, and what the thresholds ask for that have been crossed."""

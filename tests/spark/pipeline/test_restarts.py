@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from confluent_kafka.admin import AdminClient, NewPartitions
 
 from cloudevents_kafka.spark.pipeline import PipelineFailed
 from cloudevents_kafka.spark.pipeline._job import Job
@@ -41,6 +42,34 @@ def test_repeated_batch(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     assert summary.complete
     assert summary.total.events == 10
     assert [row[3] for row in lake.rows()] == list(range(10))
+
+
+@pytest.mark.parametrize("step", ["before", "after"])
+def test_partitions_that_are_added_after_a_kill(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """A batch that was killed before or after it landed is repeated, although its topic has grown."""
+    land = BatchLander.land
+
+    def die(self: BatchLander, *arguments: Any) -> None:
+        if step == "after":
+            land(self, *arguments)
+        raise RuntimeError
+
+    produce(lake.broker, lake.topic, 5)
+    with monkeypatch.context() as patch:
+        patch.setattr(BatchLander, "land", die)
+        with pytest.raises(PipelineFailed):
+            lake.run(max_records=3)
+    admin = AdminClient({"bootstrap.servers": lake.broker.bootstrap_servers})
+    for future in admin.create_partitions([NewPartitions(lake.topic, 3)]).values():
+        future.result(30)
+    for partition in range(3):
+        produce(lake.broker, lake.topic, 4, partition=partition)
+    summary = lake.run(max_records=3)
+    assert summary.complete
+    assert (summary.total.events, len(lake.rows())) == (17, 17)
+    assert lake.run(max_records=3).counts.read == 0
 
 
 # What PySpark 4.1.1 says.

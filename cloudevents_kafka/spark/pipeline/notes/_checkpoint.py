@@ -97,6 +97,10 @@ class Checkpoint:
         ends = self._end_offsets(f"{_OFFSETS}/{max(numbers)}")
         return _plan(max(numbers), ends, ends)
 
+    def repeats(self) -> bool:
+        """Return whether Spark has planned a batch that it has not committed, and will repeat first."""
+        return max(self._numbers(_OFFSETS), default=-1) > max(self._numbers(_COMMITS), default=-1)
+
     def last_planned(self) -> BatchPlan | None:
         """Return the last batch that Spark has planned, or None."""
         numbers = self._numbers(_OFFSETS)
