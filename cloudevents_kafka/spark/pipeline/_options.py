@@ -56,7 +56,15 @@ _RESERVED: Final = frozenset(
 _ISOLATION: Final = "kafka.isolation.level"
 # Spark's source fetches once more at the end of each partition that it reads, and waits for records that are
 # not of its batch: half a second for each by default.
-_DEFAULTS: Final = {_ISOLATION: "read_committed", "kafka.fetch.max.wait.ms": "10"}
+_DEFAULTS: Final = {
+    _ISOLATION: "read_committed",
+    "kafka.fetch.max.wait.ms": "10",
+    # It makes a consumer for each partition, and most of the time for one is that of its hundreds of metrics,
+    # if these are also sent to JMX and to brokers that ask for them. The first name is for Kafka's client 4.
+    "kafka.metric.reporters": "",
+    "kafka.auto.include.jmx.reporter": "false",
+    "kafka.enable.metrics.push": "false",
+}
 
 
 class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=OptionsMeta):

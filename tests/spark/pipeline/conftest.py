@@ -43,11 +43,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 class Program:
-    """A pipeline in a process of its own."""
+    """A pipeline in a process of its own; without a topic the options have a pattern."""
 
     def __init__(self, broker: LocalBroker, topic: str, out: Path, *options: str) -> None:
         call = "from cloudevents_kafka.cli import main; main()"
-        where = ("-b", broker.bootstrap_servers, "-t", topic, "-o", str(out))
+        where = ("-b", broker.bootstrap_servers, *(("-t", topic) if topic else ()), "-o", str(out))
         argv = [sys.executable, "-c", call, "pipeline", *where, *QUICK, "--summary-json", "-", *options]
         pipe = subprocess.PIPE
         # A killed Spark leaves the folder artifacts where it runs.

@@ -58,6 +58,7 @@ IN_EACH_RUN: Final = {
     "test_examples.py": ("test_land", "test_pages_run"),
     "test_fresh_start.py": ("test_corrected_start", "test_start_without_effect", "test_wrong_starts"),
     "test_landed_before.py": ("test_dates_of_events", "test_tables"),
+    "test_many_topics.py": ("test_the_ranges_of_any_number_of_topics",),
     "test_oauth.py": ("test_no_token",),
     "test_readers.py": ("test_read_back",),
     "test_restarts.py": (

@@ -68,10 +68,16 @@ def test_source_options() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "default"), [("kafka.isolation.level", "read_committed"), ("kafka.fetch.max.wait.ms", "10")]
+    ("name", "default"),
+    [
+        ("kafka.isolation.level", "read_committed"),
+        ("kafka.fetch.max.wait.ms", "10"),
+        ("kafka.auto.include.jmx.reporter", "false"),
+        ("kafka.enable.metrics.push", "false"),
+    ],
 )
 def test_defaults_of_the_source(name: str, default: str) -> None:
-    """Aborted records are not read, and the end of a partition is not waited for, unless the user sets so."""
+    """Aborted records are not read, no end of a partition is waited for, and consumers report nothing."""
     assert PipelineOptions(**GOOD).source_options()[name] == default
     assert PipelineOptions(**GOOD, kafka_options={name: "x"}).source_options()[name] == "x"
 

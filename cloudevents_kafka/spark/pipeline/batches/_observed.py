@@ -20,9 +20,11 @@ from cloudevents_kafka.primitives.bounded import MAX_KEY_LENGTH, OTHERS
 from cloudevents_kafka.spark._columns import PREFIX
 from cloudevents_kafka.spark.java.reader import is_new_sql
 from cloudevents_kafka.spark.pipeline import notes
+from cloudevents_kafka.spark.pipeline._places import partition_sql
 from cloudevents_kafka.spark.pipeline._sql import literal
 
 _MAX_LABELS: Final = 10_000
+_RANGE: Final = PREFIX + "range"
 _PLACE: Final = PREFIX + "place"
 _TAIL: Final = PREFIX + "tail"
 _TAIL_LENGTH: Final = 4  # offsets; the last ones may be markers of transactions
@@ -59,7 +61,7 @@ class Counting:
 
     def __init__(self, offsets: notes.OffsetRanges, labels: Mapping[str, Labels], *, by_java: bool) -> None:
         """``by_java`` is whether the session has the Java functions."""
-        columns = {_PLACE: _partition_number(offsets), _TAIL: _tail(offsets)}
+        columns = _partition_columns(offsets)
         self._aggregates = [
             "count(1) AS records",
             "unix_millis(max(`timestamp`)) AS newest",
@@ -91,50 +93,24 @@ def _bins(number: str, bins: int) -> str:
     return f"histogram_numeric(CAST({number} AS DOUBLE), {max(2, bins)})"
 
 
-def _partition_number(offsets: notes.OffsetRanges) -> str:
-    """Return SQL for the index of a record's partition in the offsets, -1 if they do not have the record.
+def _partition_columns(offsets: notes.OffsetRanges) -> dict[str, str]:
+    """Return SQL for what is known of a record's partition, its index in the offsets, and its tail.
 
-    The numbers are in arrays, which are not a part of the code that Spark compiles: it is the same for
-    each batch, and compiled once.
+    The index is -1 if the offsets do not have the record. The tail is the place and the time of the last
+    records of a partition, null for others.
     """
-    found = "-1"
-    for topic, numbers in _numbers(offsets).items():
-        size = max(numbers) + 1
-        ranges = [offsets[topic].get(str(partition)) for partition in range(size)]
-        starts, ends, places = (
-            f"array({', '.join(map(str, values))})[`partition`]"
-            for values in (
-                [f"{0 if range_ is None else range_.start}L" for range_ in ranges],
-                [f"{0 if range_ is None else range_.end}L" for range_ in ranges],
-                [numbers.get(partition, -1) for partition in range(size)],
-            )
-        )
-        # Kafka allows no character in a topic's name that SQL would escape.
-        is_within = (
-            f"`topic` = '{topic}' AND `partition` < {size} AND `offset` >= {starts} AND `offset` < {ends}"
-        )
-        found = f"CASE WHEN {is_within} THEN {places} ELSE {found} END"
-    return found
-
-
-def _tail(offsets: notes.OffsetRanges) -> str:
-    """Return SQL for the place and the time of the last records of each partition, null for others."""
-    found = "NULL"
-    for topic, numbers in offsets.items():
-        ends = {int(number): range_.end for number, range_ in numbers.items()}
-        texts = ", ".join(f"{ends.get(number, 0)}L" for number in range(max(ends, default=0) + 1))
-        is_last = f"get(array({texts}), `partition`) - `offset` BETWEEN 1 AND {_TAIL_LENGTH}"
-        time = "struct(`topic`, `partition`, unix_millis(`timestamp`) AS millis)"
-        found = f"CASE WHEN `topic` = '{topic}' AND {is_last} THEN {time} ELSE {found} END"
-    return found
-
-
-def _numbers(offsets: notes.OffsetRanges) -> dict[str, dict[int, int]]:
-    """Return a number for each partition, by topic and partition."""
-    numbers: dict[str, dict[int, int]] = {}
-    for number, (topic, partition, _) in enumerate(notes.iter_partitions(offsets)):
-        numbers.setdefault(topic, {})[int(partition)] = number
-    return numbers
+    known: dict[str, dict[str, tuple[int, int, int]]] = {}
+    for number, (topic, partition, range_) in enumerate(notes.iter_partitions(offsets)):
+        known.setdefault(topic, {})[partition] = (range_.start, range_.end, number)
+    start, end, index = (f"{_RANGE}[{number}]" for number in range(3))
+    is_within = f"`offset` >= {start} AND `offset` < {end}"
+    is_last = f"{end} - `offset` BETWEEN 1 AND {_TAIL_LENGTH}"
+    time = "struct(`topic`, `partition`, unix_millis(`timestamp`) AS millis)"
+    return {
+        _RANGE: partition_sql(known),
+        _PLACE: f"CASE WHEN {is_within} THEN {index} ELSE -1 END",
+        _TAIL: f"CASE WHEN {is_last} THEN {time} END",
+    }
 
 
 def partition_counts(

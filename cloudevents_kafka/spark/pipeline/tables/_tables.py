@@ -6,11 +6,10 @@ If the events have several tables, `TABLE` names that of each row until it is wr
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import reduce
-from operator import or_
 from typing import TYPE_CHECKING, Final
 
 from cloudevents_kafka.spark._patterns import literal, matches_sql
+from cloudevents_kafka.spark.pipeline._places import partition_sql
 from cloudevents_kafka.spark.pipeline.notes import DELETED, EVENTS, TABLE, OffsetRanges, iter_partitions
 from cloudevents_kafka.spark.typed.shape import VALUE
 
@@ -46,15 +45,11 @@ def record_date() -> str:
 
 def filter_offsets(records: DataFrame, offsets: OffsetRanges) -> DataFrame:
     """Return the records with these offsets."""
-    from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
-
-    conditions = [
-        (F.col("topic") == topic)
-        & (F.col("partition") == int(partition))
-        & F.col("offset").between(range_.start, range_.end - 1)
-        for topic, partition, range_ in iter_partitions(offsets)
-    ]
-    return records.where(reduce(or_, conditions))
+    known: dict[str, dict[str, tuple[int, int]]] = {}
+    for topic, partition, range_ in iter_partitions(offsets):
+        known.setdefault(topic, {})[partition] = (range_.start, range_.end)
+    found = partition_sql(known)
+    return records.where(f"`offset` >= {found}[0] AND `offset` < {found}[1]")
 
 
 def table_of(type_: str, routes: Mapping[str, str]) -> str:

@@ -1,10 +1,10 @@
 """The topics that a pipeline reads: their ids, partitions and offsets, asked for by an admin client."""
 
+from cloudevents_kafka.spark.pipeline.topics._admin import KafkaAdmin
 from cloudevents_kafka.spark.pipeline.topics._group import GroupOffsets
 from cloudevents_kafka.spark.pipeline.topics._librdkafka import NoCounterpart, librdkafka_settings
 from cloudevents_kafka.spark.pipeline.topics._starts import find_starts
 from cloudevents_kafka.spark.pipeline.topics._topics import (
-    KafkaAdmin,
     TopicChanged,
     TopicMonitor,
     TopicState,

@@ -1,4 +1,4 @@
-"""`TopicMonitor`: notice topics that were deleted and created again, with the AdminClient `KafkaAdmin`.
+"""`TopicMonitor`: notice topics that were deleted and created again, by an admin client.
 
 Offsets restart at 0 in such a topic, so landed offsets say nothing about its records. Its id
 changes (KIP-516, Kafka 2.8 and later): the monitor compares the topics' ids with those in the
@@ -16,20 +16,11 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
-from cloudevents_kafka.primitives.redaction import mask_url
-from cloudevents_kafka.spark._java import java_of
-from cloudevents_kafka.spark.pipeline._errors import PipelineError, PipelineFailed, failure_of
-from cloudevents_kafka.spark.pipeline.notes import OffsetRange, OffsetRanges, TopicIds, iter_partitions
+from cloudevents_kafka.spark.pipeline._errors import PipelineError, failure_of
+from cloudevents_kafka.spark.pipeline.notes import OffsetRange, OffsetRanges, TopicIds
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-_PREFIX: Final = "kafka."
-# The all-zero UUID, which Kafka uses for "no id".
-_ZERO_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
 _NO_TOPIC: Final = "UnknownTopicOrPartitionException"
 _NO_RIGHT: Final = "AuthorizationException"
 _TOO_OLD: Final = "UnsupportedVersionException"
@@ -189,167 +180,13 @@ def _planned_ends(topic: str, landed: OffsetRanges, planned: OffsetRanges) -> di
 
 def _check_ends(topic: str, ends: Mapping[str, int], landed: OffsetRanges, folder: str) -> None:
     """Raise `TopicChanged` if a partition ends before the end of its landed offsets."""
-    for name, partition, offsets in iter_partitions(landed):
-        if name == topic and ends.get(partition, 0) < offsets.end:
+    for partition, offsets in landed.get(topic, {}).items():
+        if ends.get(partition, 0) < offsets.end:
             raise TopicChanged(
                 f"{topic}[{partition}] ends at offset {ends.get(partition, 0)}, but all before offset "
                 f"{offsets.end} has landed in {folder}: the topic was deleted and created again, "
                 f"or has lost its last records. {_START_AFRESH}"
             )
-
-
-# --- the AdminClient of Kafka's Java client ---
-
-
-class KafkaAdmin:
-    """The Java AdminClient of the connector; call `close` at the end.
-
-    It accepts all settings of Spark's source; librdkafka does not.
-    """
-
-    def __init__(self, spark: SparkSession, source_options: Mapping[str, str]) -> None:
-        """Connect with the options of Spark's Kafka source; raise `PipelineFailed` if they are wrong."""
-        from py4j.java_gateway import JavaClass  # type: ignore[import-untyped]  # py4j has no types
-
-        jvm = java_of(spark)
-        self._jvm: Any = jvm
-        # Each part of a class's name is a call of Java, so the classes are looked up once.
-        kafka = jvm.org.apache.kafka
-        self._clients: Any = kafka.clients.admin
-        admin_class = self._clients.Admin
-        # The client has another name in some vendors' builds of Spark: no topic can be described there.
-        self._admin: Any = (
-            self._create(admin_class, source_options) if isinstance(admin_class, JavaClass) else None
-        )
-        # The arguments of each check are made once, too.
-        self._requests: dict[tuple[str, tuple[str, ...]], tuple[Any, dict[str, Any]]] = {}
-        self._names: dict[str, Any] = {}
-        self._options: dict[float, tuple[Any, Any]] = {}
-        if self._admin is not None:
-            self._partition: Any = kafka.common.TopicPartition
-            self._latest: Any = self._clients.OffsetSpec.latest()
-            self._seconds: Any = jvm.java.util.concurrent.TimeUnit.SECONDS
-
-    def _create(self, admin_class: Any, source_options: Mapping[str, str]) -> Any:
-        """Return Java's client, which logs in first; an error names the token endpoint, unlike Java's."""
-        endpoint = source_options.get(f"{_PREFIX}sasl.oauthbearer.token.endpoint.url")
-        try:
-            return call_java(lambda: admin_class.create(self._config(source_options)))
-        except PipelineFailed as error:
-            if endpoint is None:
-                raise
-            raise PipelineFailed(f"token endpoint {mask_url(endpoint)}: {error}") from error
-
-    def _config(self, source_options: Mapping[str, str]) -> Any:
-        config = self._jvm.java.util.HashMap()
-        for name, value in source_options.items():
-            if name.startswith(_PREFIX):
-                config.put(name.removeprefix(_PREFIX), value)
-        return config
-
-    def describe(
-        self, topics: Iterable[str], landed: OffsetRanges, timeout: float
-    ) -> dict[str, TopicState | None]:
-        """Return the topics' ids, and the end offsets of those partitions that have landed offsets.
-
-        The value is None for a topic that does not exist. Raises `PipelineFailed` if no broker
-        answers within ``timeout`` seconds, or if a broker refuses the connection.
-        """
-        if self._admin is None:
-            return dict.fromkeys(
-                topics, TopicState(None, None, "Spark has no AdminClient under Kafka's name")
-            )
-        return {topic: self._describe(topic, landed.get(topic, {}), timeout) for topic in topics}
-
-    def list_names(self, timeout: float) -> list[str]:
-        """Return the names of all topics; raise `PipelineFailed` if no broker answers."""
-        if self._admin is None:
-            raise PipelineFailed("topic_pattern needs Kafka's AdminClient, which this Spark does not have")
-        names = call_java(lambda: self._admin.listTopics().names().get(round(timeout) + 5, self._seconds))
-        return str(self._jvm.String.join(",", names)).split(",")
-
-    def _describe(self, name: str, partitions: Iterable[str], timeout: float) -> TopicState | None:
-        try:
-            description = self._description(name, timeout)
-        except TopicNotDescribed as error:
-            return TopicState(None, None, str(error))
-        if description is None:
-            return None
-        topic_id = str(description.topicId().toString())
-        size = description.partitions().size()  # partitions are numbered from 0
-        ends = self._end_offsets(name, [number for number in partitions if int(number) < size], timeout)
-        return TopicState(None if topic_id == _ZERO_ID else topic_id, ends, partitions=size)
-
-    def _description(self, name: str, timeout: float) -> Any:
-        if name not in self._names:
-            self._names[name] = self._jvm.java.util.List.of(name)
-        futures = self._admin.describeTopics(self._names[name], self._timeouts(timeout)[0])
-        return self._wait(futures.topicNameValues().get(name), timeout)
-
-    def _end_offsets(self, name: str, partitions: list[str], timeout: float) -> dict[str, int] | None:
-        request, wanted = self._request(name, tuple(sorted(partitions)))
-        result = self._admin.listOffsets(request, self._timeouts(timeout)[1])
-        with suppress(TopicNotDescribed):
-            ends = self._wait(result.all(), timeout)
-            if ends is not None:
-                return {number: ends.get(partition).offset() for number, partition in wanted.items()}
-            return {}
-        return None
-
-    def offsets_at(self, topic: str, partitions: Iterable[str], position: str | int) -> dict[str, int]:
-        """Return the ``earliest`` or ``latest`` offsets, or the first from a time on, in milliseconds.
-
-        If all records are older that is the end, which is that of records that are committed.
-        """
-        if self._admin is None:
-            raise PipelineFailed("a backfill needs Kafka's AdminClient, which this Spark does not have")
-        specs = self._clients.OffsetSpec
-        spec = specs.forTimestamp(position) if isinstance(position, int) else getattr(specs, position)()
-        wanted = {number: self._partition(topic, int(number)) for number in partitions}
-        request = self._jvm.java.util.HashMap()
-        for partition in wanted.values():
-            request.put(partition, spec)
-        level = self._jvm.org.apache.kafka.common.IsolationLevel.READ_COMMITTED
-        options = self._clients.ListOffsetsOptions(level).timeoutMs(60_000)
-        try:
-            found = self._wait(self._admin.listOffsets(request, options).all(), 60.0)
-        except TopicNotDescribed as error:
-            raise PipelineFailed(f"the offsets of {topic} cannot be read: {error}") from error
-        if found is None:
-            raise TopicChanged(f"topic {topic} has lost a partition, or was deleted")
-        offsets = {number: int(found.get(partition).offset()) for number, partition in wanted.items()}
-        absent = [number for number, offset in offsets.items() if offset < 0]
-        return {**offsets, **(self.offsets_at(topic, absent, "latest") if absent else {})}
-
-    def _request(self, name: str, partitions: tuple[str, ...]) -> tuple[Any, dict[str, Any]]:
-        """Return the request of end offsets, and its partitions."""
-        if (name, partitions) not in self._requests:
-            request = self._jvm.java.util.HashMap()
-            wanted = {number: self._partition(name, int(number)) for number in partitions}
-            for partition in wanted.values():
-                request.put(partition, self._latest)
-            self._requests[name, partitions] = request, wanted
-        return self._requests[name, partitions]
-
-    def _timeouts(self, timeout: float) -> tuple[Any, Any]:
-        """Return the options of both calls, with the client's own timeout."""
-        if timeout not in self._options:
-            milliseconds = round(timeout * 1000)
-            self._options[timeout] = (
-                self._clients.DescribeTopicsOptions().timeoutMs(milliseconds),
-                self._clients.ListOffsetsOptions().timeoutMs(milliseconds),
-            )
-        return self._options[timeout]
-
-    def _wait(self, future: Any, timeout: float) -> Any:
-        """Return the result of a Java future, or None if the topic or partition does not exist."""
-        # The client's own timeout comes first, and its error has more details.
-        return call_java(lambda: future.get(round(timeout) + 5, self._seconds))
-
-    def close(self) -> None:
-        """Close the connections."""
-        if self._admin is not None:
-            self._admin.close(self._jvm.java.time.Duration.ZERO)
 
 
 def call_java(call: Callable[[], Any]) -> Any:
