@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from typing import Final, NamedTuple, TypeAlias
 
+from cloudevents_kafka.primitives import forks
 from cloudevents_kafka.primitives.bounded import remember_text
 from cloudevents_kafka.primitives.closing import Closing
 from cloudevents_kafka.primitives.plural import pluralize
@@ -23,6 +24,7 @@ from cloudevents_kafka.protocol.client._message import Message
 from cloudevents_kafka.protocol.client._retry import Deadline
 from cloudevents_kafka.protocol.client._sender import Sender
 from cloudevents_kafka.protocol.client._settings import ProducerSettings
+from cloudevents_kafka.protocol.client._socket import OTHER_PROCESS
 from cloudevents_kafka.protocol.errors import ClientError, ProtocolError
 from cloudevents_kafka.protocol.records import Record
 from cloudevents_kafka.protocol.records.record import Headers
@@ -76,6 +78,7 @@ class Producer(Closing):
         self._outstanding = 0
         self._flushing = 0
         self._closed = False
+        self._forks: Final = forks.number
         self._reports: deque[_Report] = deque()
         self._thread: Final = threading.Thread(target=self._run, name="kafka-producer", daemon=True)
         self._thread.start()
@@ -111,6 +114,7 @@ class Producer(Closing):
                 count = pluralize(self._outstanding, "record")
                 raise BufferError(f"the queue is full ({count}); poll, and try again")
             if not self._queue:
+                self._check_thread()
                 self._first_queued_at = time.monotonic()
             self._queue.append(queued)
             self._queue_bytes += size
@@ -203,6 +207,8 @@ class Producer(Closing):
         return clock
 
     def _check_thread(self) -> None:
+        if self._forks != forks.number:
+            raise ClientError(OTHER_PROCESS)
         if not self._thread.is_alive():
             raise ClientError(
                 f"the sending thread has ended, records outstanding: {self._outstanding}; "

@@ -10,12 +10,17 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Final, Protocol, TypeVar
 
+from cloudevents_kafka.primitives import forks
 from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.client._address import Address
 from cloudevents_kafka.protocol.client._dialing import dial
 from cloudevents_kafka.protocol.client._retry import Deadline
 from cloudevents_kafka.protocol.errors import ClientError, DeadlineExceeded, Disconnected, Malformed
 
+OTHER_PROCESS: Final = (
+    "a client must be used in the process that has made it, got a child that was forked later; "
+    "make one in the child"
+)
 _CHUNK: Final = 1 << 18
 _MIN_TIMEOUT: Final = 1e-4  # seconds; a timeout of 0 would not read data that has arrived
 
@@ -47,6 +52,7 @@ class FrameSocket:
         """Connect; raise `Disconnected`, `DeadlineExceeded` or `AuthenticationFailed`."""
         self.address: Final = address
         self.closed = False
+        self._forks: Final = forks.number
         self.aborted: Final = threading.Event()
         self.arrived = 0  # bytes
         self._max_frame_bytes: Final = max_frame_bytes
@@ -62,8 +68,8 @@ class FrameSocket:
 
     def ended(self) -> bool:
         """Return whether the other end has closed a connection on which no frame is expected."""
-        if self.closed:
-            return True
+        if self.closed or self._forks != forks.number:
+            return self.closed
         try:
             self._socket.settimeout(0)
             return self._socket.recv(1) is not None  # the end, or bytes that nobody has asked for
@@ -89,10 +95,13 @@ class FrameSocket:
     def abort(self) -> None:
         """End all reading, writing and waiting; may be called from another thread."""
         self.aborted.set()
-        with suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)
+        if self._forks == forks.number:
+            with suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)
 
     def check_open(self) -> None:
+        if self._forks != forks.number:  # the parent reads and writes the same connection
+            raise ClientError(f"{self.address}: {OTHER_PROCESS}")
         if self.closed:
             raise Disconnected(f"{self.address}: the connection is closed")
 
