@@ -130,7 +130,7 @@ class Member:
                 heartbeat_interval_ms=500,
             )
             async with AsyncEventConsumer(client, topics=topics, strict=True) as events:
-                await client.start()
+                await _start(client)
                 await events.run(self._handle_async, **_RUN)
         else:
             async with AsyncEventConsumer(self._settings(), topics=topics, strict=True) as events:
@@ -178,6 +178,17 @@ class Member:
             return settings | {"group.protocol": protocol}
         times = {"session.timeout.ms": 3000, "heartbeat.interval.ms": 500}
         return settings | times | {"partition.assignment.strategy": protocol}
+
+
+async def _start(client: Any) -> None:
+    """Start a client of aiokafka, which raises an error while no broker answers."""
+    from aiokafka.errors import KafkaConnectionError
+
+    while True:
+        try:
+            return await client.start()
+        except KafkaConnectionError:
+            await asyncio.sleep(0.5)
 
 
 def main(servers: str, combination: str, name: str, log: str) -> int:
