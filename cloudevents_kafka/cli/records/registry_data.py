@@ -13,6 +13,7 @@ from cloudevents_kafka.cli.terminal.errors import BadUsage, BrokerFailure
 from cloudevents_kafka.cli.terminal.signals import Interrupts
 from cloudevents_kafka.clients.schema_registry import NEED, Patience, is_unknown, registry_client, seconds_of
 from cloudevents_kafka.codecs import avro
+from cloudevents_kafka.codecs.avro_writers import writer_schema
 from cloudevents_kafka.codecs.json import is_json
 from cloudevents_kafka.errors import DataError
 from cloudevents_kafka.primitives.bounded import remember
@@ -87,7 +88,7 @@ class RegistryData:
             return _read_json
         if kind != "AVRO" or found.references:
             return _refuse(f"schema {name} is of {kind}{' with references' * bool(found.references)}")
-        decode = avro(msgspec.json.decode(found.schema_str or "null")).decode
+        decode = avro(writer_schema(msgspec.json.decode(found.schema_str or "null"))).decode
         return decode if decode is not None else _read_json
 
 

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import msgspec
 
+from cloudevents_kafka.codecs.avro_writers import writer_schema
 from cloudevents_kafka.primitives.preview import preview
 from cloudevents_kafka.spark.typed.avro_resolution import Resolution
 from cloudevents_kafka.spark.typed.checks import Checked, Misfit
@@ -67,7 +68,8 @@ class Writer(msgspec.Struct, frozen=True, dict=True):
         import fastavro
 
         named: dict[str, Any] = {}
-        *_, parsed = (fastavro.parse_schema(msgspec.json.decode(text), named) for text in self.texts)
+        schemas = [writer_schema(msgspec.json.decode(text)) for text in self.texts]
+        *_, parsed = (fastavro.parse_schema(schema, named) for schema in schemas)
         return parsed, named
 
 

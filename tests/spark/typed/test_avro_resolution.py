@@ -324,6 +324,37 @@ def test_a_field_without_a_default_is_a_misfit_with_its_place() -> None:
     )
 
 
+WRITTEN: Final = [
+    # fastavro #676, hudi #2765: defaults that are not of their type, or of the second branch of a union.
+    (field("long", default="0"), field("long"), b"\x02"),
+    (field(["string", "null"], default=None), field(["null", "string"], default=None), b"\x00\x02x"),
+    # A logical type that is invalid is ignored.
+    (field(decimal(2, 5)), field("bytes"), b"\x02\x04"),
+    (field(logical("bytes", "decimal", precision="2")), field("bytes"), b"\x02\x04"),
+    (field(logical("bytes", "decimal")), field(decimal(4, 2)), b"\x02\x04"),
+    (field(logical("long", "no-such-type")), field("long"), b"\x02"),
+]
+
+
+@pytest.mark.parametrize(("writer", "reader", "datum"), WRITTEN)
+def test_a_schema_of_a_writer_is_read_by_its_bytes_alone(writer: Any, reader: Any, datum: bytes) -> None:
+    """What does not change the bytes of a writer does not make them unreadable."""
+    found = Writer("AVRO", (json.dumps(writer),)).read(datum, data_schema(reader))
+    assert found.reason is None
+    assert found.payload is not None
+    assert found.payload[-1:] == datum[-1:]
+
+
+def test_a_named_schema_may_be_elsewhere() -> None:
+    """Fastavro #780: a record that is defined in another field of the reader is still the same record."""
+    part = field("long") | {"name": "Part"}
+    writer = field(part)
+    reader = {**writer, "fields": [{"name": "b", "type": ["null", part], "default": None}]}
+    reader["fields"].append({"name": "a", "type": "Part"})
+    assert resolved(writer, reader, b"\x04") == b"\x00\x04"
+    assert resolved(reader, writer, b"\x02\x02\x04") == b"\x04"
+
+
 def test_reasons_have_no_error_of_python() -> None:
     """A schema of a writer that cannot be read, and data of none, are sentences."""
     reader = data_schema(field("long"))
