@@ -457,7 +457,7 @@ DATA: Final[dict[str, Reads]] = {
     "a value that is not finite": each_of(refused, lambda n: [1.5] * n + [math.inf]),
     "JSON as a value": each_of(json_codec.decode_json, lambda n: b"[" + b'{"a":1},' * n + b"1]"),
     "JSON that has no value": each_of(json_codec.is_json, lambda n: b"[" + b'"\\ud800",' * n + b"1]"),
-    "JSON that is none": each_of(json_codec.is_json, lambda n: b"[" + b'"\\ud800",{"a":[' * n),
+    "JSON that has no end": each_of(json_codec.is_json, lambda n: b"[" + b'"\\ud800",{"a":[' * n),
     "half of a character at the end": each_of(
         json_grammar.find_lone_surrogate, lambda n: b'"' + b"\\u00e9" * n + b'\\ud800"'
     ),
