@@ -37,6 +37,10 @@ _ADVICE: Final = {
     "checkpoint": (
         "a file of the checkpoint is damaged: restore it, or land into a fresh folder with a fresh checkpoint"
     ),
+    "constraint": (
+        "a constraint of the table refuses a record, and nothing of the batch has landed in it: drop the "
+        "constraint (ALTER TABLE … DROP CONSTRAINT, or DROP NOT NULL), and filter rows when you read them"
+    ),
     "metrics": (
         "PySpark 4.1 and 4.2 stop so after they have repeated a batch (SPARK-55271), and the pipeline has "
         "continued once: all landed batches are complete, start again"
@@ -60,11 +64,21 @@ _ADVICE: Final = {
 }
 # What a new start does not mend.
 _FINAL: Final = frozenset(
-    {"expired", "no topic", "url not allowed", "two writers", "rights", "checkpoint", "too large"}
+    {
+        "expired",
+        "no topic",
+        "url not allowed",
+        "two writers",
+        "rights",
+        "checkpoint",
+        "too large",
+        "constraint",
+    }
 )
 # Spark's Kafka source has no latest offsets after a batch that it did not plan, and counts them all the same.
 _METRICS: Final = r"IterableOps\.map\(.*Option\.get\(\)\" is null"
 _PATTERNS: Final = (
+    (r"DELTA_VIOLATE_CONSTRAINT|DELTA_NOT_NULL_CONSTRAINT_VIOLATED|NOT_NULL_ASSERT_VIOLATION", "constraint"),
     (r"KAFKA_DATA_LOSS|[Ss]ome data may have been lost|failOnDataLoss", "expired"),
     (r"waiting for the Python worker to connect", "python slow"),
     (r"UnknownTopicOrPartition|does not host this topic-partition", "no topic"),
