@@ -36,7 +36,10 @@ from cloudevents_kafka import Event, Record, to_record
 from cloudevents_kafka.testing import LocalBroker
 from tests.spark.cluster.spark_home import ROOT, descendants, environment
 
-KINDS: Final = ("parquet", "delta", "iceberg", "iceberg-upsert", "delta-distinct")
+KINDS: Final = (
+    *("parquet", "delta", "iceberg"),
+    *("delta-upsert", "iceberg-upsert", "delta-distinct", "iceberg-distinct"),
+)
 VICTIMS: Final = ("driver", "java", "worker", "executor", "broker")
 CLUSTER: Final = "local-cluster[1,2,1024]"
 LOCAL: Final = "local[2]"
@@ -405,6 +408,12 @@ def victims_of(kills: int, seed: int) -> list[str]:
     return victims
 
 
+def kinds_of(seed: int) -> Sequence[str]:
+    """Return a kind of each format; by the seed two of them have rows by key, or no duplicates."""
+    more = ("", "-upsert", "-distinct")
+    return ("parquet", f"delta{more[seed % 3]}", f"iceberg{more[(seed + 1) % 3]}")
+
+
 def run(kills: int, seed: int, rate: float, most_batches: int = 3, *, kinds: Sequence[str] = KINDS) -> None:
     """Kill and start, land the rest, compare the tables with the topic, and print what happened.
 
@@ -430,8 +439,9 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--seed", type=int, default=secrets.randbelow(1 << 31), help="of all that is random")
     parser.add_argument("--rate", type=float, default=60, help="of records sent in a second")
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, help="of tables; by default three of a seed")
     options = parser.parse_args()
-    run(options.kills, options.seed, options.rate)
+    run(options.kills, options.seed, options.rate, kinds=options.kinds or kinds_of(options.seed))
 
 
 def _say(text: str) -> None:

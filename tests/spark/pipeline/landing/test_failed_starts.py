@@ -10,8 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec.structs import replace
 
-from cloudevents_kafka.spark.pipeline import PipelineError, PipelineFailed, WrongTable
+from cloudevents_kafka.spark.pipeline import (
+    EventBatch,
+    EventPipeline,
+    PipelineError,
+    PipelineFailed,
+    PipelineOptions,
+    WrongTable,
+)
 from cloudevents_kafka.spark.pipeline.landing import TableLanding
 from tests.spark.pipeline.conftest import Run
 from tests.spark.pipeline.lake import Lake
@@ -93,6 +101,59 @@ def test_a_start_after_one_that_failed(
     assert found[0] == '{"total":1,"m":{"a":{"x":1}}}'
     assert found[1] == (value and value.replace("…", '{\\"/more\\":1}'))
     assert "tolerated" not in rows_of(lake, to, "events").columns
+
+
+@pytest.mark.release
+@pytest.mark.parametrize("to", ["iceberg", "delta"])
+def test_a_backfill_after_one_that_failed(lake: Lake, to: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A batch of a backfill that no table has is read by the options of the next one, too."""
+    send_data(lake, "order", JSON, payload(1), payload(2), payload(3))
+    lake.run(to=to, schemas={"order": FIRST}, start=json.dumps({lake.topic: {"0": 2}}))
+    with monkeypatch.context() as patch:
+        patch.setattr(TableLanding, "fit", lambda _, schemas, *__, **___: schemas)
+        with pytest.raises(PipelineError):
+            lake.run(to=to, schemas={"order": "Total INT"}, rescue=True, backfill="0..2")
+    assert (lake.out / "_backfill" / "_batches" / "begun.json").exists()
+    summary = lake.run(to=to, backfill="0..2")
+    assert summary.recovered is not None
+    assert values(lake, to) == [None, None, '{"total":3,"m":{"a":{"x":3}}}']
+    assert lake.run(to=to, backfill="0..2").counts.read == 0
+
+
+@pytest.mark.release
+@pytest.mark.parametrize("to", ["iceberg", "delta"])
+def test_a_first_batch_without_records(lake: Lake, to: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A first batch that has no records, and was killed, holds up no start."""
+    send_data(lake, "order", JSON, payload(1))
+    with monkeypatch.context() as patch:
+        patch.setattr(TableLanding, "complete", fail)
+        with pytest.raises(PipelineFailed):
+            lake.run(to=to, start="latest")
+    lake.run(to=to, start="latest", schemas={"order": FIRST})
+    send_data(lake, "order", JSON, payload(2))
+    summary = lake.run(to=to, start="latest", schemas={"order": FIRST})
+    assert (summary.total.events, values(lake, to)) == (1, ['{"total":2,"m":{"a":{"x":2}}}'])
+
+
+@pytest.mark.release
+def test_a_function_reads_a_batch_as_it_was_begun(lake: Lake) -> None:
+    """Without tables the note of a batch decides, until somebody removes it."""
+    seen: list[list[str]] = []
+
+    def take(batch: EventBatch) -> None:
+        seen.append(batch.events.columns)
+        if len(seen) == 1:
+            raise ValueError("not yet")
+
+    send_data(lake, "order", JSON, payload(1))
+    options = PipelineOptions(
+        bootstrap_servers=lake.broker.bootstrap_servers, topics=(lake.topic,), out=str(lake.out), once=True
+    )
+    typed = replace(options, schemas={"order": FIRST})
+    with pytest.raises(PipelineFailed, match="not yet"):
+        EventPipeline(typed, spark=lake.spark, each_batch=take).run()
+    EventPipeline(options, spark=lake.spark, each_batch=take).run()
+    assert ["value" in columns for columns in seen] == [True, True]
 
 
 @pytest.mark.parametrize("to", FORMATS)
