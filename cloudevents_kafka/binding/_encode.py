@@ -7,6 +7,7 @@ from typing import Any, Final, get_args
 from cloudevents_kafka.attributes.extension_types import type_of
 from cloudevents_kafka.attributes.types import AttributeType
 from cloudevents_kafka.binding._binary import encode_binary
+from cloudevents_kafka.binding._decode import Decoded, decode
 from cloudevents_kafka.binding._headers import CONTENT_TYPE, CONTENT_TYPE_COPY, PREFIX, attribute_of
 from cloudevents_kafka.binding._keys import KeyMapper
 from cloudevents_kafka.binding._sniffer import ContentMode, sniff
@@ -46,7 +47,8 @@ def to_record(
 
     ``like`` is the record from which the event was read, or a client's (see `Record.of`). Mode,
     format, key, header order and other headers are those of ``like`` unless an argument sets
-    them, so the record of an unchanged event equals ``like``, byte for byte.
+    them. An event that equals the reading of ``like``, strict or lenient, is returned as ``like``
+    is, byte for byte; with a changed one, what lenient reading left out stays as it came.
 
     Raises `EncodeError` if the event or an argument cannot be written so, and `InvalidEvent` if
     an SDK's event breaks a rule.
@@ -151,19 +153,57 @@ def _record_like(like: RecordInput) -> Record:
 def _encode_like(
     event: Event, like: Record, mode: ContentMode | None, format: str | None
 ) -> tuple[Headers, bytes | None]:
+    """Return the headers and the value of an event that was read from ``like``, or is sent beside it."""
     sniffed = sniff(like.headers)
+    encoded = raw_parts(event)[1]
+    is_like = format in {None, sniffed.format} and mode in {None, sniffed.mode}
+    if encoded is not None and encoded[1] == like.value and encoded[0] == sniffed.format and is_like:
+        return _unchanged(like)  # it was read from this value
+    item = decode(like, lenient=True)
+    if isinstance(item, Decoded) and item.tolerated:
+        return _encode_like_deviating(event, item, mode, format)
+    if is_like and isinstance(item, Decoded) and event == item.event:
+        return _unchanged(like)
     if mode is None:
         mode = "structured" if sniffed.mode == "structured" else "binary"
     if format is None and mode == "structured":
         format = sniffed.format
     written = to_record(event, mode=mode, format=format)
-    _, encoded = raw_parts(event)
-    if encoded is not None and written.value is encoded[1] and encoded[1] == like.value:
-        headers = list(like.headers)  # the unchanged event: its content-type and copies of attributes stay
-    else:
-        headers = _merge_headers(written.headers, like.headers, same_mode=mode == sniffed.mode)
+    headers = _merge_headers(written.headers, like.headers, same_mode=mode == sniffed.mode)
     check_header_names(headers)
     return headers, written.value
+
+
+def _unchanged(like: Record) -> tuple[Headers, bytes | None]:
+    headers = list(like.headers)
+    check_header_names(headers)
+    return headers, like.value
+
+
+def _encode_like_deviating(
+    event: Event, item: Decoded, mode: ContentMode | None, format: str | None
+) -> tuple[Headers, bytes | None]:
+    """Return the headers and the value of an event that lenient reading may have read from a record."""
+    from cloudevents_kafka.binding._forward import keep_left_out  # few records deviate
+
+    like, origin = item.record, item
+    is_like = mode in {None, item.mode} and format in {None, item.format}
+    strict = decode(like)
+    if is_like and (event == item.event or (isinstance(strict, Decoded) and event == strict.event)):
+        return _unchanged(like)
+    if isinstance(strict, Decoded):
+        origin = strict
+    mode = mode or origin.mode
+    if format is None and mode == "structured":
+        format = origin.format
+    written = to_record(event, mode=mode, format=format)
+    if origin.tolerated and (mode, format) == (origin.mode, origin.format):
+        headers, value = keep_left_out(written, event, origin)
+    else:
+        headers = _merge_headers(written.headers, like.headers, same_mode=mode == origin.mode)
+        value = written.value
+    check_header_names(headers)
+    return headers, value
 
 
 def _merge_headers(written: Headers, like: Headers, *, same_mode: bool) -> Headers:

@@ -79,7 +79,7 @@ def _split_members(value: bytes) -> Envelope:
     try:
         values: list[Any] = _parse(texts)
     except msgspec.ValidationError:  # a number is out of the range of float
-        values = [_value(bytes(text)) for text in members.values()]
+        values = [member_value(bytes(text)) for text in members.values()]
     earlier = _find_earlier(value, texts + data + encoded, count)
     repeats = find_repeats([*(name for name, _ in earlier), *dict.fromkeys(name for name, _ in earlier)])
     # J-04: null is an absent attribute
@@ -91,7 +91,7 @@ def _split_members(value: bytes) -> Envelope:
     return Envelope(attributes, members, data or None, encoded or None, repeats, earlier)
 
 
-def _value(text: bytes) -> Any:
+def member_value(text: bytes) -> Any:
     """Return one member; an empty container or infinity if it has a number that is out of range."""
     try:
         return _parse(text)

@@ -34,7 +34,7 @@ from cloudevents_kafka.codecs.json import is_parsable
 from cloudevents_kafka.codecs.payload import DataKind, implies_json
 from cloudevents_kafka.errors import InvalidEvent, LeftOut, Problem
 from cloudevents_kafka.event import Event
-from cloudevents_kafka.formats.json_decoder import Envelope, read_data, split_envelope
+from cloudevents_kafka.formats.json_decoder import Envelope, member_value, read_data, split_envelope
 from cloudevents_kafka.primitives.bounded import MAX_KEY_LENGTH, remember
 from cloudevents_kafka.primitives.preview import preview
 
@@ -123,13 +123,30 @@ def is_any_required(repeats: Iterable[Problem]) -> bool:
 def correct_envelope(envelope: Envelope, report: Report) -> Event:
     """Return the event of an object's members; raise `InvalidEvent` with all problems if it is refused."""
     report.refused += [problem for problem in envelope.problems if problem.attribute in _NOT_REPEATED]
-    report.tolerated += leave_out_earlier(envelope.earlier, _NOT_REPEATED)
+    if envelope.earlier:
+        envelope = _last_values(envelope)
+        report.tolerated += leave_out_earlier(envelope.earlier, _NOT_REPEATED)
     attributes = _correct_members(envelope, report)
     try:
         payload, kind = _read_data(envelope, attributes.get("datacontenttype"), report.tolerated)
     except InvalidEvent as error:
         raise InvalidEvent([*report.refused, *error.problems]) from None
     return make_event(attributes, payload, kind, report)
+
+
+def _last_values(envelope: Envelope) -> Envelope:
+    """Return an envelope with the last value of each repeated member: a null is absent (J-04)."""
+    attributes, texts = dict(envelope.attributes), dict(envelope.texts)
+    earlier: list[tuple[str, bytes]] = []
+    for name, text in reversed(envelope.earlier):
+        if name in attributes or name in _NOT_REPEATED or text == _NULL:
+            earlier.append((name, text))
+            continue
+        try:
+            attributes[name], texts[name] = member_value(text), msgspec.Raw(text)
+        except msgspec.DecodeError:  # a lone surrogate
+            earlier.append((name, text))
+    return msgspec.structs.replace(envelope, attributes=attributes, texts=texts, earlier=[*reversed(earlier)])
 
 
 def _correct_members(envelope: Envelope, report: Report) -> dict[str, AttributeValue]:

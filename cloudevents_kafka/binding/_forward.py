@@ -1,0 +1,193 @@
+"""A changed event in the record that it was read from leniently: what was left out stays as it came.
+
+Several headers or members may stand for one attribute. Only one was read; it gets the new value, under its
+exact name. Those that were left out stay, also if their attribute has no exact name. If an attribute was
+read and then removed from the event, all headers or members for it are removed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from cloudevents_kafka.attributes.types import REQUIRED, AttributeValue, is_name
+from cloudevents_kafka.binding._decode import Decoded
+from cloudevents_kafka.binding._headers import (
+    CONTENT_TYPE,
+    CONTENT_TYPE_COPY,
+    exact_name,
+    fold_name,
+    given_name,
+    header_of,
+)
+from cloudevents_kafka.codecs.json_grammar import find_members
+from cloudevents_kafka.errors import EncodeError
+from cloudevents_kafka.event import Event, raw_parts, unchecked_event
+from cloudevents_kafka.formats import registry as formats
+from cloudevents_kafka.formats.base import InvalidAttributes
+from cloudevents_kafka.record import Headers, Record
+
+_JSON: Final = "json"
+_NOT_ATTRIBUTES: Final = frozenset({*REQUIRED, "data", "data_base64"})
+_BOM: Final = b"\xef\xbb\xbf"
+_NULL: Final = b"null"
+_DATA_TYPE: Final = "datacontenttype"
+
+
+def keep_left_out(written: Record, event: Event, origin: Decoded) -> tuple[Headers, bytes | None]:
+    """Return the headers and the value of a changed event, in the mode and format of its origin."""
+    like = origin.record.headers
+    if origin.mode == "binary":
+        headers = _quoted(written.headers) if _is_quoted(like) else written.headers
+        return _merge_binary(headers, like, raw_parts(origin.event)[0]), written.value
+    return _merge_structured(written.headers, like), _with_left_out(written.value or b"", event, origin)
+
+
+def _is_quoted(headers: Headers) -> bool:
+    """Return whether all values are in quotation marks, as those of the version are."""
+    names = (_attribute_in(name) for name, _ in headers)
+    places = _read_places((name, *_rank_of(*pair)) for name, pair in zip(names, headers, strict=True))
+    return (headers[places["specversion"]][1] or b"").startswith(b'"')
+
+
+def _quoted(headers: Headers) -> Headers:
+    return [
+        (name, value if value is None or name == CONTENT_TYPE else msgspec.json.encode(value.decode()))
+        for name, value in headers
+    ]
+
+
+def _merge_binary(written: Headers, like: Headers, before: Mapping[str, AttributeValue]) -> Headers:
+    new = dict(written)
+    attributes = {_attribute_in(header) or "" for header in new}
+    names = [_attribute_in(header) for header, _ in like]
+    places = _read_places((name, *_rank_of(*pair)) for name, pair in zip(names, like, strict=True))
+    type_place = places.get(_DATA_TYPE)
+    came_type = None if type_place is None or _is_copy(like[type_place][0]) else like[type_place][1]
+    copies = {new.get(CONTENT_TYPE), None}
+    merged: Headers = []
+    for index, ((header, value), attribute) in enumerate(zip(like, names, strict=True)):
+        exact = header_of(attribute) if attribute else header
+        is_read = attribute is not None and places.get(attribute) == index
+        if is_read and exact in new:
+            merged.append((exact, new.pop(exact)))
+        elif came_type is not None and _is_copy(header):
+            if value in copies or value != came_type:
+                merged.append((header, value))
+        elif value is None or _stays(
+            attribute, before, attributes, is_read=is_read, is_exact=header == exact
+        ):
+            merged.append((header, value))
+    return merged + list(new.items())
+
+
+def _is_copy(name: str) -> bool:
+    return exact_name(name) == CONTENT_TYPE_COPY
+
+
+def _rank_of(name: str, value: object) -> tuple[str, bool]:
+    return name, value is not None
+
+
+def _stays(
+    attribute: str | None,
+    before: Collection[str],
+    new: Collection[str],
+    *,
+    is_read: bool,
+    is_exact: bool,
+) -> bool:
+    """Return whether a header or member of the origin stays: it is foreign, or left out and not set now.
+
+    The names are those of the attributes of the event as it was read, and of the changed one.
+    """
+    if not attribute:
+        return True
+    if attribute in before:
+        return attribute in new and not is_read
+    return not (attribute in new and is_exact)
+
+
+def _attribute_in(header: str) -> str | None:
+    """Return the attribute that a header stands for; ``""`` if it is left out, None if it is foreign."""
+    exact = exact_name(header)
+    if exact is None:
+        return None
+    return _DATA_TYPE if exact == CONTENT_TYPE else fold_name(given_name(header)) or ""
+
+
+def _read_places(found: Iterable[tuple[str | None, str, bool]]) -> dict[str, int]:
+    """Return by attribute the index of the header or member that was read.
+
+    ``found`` has the attribute, the header or the name, and whether it has a value.
+    """
+    ranks: dict[str, tuple[bool, bool, bool, int]] = {}
+    for index, (attribute, name, has_value) in enumerate(found):
+        if attribute:
+            rank = (has_value, not _is_copy(name), name in {attribute, header_of(attribute)}, index)
+            ranks[attribute] = max(rank, ranks.get(attribute, rank))
+    return {attribute: rank[-1] for attribute, rank in ranks.items()}
+
+
+def _merge_structured(written: Headers, like: Headers) -> Headers:
+    """Return headers with the written content-type in place of what was read as it; no attributes' copies."""
+    names = [_attribute_in(header) for header, _ in like]
+    place = _read_places((name, *_rank_of(*pair)) for name, pair in zip(names, like, strict=True)).get(
+        _DATA_TYPE
+    )
+    merged: Headers = []
+    for index, ((header, value), attribute) in enumerate(zip(like, names, strict=True)):
+        if index == place:
+            merged += written
+        elif attribute is None or value is None or exact_name(header) == CONTENT_TYPE:
+            merged.append((header, value))
+    return merged if place is not None else merged + written
+
+
+def _with_left_out(value: bytes, event: Event, origin: Decoded) -> bytes:
+    """Return a structured value that also has what was left out of the value of its origin."""
+    came = origin.record.value or b""
+    before, new = raw_parts(origin.event)[0], raw_parts(event)[0]
+    if origin.format == _JSON:
+        members = [*_left_out_members(came.removeprefix(_BOM), before, new)]
+        return b"{%b,%b" % (b",".join(members), value[1:]) if members else value
+    form = formats.find(origin.format)
+    given = {} if form is None else _attributes_of(form, came)
+    names = [*given]
+    left_out = {names[index]: given[names[index]] for index in _left_out(names, before, new)}
+    if form is None or not left_out:
+        return value
+    try:
+        return form.encode(unchecked_event({**new, **left_out}, event.payload, event.kind))
+    except EncodeError:  # the format has no place for it
+        return value
+
+
+def _left_out_members(value: bytes, before: Collection[str], new: Collection[str]) -> Iterator[bytes]:
+    """Yield the members of a JSON object that no attribute was read from, as they stand."""
+    members = [(name, value[start:end]) for name, start, end in find_members(value)]
+    members = [(name, text) for name, text in members if name not in _NOT_ATTRIBUTES and text != _NULL]
+    for index in _left_out([name for name, _ in members], before, new):
+        name, text = members[index]
+        yield b"%b:%b" % (msgspec.json.encode(name), text)
+
+
+def _left_out(names: Sequence[str], before: Collection[str], new: Collection[str]) -> Iterator[int]:
+    """Yield the indexes of names that no attribute was read from, and that stay."""
+    attributes = [name if is_name(name) else fold_name(name) for name in names]
+    places = _read_places((attribute, name, True) for attribute, name in zip(attributes, names, strict=True))
+    for index, (name, attribute) in enumerate(zip(names, attributes, strict=True)):
+        is_read = attribute is not None and places[attribute] == index
+        if _stays(attribute, before, new, is_read=is_read, is_exact=name == attribute):
+            yield index
+
+
+def _attributes_of(form: Any, value: bytes) -> Mapping[str, AttributeValue]:
+    """Return the attributes in a value of another format as they came."""
+    try:
+        found = form.decode(value)
+    except InvalidAttributes as error:
+        found = error.event
+    return raw_parts(found)[0]

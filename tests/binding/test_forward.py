@@ -1,0 +1,127 @@
+"""Forwarding: an event that equals the reading of a record goes on as that, a changed one keeps the rest."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from cloudevents_kafka import Decoded, EncodeError, Event, Record, decode, to_record
+from cloudevents_kafka.binding._headers import fold_name, given_name
+from cloudevents_kafka.errors import LeftOut
+from cloudevents_kafka.event import raw_parts, unchecked_event
+from tests.support import strategies as make
+from tests.support.deviating_records import deviating_records
+
+CE = make.required_headers
+JSON = ("content-type", b"application/cloudevents+json")
+_FIXED = ("specversion", "id", "source", "type", "datacontenttype")
+HEAD = b'{"specversion":"1.0","id":"1","source":"/","type":"t"'
+seeds = pytest.mark.parametrize(
+    "seed", [1, *(pytest.param(seed, marks=pytest.mark.release) for seed in range(2, 12))]
+)
+
+
+def read(record: Record) -> Decoded | None:
+    """Return the reading of a record, strict or else lenient."""
+    for lenient in (False, True):
+        item = decode(record, lenient=lenient)
+        if isinstance(item, Decoded):
+            return item
+    return None
+
+
+def copy_of(event: Event) -> Event:
+    """Return an equal event that knows nothing of the record that it was read from."""
+    return unchecked_event(dict(raw_parts(event)[0]), event.payload, event.kind)
+
+
+@seeds
+def test_an_unchanged_event_goes_on_as_it_came(seed: int) -> None:
+    """Its record has the same bytes: value, headers and key, in any mode and format, valid or deviating."""
+    kinds: Counter[str] = Counter()
+    for record in deviating_records(make.scaled(20_000), seed):
+        for lenient in (False, True):
+            item = decode(record, lenient=lenient)
+            if isinstance(item, Decoded):
+                kinds[f"{item.mode} {item.format}, {'deviating' if item.tolerated else 'valid'}"] += 1
+                for event in (item.event, copy_of(item.event)):
+                    again = to_record(event, like=record)
+                    assert (again.key, again.value, again.headers) == (
+                        record.key,
+                        record.value,
+                        record.headers,
+                    )
+    assert len(kinds) >= 8, kinds
+
+
+@seeds
+def test_a_changed_event_keeps_the_rest(seed: int) -> None:
+    """It has its mode, its foreign headers and what was left out, and is read as it is."""
+    luck = random.Random(seed)
+    count = 0
+    for record in deviating_records(make.scaled(20_000), seed):
+        item = read(record)
+        if item is None:
+            continue
+        event = changed(item.event, luck)
+        try:
+            again = to_record(event, like=record)
+        except EncodeError:
+            continue
+        found = read(again)
+        assert found is not None, (record, event, again)
+        assert (found.mode, found.format) == (item.mode, item.format)
+        assert found.event == event, (record, event, again)
+        assert [pair for pair in again.headers if is_foreign(pair[0])] == [
+            pair for pair in record.headers if is_foreign(pair[0])
+        ]
+        leniently = decode(again, lenient=True)
+        assert isinstance(leniently, Decoded)
+        assert lost(item, leniently) == [], (record, event, again)
+        count += 1
+    assert count > make.scaled(5000)
+
+
+def changed(event: Event, luck: random.Random) -> Event:
+    """Return an event with another type or extension, as a handler makes it; it may break rules as before."""
+    attributes = dict(raw_parts(event)[0])
+    kind = luck.randrange(4)
+    if kind == 0:
+        attributes["type"] = "changed"
+    elif kind == 1:
+        attributes["relayedby"] = "example"
+    elif kind == 2:
+        optional = [name for name in attributes if name not in _FIXED]
+        if not optional:
+            attributes["id"] = "changed"
+        else:
+            del attributes[luck.choice(optional)]
+    else:
+        attributes["subject"] = "changed"
+    return unchecked_event(attributes, event.payload, event.kind)
+
+
+def is_foreign(name: Any) -> bool:
+    folded = str(name).lower()
+    return folded != "content-type" and not folded.startswith(("ce_", "ce-", "cloudevents"))
+
+
+def lost(before: Decoded, after: Decoded) -> list[LeftOut]:
+    """Return what was left out of the record and is not left out of the other.
+
+    What stands for an attribute that the handler has set or removed goes.
+    """
+    names = {(one.attribute, one.value) for one in after.tolerated}
+    changed = raw_parts(after.event)[0].keys() ^ raw_parts(before.event)[0].keys()
+    return [
+        one
+        for one in before.tolerated
+        if isinstance(one, LeftOut)
+        and one.value not in {None, after.event.text("datacontenttype")}
+        and (one.attribute, one.value) not in names
+        and fold_name(given_name(str(one.attribute))) not in changed
+        and fold_name(str(one.attribute)) not in changed
+    ]
