@@ -8,12 +8,19 @@ from cloudevents_kafka.attributes.extension_types import type_of
 from cloudevents_kafka.attributes.types import AttributeType
 from cloudevents_kafka.binding._binary import encode_binary
 from cloudevents_kafka.binding._decode import Decoded, decode
-from cloudevents_kafka.binding._headers import CONTENT_TYPE, CONTENT_TYPE_COPY, PREFIX, attribute_of
+from cloudevents_kafka.binding._headers import (
+    CONTENT_TYPE,
+    CONTENT_TYPE_COPY,
+    PREFIX,
+    attribute_of,
+    exact_name,
+)
 from cloudevents_kafka.binding._keys import KeyMapper
-from cloudevents_kafka.binding._sniffer import ContentMode, sniff
+from cloudevents_kafka.binding._sniffer import ContentMode, Verdict, sniff
 from cloudevents_kafka.binding._structured import encode_structured
 from cloudevents_kafka.errors import EncodeError
-from cloudevents_kafka.event import Event, raw_parts
+from cloudevents_kafka.event import Event, origin_of, raw_parts
+from cloudevents_kafka.primitives.bounded import remember
 from cloudevents_kafka.primitives.preview import preview
 from cloudevents_kafka.record import (
     HeaderInput,
@@ -26,6 +33,17 @@ from cloudevents_kafka.record import (
 )
 
 _MODES: Final = get_args(ContentMode)
+_TEXT_HEADERS: Final = frozenset({"ce_id", "ce_source", "ce_type", "ce_subject"})  # read as they stand
+
+
+class _Foreign(dict[str, bool]):
+    """A cache from the name of a header to whether it neither is nor nearly is one of an event."""
+
+    def __missing__(self, name: str) -> bool:
+        return remember(self, name, exact_name(name) is None)
+
+
+_is_foreign: Final = _Foreign()
 
 
 def to_record(
@@ -153,16 +171,20 @@ def _record_like(like: RecordInput) -> Record:
 def _encode_like(
     event: Event, like: Record, mode: ContentMode | None, format: str | None
 ) -> tuple[Headers, bytes | None]:
-    """Return the headers and the value of an event that was read from ``like``, or is sent beside it."""
+    """Return the headers and the value of an event that was read from ``like``, or goes in its place."""
     sniffed = sniff(like.headers)
-    encoded = raw_parts(event)[1]
     is_like = format in {None, sniffed.format} and mode in {None, sniffed.mode}
-    if encoded is not None and encoded[1] == like.value and encoded[0] == sniffed.format and is_like:
-        return _unchanged(like)  # it was read from this value
-    item = decode(like, lenient=True)
-    if isinstance(item, Decoded) and item.tolerated:
-        return _encode_like_deviating(event, item, mode, format)
-    if is_like and isinstance(item, Decoded) and event == item.event:
+    if is_like and sniffed.mode == "binary":
+        found = _replace_headers(event, like)
+        if found is not None:
+            return found
+    read = _reading_of(event, like, sniffed)
+    if read is None:
+        item = decode(like, lenient=True)
+        if isinstance(item, Decoded) and item.tolerated:
+            return _encode_like_deviating(event, item, mode, format)
+        read = item.event if isinstance(item, Decoded) else None
+    if is_like and (event is read or (read is not None and event.type == read.type and event == read)):
         return _unchanged(like)
     if mode is None:
         mode = "structured" if sniffed.mode == "structured" else "binary"
@@ -172,6 +194,49 @@ def _encode_like(
     headers = _merge_headers(written.headers, like.headers, same_mode=mode == sniffed.mode)
     check_header_names(headers)
     return headers, written.value
+
+
+def _replace_headers(event: Event, like: Record) -> tuple[Headers, bytes | None] | None:
+    """Return the headers and the value of an event in binary mode if no reading is needed for them.
+
+    That is so if each header of ``like`` is foreign or one of the event's, once, and either all are equal or
+    one shows that the event was changed.
+    """
+    written, value = encode_binary(event)
+    new = dict(written)
+    headers: Headers = []
+    is_changed = value != like.value
+    is_equal = True
+    for name, came in like.headers:
+        text = new.pop(name, None)
+        if text is None:
+            if not _is_foreign[name]:
+                return None
+            headers.append((name, came))
+            continue
+        if came != text:
+            is_equal = False
+            is_changed = is_changed or (name in _TEXT_HEADERS and came is not None and came[:1] != b'"')
+            if came is None or came == b"-0":
+                return None
+        headers.append((name, text))
+    if not is_changed and (new or not is_equal):
+        return None
+    check_header_names(headers)
+    return headers + list(new.items()), value
+
+
+def _reading_of(event: Event, like: Record, sniffed: Verdict) -> Event | None:
+    """Return the event that was read strictly from ``like`` if that is seen without reading it again."""
+    origin = origin_of(event)
+    encoded = None if origin is None else raw_parts(origin)[1]
+    if encoded is None or encoded[1] != like.value or encoded[0] != sniffed.format:
+        return None
+    return origin if len(like.headers) == 1 or _has_one_type(like.headers) else None
+
+
+def _has_one_type(headers: Headers) -> bool:
+    return [name for name, _ in headers].count(CONTENT_TYPE) == 1
 
 
 def _unchanged(like: Record) -> tuple[Headers, bytes | None]:

@@ -5,6 +5,7 @@ from cloudevents_kafka.event._event import (
     Event,
     binary_parts,
     has_reader,
+    origin_of,
     raw_parts,
     select_attributes,
     stored_parts,

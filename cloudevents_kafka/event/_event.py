@@ -65,13 +65,14 @@ class Event(SdkMethods, Generic[DataT_co]):
         ({'total': '9.50'}, 3, b'{"total":"9.50"}')
     """
 
-    __slots__ = ("_attributes", "_data", "_encoded", "_kind", "_payload", "_reader")
+    __slots__ = ("_attributes", "_data", "_encoded", "_kind", "_origin", "_payload", "_reader")
 
     _attributes: dict[str, Any]
     _payload: bytes | None
     _kind: DataKind
     _encoded: tuple[str, bytes] | None
     _data: Any
+    _origin: Event  # set by `replace` only: the event that was read from a structured value
     _reader: Callable[[Event], Any]  # set by `read_with` only, since a store takes time
 
     if TYPE_CHECKING:
@@ -298,6 +299,10 @@ class Event(SdkMethods, Generic[DataT_co]):
         """
         event = _new(type(self))
         event._set({**self._attributes, **attributes}, self._payload if data is _UNSET else data)
+        if self._encoded is not None:
+            event._origin = self
+        elif hasattr(self, "_origin"):
+            event._origin = self._origin
         if data is not _UNSET:
             return event
         if self._kind is not DataKind.BYTES and event.datacontenttype == self.datacontenttype:
@@ -364,6 +369,11 @@ def unchecked_event(
 def has_reader(event: Event) -> bool:
     """Return whether a function of `Event.read_with` reads the data of an event."""
     return hasattr(event, "_reader")
+
+
+def origin_of(event: Event) -> Event | None:
+    """Return the event that was read from a structured value: this one, or that which `replace` changed."""
+    return event if event._encoded is not None else getattr(event, "_origin", None)
 
 
 def select_attributes(event: Event, names: Container[str]) -> Event:

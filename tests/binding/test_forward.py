@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cloudevents_kafka import Decoded, EncodeError, Event, Record, decode, to_record
+from cloudevents_kafka import Decoded, EncodeError, Event, InvalidEvent, Record, decode, to_record
 from cloudevents_kafka.binding._headers import fold_name, given_name
 from cloudevents_kafka.errors import LeftOut
 from cloudevents_kafka.event import raw_parts, unchecked_event
@@ -101,7 +101,11 @@ def changed(event: Event, luck: random.Random) -> Event:
             del attributes[luck.choice(optional)]
     else:
         attributes["subject"] = "changed"
-    return unchecked_event(attributes, event.payload, event.kind)
+    names = attributes.keys() | raw_parts(event)[0].keys()
+    try:
+        return event.replace(**{name: attributes.get(name) for name in names})
+    except InvalidEvent:
+        return unchecked_event(attributes, event.payload, event.kind)
 
 
 def is_foreign(name: Any) -> bool:
