@@ -1,316 +1,59 @@
 """The Kafka functions of the official SDK, by this library: a program changes one import.
 
 This module has the functions of ``cloudevents.core.bindings.kafka`` of the SDK's version 2, and `v1` those
-of ``cloudevents.v1.kafka``, with their names and signatures. They take and return the SDK's own events and
-messages, and raise errors of this library that are also the SDK's. Events of specversion 0.3 are left to
-the SDK. Read the modules in this order:
+of version 1 (``cloudevents.kafka``, and ``cloudevents.v1.kafka`` in version 2), with their names and
+signatures. They take and return the SDK's own events and messages, read what the SDK reads, and raise
+errors of this library that are also the SDK's. Events of specversion 0.3 are left to the SDK. `v1` works
+with the SDK of either version; this module needs version 2, which each of its names says if version 1 is
+installed. Read the modules in this order:
 
+* `_installed`: what the installed SDK has;
 * `_errors`: errors of both;
 * `_reading` and `_writing`: a message to an event and back, for both versions;
-* `v1`: the functions of version 1; those of version 2 are here.
+* `v1` and `_v2`: the functions of each version.
 """
 
-# Annotations are the SDK's objects, so that the signatures are equal.
+from typing import TYPE_CHECKING, Any
 
-from collections.abc import Callable
-from typing import Any
+from cloudevents_kafka.sdk._installed import HAS_VERSION_2, VERSION
 
-from cloudevents.core.base import BaseCloudEvent, EventFactory
-from cloudevents.core.bindings import kafka
-from cloudevents.core.formats.base import Format
-from cloudevents.core.formats.json import JSONFormat
-from cloudevents.core.v03.event import CloudEvent as OldCloudEvent
-from cloudevents.core.v1.event import CloudEvent
+if TYPE_CHECKING or HAS_VERSION_2:
+    from cloudevents_kafka.sdk._v2 import (
+        KafkaMessage,
+        KeyMapper,
+        from_binary,
+        from_binary_event,
+        from_kafka,
+        from_kafka_event,
+        from_structured,
+        from_structured_event,
+        to_binary,
+        to_binary_event,
+        to_structured,
+        to_structured_event,
+    )
 
-from cloudevents_kafka.attributes.python_values import check_values
-from cloudevents_kafka.attributes.timestamps import to_datetime
-from cloudevents_kafka.binding import to_record
-from cloudevents_kafka.errors import BrokenEvent
-from cloudevents_kafka.record import Headers, Record, to_bytes
-from cloudevents_kafka.sdk import _reading
-from cloudevents_kafka.sdk._errors import raises_sdk_errors
-from cloudevents_kafka.sdk._writing import default_key, event_of, event_with
-
-KafkaMessage = kafka.KafkaMessage
-"""The SDK's message: ``headers`` as a dictionary, ``key`` and ``value``; without data the value is None.
-
-Examples:
-    >>> from cloudevents_kafka.sdk import KafkaMessage
-    >>> KafkaMessage(headers={"content-type": b"application/cloudevents+json"}, key=None, value=b"{}").value
-    b'{}'
-"""
-
-KeyMapper = kafka.KeyMapper
-"""A function from an event of the SDK to the key of its message, or None.
-
-Examples:
-    >>> from cloudevents.core.v1.event import CloudEvent
-    >>> from cloudevents_kafka import sdk
-    >>> event = CloudEvent({"id": "1", "source": "/shop", "type": "order.placed", "subject": "order-17"})
-    >>> sdk.to_binary_event(event, key_mapper=lambda event: event.get_subject()).key
-    'order-17'
-"""
+__all__ = [
+    "KafkaMessage",
+    "KeyMapper",
+    "from_binary",
+    "from_binary_event",
+    "from_kafka",
+    "from_kafka_event",
+    "from_structured",
+    "from_structured_event",
+    "to_binary",
+    "to_binary_event",
+    "to_structured",
+    "to_structured_event",
+]
 
 
-_IS_PLAIN = vars(CloudEvent({"source": "/", "type": "t"})).keys() == {"_attributes", "_data"}
-
-
-@raises_sdk_errors
-def to_binary(
-    event: BaseCloudEvent, event_format: Format, key_mapper: KeyMapper | None = None
-) -> KafkaMessage:
-    """Return an event of the SDK as a message in binary mode.
-
-    The SDK's ``JSONFormat`` stands for the writers of this library; any other ``event_format``
-    writes the data. The key is that of ``key_mapper``, or ``partitionkey``. Raises an `InvalidEvent`
-    that is also a ``CloudEventValidationError`` if the event breaks a rule.
-
-    Examples:
-        >>> from cloudevents.core.formats.json import JSONFormat
-        >>> from cloudevents.core.v1.event import CloudEvent
-        >>> from cloudevents_kafka.sdk import to_binary
-        >>> event = CloudEvent({"id": "1", "source": "/shop", "type": "order.placed"}, {"total": "9.50"})
-        >>> to_binary(event, JSONFormat(), lambda event: "customer-4").value
-        b'{"total":"9.50"}'
-    """
-    attributes = event.get_attributes()
-    if attributes.get("specversion") == _reading.OLD:
-        return kafka.to_binary(event, event_format, key_mapper)
-    if type(event_format) is JSONFormat:
-        record = to_record(event_of(event))
-        return _message(event, key_mapper, record.headers, record.value)
-    headers, data = to_record(event_with(attributes, None)).headers, event.get_data()
-    value = event_format.write_data(data, attributes.get("datacontenttype"))
-    return _message(event, key_mapper, headers, None if data is None and not value else value)
-
-
-@raises_sdk_errors
-def from_binary(
-    message: KafkaMessage, event_format: Format, event_factory: EventFactory | None = None
-) -> BaseCloudEvent:
-    """Return the SDK's event of a message in binary mode.
-
-    The SDK's ``JSONFormat`` stands for the readers of this library; any other ``event_format`` reads
-    the data. ``event_factory`` makes the event, by default the SDK's ``CloudEvent``. No attribute
-    is invented; the key is ``partitionkey`` if the event has none. Raises a `DecodeError` that is
-    also a ``CloudEventValidationError`` and a `ValueError`.
-
-    Examples:
-        >>> from cloudevents.core.formats.json import JSONFormat
-        >>> from cloudevents_kafka.sdk import KafkaMessage, from_binary
-        >>> headers = {"ce_specversion": b"1.0", "ce_id": b"1", "ce_source": b"/shop", "ce_type": b"t"}
-        >>> event = from_binary(KafkaMessage(headers, key=b"customer-4", value=b"[1]"), JSONFormat())
-        >>> event.get_data(), event.get_extension("partitionkey"), event.get_time()
-        ([1], 'customer-4', None)
-    """
-    return _read(kafka.from_binary, True, message, event_format, event_factory)
-
-
-@raises_sdk_errors
-def to_structured(
-    event: BaseCloudEvent, event_format: Format, key_mapper: KeyMapper | None = None
-) -> KafkaMessage:
-    """Return an event of the SDK as a message in structured mode; the arguments are those of `to_binary`.
-
-    Examples:
-        >>> from cloudevents.core.formats.json import JSONFormat
-        >>> from cloudevents.core.v1.event import CloudEvent
-        >>> from cloudevents_kafka.sdk import to_structured
-        >>> event = CloudEvent({"id": "1", "source": "/shop", "type": "order.placed", "partitionkey": "c-4"})
-        >>> to_structured(event, JSONFormat()).key
-        'c-4'
-    """
-    attributes = event.get_attributes()
-    if attributes.get("specversion") == _reading.OLD:
-        return kafka.to_structured(event, event_format, key_mapper)
-    if type(event_format) is JSONFormat:
-        record = to_record(event_of(event), mode="structured")
-        return _message(event, key_mapper, record.headers, record.value)
-    event_with(attributes, None)
-    content_type = event_format.get_content_type().encode()
-    return _message(event, key_mapper, [("content-type", content_type)], event_format.write(event))
-
-
-@raises_sdk_errors
-def from_structured(
-    message: KafkaMessage, event_format: Format, event_factory: EventFactory | None = None
-) -> BaseCloudEvent:
-    """Return the SDK's event in the value of a message; the arguments are those of `from_binary`.
-
-    The SDK's ``JSONFormat`` stands for each event format of this library, by the content type. A
-    message without one is read if its value is a JSON event.
-
-    Examples:
-        >>> from cloudevents.core.formats.json import JSONFormat
-        >>> from cloudevents_kafka.sdk import KafkaMessage, from_structured
-        >>> value = b'{"specversion":"1.0","id":"1","source":"/shop","type":"t","data":[1]}'
-        >>> headers = {"content-type": b"application/cloudevents+json"}
-        >>> from_structured(KafkaMessage(headers, key=None, value=value), JSONFormat()).get_data()
-        [1]
-    """
-    return _read(kafka.from_structured, False, message, event_format, event_factory)
-
-
-@raises_sdk_errors
-def from_kafka(
-    message: KafkaMessage, event_format: Format, event_factory: EventFactory | None = None
-) -> BaseCloudEvent:
-    """Return the SDK's event of a message in either mode; the arguments are those of `from_binary`.
-
-    It is in structured mode if its content type names an event format, or if no header begins
-    with ``ce_``.
-
-    Examples:
-        >>> from cloudevents.core.formats.json import JSONFormat
-        >>> from cloudevents_kafka.sdk import KafkaMessage, from_kafka
-        >>> message = KafkaMessage({"ce_specversion": b"1.0", "ce_source": b"/shop"}, key=None, value=b"")
-        >>> try:
-        ...     from_kafka(message, JSONFormat())
-        ... except ValueError as error:
-        ...     print(type(error).__name__, [*error.errors])
-        NotAnEvent ['id', 'type']
-    """
-    return _read(kafka.from_kafka, None, message, event_format, event_factory)
-
-
-def to_binary_event(
-    event: BaseCloudEvent, event_format: Format | None = None, key_mapper: KeyMapper | None = None
-) -> KafkaMessage:
-    """Return what `to_binary` returns, by default with the SDK's ``JSONFormat``.
-
-    Examples:
-        >>> from cloudevents.core.v1.event import CloudEvent
-        >>> from cloudevents_kafka.sdk import to_binary_event
-        >>> to_binary_event(CloudEvent({"id": "1", "source": "/shop", "type": "t"}, "hello")).value
-        b'"hello"'
-    """
-    return to_binary(event, event_format or JSONFormat(), key_mapper)
-
-
-def from_binary_event(message: KafkaMessage, event_format: Format | None = None) -> BaseCloudEvent:
-    """Return what `from_binary` returns, by default with the SDK's ``JSONFormat``.
-
-    Examples:
-        >>> from cloudevents.core.v1.event import CloudEvent
-        >>> from cloudevents_kafka.sdk import from_binary_event, to_binary_event
-        >>> event = CloudEvent({"id": "1", "source": "/shop", "type": "t"}, "hello")
-        >>> from_binary_event(to_binary_event(event)).get_data()
-        'hello'
-    """
-    return from_binary(message, event_format or JSONFormat())
-
-
-def to_structured_event(
-    event: BaseCloudEvent, event_format: Format | None = None, key_mapper: KeyMapper | None = None
-) -> KafkaMessage:
-    """Return what `to_structured` returns, by default with the SDK's ``JSONFormat``.
-
-    Examples:
-        >>> from cloudevents.core.v1.event import CloudEvent
-        >>> from cloudevents_kafka.sdk import to_structured_event
-        >>> to_structured_event(CloudEvent({"id": "1", "source": "/shop", "type": "t"})).headers
-        {'content-type': b'application/cloudevents+json'}
-    """
-    return to_structured(event, event_format or JSONFormat(), key_mapper)
-
-
-def from_structured_event(message: KafkaMessage, event_format: Format | None = None) -> BaseCloudEvent:
-    """Return what `from_structured` returns, by default with the SDK's ``JSONFormat``.
-
-    Examples:
-        >>> from cloudevents.core.v1.event import CloudEvent
-        >>> from cloudevents_kafka.sdk import from_structured_event, to_structured_event
-        >>> event = CloudEvent({"id": "1", "source": "/shop", "type": "t"}, {"total": "9.50"})
-        >>> from_structured_event(to_structured_event(event)).get_data()
-        {'total': '9.50'}
-    """
-    return from_structured(message, event_format or JSONFormat())
-
-
-def from_kafka_event(message: KafkaMessage, event_format: Format | None = None) -> BaseCloudEvent:
-    """Return what `from_kafka` returns, by default with the SDK's ``JSONFormat``.
-
-    Examples:
-        >>> from cloudevents.core.v1.event import CloudEvent
-        >>> from cloudevents_kafka.sdk import from_kafka_event, to_binary_event
-        >>> event = CloudEvent({"id": "1", "source": "/shop", "type": "t"}, {"total": "9.50"})
-        >>> from_kafka_event(to_binary_event(event)).get_data()
-        {'total': '9.50'}
-    """
-    return from_kafka(message, event_format or JSONFormat())
-
-
-def _message(
-    event: BaseCloudEvent, key_mapper: KeyMapper | None, headers: Headers, value: bytes | None
-) -> KafkaMessage:
-    """Return a message; the mapper is called last, so a change that it makes of the event is not written."""
-    key = default_key(event.get_attributes()) if key_mapper is None else key_mapper(event)
-    return KafkaMessage(headers=dict(headers), key=key, value=value)  # type: ignore[arg-type]  # a tombstone
-
-
-def _read(
-    of_sdk: Callable[..., BaseCloudEvent],
-    is_binary: bool | None,  # noqa: FBT001
-    message: KafkaMessage,
-    event_format: Format,
-    event_factory: EventFactory | None,
-) -> BaseCloudEvent:
-    """Return the event that a function of the SDK returns."""
-    record = _reading.record_of(message)
-    is_json = type(event_format) is JSONFormat
-    if not is_json and is_binary is None:
-        is_binary = _reading.in_binary_mode(record)
-    if not (is_json or is_binary):
-        return _read_by(event_format, message, event_factory)
-    event, is_binary = _reading.read(record, is_binary=is_binary)
-    if event is None:
-        return of_sdk(message, event_format, event_factory)
-    attributes = _reading.texts_of(event) if is_binary else _reading.members_of(event)
-    if not is_binary:
-        data = _reading.structured_data(event, record)
-    elif is_json:
-        data = _reading.binary_data(event.payload, event.datacontenttype)
-    else:
-        data = None if record.value is None else event_format.read_data(record.value, event.datacontenttype)
-    return _sdk_event(attributes, data, message, event_factory)
-
-
-def _read_by(
-    event_format: Format, message: KafkaMessage, event_factory: EventFactory | None
-) -> BaseCloudEvent:
-    """Return the event that a format of the user reads, whose attributes are checked as it makes it."""
-    is_old = False
-
-    def make(attributes: dict[str, Any], data: Any = None) -> BaseCloudEvent:
-        nonlocal is_old
-        is_old = attributes.get("specversion") == _reading.OLD
-        if is_old:
-            return (event_factory or OldCloudEvent)(attributes, data)
-        if problems := check_values(attributes)[1]:
-            raise BrokenEvent(problems, Record.of(message))
-        return _sdk_event(attributes, data, message, event_factory)
-
-    event = event_format.read(make, message.value)
-    return kafka.from_structured(message, event_format, event_factory) if is_old else event
-
-
-def _sdk_event(
-    attributes: dict[str, Any], data: Any, message: KafkaMessage, event_factory: EventFactory | None
-) -> BaseCloudEvent:
-    """Return an event of the SDK with these valid attributes and the message's key as ``partitionkey``.
-
-    The class of the SDK would check them again, and invent a time.
-    """
-    time, key = attributes.get("time"), message.key
-    if isinstance(time, str):
-        attributes["time"] = to_datetime(time)
-    if key and "partitionkey" not in attributes:
-        attributes["partitionkey"] = _reading.key_text(key) or to_bytes(key)
-    if _IS_PLAIN and event_factory in (None, CloudEvent):
-        event: BaseCloudEvent = object.__new__(CloudEvent)
-        vars(event).update(_attributes=attributes, _data=data)
-        return event
-    event = (event_factory or CloudEvent)(attributes, data)
-    if time is None and type(event) is CloudEvent:
-        event.get_attributes().pop("time", None)
-    return event
+def __getattr__(name: str) -> Any:
+    """Raise an `ImportError` for a name that needs version 2 of the SDK."""
+    if name in __all__:
+        raise ImportError(
+            f"cloudevents_kafka.sdk.{name} needs cloudevents>=2, got {VERSION}; "
+            "install it, or use cloudevents_kafka.sdk.v1, which works with version 1"
+        )
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -6,17 +6,16 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, Final, ParamSpec, TypeVar
 
-from cloudevents.core.exceptions import (
+from cloudevents_kafka import errors
+from cloudevents_kafka.attributes.types import REQUIRED
+from cloudevents_kafka.sdk._installed import (
     BaseCloudEventException,
     CloudEventValidationError,
     CustomExtensionAttributeError,
     InvalidAttributeValueError,
     MissingRequiredAttributeError,
 )
-from cloudevents.v1 import exceptions as v1
-
-from cloudevents_kafka import errors
-from cloudevents_kafka.attributes.types import REQUIRED
+from cloudevents_kafka.sdk._installed import exceptions as v1
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -53,7 +52,7 @@ class InvalidEvent(errors.InvalidEvent, _Listed, v1.InvalidRequiredFields, v1.Da
     """The values do not form a valid event."""
 
 
-class EncodeError(errors.EncodeError, BaseCloudEventException, v1.DataMarshallerError):
+class EncodeError(errors.EncodeError, v1.DataMarshallerError, BaseCloudEventException):
     """The event cannot be written in this mode, or a marshaller failed."""
 
 

@@ -1,30 +1,46 @@
-"""The event of an SDK's message, and its attributes and data as the SDK has them.
+"""The attributes and the data of a message, as the SDK reads them.
 
-A message is read strictly, but for deviations that both versions of the SDK read: names of headers in other
-letters, a copy of the content type in a ``ce_`` header, and, unless the caller wants binary mode, a JSON
-event whose content type does not say so or whose data is not of its type.
+The SDK checks few attributes or none, so the first functions, one for each mode, only take what a message
+has: each header of an attribute as its text, each member as its value. What they return None for is read by
+`binding`, which knows all event formats, and which says what is wrong with the message.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
+import msgspec
 from msgspec import structs
 
-from cloudevents_kafka.attributes.media_type import media_type
-from cloudevents_kafka.attributes.types import canonical_text, is_string
-from cloudevents_kafka.binding import Decoded, Undecodable, decode
+from cloudevents_kafka.attributes.media_type import CLOUDEVENTS, media_type
+from cloudevents_kafka.attributes.types import REQUIRED, SPECVERSION, canonical_text, is_string, parse_binary
+from cloudevents_kafka.binding import Decoded, decode, from_record
 from cloudevents_kafka.codecs.json import decode_json
 from cloudevents_kafka.codecs.payload import DataKind, decode_text, implies_json, to_utf8
-from cloudevents_kafka.errors import BrokenData, BrokenEvent, DataError, LeftOut, NotAnEvent, Problem
-from cloudevents_kafka.event import Event, raw_parts
-from cloudevents_kafka.record import Record
+from cloudevents_kafka.errors import BrokenData, BrokenEvent, DataError, DecodeError, NotAnEvent, Problem
+from cloudevents_kafka.event import Event, raw_parts, unchecked_event
+from cloudevents_kafka.primitives.bounded import remember
+from cloudevents_kafka.record import Headers, Record, to_bytes
 
 OLD: Final = "0.3"
 JSON_EVENT: Final = b"application/cloudevents+json"
 _CONTENT_TYPE: Final = "content-type"
-_HEADERS: Final = frozenset({"K-04", "K-05"})
-_STRUCTURED: Final = _HEADERS | {"K-09", "K-10", "K-15", "J-16"}
+_NOT_CE: Final = (None, "datacontenttype")
+_BOM: Final = b"\xef\xbb\xbf"
+_decode_json: Final = msgspec.json.Decoder().decode
+
+
+class _Names(dict[str, str | None]):
+    """A cache from the name of a header, in any letters, to the attribute that it carries, or to None."""
+
+    def __missing__(self, header: str) -> str | None:
+        folded = str(header).lower()
+        name = "datacontenttype" if folded == _CONTENT_TYPE else folded.removeprefix("ce_")
+        return remember(self, header, name if name and name != folded else None)
+
+
+_names: Final = _Names()
 
 
 def record_of(message: Any) -> Record:
@@ -34,90 +50,162 @@ def record_of(message: Any) -> Record:
     return Record.of(message)
 
 
-def read(
-    record: Record, *, is_binary: bool | None = None, folds_names: bool = False
-) -> tuple[Event | None, bool]:
-    """Return the event of a record in this mode, or in either, and whether it is in binary mode.
+def headers_of(message: Any) -> dict[str, Any]:
+    """Return the headers of a message of the SDK, which may be those of a client: pairs, or None."""
+    return message.headers if type(message.headers) is dict else dict(Record.of(message).headers)
 
-    The event is None if its specversion is 0.3. With ``folds_names`` the names of JSON members may have
-    capital letters. Raises a `DecodeError` for any other record.
+
+def texts_in(headers: Mapping[str, Any]) -> dict[str, str] | None:
+    """Return the texts of the attributes in headers; None if one is not UTF-8.
+
+    A null header is an absent attribute. If names differ only in letters, the exact name counts.
     """
-    structured = _STRUCTURED | {"N-01"} if folds_names else _STRUCTURED
-    found = decode(record, lenient=True)
-    if not isinstance(found, Undecodable):
-        is_headers = raw_parts(found.event)[1] is None and not _clauses(found) - _HEADERS
-        if is_binary in {None, is_headers} and (is_headers or _clauses(found) <= structured):
-            return found.event, is_headers
-    if is_binary is None:
-        is_binary = in_binary_mode(record)
-    return (_read_binary(record) if is_binary else _read_structured(record, structured)), is_binary
+    texts: dict[str, str] = {}
+    names = _names
+    try:
+        for header, value in headers.items():
+            name = names[header]
+            if name is not None:
+                texts[name] = value.decode()
+    except (AttributeError, UnicodeDecodeError):  # it is null or a text; or it is not UTF-8
+        return _select_texts(headers)
+    return texts if len(texts) == len(headers) else _select_texts(headers)
 
 
-def _read_binary(record: Record) -> Event | None:
-    if names_format(record):
+def _select_texts(headers: Mapping[str, Any]) -> dict[str, str] | None:
+    """Return the texts of attributes in headers of which some may be null, or have nearly the same name."""
+    texts: dict[str, str] = {}
+    exact = {header for header, value in headers.items() if value is not None and header == _exact(header)}
+    for header, value in headers.items():
+        name = _names[header]
+        if name is None or value is None or (header not in exact and _exact(header) in exact):
+            continue
+        try:
+            texts[name] = (to_bytes(value) or b"").decode()
+        except UnicodeDecodeError:
+            return None
+    return texts
+
+
+def _exact(header: str) -> str:
+    """Return the binding's name of a header; that of a copy of the content type is content-type (K-04)."""
+    name = _names[header]
+    return _CONTENT_TYPE if name == "datacontenttype" else f"ce_{name}"
+
+
+def members_in(value: Any) -> dict[str, Any] | None:
+    """Return the members of a JSON object, without nulls, or None for another value."""
+    try:
+        members = _decode_json(value)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError, TypeError):
+        if not (isinstance(value, bytes) and value.startswith(_BOM)):
+            return None
+        return members_in(value[len(_BOM) :])
+    if type(members) is not dict:
+        return None
+    if None in members.values():
+        members = {name: member for name, member in members.items() if member is not None}
+    return members
+
+
+def is_complete(attributes: Mapping[str, Any]) -> bool:
+    """Return whether attributes have all required names, and the specversion is 1.0."""
+    return (
+        attributes.get("specversion") == SPECVERSION
+        and "id" in attributes
+        and "source" in attributes
+        and "type" in attributes
+    )
+
+
+def split(members: dict[str, Any]) -> tuple[dict[str, Any], Any] | None:
+    """Return members without the data, and the data; None if it occurs twice or is not base64."""
+    data = members.pop("data", None)
+    if "data_base64" not in members:
+        return members, data
+    text = members.pop("data_base64")
+    if data is not None or not isinstance(text, str):
+        return None
+    try:
+        return members, parse_binary(text)
+    except ValueError:
+        return None
+
+
+def content_type_in(headers: Mapping[str, Any]) -> str | None:
+    """Return the content type in headers, whose name may have capital letters, or None."""
+    value = headers.get(_CONTENT_TYPE)
+    if value is None:
+        values = [value for name, value in headers.items() if name.lower() == _CONTENT_TYPE and value]
+        value = values[-1] if values else None
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+
+
+def in_binary_mode(headers: Mapping[str, Any], content_type: str | None) -> bool:
+    """Return whether a message is in binary mode: it has ce_ headers, and its type names no event format."""
+    names = _names
+    return not names_format(content_type) and any(names[name] not in _NOT_CE for name in headers)
+
+
+def names_format(content_type: str | None) -> bool:
+    """Return whether a content type names an event format, so the message is in structured mode (K-09)."""
+    return content_type is not None and media_type(content_type).cloudevents
+
+
+def is_for_json(content_type: str | None) -> bool:
+    """Return whether a value is read as a JSON event, since its content type names no other event format."""
+    media = media_type(content_type or "")
+    return not media.cloudevents or media.format == "json" or media.essence == CLOUDEVENTS
+
+
+def read_binary(record: Record) -> Event | None:
+    """Return the event that `binding` reads of a record in binary mode; None if its specversion is 0.3.
+
+    Raises a `DecodeError`, with this record, if it is not a valid event.
+    """
+    headers = {_exact(name): value for name, value in record.headers if _names[name]}
+    headers |= {name: value for name, value in record.headers if name in headers and value is not None}
+    if names_format(_text(headers.get(_CONTENT_TYPE))):
         rule = "must not name an event format in binary mode; read the record with from_kafka"
         raise BrokenEvent([Problem(_CONTENT_TYPE, rule, "K-09")], record)
-    return _read(record, record, _HEADERS)
+    if headers.get("ce_specversion") == OLD.encode():
+        return None
+    return _read(record, [*headers.items()])
 
 
-def _read_structured(record: Record, accepted: frozenset[str]) -> Event | None:
-    if names_format(record):
-        return _read(record, record, accepted)
-    headers = [(name, value) for name, value in record.headers if name.lower() == _CONTENT_TYPE]
+def read_structured(record: Record, content_type: str | None) -> Event | None:
+    """Return the event that `binding` reads of a record's value; None if its specversion is 0.3.
+
+    Raises a `DecodeError`, with this record, if it is not a valid event.
+    """
+    named = JSON_EVENT if is_for_json(content_type) else str(content_type).encode()
     try:
-        return _read(structs.replace(record, headers=headers), record, accepted)
-    except NotAnEvent:
-        reason = "the content-type does not name an event format, and the value is not a JSON event"
-        raise NotAnEvent(f"not a CloudEvent: {reason} (K-11, Kafka binding 3)", record) from None
-
-
-def _read(record: Record, original: Record, accepted: frozenset[str]) -> Event | None:
-    """Return the event of a record whose deviations, if there are any, have these clauses."""
-    found = decode(record, lenient=True)
-    if isinstance(found, Undecodable) or not _clauses(found) <= accepted:
-        found = decode(record)
-    if isinstance(found, Undecodable):
-        if _is_old(original):
+        return _read(record, [(_CONTENT_TYPE, named)])
+    except BrokenEvent as error:
+        if any((one.attribute, one.value) == ("specversion", repr(OLD)) for one in error.problems):
             return None
-        raise found.error
-    return found.event
+        if names_format(content_type) or not any(map(_is_of_another_value, error.problems)):
+            raise
+    reason = "the content-type does not name an event format, and the value is not a JSON event"
+    raise NotAnEvent(f"not a CloudEvent: {reason} (K-11, Kafka binding 3)", record)
 
 
-def _clauses(found: Decoded) -> set[str]:
-    """Return the clauses of accepted deviations; the rules of those that the SDK does not read alike."""
-    return {one.clause if _is_alike(one) else one.rule for one in found.tolerated}
+def _read(record: Record, headers: Headers) -> Event:
+    """Return the event of a record with other headers; an error has the record itself."""
+    try:
+        return from_record(structs.replace(record, headers=headers))
+    except DecodeError as error:
+        error.record = record
+        raise
 
 
-def _is_alike(problem: Problem) -> bool:
-    """Return whether nothing is left out, and only the letters of a header's name are other ones."""
-    is_name = problem.clause not in {"K-05", "N-01"} or str(problem.attribute).lower() in problem.rule
-    return is_name and not isinstance(problem, LeftOut)
+def _text(value: bytes | None) -> str | None:
+    return None if value is None else value.decode("utf-8", "replace")
 
 
-def in_binary_mode(record: Record) -> bool:
-    """Return whether a record is in binary mode: it has ce_ headers, and its content-type names no format."""
-    return not names_format(record) and any(name.lower().startswith("ce_") for name, _ in record.headers)
-
-
-def content_type_of(record: Record) -> str:
-    """Return the value of the content-type header, whose name may have capital letters; "" without one."""
-    values = [value for name, value in record.headers if name.lower() == _CONTENT_TYPE and value]
-    return values[-1].decode("utf-8", "replace") if values else ""
-
-
-def names_format(record: Record) -> bool:
-    """Return whether the content-type names an event format, so the record is in structured mode (K-09)."""
-    return media_type(content_type_of(record)).cloudevents
-
-
-def _is_old(record: Record) -> bool:
-    """Return whether a record has an event of specversion 0.3, which is left to the SDK."""
-    headers = {name.lower(): value for name, value in record.headers}
-    if "ce_specversion" in headers and not names_format(record):
-        return headers["ce_specversion"] == OLD.encode()
-    found = decode(structs.replace(record, headers=[(_CONTENT_TYPE, JSON_EVENT)]))
-    problems = found.error.problems if isinstance(found, Undecodable) else ()
-    return any((one.attribute, one.value) == ("specversion", repr(OLD)) for one in problems)
+def _is_of_another_value(problem: Problem) -> bool:
+    """Return whether a problem is one of a value that is not meant as an event."""
+    return problem.attribute is None or (problem.attribute, problem.clause) == ("specversion", "R-01")
 
 
 def texts_of(event: Event) -> dict[str, Any]:
@@ -133,7 +221,7 @@ def members_of(event: Event) -> dict[str, Any]:
     return {name: canonical_text(one) if type(one) is bytes else one for name, one in attributes.items()}
 
 
-def key_text(key: str | bytes) -> str | None:
+def key_text(key: Any) -> str | None:
     """Return a key as the text of an attribute, or None if it cannot be one."""
     try:
         text = key.decode() if isinstance(key, bytes) else key
@@ -148,10 +236,23 @@ def binary_data(payload: bytes | None, content_type: str | None) -> Any:
         return payload
     if implies_json(content_type):
         try:
-            return decode_json(to_utf8(payload, content_type))
+            return json_value(payload, content_type)
         except DataError:
             pass  # the SDK writes a text as it stands
     return text_or_bytes(payload, content_type)
+
+
+def json_value(payload: bytes, content_type: str | None) -> Any:
+    """Return the value of JSON in the charset of its content type, or in UTF-8, which the SDK always writes.
+
+    Raises `DataError` if it is not JSON.
+    """
+    try:
+        return decode_json(to_utf8(payload, content_type))
+    except DataError:
+        if content_type is None or media_type(content_type).utf8:
+            raise
+        return decode_json(payload)
 
 
 def text_or_bytes(payload: bytes, content_type: str | None) -> str | bytes:
@@ -173,3 +274,11 @@ def structured_data(event: Event, record: Record) -> Any:
         return decode_json(to_utf8(payload, content_type))
     except DataError as error:
         raise BrokenData(f"broken data: {error}", record, event) from error
+
+
+def event_for_errors(record: Record, attributes: Mapping[str, Any]) -> Event:
+    """Return the event of a record whose data cannot be read; its attributes may break rules."""
+    found = decode(record, lenient=True)
+    if isinstance(found, Decoded):
+        return found.event
+    return unchecked_event({name: str(attributes[name]) for name in REQUIRED}, record.value)

@@ -1,56 +1,164 @@
-"""An SDK's event as an `Event`, with data that the SDK writes in one way or another."""
+"""The attributes and the data of an SDK's event, as they are written.
+
+The first functions write what is right in one pass. They return None for another event, of which an `Event`
+is made: its error has all that is wrong.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from contextlib import suppress
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Final
 
+import msgspec
+
+from cloudevents_kafka.attributes.media_type import media_type
+from cloudevents_kafka.attributes.python_values import accept_values
 from cloudevents_kafka.attributes.types import canonical_text
+from cloudevents_kafka.binding import to_record
 from cloudevents_kafka.codecs.json import encode_json
-from cloudevents_kafka.codecs.payload import implies_json
+from cloudevents_kafka.codecs.payload import DataKind, as_document, implies_json, to_payload
 from cloudevents_kafka.codecs.registry import find
 from cloudevents_kafka.errors import DataError, InvalidEvent, Problem
 from cloudevents_kafka.event import Event
+from cloudevents_kafka.primitives.bounded import remember
 from cloudevents_kafka.sdk._reading import key_text
+
+_CONTENT_TYPE: Final = "content-type"
+_IMPLIED_TYPE: Final = "application/json"  # R-10: "SHOULD be set explicitly to the implied"
+_JSON: Final = DataKind.JSON
+_KEY: Final = "partitionkey"
+_TEXT_OR_BYTES: Final = (str, bytes, bytearray, memoryview, type(None))
+
+
+_headers: Final[dict[str, str]] = {}
+"""The headers of the attributes of earlier events; a plain dictionary is the fastest to read."""
+
+
+def accepted(attributes: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return attributes in canonical form as a new dictionary, or None if they break a rule."""
+    try:
+        values: dict[str, Any] = attributes | {}  # type: ignore[operator]  # dict() copies a proxy slowly
+    except TypeError:  # not all mappings have the operator
+        values = dict(attributes)
+    if type(values.get(_KEY)) is bytes:
+        values[_KEY] = key_text(values[_KEY])
+    return values if accept_values(values) else None
+
+
+def write_binary(
+    attributes: Mapping[str, Any],
+    values: dict[str, Any] | None,
+    data: Any,
+    quotes: bool,  # noqa: FBT001  # a call by position is faster
+) -> tuple[dict[str, bytes], bytes | None]:
+    """Return the headers and the value of an event in binary mode; raise an error with all that is wrong.
+
+    ``values`` are what `accepted` returns for the attributes. With ``quotes`` a text of a JSON type is a
+    JSON string also if it is JSON.
+    """
+    if values is not None:
+        content_type = values.get("datacontenttype")
+        try:
+            if data is not None and type(data) is not bytes:
+                data, kind = _payload_of(data, content_type, values, quotes=quotes)
+                if kind is _JSON and content_type is None:
+                    values["datacontenttype"] = content_type = _IMPLIED_TYPE
+            if content_type is None or not media_type(content_type).cloudevents:
+                return _headers_of(values), data
+        except DataError:
+            pass  # the error below has the problems of attributes, too
+    if quotes and isinstance(data, str) and implies_json(attributes.get("datacontenttype")):
+        data = msgspec.Raw(json_of(data))
+    record = to_record(event_with(attributes, data))
+    return dict(record.headers), record.value  # type: ignore[arg-type]  # no header is null
+
+
+def _headers_of(attributes: Mapping[str, Any]) -> dict[str, bytes]:
+    names = _headers
+    try:
+        return {names[name]: value.encode() for name, value in attributes.items()}
+    except (AttributeError, KeyError):  # not all values are texts, or a name is not cached
+        return {_header(name): canonical_text(value).encode() for name, value in attributes.items()}
+
+
+def _header(name: str) -> str:
+    return remember(_headers, name, _CONTENT_TYPE if name == "datacontenttype" else f"ce_{name}")
+
+
+def _payload_of(
+    data: Any, content_type: str | None, attributes: Mapping[str, Any], *, quotes: bool
+) -> tuple[bytes | None, DataKind]:
+    """Return the payload of data and its kind. Raises `DataError` if it cannot be written."""
+    if isinstance(data, str):
+        data = data if quotes else as_document(data, content_type, attributes)
+    elif not (implies_json(content_type) or _is_writable(data, content_type, attributes)):
+        data = json_bytes(data)
+    return to_payload(data, content_type, attributes)
+
+
+def _is_writable(data: Any, content_type: Any, attributes: Mapping[str, Any]) -> bool:
+    """Return whether data is text or bytes, or has a codec."""
+    return (
+        isinstance(data, _TEXT_OR_BYTES) or find(content_type or "application/json", attributes) is not None
+    )
+
+
+def json_bytes(data: Any) -> bytes:
+    """Return data as JSON; names that are not texts are written as the SDK does.
+
+    Raises `DataError` if JSON cannot express it.
+    """
+    try:
+        return encode_json(data)
+    except DataError as error:
+        try:
+            return json.dumps(data, allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode()
+        except (TypeError, ValueError, RecursionError):
+            raise error from error.__cause__
+
+
+def json_of(data: Any) -> bytes:
+    """Return data as JSON. Raises `InvalidEvent` if JSON cannot express it."""
+    try:
+        return json_bytes(data)
+    except DataError as error:
+        raise InvalidEvent([Problem("data", str(error), "J-10")]) from error
 
 
 def event_of(event: Any) -> Event:
     """Return an event of the SDK. Raises `InvalidEvent` if it breaks a rule.
 
-    A ``partitionkey`` of bytes, which reading makes of a key that is not text, is a key and not an
-    attribute. Data other than text and bytes is JSON for any content type without a codec.
+    A ``partitionkey`` that cannot be an attribute is only the key. Data other than text and bytes is JSON
+    for any content type without a codec.
     """
     attributes = event.get_attributes()
-    if type(attributes.get("partitionkey")) is not bytes:
+    if type(attributes.get(_KEY)) is not bytes:
         try:
             return Event.of(event)
         except InvalidEvent:
-            pass  # its data may be the reason
+            pass  # its key or its data may be the reason
     return event_with(attributes, event.get_data())
 
 
 def event_with(attributes: Mapping[str, Any], data: Any) -> Event:
     """Return the event of attributes and other data, as `event_of` does."""
     changed = dict(attributes)
-    if isinstance(key := changed.get("partitionkey"), bytes):
-        changed["partitionkey"] = key_text(key)
+    if isinstance(key := changed.get(_KEY), str | bytes):
+        changed[_KEY] = key_text(key)  # None if it cannot be an attribute: it is only the key (K-14)
     content_type = changed.get("datacontenttype")
-    is_value = not isinstance(data, str | bytes | bytearray | memoryview | None)
-    if is_value and isinstance(content_type, str) and not implies_json(content_type):
-        data = data if find(content_type, changed) else json_of(data)
+    if isinstance(content_type, str | None) and not _is_writable(data, content_type, changed):
+        if not implies_json(content_type):
+            data = json_of(data)
+        else:
+            with suppress(DataError):  # `Event` reports it, with the problems of the attributes
+                data = msgspec.Raw(json_bytes(data))
     return Event.of(SimpleNamespace(get_attributes=lambda: changed, get_data=lambda: data))
-
-
-def json_of(data: Any) -> bytes:
-    """Return data as JSON. Raises `InvalidEvent` if JSON cannot express it."""
-    try:
-        return encode_json(data)
-    except DataError as error:
-        raise InvalidEvent([Problem("data", str(error), "J-10")]) from error
 
 
 def default_key(attributes: Mapping[str, Any]) -> str | bytes | None:
     """Return the SDK's default key, ``partitionkey``: a text or bytes as they are."""
-    key = attributes.get("partitionkey")
-    return key if key is None or isinstance(key, str | bytes) else canonical_text(key)
+    key = attributes.get(_KEY)
+    return key if key is None or isinstance(key, str | bytes) else str(key)

@@ -2,27 +2,28 @@
 
 # Annotations are the SDK's objects, so that the signatures are equal.
 
-from collections.abc import Callable
-from typing import Any, Type, overload  # noqa: UP035  # as the SDK
-
-from cloudevents.v1 import http, kafka
-from cloudevents.v1.abstract import AnyCloudEvent
-from cloudevents.v1.kafka import exceptions
-from cloudevents.v1.sdk import types
-from msgspec import Raw
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Type, overload  # noqa: UP035  # as the SDK
 
 from cloudevents_kafka.attributes.media_type import media_type
 from cloudevents_kafka.attributes.python_values import check_values
-from cloudevents_kafka.attributes.types import canonical_text, parse_binary
-from cloudevents_kafka.binding import to_record
-from cloudevents_kafka.codecs.json import decode_json, is_json
-from cloudevents_kafka.codecs.payload import implies_json, to_utf8
+from cloudevents_kafka.attributes.types import canonical_text
+from cloudevents_kafka.codecs.json import is_json
+from cloudevents_kafka.codecs.payload import implies_json
 from cloudevents_kafka.errors import BrokenData, BrokenEvent, DataError, EncodeError, Problem
-from cloudevents_kafka.event import Event, unchecked_event
-from cloudevents_kafka.record import Record, to_bytes
+from cloudevents_kafka.primitives.bounded import remember_text
+from cloudevents_kafka.record import to_bytes
 from cloudevents_kafka.sdk import _reading
 from cloudevents_kafka.sdk._errors import raises_sdk_errors
-from cloudevents_kafka.sdk._writing import default_key, event_of, event_with, json_of
+from cloudevents_kafka.sdk._installed import (
+    AnyCloudEvent,
+    MarshallerType,
+    UnmarshallerType,
+    http,
+    kafka,
+    kafka_exceptions,
+)
+from cloudevents_kafka.sdk._writing import accepted, default_key, event_with, json_of, write_binary
 
 KafkaMessage = kafka.KafkaMessage
 """The SDK's message: ``headers`` as a dictionary, ``key`` and ``value``; without data the value is None.
@@ -45,7 +46,7 @@ Examples:
 """
 
 
-class KeyMapperError(EncodeError, exceptions.KeyMapperError):
+class KeyMapperError(EncodeError, kafka_exceptions.KeyMapperError):
     """The function for the key raised an error, which is the cause.
 
     Examples:
@@ -60,10 +61,15 @@ class KeyMapperError(EncodeError, exceptions.KeyMapperError):
     """
 
 
-_BYTES = bytes | bytearray | memoryview
+_IS_PLAIN: Final = vars(http.CloudEvent({"source": "/", "type": "t"})).keys() == {"_attributes", "data"}
+_new: Final = object.__new__
+_folded: Final[set[str]] = set()
+"""Names of members that have no capital letter."""
+_BYTES: Final = (bytes, bytearray, memoryview)
+_TEXT_OR_BYTES: Final = (*_BYTES, str, type(None))
 _DATA = {"data", "data_base64"}
-_Marshaller = types.MarshallerType | None  # type: ignore[type-arg]  # as the SDK
-_Unmarshaller = types.UnmarshallerType | None  # type: ignore[type-arg]
+_Marshaller = MarshallerType | None  # type: ignore[type-arg]  # as the SDK
+_Unmarshaller = UnmarshallerType | None  # type: ignore[type-arg]
 
 
 @raises_sdk_errors
@@ -86,18 +92,15 @@ def to_binary(
         ('c-4', b'c-4', b'{"total":"9.50"}')
     """
     attributes = event.get_attributes()
-    if attributes.get("specversion") == _reading.OLD:
+    values = accepted(attributes)
+    if values is None and attributes.get("specversion") == _reading.OLD:
         return kafka.to_binary(event, data_marshaller, key_mapper)
-    key = _key(event, key_mapper)
+    key = _key(event, attributes, key_mapper)
     data = event.get_data()
     if data_marshaller is not None:
-        ours = event_with(attributes, _bytes_of(_marshal(data_marshaller, data)))
-    elif isinstance(data, str) and implies_json(attributes.get("datacontenttype")):
-        ours = event_with(attributes, Raw(json_of(data)))  # version 1 writes any text as a JSON string
-    else:
-        ours = event_of(event)
-    record = to_record(ours)
-    return KafkaMessage(dict(record.headers), key, record.value)  # type: ignore[arg-type]  # a tombstone
+        data = _bytes_of(_marshal(data_marshaller, data))
+    headers, value = write_binary(attributes, values, data, True)
+    return KafkaMessage(headers, key, value)  # type: ignore[arg-type]  # a tombstone
 
 
 @overload
@@ -132,15 +135,19 @@ def from_binary(
         >>> event.data, event["partitionkey"], event.get("time")
         ([1], 'customer-4', None)
     """
-    record = _reading.record_of(message)
-    event, _ = _reading.read(record, is_binary=True)
-    if event is None:
-        return kafka.from_binary(message, event_type, data_unmarshaller)
-    if event.payload is None or data_unmarshaller is None:
-        data = _default_data(event, record)
+    headers = _reading.headers_of(message)
+    attributes: dict[str, Any] | None = _reading.texts_in(headers)
+    if attributes is None or not _is_binary_event(attributes):
+        event = _reading.read_binary(_reading.record_of(message))
+        if event is None:
+            return kafka.from_binary(message, event_type, data_unmarshaller)
+        attributes = _reading.texts_of(event)
+    value = to_bytes(message.value)
+    if value is None or data_unmarshaller is None:
+        data = _default_data(value, attributes, message)
     else:
-        data = _unmarshal(data_unmarshaller, event.payload, event, record)
-    return _create(event_type, _reading.texts_of(event), data, message)
+        data = _unmarshal(data_unmarshaller, value, attributes, message)
+    return _create(event_type, attributes, data, message)
 
 
 @raises_sdk_errors
@@ -164,20 +171,25 @@ def to_structured(
         {'content-type': b'application/cloudevents+json'}
     """
     attributes = event.get_attributes()
-    if attributes.get("specversion") == _reading.OLD:
-        return kafka.to_structured(event, data_marshaller, envelope_marshaller, key_mapper)
-    key = _key(event, key_mapper)
-    envelope = _reading.members_of(event_with(attributes, None))
+    envelope = accepted(attributes)
+    if envelope is None:
+        if attributes.get("specversion") == _reading.OLD:
+            return kafka.to_structured(event, data_marshaller, envelope_marshaller, key_mapper)
+        envelope = _reading.members_of(event_with(attributes, None))
+    key = _key(event, attributes, key_mapper)
     data = event.get_data()
     if data_marshaller is not None:
         data = _marshal(data_marshaller, data)
-    if not (isinstance(data, _BYTES | str | None) or implies_json(envelope.get("datacontenttype"))):
+    if not (isinstance(data, _TEXT_OR_BYTES) or implies_json(envelope.get("datacontenttype"))):
         data = json_of(data)  # J-16: it must be a text
     if isinstance(data, _BYTES):
         envelope["data_base64"] = canonical_text(bytes(data))
     elif data is not None:
         envelope["data"] = data
-    value = _bytes_of(_marshal(envelope_marshaller, envelope) if envelope_marshaller else json_of(envelope))
+    if envelope_marshaller is None:
+        return KafkaMessage({"content-type": _reading.JSON_EVENT}, key, json_of(envelope))
+    members = {name: canonical_text(one) if type(one) is bytes else one for name, one in envelope.items()}
+    value = _bytes_of(_marshal(envelope_marshaller, members))
     headers = {"content-type": _reading.JSON_EVENT} if type(value) is bytes and is_json(value) else {}
     return KafkaMessage(headers, key, value)
 
@@ -222,24 +234,44 @@ def from_structured(
         >>> event["datacontenttype"], event.data
         ('application/json', [1])
     """
-    record = _reading.record_of(message)
+    content_type = _reading.content_type_in(_reading.headers_of(message))
     if envelope_unmarshaller is None:
-        event, _ = _reading.read(record, is_binary=False, folds_names=True)
-        if event is None:
-            return kafka.from_structured(message, event_type, data_unmarshaller)
-        members, data = _reading.members_of(event), _reading.structured_data(event, record)
-        has_data = event.payload is not None
+        found = _read_value(message, content_type)
     else:
-        envelope = _open(envelope_unmarshaller, message, record)
-        if envelope.get("specversion") == _reading.OLD:
-            return kafka.from_structured(message, event_type, data_unmarshaller, envelope_unmarshaller)
-        event, members, data = _checked(envelope, record)
-        has_data = not _DATA.isdisjoint(envelope)
-    if has_data and data_unmarshaller is not None:
-        data = _unmarshal(data_unmarshaller, data, event, record)
-    if not _reading.names_format(record) and (content_type := _reading.content_type_of(record)):
+        found = _open(envelope_unmarshaller, message)
+    if found is None:
+        return kafka.from_structured(message, event_type, data_unmarshaller, envelope_unmarshaller)
+    members, data = found
+    if data is not None and data_unmarshaller is not None:
+        data = _unmarshal(data_unmarshaller, data, members, message)
+    if content_type and not _reading.names_format(content_type):
         members.setdefault("datacontenttype", content_type)
     return _create(event_type, members, data, message)
+
+
+def _is_binary_event(attributes: dict[str, Any]) -> bool:
+    """Return whether the texts of headers are those of an event, in binary mode."""
+    return _reading.is_complete(attributes) and not _reading.names_format(attributes.get("datacontenttype"))
+
+
+def _read_value(message: KafkaMessage, content_type: str | None) -> tuple[dict[str, Any], Any] | None:
+    """Return the attributes and the data in the value of a message; None for an event of 0.3."""
+    members = _reading.members_in(message.value) if _reading.is_for_json(content_type) else None
+    if members is not None:
+        members = members if _folded.issuperset(members) else _fold(members)
+        if _reading.is_complete(members) and (found := _reading.split(members)):
+            return found
+    record = _reading.record_of(message)
+    event = _reading.read_structured(record, content_type)
+    return None if event is None else (_reading.members_of(event), _reading.structured_data(event, record))
+
+
+def _fold(members: dict[str, Any]) -> dict[str, Any]:
+    """Return members by names in lower case, and cache the names that are so."""
+    for name in members:
+        if name == name.lower():
+            remember_text(_folded, name)
+    return {name.lower(): member for name, member in members.items()}
 
 
 def _call(function: Callable[[Any], Any], value: Any, error_of: Callable[[str], Exception]) -> Any:
@@ -250,19 +282,17 @@ def _call(function: Callable[[Any], Any], value: Any, error_of: Callable[[str], 
         raise error_of(f"raised {type(error).__name__}") from error
 
 
-def _key(event: Any, key_mapper: Callable[[Any], Any] | None) -> Any:
+def _key(event: Any, attributes: Mapping[str, Any], key_mapper: Callable[[Any], Any] | None) -> Any:
     if key_mapper is None:
-        return default_key(event.get_attributes())
+        return default_key(attributes)
     return _call(key_mapper, event, lambda what: KeyMapperError(f"key_mapper {what}"))
 
 
 def _marshal(marshaller: Callable[[Any], Any], value: Any) -> Any:
-    return _call(marshaller, value, lambda what: EncodeError(f"a marshaller {what}"))
-
-
-def _unmarshal(unmarshaller: Callable[[Any], Any], value: Any, event: Event, record: Record) -> Any:
-    reason = "broken data: data_unmarshaller "
-    return _call(unmarshaller, value, lambda what: BrokenData(reason + what, record, event))
+    try:  # as `_call`, whose two more calls take as long as a fast marshaller
+        return marshaller(value)
+    except Exception as error:
+        raise EncodeError(f"a marshaller raised {type(error).__name__}") from error
 
 
 def _bytes_of(written: Any) -> Any:
@@ -270,54 +300,64 @@ def _bytes_of(written: Any) -> Any:
     return written.encode() if isinstance(written, str) else written
 
 
-def _default_data(event: Event, record: Record) -> Any:
+def _unmarshal(
+    unmarshaller: Callable[[Any], Any], value: Any, attributes: dict[str, Any], message: KafkaMessage
+) -> Any:
+    reason = "data_unmarshaller "
+    return _call(unmarshaller, value, lambda what: _broken_data(reason + what, attributes, message))
+
+
+def _broken_data(reason: str, attributes: dict[str, Any], message: KafkaMessage) -> BrokenData:
+    record = _reading.record_of(message)
+    return BrokenData(f"broken data: {reason}", record, _reading.event_for_errors(record, attributes))
+
+
+def _default_data(payload: bytes | None, attributes: dict[str, Any], message: KafkaMessage) -> Any:
     """Return the data of a value as version 1 reads it, JSON, else what the content type says."""
-    payload, content_type = event.payload, event.datacontenttype
     if not payload:
         return payload
+    content_type = attributes.get("datacontenttype")
     try:
-        return decode_json(to_utf8(payload, content_type) if implies_json(content_type) else payload)
+        return _reading.json_value(payload, content_type if implies_json(content_type) else None)
     except DataError as error:
         if content_type is not None and implies_json(content_type):
-            raise BrokenData(f"broken data: {error}", record, event) from error
+            raise _broken_data(str(error), attributes, message) from error
     is_text = media_type(str(content_type)).is_text
     return _reading.text_or_bytes(payload, content_type) if is_text else payload
 
 
-def _open(unmarshaller: Callable[[Any], Any], message: KafkaMessage, record: Record) -> dict[str, Any]:
-    """Return the members of a value, without nulls, that a user's function reads."""
+def _open(unmarshaller: Callable[[Any], Any], message: KafkaMessage) -> tuple[dict[str, Any], Any] | None:
+    """Return the attributes and the data that a user's function reads; None for an event of 0.3."""
 
     def error_of(what: str) -> BrokenEvent:
         rule = f"the value must be an event, but reading it by envelope_unmarshaller {what}"
-        return BrokenEvent([Problem(None, rule, "J-01")], record)
+        return BrokenEvent([Problem(None, rule, "J-01")], _reading.record_of(message))
 
     members = _call(lambda value: dict(unmarshaller(value)), message.value, error_of)
-    return {name: member for name, member in members.items() if member is not None}
-
-
-def _checked(members: dict[str, Any], record: Record) -> tuple[Event, dict[str, Any], Any]:
-    """Return an event with the attributes of members, these attributes, and the data."""
-    attributes = {name: member for name, member in members.items() if name not in _DATA}
-    values, problems = check_values(attributes)
-    data = members.get("data")
-    if "data_base64" in members:
-        try:
-            data = parse_binary(members["data_base64"])
-        except (TypeError, ValueError):
-            problems.append(Problem("data_base64", "must be a string of base64 with padding", "J-14"))
-    if problems:
-        raise BrokenEvent(problems, record)
-    return unchecked_event(values, None), attributes, data
+    members = {name: member for name, member in members.items() if member is not None}
+    if members.get("specversion") == _reading.OLD:
+        return None
+    found = _reading.split(members.copy())
+    if found is not None and _reading.is_complete(found[0]):
+        return found
+    _, problems = check_values({name: members[name] for name in members.keys() - _DATA})
+    if found is None:
+        problems.append(Problem("data_base64", "must be a string of base64 with padding", "J-14"))
+    raise BrokenEvent(problems, _reading.record_of(message))
 
 
 def _create(
     event_type: type[AnyCloudEvent] | None, attributes: dict[str, Any], data: Any, message: KafkaMessage
 ) -> http.CloudEvent | AnyCloudEvent:
     """Return an event of the SDK with these attributes, the message's key, and no time that it invents."""
-    if (key := message.key) and "partitionkey" not in attributes:
-        attributes["partitionkey"] = key if _reading.key_text(key) else to_bytes(key)
+    if message.key is not None and "partitionkey" not in attributes:
+        attributes["partitionkey"] = message.key
     if event_type is not None and event_type is not http.CloudEvent:
         return event_type.create(attributes, data)
+    if _IS_PLAIN:
+        event = _new(http.CloudEvent)
+        vars(event).update(_attributes=attributes, data=data)
+        return event
     event = http.CloudEvent.create(attributes, data)
     if "time" not in attributes:
         del event["time"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from cloudevents.core.bindings import kafka
@@ -15,7 +15,17 @@ from cloudevents.v1.http import CloudEvent as CloudEvent1
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloudevents_kafka import BrokenData, DecodeError, Event, Record, from_record, sdk, to_record
+from cloudevents_kafka import (
+    BrokenData,
+    DecodeError,
+    Event,
+    InvalidEvent,
+    Record,
+    from_record,
+    sdk,
+    to_record,
+)
+from cloudevents_kafka.record import to_bytes
 from cloudevents_kafka.sdk import v1
 from tests.support import strategies as make
 
@@ -47,7 +57,9 @@ def test_any_message_of_version_2(record: Record, key: Any) -> None:
             with suppress_both(CloudEventValidationError):
                 event = read(message)
                 assert type(event) is CloudEvent
-                assert sdk.from_structured_event(sdk.to_structured_event(event)).get_id() == event.get_id()
+                with suppress(InvalidEvent):  # only readers accept what the SDK accepts
+                    written = sdk.to_structured_event(event)
+                    assert sdk.from_structured_event(written).get_id() == event.get_id()
 
 
 @make.examples(150)
@@ -60,7 +72,8 @@ def test_any_message_of_version_1(record: Record, key: Any) -> None:
             with suppress_both(GenericException):
                 event = read(message)
                 assert type(event) is CloudEvent1
-                assert v1.from_structured(v1.to_structured(event))["id"] == event["id"]
+                with suppress(InvalidEvent):
+                    assert v1.from_structured(v1.to_structured(event))["id"] == event["id"]
 
 
 @make.examples(150)
@@ -85,4 +98,4 @@ def test_what_is_read_is_written_with_its_attributes(event: Event, key: Any, mod
         }
         assert written.time == event.time
         expected = event.text("partitionkey") or key
-        assert again.key in (expected, b"k".decode() if key == b"k" else expected)
+        assert to_bytes(again.key) == to_bytes(expected)  # version 2 makes a text of UTF-8
