@@ -55,6 +55,10 @@ TRIES = {
 }
 # Tools of tests that need newer releases of protobuf than the oldest of the extra; for Spark Connect only.
 NEWER = ("grpcio", "googleapis")
+# Frameworks with the SDK, most of which need its version 1.
+NEIGHBOURS = ("functions-framework", "dapr", "kserve")
+# The tests that need no version 2 of the SDK.
+SDK_1 = ("tests/sdk/test_installed.py", "tests/sdk/test_v1.py", "tests/sdk/test_doors.py")
 # Programs of Chromium, by their names on PATH.
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 # The tests of pages and examples.
@@ -129,6 +133,9 @@ def all_steps(minutes: float, examples: float, seed: int) -> Iterator[Step]:
     yield Step("extras", "the wheel with each extra alone and with all, oldest and newest PySpark", extras)
     title = "the wheel with the oldest releases of its dependencies: the tests as on each Python"
     yield Step("oldest", title, oldest)
+    yield Step("sdk-1", "the functions of the SDK's version 1 with its oldest release", oldest_sdk)
+    title = f"the wheel next to {', '.join(NEIGHBOURS)}: pip finds releases that all of them accept"
+    yield Step("neighbours", title, neighbours)
     for version in PYTHONS:
         title = f"the wheel on Python {version}: the tests that need no broker and no Spark"
         yield Step(f"wheel-{version}", title, partial(wheel, version))
@@ -332,15 +339,50 @@ def extras() -> None:
 
 
 def oldest() -> None:
-    """Run the tests on the wheel with the oldest release of each dependency that the package promises."""
-    wheel, pins = built(), BUILD / "oldest.txt"
-    lowest = ["--quiet", "--resolution", "lowest-direct", "--python-version", PYTHONS[0]]
+    """Run the tests on the wheel with the oldest release of each dependency that the package promises.
+
+    The tests need version 2 of the SDK; the next step has version 1.
+    """
+    wheel, pins, sdk_2 = built(), BUILD / "oldest.txt", BUILD / "sdk-2.txt"
+    sdk_2.write_text("cloudevents>=2.2\n")
+    lowest = ["--quiet", "--resolution", "lowest-direct", "--python-version", PYTHONS[0], "-c", sdk_2]
     chosen = [part for extra in TRIES if extra not in {"", "spark", "readers"} for part in ("--extra", extra)]
     command(tools() / "uv", "pip", "compile", *lowest, *chosen, "pyproject.toml", "-o", pins)
     groups = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["dependency-groups"]
     tests = [one for one in groups["test"] if not one.startswith(NEWER)]
     python = environment("oldest", wheel, "-r", pins, *tests)
     run_tests(python, BUILD / "oldest")
+
+
+def oldest_sdk() -> None:
+    """Run the tests of the SDK's version 1 on the wheel with its oldest release."""
+    python = environment("sdk-1", built(), oldest_release("cloudevents"), "hypothesis", "pytest-timeout")
+    tree = BUILD / "sdk-1"
+    shutil.rmtree(tree, ignore_errors=True)
+    copy(tree, [name for name in tracked() if not name.startswith("cloudevents_kafka/")])
+    options = ["--noconftest", "-m", "release or not release"]
+    command(python, "-m", "pytest", *options, *SDK_1, cwd=tree, PYTHONPATH="")
+
+
+def oldest_release(name: str) -> str:
+    """Return the requirement of the oldest release of a dependency that pyproject.toml allows."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    (allowed,) = (one for one in project["dependencies"] if one.startswith(name))
+    return allowed.partition(",")[0].replace(">=", "==")
+
+
+def neighbours() -> None:
+    """Let pip find releases of the wheel's dependencies that frameworks with the SDK accept, too."""
+    wheel, python = built(), BUILD / "environments" / "neighbours" / "bin" / "python"
+    command(find_python(PYTHONS[0]), "-m", "venv", "--clear", python.parents[1])
+    for name in NEIGHBOURS:
+        report = BUILD / f"{name}.json"
+        options = ["--quiet", "--dry-run", "--report", report]
+        command(python, "-m", "pip", "install", *options, wheel, name)
+        found = {
+            one["metadata"]["name"]: one["metadata"] for one in json.loads(report.read_text())["install"]
+        }
+        print(name, found[name]["version"], "with cloudevents", found["cloudevents"]["version"], flush=True)
 
 
 def wheel(version: str) -> None:

@@ -109,6 +109,8 @@ def test_steps_can_be_named() -> None:
         "package",
         "extras",
         "oldest",
+        "sdk-1",
+        "neighbours",
         *(f"wheel-3.{n}" for n in (11, 12, 13, 14)),
         "threads",
     ]

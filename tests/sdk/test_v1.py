@@ -7,9 +7,6 @@ import json
 from typing import Any
 
 import pytest
-from cloudevents.v1 import exceptions, kafka
-from cloudevents.v1.http import CloudEvent
-from cloudevents.v1.kafka.exceptions import KeyMapperError
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,8 +20,10 @@ from cloudevents_kafka import (
     from_record,
 )
 from cloudevents_kafka.sdk import v1
+from cloudevents_kafka.sdk._installed import HAS_VERSION_2, exceptions, http, kafka, kafka_exceptions
 from tests.support import strategies as make
 
+CloudEvent, KeyMapperError = http.CloudEvent, kafka_exceptions.KeyMapperError
 TIME = "2026-11-23T09:30:00.123456789Z"
 NAMED = {"specversion": "1.0", "id": "1", "source": "/shop", "type": "order.placed"}
 HEADERS = {f"ce_{name}": value.encode() for name, value in NAMED.items()}
@@ -36,6 +35,7 @@ def event_with(data: Any = None, /, **attributes: Any) -> CloudEvent:
     return CloudEvent({**NAMED, "time": TIME, **attributes}, data)
 
 
+@pytest.mark.skipif(not HAS_VERSION_2, reason="version 1.11 annotates fewer parameters")
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_names_and_signatures_are_those_of_the_sdk(name: str) -> None:
     """Each function of the SDK's module has the same parameters, defaults and annotations here."""
