@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict
 
 import msgspec
 
-from cloudevents_kafka.binding import Decoded, Undecodable
+from cloudevents_kafka.binding import Undecodable
 from cloudevents_kafka.clients._protocols import add_observers
 from cloudevents_kafka.clients._schedule import Item
 from cloudevents_kafka.clients.dead_letters import DeadLetterError, DeadLetters
@@ -132,9 +132,10 @@ class Policy(msgspec.Struct, kw_only=True):
         return not isinstance(error, _LASTING) or find_passing(error) is not None
 
     def read_again(self, item: Item) -> Item:
-        """Return the item of a record whose data may be read now."""
-        if isinstance(item, Decoded):
-            return item
+        """Return the item of a record for another try, with the data as it came.
+
+        A handler may have changed the data in place, and data that could not be read may be readable now.
+        """
         return read_or_refuse(partial(self.read, item.record)) or item
 
     def action(self, item: Item, error: Exception) -> Action:

@@ -270,7 +270,8 @@ class Event(SdkMethods, Generic[DataT_co]):
     def data(self) -> DataT_co:
         """The data as a Python value: that of JSON, a text, or bytes. It is decoded once.
 
-        A codec that is registered for ``datacontenttype`` decodes the payload instead.
+        A value that is changed in place changes no payload: ``event.replace(data=changed)`` is the event
+        to send. A codec that is registered for ``datacontenttype`` decodes the payload instead.
         Raises `DataError` if the payload does not match ``datacontenttype``.
         """
         if self._data is _UNSET:
