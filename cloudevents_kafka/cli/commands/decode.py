@@ -12,7 +12,7 @@ import click
 from cloudevents_kafka.attributes.extension_types import type_of
 from cloudevents_kafka.attributes.types import CORE, AttributeType
 from cloudevents_kafka.attributes.validation import native_type
-from cloudevents_kafka.binding import Decoded, Undecodable, decode, sniff
+from cloudevents_kafka.binding import Decoded, Undecodable, sniff
 from cloudevents_kafka.cli.records.inputs import read_errors, read_lines
 from cloudevents_kafka.cli.records.json_lines import (
     BadLine,
@@ -31,11 +31,12 @@ from cloudevents_kafka.cli.records.output import (
     record_heading,
     row,
 )
+from cloudevents_kafka.cli.records.reading import event_of, read
 from cloudevents_kafka.cli.terminal.errors import BAD_DATA, BadData, BadUsage
 from cloudevents_kafka.cli.terminal.parameters import BYTES, FILE, header_option, output_option
 from cloudevents_kafka.cli.terminal.signals import Interrupts
 from cloudevents_kafka.cli.terminal.text import Style, print_lines, styled
-from cloudevents_kafka.errors import DecodeError, LeftOut, Problem
+from cloudevents_kafka.errors import BrokenData, DecodeError, LeftOut, Problem
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.extensions import size_problem, unmet_recommendations
 from cloudevents_kafka.primitives.plural import pluralize
@@ -64,8 +65,9 @@ def command(ctx: click.Context, /, output: str, files: tuple[str, ...], **option
     {"hex": …}, from FILES or stdin; or one record from options. Prints the content mode and
     the reason for it, the attributes and their types, every broken rule with its clause,
     the recommendations that the event does not follow, and the result of lenient decoding.
+    Data that is not of its content type is shown with the place where it is broken.
     A line that is not a record is reported with its number and skipped. The exit code is 0
-    if all records are events, else 1.
+    if all records are events with right data, else 1.
 
     \b
     cloudevents-kafka consume -b localhost:9092 -t orders --from -1 |
@@ -88,8 +90,8 @@ def _explain(record: Record | BadData, show: Callable[[Item, Item], None]) -> bo
     if isinstance(record, BadData):
         record.show()
         return False
-    strict = decode(record)
-    show(strict, decode(record, lenient=True))
+    strict = read(record)
+    show(strict, read(record, lenient=True))
     return isinstance(strict, Decoded)
 
 
@@ -161,6 +163,8 @@ def _print_json(strict: Item, lenient: Item) -> None:
     else:
         result["error"] = error_object(strict.error)
         result["problems"] = _problem_objects(strict.error.problems)
+        if (event := event_of(strict)) is not None:
+            result |= _event_members(event)
         result["lenient"] = _lenient_object(lenient)
     click.echo(encode_json({**result, "key": bytes_to_json(record.key)}))
 
@@ -207,7 +211,11 @@ def _print_text(strict: Item, lenient: Item) -> None:
         lines += _problem_lines("advice", _advice(record, strict.event), "warning")
         lines += header_lines(record, extra_only=True)
     else:
-        lines += _error_lines(strict.error) + content_lines(record) + _lenient_lines(lenient)
+        lines += _error_lines(strict.error)
+        if (event := event_of(strict)) is not None:
+            lines += _event_lines(event) + header_lines(record, extra_only=True)
+        else:
+            lines += content_lines(record) + _lenient_lines(lenient)
     print_lines([*lines, ""])
 
 
@@ -224,7 +232,8 @@ def _typed_row(name: str, type_name: str, text: str) -> str:
 
 def _error_lines(error: DecodeError) -> list[str]:
     """Return the lines of every rule that a record breaks, or of the reason why it is not an event."""
-    reason = [row("because", styled(escape(error.reason), "error"))]
+    name = "problem" if isinstance(error, BrokenData) else "because"
+    reason = [row(name, styled(escape(error.reason), "error"))]
     hint = [row("hint", styled(escape(error.hint), "warning"))] if error.hint else []
     return (_problem_lines("problem", error.problems, "error") or reason) + hint
 

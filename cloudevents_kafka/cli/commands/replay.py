@@ -10,7 +10,6 @@ from typing import Any, Final
 import click
 import msgspec
 
-from cloudevents_kafka.binding import decode
 from cloudevents_kafka.cli.kafka.cluster import Partition
 from cloudevents_kafka.cli.kafka.reader import RangeReader, ReadRequest, consumer_settings, range_options
 from cloudevents_kafka.cli.kafka.resending import Resender
@@ -18,6 +17,7 @@ from cloudevents_kafka.cli.kafka.sender import Sender
 from cloudevents_kafka.cli.kafka.session import BrokerSession
 from cloudevents_kafka.cli.kafka.settings import kafka_options, pop_settings
 from cloudevents_kafka.cli.kafka.topic_names import complete_topics, group_option, topic_option
+from cloudevents_kafka.cli.records.reading import read
 from cloudevents_kafka.cli.records.selection import Filter, filter_options
 from cloudevents_kafka.cli.terminal.errors import BadData
 from cloudevents_kafka.cli.terminal.signals import Interrupts
@@ -194,7 +194,7 @@ class _Replay:
             return False
         if choice.max_attempt is not None and (letter.attempt or 0) > choice.max_attempt:
             return False
-        return self._filter.matches(decode(record))
+        return self._filter.matches(read(record))
 
     def _is_dropped(self, name: str) -> bool:
         return any(fnmatchcase(name, glob) for glob in self._choice.drop_headers)

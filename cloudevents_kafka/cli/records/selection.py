@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import Any, Final
 
 import click
 import msgspec
 
 from cloudevents_kafka.attributes.types import is_name
-from cloudevents_kafka.binding import Decoded, Undecodable, decode
+from cloudevents_kafka.binding import Decoded, Undecodable
+from cloudevents_kafka.cli.records.reading import event_of, read
 from cloudevents_kafka.cli.records.writing import Output
 from cloudevents_kafka.cli.terminal.errors import BadData
 from cloudevents_kafka.cli.terminal.parameters import TEXT, PairType, header_option, option_group
@@ -20,7 +22,9 @@ from cloudevents_kafka.event import Event
 from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.record import Record
 
-VERDICTS: Final = ("event", "any-error", "not-an-event", "broken-event", "unsupported-format", "batch")
+VERDICTS: Final = (
+    *("event", "any-error", "not-an-event", "broken-event", "broken-data", "unsupported-format", "batch"),
+)
 
 _OF_RECORDS: Final = {
     "key": "--key GLOB",
@@ -122,7 +126,8 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True):
             return False
         if not all(any(n == name and value in (None, v) for n, v in found) for name, value in self.headers):
             return False
-        return not self.needs_event or (isinstance(item, Decoded) and self._matches_event(item.event))
+        event = event_of(item)
+        return not self.needs_event or (event is not None and self._matches_event(event))
 
     def _matches_event(self, event: Event) -> bool:
         globs = {"type": self.types, "source": self.sources, "subject": self.subjects}
@@ -144,12 +149,13 @@ def _matches_bytes(value: bytes | None, globs: Sequence[str]) -> bool:
 class RecordWriter:
     """A writer of the records that match a filter, up to ``count``; ``written`` is their number so far.
 
-    With ``strict``, writing ends at a record that is not an event.
+    With ``strict``, writing ends at a record that is not an event, or whose data is broken.
     """
 
     def __init__(
         self, output: Output, filter: Filter, *, count: int | None, lenient: bool, strict: bool
     ) -> None:
+        self._read = partial(read, lenient=lenient, by_registry=output.has_registry)
         self._output = output
         self._filter = filter
         self._count = count
@@ -164,7 +170,7 @@ class RecordWriter:
         for batch in batches:
             offsets: dict[tuple[str, int], int] = {}
             for record in batch:
-                if self.written == self._count or not self._write_item(decode(record, lenient=self._lenient)):
+                if self.written == self._count or not self._write_item(self._read(record)):
                     break
                 if record.partition is not None and record.offset is not None:
                     offsets[record.topic or "", record.partition] = record.offset + 1
@@ -179,9 +185,9 @@ class RecordWriter:
             if self._strict:
                 self._error = BadData(f"{item.error}; to read on, leave out --strict")
                 return False
-            self._skipped += self._filter.needs_event
+            self._skipped += self._filter.needs_event and event_of(item) is None
             self._refused += 1
-            self._readable += not self._lenient and isinstance(decode(item.record, lenient=True), Decoded)
+            self._readable += not self._lenient and isinstance(read(item.record, lenient=True), Decoded)
         if self._filter.matches(item):
             self._output.write(item)
             self.written += 1

@@ -10,9 +10,9 @@ from typing import Final
 
 import click
 
-from cloudevents_kafka.binding import decode
 from cloudevents_kafka.cli.records.json_lines import encode_json
 from cloudevents_kafka.cli.records.output import timestamp_text
+from cloudevents_kafka.cli.records.reading import read
 from cloudevents_kafka.cli.records.selection import Filter
 from cloudevents_kafka.cli.terminal.streams import Progress
 from cloudevents_kafka.cli.terminal.text import columns, styled, width_of
@@ -43,7 +43,7 @@ def count_records(
     filter: Filter = _ALL,
 ) -> None:
     """Add the records that match to the counts of their topics, at most so many of them."""
-    items = (decode(record, lenient=lenient) for record in chain.from_iterable(batches))
+    items = (read(record, lenient=lenient) for record in chain.from_iterable(batches))
     matching = (item for item in items if filter.matches(item))
     for done, item in enumerate(islice(matching, most), 1):
         counts[item.record.topic or ""].add(item)

@@ -35,6 +35,7 @@ class Output:
         self._event = Template(LINE if template is None else template, self._data_text)
         self._other = Template(LINE_OF_OTHERS if template is None else template, self._data_text)
         self._registry = registry
+        self.has_registry = registry is not None
         self._buffer: list[Any] = []
 
     def write(self, item: Decoded | Undecodable) -> None:
