@@ -117,6 +117,11 @@ __all__ = [
 _ASYNCIO = ("AsyncDelivery", "AsyncEventConsumer", "AsyncEventProcessor", "AsyncEventProducer")
 
 
+def __dir__() -> list[str]:
+    """Return the names of the module: also those that are imported when they are used."""
+    return sorted({*__all__, *globals()} - {"Any", "TYPE_CHECKING", "annotations"})
+
+
 def __getattr__(name: str) -> Any:
     """Return a class for asyncio, whose import would take most of the time of importing this module."""
     if name in _ASYNCIO:

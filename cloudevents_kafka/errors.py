@@ -44,13 +44,16 @@ from __future__ import annotations
 
 import copyreg
 from collections.abc import Sequence
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import msgspec
 
 from cloudevents_kafka.primitives.clauses import sections
 from cloudevents_kafka.primitives.preview import preview, preview_name
 from cloudevents_kafka.record import Record
+
+if TYPE_CHECKING:
+    from cloudevents_kafka.event import Event
 
 _MAX_PROBLEMS: Final = 20  # in a message; ``problems`` has all of them
 
@@ -284,7 +287,9 @@ class BrokenData(DecodeError, DataError):
 
     verdict = "broken-data"
 
-    def __init__(self, reason: str, record: Record, event: Any, hint: str | None = None) -> None:
+    event: Event
+
+    def __init__(self, reason: str, record: Record, event: Event, hint: str | None = None) -> None:
         DecodeError.__init__(self, reason, record, hint)
         self.event = event
 

@@ -28,7 +28,24 @@ _EXAMPLES: Final = {
     "type": "type='order.placed'",
     "datacontenttype": "datacontenttype='application/json'",
     "dataschema": "dataschema='https://example.com/order'",
+    "subject": "subject='order-17'",
     "time": "a datetime with an offset, such as datetime.now(UTC), or a text such as '2026-01-31T12:00:00Z'",
+}
+
+
+_CORE_NAMES: Final = {  # what users write for an attribute of the core, without other letters and case
+    "contenttype": "datacontenttype",
+    "datacontent": "datacontenttype",
+    "datatype": "datacontenttype",
+    "eventid": "id",
+    "eventsource": "source",
+    "eventsubject": "subject",
+    "eventtime": "time",
+    "eventtype": "type",
+    "schema": "dataschema",
+    "schemaurl": "dataschema",
+    "dataschemaurl": "dataschema",
+    "cloudeventsversion": "specversion",
 }
 
 
@@ -59,6 +76,17 @@ def _how_to_pass(name: str, value: Any) -> str:
     return f"pass {name}=….isoformat()" if isinstance(value, date) else f"pass {name}=str(…)"
 
 
+def _right_name(name: str) -> str | None:
+    """Return what to write for an invalid name: the attribute of the core that it means, or a valid name."""
+    if name == "data_base64":
+        return "pass data=bytes, which structured mode writes as base64"
+    better = re.sub("[^a-z0-9]", "", name.lower())
+    core = _CORE_NAMES.get(better, better)
+    if core in _EXAMPLES:
+        return f"write {core}, an attribute of the core"
+    return f"write {better}" if is_name(better) else None
+
+
 def with_hint(problem: Problem, values: Mapping[str, Any]) -> Problem:
     """Return a problem of values that a user passed, with what to pass instead if that is known."""
     name = problem.attribute or ""
@@ -66,8 +94,9 @@ def with_hint(problem: Problem, values: Mapping[str, Any]) -> Problem:
     if hint is not None:
         return problem
     if problem.clause == "N-01":
-        better = re.sub("[^a-z0-9]", "", name.lower())
-        hint = f"write {better}" if is_name(better) else None
+        hint = _right_name(name)
+    elif problem.clause == "T-04" and type(values.get(name)) is int:
+        hint = f"pass {name}=str(…), as a text has any length"
     elif name == "source" and problem.clause == "T-11" and isinstance(values.get(name), str):
         hint = f"pass source={preview(quote(values[name], safe=_RESERVED))}"
     elif name in _EXAMPLES:

@@ -5,7 +5,6 @@ Header values are the canonical texts of attributes in UTF-8, without quotes or 
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any, Final
 
 from cloudevents_kafka.attributes.extension_checks import Check
@@ -23,6 +22,7 @@ from cloudevents_kafka.binding._headers import (
     header_names,
     header_of,
     name_in,
+    preview_all,
 )
 from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.errors import EncodeError, InvalidEvent, Problem
@@ -151,20 +151,20 @@ def _read_headers(headers: Headers) -> tuple[dict[str, AttributeValue], list[Pro
     attributes: dict[str, AttributeValue] = {}
     problems: list[Problem] = []
     copies: list[str] = []
-    counts: Counter[str] = Counter()
+    found: dict[str, list[bytes]] = {}
     for header, value in headers:
         if value is None or attribute_of(header) is None:
             continue
-        counts[header] += 1
+        found.setdefault(header, []).append(value)
         text = decode_text(header, value, problems)
         if text is not None and header == CONTENT_TYPE_COPY:
             copies.append(text)
         elif text is not None:
             attributes[name_in(header)] = text  # the last of repeated headers wins, as in JSON
     problems += [  # N-05: "MUST only appear at most once"
-        Problem(name_in(header), f"header {header} occurs more than once", "N-05")
-        for header, count in counts.items()
-        if count > 1
+        Problem(name_in(header), f"header {header} occurs more than once", "N-05", preview_all(values))
+        for header, values in found.items()
+        if len(values) > 1
     ]
     # K-04: "MUST be mapped directly"; a copy that agrees does no harm.
     rule = "must be in the content-type header, not in ce_datacontenttype"

@@ -9,13 +9,20 @@ takes four steps once: its headers show the mode; its bytes become attributes an
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, Generic, NoReturn
+from typing import TYPE_CHECKING, Final, Generic, NoReturn
 
 import msgspec
 
 from cloudevents_kafka.attributes.media_type import media_type
 from cloudevents_kafka.binding._binary import decode_binary
-from cloudevents_kafka.binding._sniffer import ContentMode, Mode, Verdict, decode_error, sniff
+from cloudevents_kafka.binding._sniffer import (
+    ContentMode,
+    Mode,
+    Verdict,
+    decode_error,
+    framed_hint,
+    sniff,
+)
 from cloudevents_kafka.binding._structured import check_content_type, decode_structured
 from cloudevents_kafka.binding._valid import Unread, read_valid
 from cloudevents_kafka.binding.lenient import Found, lenient_format, lenient_mode, read_leniently
@@ -23,6 +30,12 @@ from cloudevents_kafka.errors import BrokenEvent, DecodeError, InvalidEvent, Pro
 from cloudevents_kafka.event import DataT_co, Event
 from cloudevents_kafka.message_headers import UnreadHeaders
 from cloudevents_kafka.record import Record, RecordInput, with_bytes_headers
+
+_NAMES: Final = {
+    "event": frozenset(name for name in dir(Event) if not name.startswith("_")),
+    "record": frozenset(Record.__struct_fields__),
+}
+"""What a `Decoded` does not have, but its event or its record."""
 
 
 class Decoded(msgspec.Struct, Generic[DataT_co], frozen=True):
@@ -55,6 +68,15 @@ class Decoded(msgspec.Struct, Generic[DataT_co], frozen=True):
         if self.tolerated:
             return lenient_format(with_bytes_headers(self.record).headers)
         return sniff(self.record.headers).format
+
+    if not TYPE_CHECKING:  # checkers know that there are no other attributes
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """Raise an error that says where an attribute of the event or the record is."""
+            owner = next((part for part in ("event", "record") if name in _NAMES[part]), None)
+            advice = "" if owner is None else f"; it is item.{owner}.{name}"
+            message = f"{type(self).__name__!r} object has no attribute {name!r}{advice}"
+            raise AttributeError(message, name=name, obj=self)
 
 
 class Undecodable(msgspec.Struct, frozen=True):
@@ -130,7 +152,9 @@ def _read(record: Record, unread: Unread, *, lenient: bool) -> Found:
         sniffed = sniff(with_bytes.headers)
         return _READERS[sniffed.mode](with_bytes, sniffed), ()
     except InvalidEvent as error:
-        raise BrokenEvent(error.problems, with_bytes) from error.__cause__
+        is_whole = any(problem.attribute is None for problem in error.problems)
+        hint = framed_hint(with_bytes.value) if is_whole else None
+        raise BrokenEvent(error.problems, with_bytes, hint) from error.__cause__
 
 
 def _unread(headers: UnreadHeaders) -> Problem:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Final
 
 from cloudevents_kafka.attributes.types import CORE, is_name
@@ -16,6 +17,8 @@ IMPLIED_TYPE: Final = b"application/json"  # R-10: "SHOULD be set explicitly to 
 PREFIX: Final = "ce_"  # K-05: "CloudEvent attributes are prefixed with ce_"
 _DROPPED: Final = str.maketrans("", "", "-_.")
 OTHER_PREFIXES: Final = re.compile("ce-|cloudevents[:_]")  # prefixes in the bindings for HTTP and AMQP
+
+_SHOWN: Final = 3  # values of a header in a message
 
 header_names: Final[dict[str, str]] = {}
 """The headers of the attributes of earlier calls of `header_of`."""
@@ -67,6 +70,11 @@ def fold_name(name: str) -> str | None:
 def name_in(header: str) -> str:
     """Return the attribute name in a header of the event, valid or not."""
     return attribute_of(header) or header[len(PREFIX) :]
+
+
+def preview_all(values: Iterable[bytes]) -> str:
+    """Return the different values of a repeated header for a message, whatever their order."""
+    return " and ".join(preview(value.decode("utf-8", "replace")) for value in sorted(set(values))[:_SHOWN])
 
 
 def decode_text(header: str, value: bytes, problems: list[Problem]) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Literal
 
 import msgspec
@@ -10,7 +10,7 @@ import msgspec
 from cloudevents_kafka.attributes.media_type import media_type
 from cloudevents_kafka.attributes.types import REQUIRED
 from cloudevents_kafka.binding._headers import CONTENT_TYPE, OTHER_PREFIXES, PREFIX
-from cloudevents_kafka.errors import DecodeError, NotAnEvent, UnsupportedBatch, UnsupportedFormat
+from cloudevents_kafka.errors import DecodeError, NotAnEvent, Problem, UnsupportedBatch, UnsupportedFormat
 from cloudevents_kafka.formats import registry as formats
 from cloudevents_kafka.message_headers import UnreadHeaders
 from cloudevents_kafka.record import Record, RecordInput, to_bytes
@@ -19,6 +19,10 @@ Mode = Literal["structured", "binary", "not-an-event", "unsupported-format", "ba
 ContentMode = Literal["binary", "structured"]
 
 _RECORD_NAMES: Final = {"value", "headers"}  # keys of a mapping that is a record, see `Record.of`
+_JSON_STARTS: Final = b"\xef\xbb\xbf \t\r\n"
+_SHOWN: Final = 5  # problems in a message
+_FRAME: Final = 5
+_FRAMES: Final = {0: _FRAME, 1: 17}  # the length of the frame by its first byte
 _REQUIRED_HEADERS: Final = tuple(PREFIX + name for name in REQUIRED)
 
 
@@ -64,7 +68,10 @@ def sniff(headers: Iterable[tuple[str, bytes | None]] | Mapping[str, bytes | Non
             continue  # a null header is an absent attribute
         if name == CONTENT_TYPE:
             text = value if type(value) is bytes else to_bytes(value, "header 'content-type'") or b""
-            content_type = text.decode("utf-8", "replace")  # the reader checks that it is UTF-8
+            named = text.decode("utf-8", "replace")  # the reader checks that it is UTF-8
+            # The order of several does not matter: one that names an event format decides, and is refused.
+            if content_type is None or not media_type(content_type).cloudevents:
+                content_type = named
         else:
             present.add(name)
     # K-09: "its value is prefixed with the CloudEvents media type"; so ce_ headers do not matter
@@ -100,15 +107,50 @@ def _unknown_format() -> str:
     return f"the content-type names an unknown event format, not one of {known}"
 
 
-def decode_error(sniffed: Verdict, record: Record) -> DecodeError:
-    """Return the error for a record that is not an event, a batch, or in an unknown event format."""
+def decode_error(
+    sniffed: Verdict, record: Record, *, lenient: bool = False, problems: Sequence[Problem] = ()
+) -> DecodeError:
+    """Return the error for a record that is not an event, a batch, or in an unknown event format.
+
+    ``lenient`` is whether lenient reading has refused it, too, and ``problems`` why its value is not an
+    event in JSON.
+    """
     if sniffed.mode == "not-an-event":
-        return NotAnEvent(f"not a CloudEvent: {sniffed.reason} (K-11, Kafka binding 3)", record)
+        reason = f"not a CloudEvent: {sniffed.reason} (K-11, Kafka binding 3)"
+        if not problems:
+            return NotAnEvent(reason, record, _hint_at_json(record, lenient=lenient))
+        why = "; ".join(map(str, problems[:_SHOWN]))
+        error = NotAnEvent(reason, record, f"its value is not an event in JSON either: {why}")
+        error.problems = tuple(problems)
+        return error
     if sniffed.mode == "batch":
         return UnsupportedBatch(str(sniffed.media_type), record, "split it before it is produced")
     # K-10: "MAY still treat the event as binary"
     hint = f"{_unknown_format()}: forward the record unchanged, or register the format"
     return UnsupportedFormat(str(sniffed.media_type), record, hint)
+
+
+def _hint_at_json(record: Record, *, lenient: bool) -> str | None:
+    """Return what to do with a value that may be a JSON event which no header marks, or None for others."""
+    value = record.value
+    if value is None or b'"specversion"' not in value:
+        return None
+    if not value.lstrip(_JSON_STARTS).startswith(b"{"):
+        return framed_hint(value)
+    return None if lenient else "the value may be an event in JSON: lenient=True reads it"
+
+
+def framed_hint(value: bytes | None) -> str | None:
+    """Return what to do with an event that a schema registry's serializer has framed, or None for others.
+
+    Such a value begins with a byte and the four bytes of the schema's number, or with a byte and its GUID.
+    """
+    if value is None or len(value) <= _FRAME or value[0] not in _FRAMES:
+        return None
+    return (
+        "a serializer of a schema registry seems to have framed the value: read "
+        f"value[{_FRAMES[value[0]]}:], or send the event without that serializer, which is for data alone"
+    )
 
 
 def _missing_reason(missing: list[str], present: set[str], content_type: str | None) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cloudevents_kafka.attributes.media_type import MediaType
-from cloudevents_kafka.binding._headers import CONTENT_TYPE, decode_text
+from cloudevents_kafka.binding._headers import CONTENT_TYPE, decode_text, preview_all
 from cloudevents_kafka.errors import EncodeError, InvalidEvent, Problem
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.formats import registry as formats
@@ -77,7 +77,7 @@ def check_content_type(record: Record, media: MediaType) -> None:
     values = [value for name, value in record.headers if name == CONTENT_TYPE and value is not None]
     problems: list[Problem] = []
     if len(values) > 1:  # N-05: "MUST only appear at most once"
-        repeated = Problem(CONTENT_TYPE, "header occurs more than once", "N-05")
+        repeated = Problem(CONTENT_TYPE, "header occurs more than once", "N-05", preview_all(values))
         outcome = _outcome(record.value, media) if len(set(values)) == 1 else None
         raise InvalidContentType([repeated, *getattr(outcome, "problems", ())], outcome)
     if decode_text(CONTENT_TYPE, values[0], problems) is None:

@@ -221,6 +221,7 @@ class Readable(Generic[ItemT_co]):
         )
         self._gathered.observe(add_observers(None, observers))
         self._stopped = False
+        self._closed = False
         self.vitals = Vitals()
         self.only_loop = OnlyLoop()
         """The run or the processor that reads by this consumer; any other loop is refused meanwhile."""
@@ -231,6 +232,12 @@ class Readable(Generic[ItemT_co]):
     def is_passed(self) -> bool:
         """Whether the client was passed, and not made from settings."""
         return self._settings is None
+
+    def check_open(self, what: str, *, goes_on: bool = False) -> None:
+        """Raise `RuntimeError` if the consumer is closed or, with ``goes_on``, was stopped."""
+        if self._closed or (goes_on and self._stopped):
+            state = "closed" if self._closed else "stopped"
+            raise RuntimeError(f"{what} needs an open consumer, got one that is {state}; make another")
 
     def health(self) -> ConsumerHealth:
         """Return how the consumer is, at once, without a call of the client; any thread may ask.

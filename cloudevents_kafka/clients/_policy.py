@@ -21,7 +21,7 @@ from cloudevents_kafka.clients._schedule import Item
 from cloudevents_kafka.clients.dead_letters import DeadLetterError, DeadLetters
 from cloudevents_kafka.clients.passing import find_passing
 from cloudevents_kafka.errors import DataError, DecodeError
-from cloudevents_kafka.primitives.plural import pluralize
+from cloudevents_kafka.primitives.plural import pluralize, with_article
 from cloudevents_kafka.record import Record
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ class RunPolicy(Policy, kw_only=True):
         name, seconds = self.expels or ("", math.inf)
         if self.revoke_timeout is None:
             self.revoke_timeout = min(60.0, seconds / 2)
-        elif self.revoke_timeout >= seconds:
+        elif isinstance(self.revoke_timeout, int | float) and self.revoke_timeout >= seconds:
             raise ValueError(
                 f"revoke_timeout must be below {name}, which is {seconds:g} s, got {self.revoke_timeout!r}"
             )
@@ -186,9 +186,13 @@ class RunPolicy(Policy, kw_only=True):
             "max_age": 0,
             "revoke_timeout": 0,
             "stop_timeout": 0,
+            "idle_timeout": 0,
         }
         for name, lowest in least.items():
             value = getattr(self, name)
+            if value is not None and not isinstance(value, int | float):
+                got = with_article(type(value).__name__)
+                raise TypeError(f"{name} must be a number from {lowest}, got {got}; pass {name}={lowest + 5}")
             if value is not None and not value >= lowest:
                 raise ValueError(f"{name} must be from {lowest}, got {value!r}")
 

@@ -7,12 +7,14 @@ user's class. The check runs when a client is passed, not when it is first used.
 from __future__ import annotations
 
 import inspect
+import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
+from cloudevents_kafka.primitives.plural import with_article
 from cloudevents_kafka.record import Headers
 
 if TYPE_CHECKING:
@@ -159,6 +161,7 @@ def stores_offsets(client: Any) -> bool:
 
 _INVALID_ARG: Final = -186
 _ASYNCIO = ("send", "getone", "start")  # coroutines of aiokafka's clients, which may have no others
+_ADDRESSES: Final = re.compile(r"[\w.-]+:\d+(,[\w.-]+:\d+)*")
 _CONVERTING = ("SerializingProducer", "DeserializingConsumer")  # of confluent-kafka
 
 
@@ -169,8 +172,12 @@ def check_client(client: object, protocol: type) -> None:
     problem = _problem(client, name, needed)
     if problem is not None:
         methods = f"{', '.join(needed[:-1])} and {needed[-1]}"
+        advice = ""
+        if isinstance(client, str | list | tuple):
+            address = client if isinstance(client, str) and _ADDRESSES.fullmatch(client) else "localhost:9092"
+            advice = f"; pass settings, such as {{'bootstrap.servers': {address!r}}}"
         raise TypeError(
-            f"{name.lower()} must be a confluent_kafka.{name}, or have its {methods}, got {problem}"
+            f"{name.lower()} must be a confluent_kafka.{name}, or have its {methods}, got {problem}{advice}"
         )
 
 
@@ -219,9 +226,25 @@ def check_callbacks(**functions: object) -> None:
 
 
 def check_topics(topics: Sequence[str]) -> None:
-    """Raise `TypeError` if topics to subscribe are one name, whose letters would be topics."""
+    """Raise `TypeError` if topics to subscribe are one name, whose letters would be topics.
+
+    Raises `ValueError` if there are none.
+    """
     if isinstance(topics, str):
         raise TypeError(f"topics must be a list of names, got {topics!r}; pass [{topics!r}]")
+    if not topics:
+        raise ValueError(f"topics must be one or more names, got {topics!r}; pass ['orders']")
+
+
+def check_seconds(name: str, seconds: object) -> None:
+    """Raise `TypeError` or `ValueError` unless a time is a number of seconds from 0, or None."""
+    if seconds is None:
+        return
+    if not isinstance(seconds, int | float):
+        got = with_article(type(seconds).__name__)
+        raise TypeError(f"{name} must be a number of seconds, or None, got {got}; pass {name}=5.0")
+    if not seconds >= 0:
+        raise ValueError(f"{name} must be seconds from 0, or None, got {seconds!r}; pass {name}=5.0")
 
 
 def add_observers(before: Observers | None, observers: Sequence[Observer]) -> Observers | None:

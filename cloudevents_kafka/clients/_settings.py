@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, Final, Literal
 
 _SERVERS: Final = ("bootstrap.servers", "metadata.broker.list", "test.mock.num.brokers")
@@ -10,13 +11,21 @@ _SERVERS: Final = ("bootstrap.servers", "metadata.broker.list", "test.mock.num.b
 _ONLY_ERRORS: Final = "delivery.report.only.error"
 # A client that pauses a partition drops what it has fetched of it: by default up to 100,000 records.
 _READ_AHEAD: Final = {"queued.min.messages": 1000}
+_READS: Final = ("poll", "consume")
+_BEGINS: Final = ("subscribe", "assign", "incremental_assign")
 _OF_DELIVERIES: Final = {"on_delivery", "dr_cb", "dr_msg_cb"}
 
 
-def make_client(settings: Mapping[str, Any], kind: Literal["Producer", "Consumer"], **defaults: Any) -> Any:
+def make_client(
+    settings: Mapping[str, Any],
+    kind: Literal["Producer", "Consumer"],
+    changed: Callable[[Any], Any] | None = None,
+    **defaults: Any,
+) -> Any:
     """Return a new ``confluent_kafka.Producer`` or ``Consumer``.
 
-    ``settings`` have the names of librdkafka, and precede ``defaults``. Raises `ValueError` for settings that
+    ``settings`` have the names of librdkafka, and precede ``defaults``. ``changed`` returns the class to use
+    for the client's. Raises `ValueError` for settings that
     the client does not accept, without their secrets, and `ImportError` if confluent-kafka is not installed.
     """
     from cloudevents_kafka.primitives.redaction import mask_name, mask_settings
@@ -38,14 +47,41 @@ def make_client(settings: Mapping[str, Any], kind: Literal["Producer", "Consumer
     except ImportError as error:
         advice = "pip install confluent-kafka, or pass a client"
         raise ImportError(f"confluent-kafka must be installed for settings, got {error}; {advice}") from error
+    made = getattr(confluent_kafka, kind)
     try:
-        return getattr(confluent_kafka, kind)({**defaults, **settings})
+        return (made if changed is None else changed(made))({**defaults, **settings})
     except (confluent_kafka.KafkaException, TypeError, ValueError) as error:
         reason = error.args[0].str() if isinstance(error, confluent_kafka.KafkaException) else str(error)
     # Not from the error, whose traceback has the settings; names of callbacks are not secrets.
     texts = {str(name): str(value) for name, value in settings.items() if not str(name).endswith("_cb")}
     reason = mask_settings(reason.strip(), texts)
     raise ValueError(f"{of} be names and values of librdkafka, got: {reason}; correct that setting")
+
+
+@cache
+def _unsubscribed(made: Any) -> Any:
+    """Return a class of consumers which refuse to read before they are subscribed to topics or assigned.
+
+    Such a client says nothing, for ever. Then an object gets a class that adds nothing to the client's.
+    """
+    if not isinstance(made, type):  # a function that makes clients
+        return made
+    own = {"__module__": made.__module__, "__doc__": made.__doc__}
+    reading = type(made.__name__, (made,), own)
+
+    def read(_self: Any, *_arguments: Any, **_options: Any) -> None:
+        advice = "pass topics=['orders'], or call subscribe()"
+        raise RuntimeError(f"a consumer must be subscribed before it reads, got no topics; {advice}")
+
+    def beginning(name: str) -> Callable[..., None]:
+        def begin(self: Any, *arguments: Any, **options: Any) -> None:
+            getattr(made, name)(self, *arguments, **options)
+            self.__class__ = reading
+
+        return begin
+
+    members = dict.fromkeys(_READS, read) | {name: beginning(name) for name in _BEGINS}
+    return type(made.__name__, (made,), {**own, **members})
 
 
 def is_on(value: object) -> bool:
@@ -60,4 +96,4 @@ def make_consumer(settings: Mapping[str, Any]) -> Any:
             f"enable.auto.commit must be False in the settings, got {settings['enable.auto.commit']!r}: the "
             "client would commit unfinished records; commit by run() or commit(), or pass your own client"
         )
-    return make_client(settings, "Consumer", **_READ_AHEAD, **{"enable.auto.commit": False})
+    return make_client(settings, "Consumer", _unsubscribed, **_READ_AHEAD, **{"enable.auto.commit": False})

@@ -28,6 +28,7 @@ from cloudevents_kafka.clients._protocols import (
     check_client,
     check_handler,
     check_producer,
+    check_seconds,
     check_topics,
     expels_after,
 )
@@ -275,6 +276,8 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
 
     def items(self, *, idle_timeout: float | None = None) -> Iterator[ItemT_co]:
         """Yield records until `stop`, `close`, or ``idle_timeout`` seconds without a record."""
+        self.check_open("items()")
+        check_seconds("idle_timeout", idle_timeout)
         self.only_loop.check("items()")
         wait = _POLL_SECONDS if idle_timeout is None else min(_POLL_SECONDS, idle_timeout)
         idle_since = time.monotonic()
@@ -299,6 +302,8 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         An error is raised after the list of the records before it. The records after it are
         returned by the next iteration of any kind, unless the partition is sought or revoked before.
         """
+        self.check_open("batches()")
+        check_seconds("idle_timeout", idle_timeout)
         gathered = self._gathered
         idle_since = time.monotonic()
         while not self._stopped:
@@ -423,6 +428,7 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         """
         from cloudevents_kafka.clients._workers import Threads  # not imported without a run
 
+        self.check_open("run()", goes_on=True)
         check_handler(handler)
         check_producer(producer, "EventProducer")
         policy = RunPolicy(
@@ -477,7 +483,7 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
 
     def close(self) -> None:
         """Stop, and close the wrapped consumer, which leaves its group: at once, or when `run` has ended."""
-        self._stopped = True
+        self._stopped = self._closed = True
         with self._lock:
             run = self._run
             if run is not None:

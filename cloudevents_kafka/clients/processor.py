@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypedDict, TypeVar, Un
 from cloudevents_kafka.binding import Decoded, Undecodable
 from cloudevents_kafka.clients._gathered import ends_of
 from cloudevents_kafka.clients._policy import Action, OnFailure, Policy, RunResult, log_outcome
-from cloudevents_kafka.clients._protocols import check_handler, member_id
+from cloudevents_kafka.clients._protocols import check_handler, check_seconds, member_id
 from cloudevents_kafka.clients._schedule import Item
 from cloudevents_kafka.clients._sends import Sends
 from cloudevents_kafka.clients._serving import Serving
@@ -205,8 +205,9 @@ class EventProcessor:
         Raises `TransactionError` if the client cannot go on, `ConsumeError`, what the handler raises, and
         `RuntimeError` if a run or another processor reads by the consumer already.
         """
-        if not stop_timeout >= 0:
-            raise ValueError(f"stop_timeout must be seconds from 0, got {stop_timeout!r}")
+        check_seconds("stop_timeout", stop_timeout)
+        check_seconds("idle_timeout", idle_timeout)
+        self.consumer.check_open("run()", goes_on=True)
         if self._is_stuck:
             raise TransactionError("a handler of an earlier run has not returned")
         with (

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, Self, TypedDict, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypedDict, cast
 
 import msgspec
 
@@ -28,6 +28,7 @@ from cloudevents_kafka.clients._sends import count_send
 from cloudevents_kafka.clients._settings import make_client
 from cloudevents_kafka.errors import EncodeError
 from cloudevents_kafka.event import Event, SdkEvent, check_event
+from cloudevents_kafka.primitives.plural import with_article
 from cloudevents_kafka.record import HeaderInput, Record, RecordInput, with_bytes_headers
 
 if TYPE_CHECKING:
@@ -104,11 +105,25 @@ class Writer(msgspec.Struct):
         return topic, (record, record.key, record.value, headers)
 
 
+_MILLISECONDS: Final = "pass milliseconds since the epoch: round(time.timestamp() * 1000) of a datetime"
+
+
 def with_options(produce: Produce, partition: int | None, timestamp: int | None) -> Produce:
-    """Return a function with the options that are set: the client accepts None for neither."""
+    """Return a function with the options that are set: the client accepts None for neither.
+
+    Raises `TypeError` for values that are no integers.
+    """
+    _check_integer("partition", partition, "pass the number of a partition")
+    _check_integer("timestamp", timestamp, _MILLISECONDS)
     named = (("partition", partition), ("timestamp", timestamp))
     options = {name: value for name, value in named if value is not None}
     return partial(produce, **options) if options else produce
+
+
+def _check_integer(name: str, value: object, advice: str) -> None:
+    if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
+        got = with_article(type(value).__name__)
+        raise TypeError(f"{name} must be an int, or None, got {got}; {advice}")
 
 
 class EventProducer(Generic[ProducerT]):

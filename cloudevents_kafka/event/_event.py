@@ -11,7 +11,7 @@ from collections.abc import Callable, Container, Iterator, KeysView, Mapping
 from datetime import datetime
 from operator import attrgetter
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, Self, TypeVar
 
 from cloudevents_kafka.attributes.extension_types import type_of
 from cloudevents_kafka.attributes.python_values import accept_values, is_same, value_as
@@ -232,6 +232,16 @@ class Event(SdkMethods, Generic[DataT_co]):
         value = self._attributes.get(name)
         return value if value is None or type(value) is str else canonical_text(value)
 
+    if not TYPE_CHECKING:  # checkers know that there are no other attributes
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """Raise an error that says how an extension is read."""
+            advice = ""
+            if not name.startswith("_"):
+                advice = f"; an extension is event[{name!r}], or None by event.get({name!r})"
+            message = f"{type(self).__name__!r} object has no attribute {name!r}{advice}"
+            raise AttributeError(message, name=name, obj=self)
+
     def __contains__(self, name: object) -> bool:
         return name in self._attributes
 
@@ -344,6 +354,24 @@ class Event(SdkMethods, Generic[DataT_co]):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
+
+
+def _refuse_to_set(name: str) -> Callable[[Event, object], NoReturn]:
+    """Return a setter which says that an event is read-only, and what to do."""
+    argument = "data" if name == "payload" else name
+
+    def refuse(event: Event, _value: object) -> NoReturn:
+        advice = f"event.replace({argument}=…) returns a changed event"
+        raise AttributeError(
+            f"an Event is read-only, so {name} cannot be set; {advice}", name=name, obj=event
+        )
+
+    return refuse
+
+
+# For checkers they stay properties without a setter.
+for _name in (*CORE, "data", "payload"):
+    setattr(Event, _name, getattr(Event, _name).setter(_refuse_to_set(_name)))
 
 
 def unchecked_event(

@@ -45,7 +45,8 @@ def _check_methods(source: object) -> None:
     """Raise `TypeError` if an object has not the methods of an SDK's event."""
     if not _has_methods(source):
         raise TypeError(
-            f"an event must have get_attributes() and get_data(), got {with_article(type(source).__name__)}"
+            f"an event must have get_attributes() and get_data(), got {with_article(type(source).__name__)}; "
+            "make one: Event(**attributes, data=…)"
         ) from None
 
 

@@ -60,6 +60,7 @@ _BUILT_IN: Final[dict[str, Callable[[], Format]]] = {
     "avro-compact": partial(_create_built_in, "avro_compact", "AvroCompactFormat"),
     "avrocompact": partial(_create_built_in, "avro_compact", "JavaAvroCompactFormat"),
 }
+_METHODS: Final = ("encode", "decode")  # an instance has its name
 _SUFFIX: Final = re.compile(r"[.-]*[a-z0-9][a-z0-9.-]*")
 _READ_ONLY: Final = ("avrocompact",)
 _registered: Final[dict[str, Callable[[], Format]]] = {}
@@ -130,6 +131,11 @@ def register_format(name: str, make: Callable[[], Format]) -> None:
     if not (isinstance(name, str) and _SUFFIX.fullmatch(name)):
         raise ValueError(
             f"name must be a suffix of a media type, of lower-case letters, digits, '-' and '.', got {name!r}"
+        )
+    if isinstance(make, type) and (missing := [one for one in _METHODS if not hasattr(make, one)]):
+        raise TypeError(
+            f"make must return an object with name, encode and decode, got the class {make.__name__}, which "
+            f"has no {' and no '.join(missing)}; pass the class of a format"
         )
     with registration_lock:
         restore({**_registered, name: make})

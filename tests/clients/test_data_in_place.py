@@ -119,7 +119,7 @@ def test_a_dead_letter_has_the_reason_of_its_last_try() -> None:
 
 
 def test_changed_data_is_sent_by_replace() -> None:
-    """An event keeps its bytes, whatever happens to its data; `replace` makes an event of changed data."""
+    """An event keeps its bytes if its data is changed; `replace` makes an event of the changed data."""
     event = Event(id="1", source="/s", type="t", data=DATA)
     event.data["total"] = "8.00"
     assert to_record(event).value == to_record(Event(id="1", source="/s", type="t", data=DATA)).value

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import assert_type
 
 from cloudevents.core.base import BaseCloudEvent
 from cloudevents.core.bindings.http import to_binary
 from cloudevents.core.bindings.kafka import to_structured
 from cloudevents.core.formats.json import JSONFormat
 
-from cloudevents_kafka import Decoded, Event, Problem, Record, Undecodable, decode, from_record, to_record
+from cloudevents_kafka import (
+    BrokenData,
+    Decoded,
+    Event,
+    Problem,
+    Record,
+    Undecodable,
+    decode,
+    from_record,
+    to_record,
+)
 
 
 def takes_any_event(event: BaseCloudEvent) -> str:
@@ -38,6 +49,8 @@ match result:
     case Decoded(event=found, tolerated=problems):
         identifier: str = found.id
         first: Problem | None = problems[0] if problems else None
+    case Undecodable(error=BrokenData() as broken):
+        assert_type(broken.event, Event)
     case Undecodable(error=error):
         reason: str = error.reason
 

@@ -40,7 +40,8 @@ from cloudevents_kafka.primitives.preview import preview
 
 _BOM: Final = b"\xef\xbb\xbf"
 _QUOTE: Final = b'"'
-_NOT_REPEATED: Final = frozenset({*REQUIRED, "data", "data_base64"})  # of two, none is the right one
+_REQUIRED: Final = frozenset(REQUIRED)
+_NOT_REPEATED: Final = _REQUIRED | {"data", "data_base64"}  # of two, none is the right one
 _VALUES: Final = frozenset((str, bool, bytes))  # bytes are those of a text of a Binary
 _CONTAINERS: Final = frozenset((dict, list))
 _NULL: Final = b"null"
@@ -95,6 +96,17 @@ def complete_envelope(value: bytes | None, envelope: Envelope | None) -> Envelop
     are_texts = type(find("id")) is type(find("source")) is type(find("type")) is str
     is_complete = are_texts and find("specversion") == SPECVERSION
     return envelope if is_complete and not is_any_required(envelope.problems) else None
+
+
+def find_problems(value: bytes | None) -> tuple[Problem, ...]:
+    """Return the problems of JSON that has the names of all required attributes; none for other values."""
+    try:
+        envelope = split_envelope((value or b"").removeprefix(_BOM))
+        if envelope.attributes.keys() >= _REQUIRED:
+            read_json(value, envelope, Report())
+    except InvalidEvent as error:
+        return () if any(problem.attribute is None for problem in error.problems) else error.problems
+    return ()
 
 
 def read_json(

@@ -22,6 +22,7 @@ from cloudevents_kafka.binding.lenient._json import (
     complete_envelope,
     correct_envelope,
     correct_named,
+    find_problems,
     read_json,
     rename,
     without_format,
@@ -123,7 +124,7 @@ def _read_unmarked(record: Record, names: Headers, content_type: bytes | None, r
     if not isinstance(found, Event):
         found = complete_envelope(value, found)
     if found is None:
-        raise decode_error(sniff(names), record)
+        raise decode_error(sniff(names), record, lenient=True, problems=find_problems(value))
     if content_type is not None:
         _check_content_type(content_type, report)
     report.tolerated.append(problem)
@@ -138,7 +139,7 @@ def _read_marked(
     """Return the event of a record whose content-type starts like that of CloudEvents."""
     media = media_type(content_type.decode("utf-8", "replace"))
     if media.batch:
-        raise decode_error(sniff(names), record)
+        raise decode_error(sniff(names), record, lenient=True)
     _check_content_type(content_type, report)
     if media.format in formats.names():
         event = _read_format(record.value, media, report, refused)
@@ -148,7 +149,7 @@ def _read_marked(
         problem, of_data = without_format[content_type]
         report.tolerated.append(problem)
         return read_json(record.value, None, report, of_data)
-    raise decode_error(sniff(names), record)
+    raise decode_error(sniff(names), record, lenient=True)
 
 
 def _check_content_type(content_type: bytes, report: Report) -> None:

@@ -21,6 +21,7 @@ from cloudevents_kafka.clients._protocols import (
     check_callbacks,
     check_handler,
     check_producer,
+    check_seconds,
     check_topics,
     expels_after,
     is_awaited,
@@ -230,6 +231,7 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
         from cloudevents_kafka.clients.aio._task_run import TaskRun  # not imported without a run
         from cloudevents_kafka.clients.aio._tasks import Tasks
 
+        self._events.check_open("run()", goes_on=True)
         check_handler(handler, awaited=True)
         check_producer(producer, "AsyncEventProducer")
         events, source = self._events, self._source
@@ -266,6 +268,7 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
 
         Raises as `EventConsumer.poll`.
         """
+        self._events.check_open("poll()")
         deadline, waited = time.monotonic() + timeout, False
         while True:
             if self._turn.is_over():
@@ -292,6 +295,8 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
 
         Other tasks run at least once in a millisecond, if the body of the loop does not take longer.
         """
+        self._events.check_open("items()")
+        check_seconds("idle_timeout", idle_timeout)
         idle_since = time.monotonic()
         while not self._events._stopped:
             if self._turn.is_over():
@@ -326,6 +331,8 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
             >>> asyncio.run(main())
             2
         """
+        self._events.check_open("batches()")
+        check_seconds("idle_timeout", idle_timeout)
         idle_since = time.monotonic()
         while not self._events._stopped:
             await self._turn.end()
@@ -382,6 +389,7 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
     async def close(self) -> None:
         """Stop, and close the client, which leaves its group; if this is cancelled, that goes on."""
         self.stop()
+        self._events._closed = True
         if self._closing is None:
             self._closing = asyncio.ensure_future(self._close())
         # A handler must not wait for its run.

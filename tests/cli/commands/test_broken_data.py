@@ -1,4 +1,4 @@
-"""A record whose data is not of its content type has one verdict: consume, stats and decode look at the data."""
+"""Data that is not of its content type has one verdict in consume, stats and decode."""
 
 from __future__ import annotations
 
@@ -42,10 +42,7 @@ def test_consume(run, filled):
     ]
     assert "(byte 1)" in found[1]["error"]["reason"]
     assert found[1]["value"] == "{broken"
-    assert (
-        found[3]["error"]["hint"]
-        == "a schema registry has framed it: consume --schema-registry URL decodes it"
-    )
+    assert "consume --schema-registry URL decodes it" in found[3]["error"]["hint"]
     chosen = run("consume", *filled, "--verdict", "broken-data", "--type", "order.*")
     assert [one["offset"] for one in lines(chosen.stdout)] == [1, 3, 4]
     assert chosen.stderr == ""
