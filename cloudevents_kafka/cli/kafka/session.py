@@ -264,7 +264,8 @@ class BrokerSession:
             )
         if error.name() == "TOPIC_EXCEPTION":
             return BadUsage(f"a topic name must have letters, digits, '.', '_' and '-' only, got {topic!r}")
-        refusal = self.failure(f"refuses topic {topic!r}", error)
+        # Words between the name and the colon: 'auth': would look like the name of a secret, and its value.
+        refusal = self.failure(f"refuses topic {topic!r} to this client", error)
         refusal.is_of_topic = True
         return refusal
 

@@ -85,6 +85,16 @@ def test_errors_of_topics():
         assert text in error.message
 
 
+def test_a_topic_with_the_name_of_a_secret_hides_no_reason():
+    """The reason why a topic is refused is shown, whatever the topic is called."""
+    error = session_with().topic_error(
+        KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED, "why"), "auth-tokens"
+    )
+    assert (
+        "refuses topic 'auth-tokens' to this client: why; ask for this permission" in error.format_message()
+    )
+
+
 def test_transient_errors():
     """A missing leader and a lost connection may end by themselves, a missing permission does not."""
     assert is_transient(KafkaError(KafkaError.LEADER_NOT_AVAILABLE))

@@ -75,7 +75,7 @@ def topic_partitions(client: protocol.Client, options: ConnectionOptions, topic:
     """
     topics = {metadata.name: metadata for metadata in client.metadata().topics if metadata.name}
     if topic not in topics:
-        advice = near(topic, topics) or "; check TOPIC"
+        advice = near(topic, topics) or "; check TOPIC, and the permission to describe it"
         raise BadUsage(f"broker {options.broker} has no topic {topic!r}{advice}")
     return sorted(metadata.partition_index for metadata in topics[topic].partitions)
 
