@@ -23,9 +23,9 @@ from cloudevents_kafka.errors import CloudEventsKafkaError
 
 # The line of each command in the list of commands; its module in `commands` has it as `command`.
 COMMANDS: Final = {
-    "consume": "Read events and other records from a topic.",
+    "consume": "Read events and other records from topics.",
     "produce": "Send events: JSON lines, or one from options.",
-    "stats": "Count the records of a topic by type, source, verdict and more.",
+    "stats": "Count the records of topics by type, source, verdict and more.",
     "topics": "List topics: partitions, first and last offsets, sizes.",
     "groups": "List consumer groups: members, offsets, lag; reset offsets.",
     "replay": "Send dead letters back to where they came from.",

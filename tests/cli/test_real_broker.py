@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
 import signal
 import subprocess
 import sys
+import termios
 import time
 
 import pytest
@@ -218,7 +220,9 @@ def test_produce_ended_by_a_signal_has_delivered(kafka_broker, kafka_topic, numb
     line = b'{"specversion":"1.0","id":"1","source":"/","type":"t"}\n'
     process.stdin.write(line * 500)
     process.stdin.flush()
-    time.sleep(2)
+    while fcntl.ioctl(process.stdin, termios.FIONREAD, bytes(4)) != bytes(4):
+        time.sleep(0.05)  # until the process has read the lines
+    time.sleep(1)
     process.send_signal(number)
     _, errors = process.communicate(timeout=20)
     assert process.returncode == code
