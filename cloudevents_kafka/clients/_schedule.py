@@ -42,6 +42,7 @@ PartitionName = tuple[str | None, int | None]
 MARK: Final = "cloudevents_kafka.run"
 """The metadata of each offset that a run commits; bits of records that are done follow, see `_place`."""
 _MOST_BITS: Final = 12_000  # 2,000 characters: brokers accept 4,096 by default
+_MOST_REFUSALS: Final = 10  # that count: about 1,000 commits
 
 _OBJECTS: Final = 1024  # bytes of the objects of a record, next to its key, value and headers
 
@@ -320,6 +321,8 @@ class Schedule:
             if (partition := self._partitions.get((place.topic, place.partition))) is not None:
                 partition.is_changed = failed
                 partition.sent = None if failed else (place.offset, place.metadata)
+                if failed:
+                    _refuse(partition, place.metadata)
 
     def confirm(self, committed: list[TopicPartition]) -> list[TopicPartition]:
         """Return the group's offsets that are not what was committed last: `done` has these again."""
@@ -332,9 +335,7 @@ class Schedule:
             if (place.offset, place.metadata or sent[1]) != sent:
                 partition.is_changed = True
                 refused.append(place)
-                if sent[1] != MARK:
-                    partition.refusals += 1
-                    partition.plain = 2**partition.refusals
+                _refuse(partition, sent[1])
             elif sent[1] != MARK:
                 partition.refusals = 0
             elif partition.plain:
@@ -386,6 +387,13 @@ def _size_of(item: Item) -> int:
 
 def _offset(item: Item) -> int:
     return item.record.next_offset - 1
+
+
+def _refuse(partition: _Partition, metadata: str | None) -> None:
+    """Let the next commits of a partition have nothing but an offset, if the refused one had more."""
+    if metadata != MARK:
+        partition.refusals += 1
+        partition.plain = 2 ** min(partition.refusals, _MOST_REFUSALS)
 
 
 def _first(partition: _Partition) -> int:
