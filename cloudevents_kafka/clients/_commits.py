@@ -15,8 +15,9 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Final
 
 from cloudevents_kafka.clients._automatic import Automatic
+from cloudevents_kafka.clients._places import MARK, PartitionName
 from cloudevents_kafka.clients._protocols import code_of, suppress_client_errors
-from cloudevents_kafka.clients._schedule import MARK, PartitionName, Schedule
+from cloudevents_kafka.clients._schedule import Schedule
 from cloudevents_kafka.clients._steps import Ask, Steps
 
 if TYPE_CHECKING:

@@ -20,6 +20,7 @@ from cloudevents_kafka.clients._errors import (
     poll_interval_of,
 )
 from cloudevents_kafka.clients._health import ConsumerHealth, Vitals
+from cloudevents_kafka.clients._places import Item, PartitionName, places_of
 from cloudevents_kafka.clients._protocols import (
     Message,
     OnlyLoop,
@@ -28,7 +29,6 @@ from cloudevents_kafka.clients._protocols import (
     suppress_client_errors,
 )
 from cloudevents_kafka.clients._reading import ItemT_co, item_reader
-from cloudevents_kafka.clients._schedule import Item, PartitionName, places_of
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.message_headers import headers_of
 from cloudevents_kafka.record import Record

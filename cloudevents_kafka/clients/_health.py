@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
+from cloudevents_kafka.clients._places import PartitionName
 from cloudevents_kafka.clients._protocols import suppress_client_errors
-from cloudevents_kafka.clients._schedule import PartitionName
 
 _ASK_SECONDS: Final = 1.0  # between two looks at what is assigned
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict
 import msgspec
 
 from cloudevents_kafka.binding import Undecodable
+from cloudevents_kafka.clients._places import Item
 from cloudevents_kafka.clients._protocols import add_observers
-from cloudevents_kafka.clients._schedule import Item
 from cloudevents_kafka.clients.dead_letters import DeadLetterError, DeadLetters
 from cloudevents_kafka.clients.passing import find_passing
 from cloudevents_kafka.errors import DataError, DecodeError

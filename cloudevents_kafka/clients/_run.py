@@ -14,9 +14,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from cloudevents_kafka.clients._commits import Commits
+from cloudevents_kafka.clients._places import PartitionName, places_of
 from cloudevents_kafka.clients._policy import fields_of
 from cloudevents_kafka.clients._protocols import suppress_client_errors
-from cloudevents_kafka.clients._schedule import PartitionName, places_of
 from cloudevents_kafka.clients._steps import Ask, Steps
 from cloudevents_kafka.clients._workers import Workers
 from cloudevents_kafka.primitives.plural import pluralize

@@ -22,7 +22,6 @@ that depends on the time has it as an argument. Its law:
 
 from __future__ import annotations
 
-from base64 import b64decode, b64encode
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator
 from heapq import heappop, heappush
@@ -31,20 +30,22 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from cloudevents_kafka.binding import Decoded, Undecodable
+from cloudevents_kafka.clients._places import (
+    MARK,
+    MOST_BITS,
+    Item,
+    PartitionName,
+    bits_of,
+    mark_of,
+    name_of,
+    offset_of,
+    size_of,
+)
 
 if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
 
-Item = Decoded | Undecodable
-"""A record that was read: what consumers return, and handlers get."""
-PartitionName = tuple[str | None, int | None]
-MARK: Final = "cloudevents_kafka.run"
-"""The metadata of each offset that a run commits; bits of records that are done follow, see `_place`."""
-_MOST_BITS: Final = 12_000  # 2,000 characters: brokers accept 4,096 by default
 _MOST_REFUSALS: Final = 10  # that count: about 1,000 commits
-
-_OBJECTS: Final = 1024  # bytes of the objects of a record, next to its key, value and headers
 
 
 class _Partition(msgspec.Struct, eq=False):
@@ -123,7 +124,7 @@ class Schedule:
 
     def add(self, item: Item, now: float) -> None:
         """Add a record that was read. It is held, unless fewer than ``max_ahead`` are after the oldest."""
-        name, offset = name_of(item), _offset(item)
+        name, offset = name_of(item), offset_of(item)
         partition = self._partitions.get(name)
         if partition is not None and offset < _next(partition):  # it was sought, or assigned again
             self.close((name,))
@@ -133,8 +134,8 @@ class Schedule:
             partition = self._partitions[name] = _Partition(name, offset)
             first, metadata = self._seen.get(name, (0, None))
             if offset >= first >= 0:
-                partition.first, partition.done = first, _bits_of(metadata)
-        size = _size_of(item)
+                partition.first, partition.done = first, bits_of(metadata)
+        size = size_of(item)
         partition.size += size
         if name in self.ahead:
             partition.held.append((item, size))
@@ -150,7 +151,7 @@ class Schedule:
             self.full.discard(partition.name)
 
     def _begin(self, partition: _Partition, item: Item, size: int, now: float) -> None:
-        record, offset = item.record, _offset(item)
+        record, offset = item.record, offset_of(item)
         lane = record.topic, record.partition if record.key is None else record.key
         task = Task(item, lane, partition, now, size)
         partition.end = offset + 1
@@ -374,21 +375,6 @@ class Schedule:
         return None
 
 
-def name_of(item: Item) -> PartitionName:
-    """Return the topic and the partition of a record."""
-    return item.record.topic, item.record.partition
-
-
-def _size_of(item: Item) -> int:
-    record = item.record
-    headers = sum(len(value) for _, value in record.headers if value)
-    return _OBJECTS + len(record.key or b"") + len(record.value or b"") + headers
-
-
-def _offset(item: Item) -> int:
-    return item.record.next_offset - 1
-
-
 def _refuse(partition: _Partition, metadata: str | None) -> None:
     """Let the next commits of a partition have nothing but an offset, if the refused one had more."""
     if metadata != MARK:
@@ -398,12 +384,12 @@ def _refuse(partition: _Partition, metadata: str | None) -> None:
 
 def _first(partition: _Partition) -> int:
     """Return the offset that may be committed: of the oldest unfinished record, or after the last one."""
-    return _offset(partition.tasks[0].item) if partition.tasks else partition.end
+    return offset_of(partition.tasks[0].item) if partition.tasks else partition.end
 
 
 def _next(partition: _Partition) -> int:
     """Return the offset after the last record that was read."""
-    return _offset(partition.held[-1][0]) + 1 if partition.held else partition.end
+    return offset_of(partition.held[-1][0]) + 1 if partition.held else partition.end
 
 
 def _place(partition: _Partition, offset: int) -> TopicPartition:
@@ -414,28 +400,10 @@ def _place(partition: _Partition, offset: int) -> TopicPartition:
         return TopicPartition(topic or "", number or 0, offset, MARK)
     # Other members have handled some that were not read yet.
     bits = partition.done >> (partition.end - partition.first) << (partition.end - offset)
-    bits &= (1 << _MOST_BITS) - 1
+    bits &= (1 << MOST_BITS) - 1
     for task in partition.tasks:
-        bit = _offset(task.item) - offset
-        if bit >= _MOST_BITS:
+        bit = offset_of(task.item) - offset
+        if bit >= MOST_BITS:
             break
         bits |= task.is_done << bit
-    done = b64encode(bits.to_bytes(bits.bit_length() // 8 + 1, "little")).decode() if bits else ""
-    return TopicPartition(topic or "", number or 0, offset, MARK + done)
-
-
-def _bits_of(metadata: str | None) -> int:
-    """Return the bits of done records in the metadata of an offset, 0 if it is not of a run."""
-    if metadata is None or not metadata.startswith(MARK):
-        return 0
-    try:
-        return int.from_bytes(b64decode(metadata[len(MARK) :], validate=True), "little")
-    except ValueError:
-        return 0
-
-
-def places_of(names: Iterable[PartitionName]) -> list[TopicPartition]:
-    """Return partitions, as the client has them."""
-    from confluent_kafka import TopicPartition
-
-    return [TopicPartition(topic or "", partition or 0) for topic, partition in names]
+    return TopicPartition(topic or "", number or 0, offset, mark_of(bits))

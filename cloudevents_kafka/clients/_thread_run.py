@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from cloudevents_kafka.clients._places import Item, name_of
 from cloudevents_kafka.clients._policy import RunResult, read_or_refuse
 from cloudevents_kafka.clients._run import Progress, still_in_work
-from cloudevents_kafka.clients._schedule import Item, name_of
 from cloudevents_kafka.clients._signals import stop_at_sigterm
 from cloudevents_kafka.clients._steps import Steps, perform
 from cloudevents_kafka.clients._workers import PAUSE_SECONDS, Threads, log_unfinished

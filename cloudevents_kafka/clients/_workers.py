@@ -12,8 +12,9 @@ from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, Final
 
 from cloudevents_kafka.binding import Undecodable
+from cloudevents_kafka.clients._places import Item
 from cloudevents_kafka.clients._policy import Action, RunPolicy, RunResult, log_outcome, note_failure
-from cloudevents_kafka.clients._schedule import Item, Schedule, Task
+from cloudevents_kafka.clients._schedule import Schedule, Task
 from cloudevents_kafka.clients._sends import Sends
 from cloudevents_kafka.clients.dead_letters import DeadLetters, deliver
 from cloudevents_kafka.primitives.plural import pluralize

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypedDict, TypeVar, Un
 
 from cloudevents_kafka.binding import Decoded, Undecodable
 from cloudevents_kafka.clients._gathered import ends_of
+from cloudevents_kafka.clients._places import Item
 from cloudevents_kafka.clients._policy import Action, OnFailure, Policy, RunResult, log_outcome
 from cloudevents_kafka.clients._protocols import check_handler, check_seconds, member_id
-from cloudevents_kafka.clients._schedule import Item
 from cloudevents_kafka.clients._sends import Sends
 from cloudevents_kafka.clients._serving import Serving
 from cloudevents_kafka.clients._signals import stop_at_sigterm

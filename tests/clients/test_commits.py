@@ -25,8 +25,8 @@ from cloudevents_kafka import (
     EventConsumer,
     to_record,
 )
+from cloudevents_kafka.clients._places import MARK
 from cloudevents_kafka.clients._protocols import stores_offsets
-from cloudevents_kafka.clients._schedule import MARK
 from cloudevents_kafka.protocol.api_keys import ApiKey
 from cloudevents_kafka.testing import FakeConsumer, FakeLog, FakeMessage, LocalBroker
 from tests.support.wire_broker import WireBroker, faults

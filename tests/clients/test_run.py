@@ -35,7 +35,7 @@ from cloudevents_kafka import (
     RunResult,
     to_record,
 )
-from cloudevents_kafka.clients._schedule import MARK, _bits_of
+from cloudevents_kafka.clients._places import MARK, bits_of
 from cloudevents_kafka.clients.serdes import serialize_data
 from cloudevents_kafka.testing import FakeConsumer, FakeLog, FakeMessage, FakeProducer
 
@@ -103,7 +103,7 @@ def test_records_behind_a_slow_one_are_committed(monkeypatch: pytest.MonkeyPatch
     def commit_until_killed(offsets: list[TopicPartition], *, asynchronous: bool) -> Any:
         if not killed.is_set():
             committed[:] = offsets
-        if _bits_of(committed[0].metadata).bit_count() == 8:
+        if bits_of(committed[0].metadata).bit_count() == 8:
             killed.set()
         return commit(offsets=offsets, asynchronous=asynchronous)
 

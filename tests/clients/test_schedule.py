@@ -10,7 +10,8 @@ import pytest
 from confluent_kafka import TopicPartition
 
 from cloudevents_kafka import Decoded, Event, Record
-from cloudevents_kafka.clients._schedule import MARK, Schedule, Task, _bits_of
+from cloudevents_kafka.clients._places import MARK, bits_of
+from cloudevents_kafka.clients._schedule import Schedule, Task
 
 EVENT = Event(id="1", source="/s", type="t")
 BYTES = 10**12
@@ -202,7 +203,7 @@ class Group:
         partition, read = place.partition, self.read[place.partition]
         unread = {offset for offset in self.handled[partition] if offset > self.positions[partition]}
         done = {each.record.next_offset - 1 for each in read if id(each) in self.ended} | unread
-        bits = _bits_of(place.metadata)
+        bits = bits_of(place.metadata)
         if self.plain[partition]:
             assert not bits
             done = {offset for offset in done if offset < place.offset}

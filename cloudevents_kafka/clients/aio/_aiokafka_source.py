@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from cloudevents_kafka.clients._gathered import Readable
+from cloudevents_kafka.clients._places import places_of
 from cloudevents_kafka.clients._protocols import Message
-from cloudevents_kafka.clients._schedule import places_of
 from cloudevents_kafka.clients._steps import Ask
 from cloudevents_kafka.clients.aio._aiokafka_calls import FetchCalls, Found
 from cloudevents_kafka.clients.aio._aiokafka_message import AiokafkaFailure, AiokafkaMessage

@@ -9,9 +9,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from cloudevents_kafka.binding import Decoded, Undecodable
+from cloudevents_kafka.clients._places import Item
 from cloudevents_kafka.clients._policy import OnFailure
 from cloudevents_kafka.clients._protocols import check_handler
-from cloudevents_kafka.clients._schedule import Item
 from cloudevents_kafka.clients._sends import Sends, current_sends
 from cloudevents_kafka.clients.aio._loop import run_in_thread
 from cloudevents_kafka.clients.aio.consumer import AsyncEventConsumer

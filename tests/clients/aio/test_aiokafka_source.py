@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cloudevents_kafka import AsyncEventConsumer, Decoded, Event, Undecodable, to_record
-from cloudevents_kafka.clients._schedule import places_of
+from cloudevents_kafka.clients._places import places_of
 from cloudevents_kafka.clients._steps import Ask
 from tests.support import strategies as make
 
