@@ -53,7 +53,7 @@ def test_a_consumer_waits(broker, connect):
 def test_a_producer_waits(broker, connect):
     """Records are delivered after the time; a time beyond their timeout is the reason of their failure."""
     frames, errors = [], []
-    with connect(broker, trace=frames.append).producer(delivery_timeout=2.0) as producer:
+    with connect(broker, trace=frames.append).producer(delivery_timeout=1.0) as producer:
         for ms in (500, 0, 60_000, 0):
             broker.faults.add(throttled(ms), api=PRODUCE)
             producer.produce("t", b"v", partition=0, on_delivery=lambda error, _: errors.append(error))

@@ -230,7 +230,7 @@ def test_log_in_without_requests(secured, sasl, monkeypatch):
     monkeypatch.setitem(CLIENT_VERSIONS, ApiKey.SASL_HANDSHAKE, Versions(0, 0))
     frames = []
     with secured.client(secured.sasl, sasl=sasl, trace=frames.append) as client:
-        assert produce_and_read(client, 3.5)
+        assert produce_and_read(client, 2.0)
     keys = requests_of(frames)
     assert ApiKey.SASL_AUTHENTICATE not in keys
     assert keys.count(ApiKey.SASL_HANDSHAKE) == keys.count(ApiKey.API_VERSIONS) > 3
