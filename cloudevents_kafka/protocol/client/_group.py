@@ -221,15 +221,15 @@ class GroupMember:
             self._set_state("rebalancing", only_from="stable")
 
     def _has_new_partitions(self, deadline: Deadline) -> bool:
-        """Return whether a topic has other partitions than this member has assigned as the leader."""
+        """Return whether a topic has partitions that this member has not assigned as the leader."""
         if not self._led:
             return False
         try:
             found = self._cluster.known_partitions(list(self._led), deadline)
         except ProtocolError:
             return False
-        # A topic that is missing, maybe for a moment, changes nothing.
-        return any(found[topic] not in ([], assigned) for topic, assigned in self._led.items())
+        # A broker that knows fewer, or none for a moment, changes nothing.
+        return any(set(found[topic]) - set(assigned) for topic, assigned in self._led.items())
 
     def _check(self, code: int) -> None:
         if code:
