@@ -40,6 +40,7 @@ from cloudevents_kafka.protocol.schema import Structure
 _Result = TypeVar("_Result")
 
 
+_CREATION_VERSION: Final = 4  # of Metadata, the first that may ask without creating
 _CONNECTED_SOON: Final = 0.05  # seconds: most brokers are connected by then
 _PATIENCE: Final = 0.5  # seconds for a response, before another broker is asked, which may be sooner
 _CONNECT_PATIENCE: Final = 2.0  # seconds for a connection; to a 0.9 it takes 0.5 at least
@@ -174,15 +175,22 @@ class Cluster:
             return None
         return broker
 
-    def fetch_metadata(self, topics: Sequence[str] | None, deadline: Deadline) -> messages.MetadataResponse:
-        """Request the metadata of topics (None: all) from any broker, keep it and return it."""
+    def fetch_metadata(
+        self, topics: Sequence[str] | None, deadline: Deadline, *, create: bool = True
+    ) -> messages.MetadataResponse:
+        """Request the metadata of topics (None: all) from any broker, keep it and return it.
+
+        With ``create`` a broker with auto.create.topics.enable creates missing topics, as before 0.11 always.
+        """
         named = None if topics is None else [messages.MetadataRequestTopic(name=name) for name in topics]
 
         def question(broker: Connection) -> messages.MetadataRequest:
-            if named is None and broker.version(messages.MetadataRequest) == 0:
+            version = broker.version(messages.MetadataRequest)
+            if named is None and version == 0:
                 # S0-A1: "If empty the request will yield metadata for all topics"
                 return messages.MetadataRequest(topics=[])
-            return messages.MetadataRequest(topics=named)
+            creates = create or version < _CREATION_VERSION
+            return messages.MetadataRequest(topics=named, allow_auto_topic_creation=creates)
 
         response: messages.MetadataResponse = self.ask(question, deadline)
         if response.brokers:  # 0.8.2 lists no broker while it creates a topic
@@ -251,7 +259,7 @@ class Cluster:
             topic for topic in topics if topic not in self._topics or not self._topics[topic].partitions
         ]
         if missing:
-            self.fetch_metadata(missing, deadline)
+            self.fetch_metadata(missing, deadline, create=False)
         found = {topic: self._topics[topic].partitions for topic in topics if topic in self._topics}
         return {topic: sorted(part.partition_index for part in found.get(topic, ())) for topic in topics}
 
@@ -259,7 +267,7 @@ class Cluster:
         """Request the metadata of all topics again; keep that of a topic with an error."""
         self._next_refresh = Deadline(self._settings.metadata_max_age)
         former = dict(self._topics)
-        self.fetch_metadata(sorted(former), deadline)
+        self.fetch_metadata(sorted(former), deadline, create=False)  # a topic may have been deleted
         self._topics |= {name: one for name, one in former.items() if self._topics[name].error_code}
 
     def retry(

@@ -501,3 +501,13 @@ def test_a_group_whose_topics_do_not_change_stays(broker, connect, join):
     broker.faults.add(faults.error(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "t"), api=METADATA, times=3)
     assert poll_until(consumer, until=lambda: len(broker.calls(METADATA)) > asked + 8, seconds=60)
     assert len(broker.calls(JOIN)) == joins
+
+
+def test_a_deleted_topic_stays_deleted(broker, join):
+    """Looking for new partitions asks the broker not to create a topic, which may have been deleted."""
+    broker.create_topic("t")
+    consumer = join(broker, metadata_max_age=0.05)
+    assert poll_until(consumer, until=lambda: owned(consumer) == [("t", 0)], seconds=60)
+    assert poll_until(consumer, until=lambda: len(broker.calls(METADATA)) > 6, seconds=60)
+    later = [call.message for call in broker.calls(METADATA)[-3:]]
+    assert [message.allow_auto_topic_creation for message in later] == [False] * 3

@@ -787,9 +787,10 @@ def test_a_lost_connection_repeats_what_was_sent_before_it(broker, client, repor
     assert [len(values(broker, "t", partition)) for partition in range(20)] == [1] * 20
 
 
-def test_new_partitions_are_used(start, connect, reports):
+@pytest.mark.parametrize("release", ["0.9", "4.3"])
+def test_new_partitions_are_used(start, connect, reports, release):
     """Records without a key go to partitions that a topic gets while the producer runs."""
-    broker = start()
+    broker = start(release)
     broker.create_topic("t", 1)
     with connect(broker, metadata_max_age=0.1).producer(linger=0) as producer:
 
