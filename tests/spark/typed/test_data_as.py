@@ -16,6 +16,7 @@ pytest.importorskip("pyspark", minversion="4.0")
 import fastavro
 from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
 
+from cloudevents_kafka.primitives import zigzag
 from cloudevents_kafka.spark import data_as, data_by_type
 from cloudevents_kafka.spark._patterns import literal
 from cloudevents_kafka.spark.java.reader import fits_sql
@@ -134,6 +135,39 @@ def test_misfits_have_reasons(spark: SparkSession) -> None:
     assert suspects(spark, good, schema) == [False] * len(good)
     bad = [b'{"a":1,"more":"\\ud83d","s":""}', b'{"a":1,"s":"\\ude00\\ud83d"}']
     assert suspects(spark, bad, schema) == [True] * len(bad)
+
+
+def record(**types: Any) -> dict[str, Any]:
+    fields = [{"name": name, "type": type_} for name, type_ in types.items()]
+    return {"type": "record", "name": "R", "fields": fields}
+
+
+def test_avro_beyond_the_budget_or_the_calendar_is_a_misfit(spark: SparkSession) -> None:
+    """Java suspects it, and Python names the bound; nothing becomes null."""
+    nulls = {"type": "array", "items": {"type": "array", "items": "null"}}
+    full = zigzag.encode(65_536) + b"\0"
+    millis = {"type": "long", "logicalType": "timestamp-millis"}
+    times = record(t=["null", millis], d={"type": "int", "logicalType": "date"})
+    numbers = [(0, 0), (-(2**63), 0), (2**63 - 1, 0), (253_402_300_800_000, 0), (0, 2**31 - 1)]
+    data = [b"\x02" + zigzag.encode(time) + zigzag.encode(day) for time, day in numbers]
+    for schema, payloads in (
+        (times, data),
+        (record(a=nulls), [b"\x02" + full + b"\0", b"\x04" + full * 2 + b"\0"]),
+    ):
+        read = data_schema(schema)
+        found = values(spark, payloads, read)
+        assert [error for _, error in found] == [read.check(payload).reason for payload in payloads]
+        assert [value is None for value, _ in found] == [False, *[True] * (len(payloads) - 1)]
+        assert suspects(spark, payloads, read) == [False, *[True] * (len(payloads) - 1)]
+
+
+def test_what_the_parser_refuses_is_a_suspect(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If Java were wrong about a payload that Spark does not read, Python would decide it."""
+    payloads = [b'{"a":1}', b'{"a":"x"}', b'{"a":3', b'{"a":1,"d":1000}']
+    schema = DataSchema("json", SMALL)
+    expected = values(spark, payloads, schema)
+    monkeypatch.setattr("cloudevents_kafka.spark.typed.values.fits_sql", lambda *_: "true")
+    assert values(spark, payloads, schema) == expected
 
 
 def test_python_alone_reads_the_same(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
