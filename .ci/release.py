@@ -72,6 +72,7 @@ PAGES = (
     "tests/test_readme.py",
     "tests/test_tutorial.py",
 )
+REGISTRY = "tests/real_registry"
 ALONE = "not broker and not spark and not legacy and not peer and not release"
 
 
@@ -125,6 +126,7 @@ def all_steps(minutes: float, examples: float, seed: int) -> Iterator[Step]:
     title = "Spark's tests and the demo on the newest PySpark that has Kafka, Delta and Iceberg"
     yield Step("later", title, partial(make, "test-later"))
     yield Step("peers", "events exchanged with the SDKs for other languages", partial(make, "peers"))
+    yield Step("registry", "framed data with a real schema registry, which needs Java 21 or later", registry)
     title = "the official SDK's own tests of its Kafka functions; CLOUDEVENTS_SDK is a checkout of it"
     yield Step("sdk", title, sdk)
     yield Step("docs", "the documentation site, built strictly", partial(make, "docs"))
@@ -188,7 +190,7 @@ def pytest(*options: str, **variables: str) -> None:
 def long_tests() -> None:
     """Run the tests marked `release`, but for those of Spark and of pages."""
     make("ready")
-    marked("release", "tests", leave_out=("tests/spark", *PAGES))
+    marked("release", "tests", leave_out=("tests/spark", REGISTRY, *PAGES))
 
 
 def spark_tests() -> None:
@@ -251,6 +253,16 @@ def fuzz(minutes: float, seed: int) -> None:
             failures.append(error)
     if failures:
         raise failures[0]
+
+
+def registry() -> None:
+    """Run the tests that start a real schema registry, by a Java that is newer than Spark's."""
+    program = [sys.executable, "-m", "tests.support.real_registry"]
+    found = subprocess.run(program, cwd=ROOT, capture_output=True, text=True, check=False)
+    if found.returncode:
+        raise NotHereError(found.stderr.strip().rpartition("\n")[2])
+    make("ready")
+    marked("release", REGISTRY)
 
 
 def sdk() -> None:

@@ -103,6 +103,7 @@ def test_steps_can_be_named() -> None:
         "newest",
         "later",
         "peers",
+        "registry",
         "sdk",
         "docs",
         "site",

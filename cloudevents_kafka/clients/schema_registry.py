@@ -101,6 +101,24 @@ def is_unknown(error: Exception, *, by_guid: bool) -> bool:
     return status == _NOT_FOUND and (by_guid or (type(code) is int and code // 100 == _NOT_FOUND))
 
 
+def schema_texts(client: Any, schema: Any) -> tuple[str, ...]:
+    """Return the text of a schema of a registry after those of all that it refers to.
+
+    Each is behind what it refers to itself. The client's errors are raised.
+    """
+    return (*_references(client, schema, set()), schema.schema_str or "null")
+
+
+def _references(client: Any, schema: Any, seen: set[str]) -> list[str]:
+    texts = []
+    for one in schema.references or ():
+        if one.name not in seen:
+            seen.add(one.name)
+            referred = client.get_version(one.subject, one.version).schema
+            texts += [*_references(client, referred, seen), referred.schema_str]
+    return texts
+
+
 class NotAsked(Exception):
     """`Patience.end` was called before the registry had answered."""
 

@@ -9,7 +9,7 @@ checks data of a schema with recursion, such values or decimals before fastavro 
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
@@ -33,8 +33,10 @@ _SCALARS: Final = (str, int, float, type(None), bytes, bytearray, memoryview)
 _HINT: Final = "register a Codec of your own for such data"
 
 
-def avro(schema: Any) -> Codec:
+def avro(schema: Any, *, references: Iterable[Any] = ()) -> Codec:
     r"""Return a codec for data that is one datum of an Avro schema, without a header.
+
+    ``references`` are schemas of named types that it refers to, each behind what it refers to itself.
 
     Data is untrusted input: beyond the limits of this module, which are for recursive
     schemas, decimals, and values without bytes, decoding raises `DataError`.
@@ -50,6 +52,8 @@ def avro(schema: Any) -> Codec:
     import fastavro  # slow to import
 
     named: dict[str, Any] = {}
+    for each in references:
+        fastavro.parse_schema(each, named)
     parsed = fastavro.parse_schema(schema, named)
     limits = AvroLimits(parsed, named)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, closing, nullcontext
 from typing import Any
 
 import click
@@ -108,7 +108,7 @@ def command(
             print_message("the brokers cannot be reached; retrying until Ctrl-C")
 
     session = BrokerSession(settings, timeout, interrupts, report_lost_brokers)
-    with interrupts:
+    with interrupts, nullcontext() if registry is None else closing(registry):
         _run(request, writer, session, commit=commit)
 
 

@@ -11,7 +11,14 @@ import msgspec
 from cloudevents_kafka.binding import Decoded
 from cloudevents_kafka.cli.terminal.errors import BadUsage, BrokerFailure
 from cloudevents_kafka.cli.terminal.signals import Interrupts
-from cloudevents_kafka.clients.schema_registry import NEED, Patience, is_unknown, registry_client, seconds_of
+from cloudevents_kafka.clients.schema_registry import (
+    NEED,
+    Patience,
+    is_unknown,
+    registry_client,
+    schema_texts,
+    seconds_of,
+)
 from cloudevents_kafka.codecs import avro
 from cloudevents_kafka.codecs.avro_writers import writer_schema
 from cloudevents_kafka.codecs.json import is_json
@@ -63,6 +70,10 @@ class RegistryData:
         except Exception as error:  # noqa: BLE001  # fastavro raises errors of any type
             return {"decode_error": (str(error) or type(error).__name__)[:_MOST]}
 
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
     def _reader(self, name: str) -> _Read:
         """Return what reads data of a schema; it is known by its id, or its GUID."""
         return self._readers.get(name) or remember(self._readers, name, self._fetch(name))
@@ -71,11 +82,7 @@ class RegistryData:
         client = self._client
         try:
             with self._interrupts.waiting():
-                found: Any = self._patience.wait_for(
-                    lambda: (
-                        client.get_schema(int(name)) if name.isdigit() else client.get_schema_by_guid(name)
-                    )
-                )
+                kind, texts = self._patience.wait_for(lambda: _ask(client, name))
         except Exception as error:  # noqa: BLE001  # of the client, or of the network
             if is_unknown(error, by_guid=not name.isdigit()):
                 return _refuse(f"the registry has no schema {name}")
@@ -83,13 +90,20 @@ class RegistryData:
             raise BrokerFailure(
                 f"registry {self._url} does not answer: {reason}; check --schema-registry"
             ) from None
-        kind = found.schema_type or "AVRO"
         if kind == "JSON":
             return _read_json
-        if kind != "AVRO" or found.references:
-            return _refuse(f"schema {name} is of {kind}{' with references' * bool(found.references)}")
-        decode = avro(writer_schema(msgspec.json.decode(found.schema_str or "null"))).decode
+        if kind != "AVRO":
+            return _refuse(f"schema {name} is of {kind}")
+        *references, schema = (writer_schema(msgspec.json.decode(text)) for text in texts)
+        decode = avro(schema, references=references).decode
         return decode if decode is not None else _read_json
+
+
+def _ask(client: Any, name: str) -> tuple[str, tuple[str, ...]]:
+    """Return the kind of a schema, and the texts of one of Avro."""
+    schema = client.get_schema(int(name)) if name.isdigit() else client.get_schema_by_guid(name)
+    kind = schema.schema_type or "AVRO"
+    return kind, schema_texts(client, schema) if kind == "AVRO" else ()
 
 
 def _read_json(payload: bytes) -> Any:

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from cloudevents_kafka.clients.passing import find_passing
-from cloudevents_kafka.clients.schema_registry import NEED, Patience, is_unknown, registry_client, seconds_of
+from cloudevents_kafka.clients.schema_registry import (
+    NEED,
+    Patience,
+    is_unknown,
+    registry_client,
+    schema_texts,
+    seconds_of,
+)
 from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.primitives.preview import preview
 from cloudevents_kafka.primitives.redaction import mask_text
@@ -47,6 +54,7 @@ class SchemaFetcher:
         settings = {"url": registry} if isinstance(registry, str) else registry
         is_made = isinstance(settings, Mapping)
         self._client: Any = _client(settings) if is_made else registry
+        self._is_made = is_made
         self._patience = Patience(seconds_of(settings)) if is_made else Patience()
         self._schemas, self._most = schemas, most
         for schema in schemas.values():
@@ -72,8 +80,13 @@ class SchemaFetcher:
         return writers
 
     def end(self) -> None:
-        """Let `fetch` raise `RegistryFailed` instead of waiting; called in another thread."""
+        """Let `fetch` raise `RegistryFailed` instead of waiting, and close a client that was made here.
+
+        It may be called in another thread.
+        """
         self._patience.end()
+        if self._is_made:
+            self._client.close()
 
     def _fetch(self, name: str) -> Writer:
         is_guid = len(name) == 32
@@ -96,17 +109,7 @@ class SchemaFetcher:
         schema = client.get_schema_by_guid(str(UUID(name))) if is_guid else client.get_schema(int(name))
         if (kind := schema.schema_type or "AVRO") != "AVRO":
             return Writer(kind)
-        return Writer(kind, (*self._references(schema, set()), schema.schema_str))
-
-    def _references(self, schema: Any, seen: set[str]) -> list[str]:
-        """Return the texts of what a schema refers to, each after what it refers to itself."""
-        texts = []
-        for one in schema.references or ():
-            if one.name not in seen:
-                seen.add(one.name)
-                referred = self._client.get_version(one.subject, one.version).schema
-                texts += [*self._references(referred, seen), referred.schema_str]
-        return texts
+        return Writer(kind, schema_texts(client, schema))
 
 
 def _client(settings: Mapping[str, Any]) -> Any:

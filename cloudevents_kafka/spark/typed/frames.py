@@ -114,7 +114,11 @@ def _fetch(events: DataFrame, schemas: Schemas, registry: Any) -> Writers | None
         return None
     if events.isStreaming:
         raise ValueError("registry must be None for a stream: use a pipeline, or foreachBatch")
-    return SchemaFetcher(registry, schemas).fetch(events)
+    fetcher = SchemaFetcher(registry, schemas)
+    try:
+        return fetcher.fetch(events)
+    finally:
+        fetcher.end()
 
 
 def _with_result(rows: DataFrame, names: list[str], value: str) -> DataFrame:
