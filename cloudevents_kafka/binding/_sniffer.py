@@ -25,6 +25,12 @@ _FRAME: Final = 5
 _FRAMES: Final = {0: _FRAME, 1: 17}  # the length of the frame by its first byte
 _REQUIRED_HEADERS: Final = tuple(PREFIX + name for name in REQUIRED)
 
+_VERSION: Final = PREFIX + "specversion"
+_VERSION_HINT: Final = (
+    "if its producer means CloudEvents 1.0, as an outbox does, read it with the header: "
+    'decode(msgspec.structs.replace(record, headers=[*record.headers, ("ce_specversion", b"1.0")]))'
+)
+
 
 class Verdict(msgspec.Struct, frozen=True):
     """The kind of a record: its mode, its content-type as received, and the reason.
@@ -118,7 +124,9 @@ def decode_error(
     if sniffed.mode == "not-an-event":
         reason = f"not a CloudEvent: {sniffed.reason} (K-11, Kafka binding 3)"
         if not problems:
-            return NotAnEvent(reason, record, _hint_at_json(record, lenient=lenient))
+            is_versionless = _missing_of(record.headers) == [_VERSION]
+            hint = _VERSION_HINT if is_versionless else _hint_at_json(record, lenient=lenient)
+            return NotAnEvent(reason, record, hint)
         why = "; ".join(map(str, problems[:_SHOWN]))
         error = NotAnEvent(reason, record, f"its value is not an event in JSON either: {why}")
         error.problems = tuple(problems)
@@ -151,6 +159,12 @@ def framed_hint(value: bytes | None) -> str | None:
         "a serializer of a schema registry seems to have framed the value: read "
         f"value[{_FRAMES[value[0]]}:], or send the event without that serializer, which is for data alone"
     )
+
+
+def _missing_of(headers: Iterable[tuple[str, bytes | None]]) -> list[str]:
+    """Return the required headers that are missing or null."""
+    present = {name for name, value in headers if value is not None}
+    return [name for name in _REQUIRED_HEADERS if name not in present]
 
 
 def _missing_reason(missing: list[str], present: set[str], content_type: str | None) -> str:

@@ -100,7 +100,8 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
 
     ``lenient`` reads as `decode_events` does with ``lenient=True``: JSON of Debezium or Dapr without a
     content-type is an event then. Events have a column more, ``tolerated``, with the attribute, the rule
-    and the clause of each deviation that was accepted; null if there is none. Tables of Delta and Iceberg
+    and the clause of each deviation that was accepted, and the value of what was left out; null if there
+    is none. Tables of Delta and Iceberg
     that a strict run made get the column; in ``parquet`` only the files of lenient runs have it, so read
     a folder of both with Spark's option ``mergeSchema`` or DuckDB's ``union_by_name``.
 

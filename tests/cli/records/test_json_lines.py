@@ -325,3 +325,23 @@ def test_an_edited_event_with_such_data_keeps_it_as_data(content_type):
     assert sent.value.endswith(b',"data":' + data + b"}")
     again = from_record(sent)
     assert (again.subject, again.datacontenttype, again.payload) == ("q", content_type, data)
+
+
+@pytest.mark.parametrize("name", ["unmarked", "binary"])
+def test_lines_have_what_was_left_out(name):
+    """A line has the mode of the reading, and the name and the whole value of what was left out."""
+    long = "x" * 500 + "\n"
+    if name == "unmarked":
+        head = {"specversion": "1.0", "id": "1", "source": "/", "type": "t", "note": long}
+        record = Record(value=json.dumps(head).encode())
+    else:
+        record = Record(headers=[*BINARY, ("ce_note", long.encode()), ("ce_raw", b"\xff")])
+    item = decode(record, lenient=True)
+    line = json.loads(write_line(item))
+    assert (line["mode"], line.get("format")) == (
+        ("structured", "json") if name == "unmarked" else ("binary", None)
+    )
+    assert ["note", long] in line["left_out"]
+    assert name == "unmarked" or ["ce_raw", {"base64": "/w=="}] in line["left_out"]
+    assert any(repr(long) in problem for problem in line["tolerated"])
+    assert max(map(len, map(str, item.tolerated))) < 250

@@ -18,6 +18,7 @@ from tests.spark.generated import generated
 from tests.spark.records import BASE, changed, edges, structured, vectors
 from tests.spark.rows import expected, in_order, read_by_java, rows_of
 from tests.support import peer_samples
+from tests.support.reported_records import REPORTED
 from tests.support.strategies import scaled
 
 if TYPE_CHECKING:
@@ -71,6 +72,12 @@ def test_vectors_edges_and_changed_records(spark: SparkSession) -> None:
     bare = [Record(value=record.value) for record in records]
     counts = compare(spark, [*records, *bare])
     assert counts["deviating, read"] > scaled(1000)
+
+
+def test_reported_records(spark: SparkSession) -> None:
+    """Java agrees with `decode` on what public reports had, with and without the headers."""
+    reported = [record for *_, record, _, _ in REPORTED]
+    compare(spark, [*reported, *(Record(value=record.value) for record in reported)])
 
 
 def test_the_plan_is_compiled(spark: SparkSession) -> None:
