@@ -42,7 +42,9 @@ lines are safe to print: control characters are escaped.
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Mapping
+from itertools import accumulate
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -65,6 +67,10 @@ _decode_members: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _decode: Final = msgspec.json.Decoder().decode
 # In strings, control characters "MUST be escaped" (RFC 8259, 7): these bytes stand between tokens only.
 _SPACES: Final = bytes.maketrans(b"\n\r\t", b"   ")
+_MAX_DEPTH: Final = 1_000
+"""The deepest JSON in a line. From Python 3.14 on, msgspec reads more, up to what the stack holds."""
+_STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"')
+_NOT_BRACKETS: Final = bytes({*range(256)} - {*b"[]{}"})
 _PARSER_ERRORS: Final = (msgspec.MsgspecError, RecursionError)
 _BYTES_RULE: Final = 'must be text, null, {"base64": text} or {"hex": text}'
 _NOT_AN_OBJECT: Final = "the line must be a JSON object"
@@ -130,7 +136,7 @@ def event_json(event: Event) -> msgspec.Raw:
     JSON data that parsers refuse is encoded as base64: tools would stop at it, or change it.
     """
     payload, content_type = event.payload, event.datacontenttype
-    if payload is None or not implies_utf8_json(content_type) or is_parsable(payload):
+    if payload is None or not implies_utf8_json(content_type) or _is_for_tools(payload):
         return msgspec.Raw(_event_format.encode(event).translate(_SPACES))
     without_data = _event_format.encode(_with_data(event, None))
     return msgspec.Raw(b'%b,"data_base64":"%b"}' % (without_data[:-1], base64.b64encode(payload)))
@@ -141,8 +147,18 @@ def restore_json_data(event: Event) -> Event:
     payload = event.payload
     if payload is None or event.kind is not DataKind.BYTES or not implies_utf8_json(event.datacontenttype):
         return event
-    was_encoded = not is_parsable(payload) and is_json(payload)
+    was_encoded = not _is_for_tools(payload) and is_json(payload)
     return _with_data(event, payload) if was_encoded else event
+
+
+def _is_for_tools(payload: bytes) -> bool:
+    """Return whether JSON data has a value, and is nested no deeper than other parsers read."""
+    if not is_parsable(payload):
+        return False
+    if payload.count(b"[") + payload.count(b"{") <= _MAX_DEPTH:
+        return True
+    brackets = _STRING.sub(b"", payload).translate(None, _NOT_BRACKETS)
+    return max(accumulate(1 if sign in b"[{" else -1 for sign in brackets)) <= _MAX_DEPTH
 
 
 def _with_data(event: Event, payload: bytes | None) -> Event:

@@ -275,6 +275,22 @@ def test_lines_of_tolerated_problems():
     assert any("ce-id" in problem for problem in line["tolerated"])
 
 
+def test_wide_data_is_not_deep():
+    """Data of many values, also of brackets in strings, stays JSON in a line; deep data does not."""
+    wide = json.dumps([{"a": ["[{" * 9, '"[\\']}] * 2000).encode()
+    for data, is_inline in (
+        (wide, True),
+        (make.deep(b"[", 500, b"]"), True),
+        (make.deep(b"[", 1001, b"]"), False),
+    ):
+        event = Event(
+            id="1", source="/s", type="t", datacontenttype="application/json", data=msgspec.Raw(data)
+        )
+        line = write_line(decode(to_record(event)))
+        assert ("data" in json.loads(line)["event"]) is is_inline
+        assert content(resolved(line)) == content(to_record(event))
+
+
 @pytest.mark.parametrize(
     "data", [b'{"t":"cut \\ud83d"}', make.deep(b"[", 100_000, b"]")], ids=["lone surrogate", "deep"]
 )
