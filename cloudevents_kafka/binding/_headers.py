@@ -73,7 +73,7 @@ def name_in(header: str) -> str:
 
 
 def preview_all(values: Iterable[bytes]) -> str:
-    """Return the different values of a repeated header for a message, whatever their order."""
+    """Return the different values of a repeated header for a message, the same in any order."""
     return " and ".join(preview(value.decode("utf-8", "replace")) for value in sorted(set(values))[:_SHOWN])
 
 

@@ -111,7 +111,7 @@ _MILLISECONDS: Final = "pass milliseconds since the epoch: round(time.timestamp(
 def with_options(produce: Produce, partition: int | None, timestamp: int | None) -> Produce:
     """Return a function with the options that are set: the client accepts None for neither.
 
-    Raises `TypeError` for values that are no integers.
+    Raises `TypeError` for values that are not integers.
     """
     _check_integer("partition", partition, "pass the number of a partition")
     _check_integer("timestamp", timestamp, _MILLISECONDS)

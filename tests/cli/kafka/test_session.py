@@ -86,7 +86,7 @@ def test_errors_of_topics():
 
 
 def test_a_topic_with_the_name_of_a_secret_hides_no_reason():
-    """The reason why a topic is refused is shown, whatever the topic is called."""
+    """The reason why a topic is refused is shown, also of a topic with the name of a secret."""
     error = session_with().topic_error(
         KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED, "why"), "auth-tokens"
     )
