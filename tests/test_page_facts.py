@@ -115,11 +115,11 @@ def test_exit_codes_of_the_pipeline(row: list[str]) -> None:
     "page", ["README.md", "CONTRIBUTING.md", "docs/operations.md", "docs/stability.md", "docs/tutorial.md"]
 )
 def test_versions_of_python(page: str) -> None:
-    """Pages name the versions that the classifiers have, and of 3.14 only that it was not tried."""
+    """Pages name the versions that the classifiers have; 3.14 is on the page about stability alone."""
     text = (ROOT / "pyproject.toml").read_text("utf-8")
     listed = re.findall(r"Python :: (3\.\d+)", text)
     found = set(re.findall(r"\b3\.1\d\b(?!\.\d)", (ROOT / page).read_text("utf-8")))
-    assert set(listed) == found - {"3.10", "3.14"}
+    assert set(listed) == (found - {"3.10"}) | {"3.14"}
     assert ("3.14" in found) is (page == "docs/stability.md")
 
 
