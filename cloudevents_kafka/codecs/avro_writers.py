@@ -7,6 +7,7 @@ logical type when reading". So neither makes data unreadable.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 
@@ -19,19 +20,22 @@ def writer_schema(schema: Any) -> Any:
         >>> writer_schema({"type": "record", "name": "Order", "fields": [field]})["fields"]
         [{'name': 'total', 'type': 'long'}]
     """
-    if isinstance(schema, list):
-        return [writer_schema(each) for each in schema]
-    if not isinstance(schema, dict):
-        return schema
-    left_out = {"default"}
-    if schema.get("logicalType") == "decimal" and not _is_decimal(schema):
-        left_out.add("logicalType")
-    nested = ("type", "items", "values", "fields")
-    return {
-        key: writer_schema(value) if key in nested else value
-        for key, value in schema.items()
-        if key not in left_out
-    }
+    root: list[Any] = [schema]
+    waiting: list[Any] = [root]  # not by recursion: a schema may be nested deep
+    while waiting:
+        parent = waiting.pop()
+        for key, value in parent.items() if isinstance(parent, dict) else enumerate(parent):
+            if isinstance(value, dict | list):
+                parent[key] = dict(_kept(value)) if isinstance(value, dict) else value.copy()
+                waiting.append(parent[key])
+    return root[0]
+
+
+def _kept(schema: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield what a part of a schema keeps."""
+    is_wrong = schema.get("logicalType") == "decimal" and not _is_decimal(schema)
+    left_out = ("default", "logicalType") if is_wrong else ("default",)
+    yield from (pair for pair in schema.items() if pair[0] not in left_out)
 
 
 def _is_decimal(schema: dict[str, Any]) -> bool:

@@ -131,12 +131,14 @@ class Resolution:
             return None
 
 
-def _described(schema: Any) -> str:
+def _described(schema: Any, *, inside: bool = True) -> str:
+    """Return a schema in a few words, with that of its items."""
     if isinstance(schema, list):
         return "a union"
     kind = kind_of(schema)
     if kind in PARTS:
-        return f"an {kind} of {_described(schema[PARTS[kind]])}".replace("an map", "a map")
+        article = "an array" if kind == "array" else "a map"
+        return f"{article} of {_described(schema[PARTS[kind]], inside=False)}" if inside else article
     return f"the {kind} {schema['name']}" if kind in _NAMED and kind != schema else f"the type {kind}"
 
 

@@ -42,9 +42,9 @@ class Writer(msgspec.Struct, frozen=True, dict=True):
         try:
             resolution = self._resolution(reader)
         except Exception as error:  # noqa: BLE001  # fastavro raises errors of any type
-            return _misfit(
-                "must have a schema of its writer that is of Avro", f"one that has {preview(str(error))}"
-            )
+            deep = isinstance(error, RecursionError)
+            got = "one that is nested too deep" if deep else f"one that has {preview(str(error))}"
+            return _misfit("must have a schema of its writer that is of Avro", got)
         try:
             resolved = resolution.read(datum)
         except Misfit as misfit:

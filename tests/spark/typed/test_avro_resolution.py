@@ -358,7 +358,9 @@ def test_a_named_schema_may_be_elsewhere() -> None:
 def test_reasons_have_no_error_of_python() -> None:
     """A schema of a writer that cannot be read, and data of none, are sentences."""
     reader = data_schema(field("long"))
-    for text in ("{", '"nothing"', '{"type": "record"}', "[" * 5_000):
+    deep = '{"type":"array","items":' * 9_000 + '"long"' + "}" * 9_000
+    for text in ("{", '"nothing"', '{"type": "record"}', "[" * 5_000, deep):
         reason = Writer("AVRO", (text,)).read(b"\x02", reader).reason or ""
         assert reason.startswith("data: it must have a schema of its writer that is of Avro, got one that ")
         assert "Error" not in reason
+        assert "recursion" not in reason
