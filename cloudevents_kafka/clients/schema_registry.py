@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from typing import Any, Final, TypeVar
+from uuid import UUID
 
 T = TypeVar("T")
 
@@ -101,12 +102,30 @@ def is_unknown(error: Exception, *, by_guid: bool) -> bool:
     return status == _NOT_FOUND and (by_guid or (type(code) is int and code // 100 == _NOT_FOUND))
 
 
-def schema_texts(client: Any, schema: Any) -> tuple[str, ...]:
-    """Return the text of a schema of a registry after those of all that it refers to.
+class NotASchema(Exception):
+    """What has answered is not a schema registry, such as a proxy with a page of its own."""
 
-    Each is behind what it refers to itself. The client's errors are raised.
+
+def find_schema(client: Any, name: str) -> tuple[str, tuple[str, ...]]:
+    """Return the kind of a schema, such as AVRO, and its text after those of all that it refers to.
+
+    ``name`` is an id, or a GUID with 32 digits, with or without hyphens. Only the texts of Avro are returned.
+    Raises the errors of the client, and `NotASchema` for an answer of another form.
     """
-    return (*_references(client, schema, set()), schema.schema_str or "null")
+    try:
+        found = client.get_schema(int(name)) if _is_id(name) else client.get_schema_by_guid(str(UUID(name)))
+        kind = found.schema_type or "AVRO"
+        texts = (*_references(client, found, set()), found.schema_str) if kind == "AVRO" else ()
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        # The client reads answers without checking their form.
+        raise NotASchema(f"an answer that does not have a schema ({error})") from error
+    if not all(isinstance(text, str) for text in (kind, *texts)):
+        raise NotASchema("an answer that does not have a schema as a text")
+    return kind, texts
+
+
+def _is_id(name: str) -> bool:
+    return name.isdigit() and len(name) < 32
 
 
 def _references(client: Any, schema: Any, seen: set[str]) -> list[str]:

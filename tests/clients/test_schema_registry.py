@@ -5,15 +5,21 @@ from __future__ import annotations
 import math
 import threading
 import time
+from contextlib import closing
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
+from confluent_kafka.schema_registry.error import SchemaRegistryError
 
 from cloudevents_kafka.clients.passing import find_passing
 from cloudevents_kafka.clients.schema_registry import (
     DEFAULTS,
+    NotASchema,
     NotAsked,
     Patience,
+    find_schema,
+    is_unknown,
     registry_client,
     registry_settings,
     seconds_of,
@@ -76,6 +82,41 @@ def test_a_registry_that_does_not_answer(*, drips: bool) -> None:
         assert find_passing(caught.value)
         assert time.monotonic() - began < HANGS
         assert registry.asked.is_set()
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "error"),
+    [
+        *((200, body, NotASchema) for body in (b"<html>log in</html>", b"null", b"[]", b"{}", b"", b'"x"')),
+        *((200, body, NotASchema) for body in (b'{"schema":7}', b'{"schema":null}', b"\xff\xfe")),
+        (200, b'{"schema":"1","schemaType":5}', NotASchema),
+        (200, b'{"schema":"\\"int\\"","references":[{"name":"x"}]}', NotASchema),
+        (200, b'{"schema":"\\"int\\"","references":7}', NotASchema),
+        (204, b"", NotASchema),
+        *((status, b"plain text", SchemaRegistryError) for status in (302, 401, 403, 404, 500)),
+        (404, b'{"error_code":404,"message":"no such path"}', SchemaRegistryError),
+    ],
+)
+def test_other_servers_answer_no_schema(status: int, body: bytes, error: type[Exception]) -> None:
+    """A page of a proxy, or a wrong path, is never a schema, nor the answer that there is none."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:  # the name that the server calls
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: Any) -> None:
+            """Print nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+        settings = {"url": f"http://127.0.0.1:{server.server_port}", "max.retries": 0}
+        with closing(registry_client(settings)) as client, pytest.raises(error) as caught:
+            find_schema(client, "1")
+        server.shutdown()
+    assert not is_unknown(caught.value, by_guid=False)
 
 
 def test_a_call_has_as_much_time_as_all_its_waits() -> None:

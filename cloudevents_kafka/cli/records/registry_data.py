@@ -14,9 +14,9 @@ from cloudevents_kafka.cli.terminal.signals import Interrupts
 from cloudevents_kafka.clients.schema_registry import (
     NEED,
     Patience,
+    find_schema,
     is_unknown,
     registry_client,
-    schema_texts,
     seconds_of,
 )
 from cloudevents_kafka.codecs import avro
@@ -82,7 +82,7 @@ class RegistryData:
         client = self._client
         try:
             with self._interrupts.waiting():
-                kind, texts = self._patience.wait_for(lambda: _ask(client, name))
+                kind, texts = self._patience.wait_for(lambda: find_schema(client, name))
         except Exception as error:  # noqa: BLE001  # of the client, or of the network
             if is_unknown(error, by_guid=not name.isdigit()):
                 return _refuse(f"the registry has no schema {name}")
@@ -97,13 +97,6 @@ class RegistryData:
         *references, schema = (writer_schema(msgspec.json.decode(text)) for text in texts)
         decode = avro(schema, references=references).decode
         return decode if decode is not None else _read_json
-
-
-def _ask(client: Any, name: str) -> tuple[str, tuple[str, ...]]:
-    """Return the kind of a schema, and the texts of one of Avro."""
-    schema = client.get_schema(int(name)) if name.isdigit() else client.get_schema_by_guid(name)
-    kind = schema.schema_type or "AVRO"
-    return kind, schema_texts(client, schema) if kind == "AVRO" else ()
 
 
 def _read_json(payload: bytes) -> Any:

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
-from uuid import UUID
 
 from cloudevents_kafka.clients.passing import find_passing
 from cloudevents_kafka.clients.schema_registry import (
     NEED,
     Patience,
+    find_schema,
     is_unknown,
     registry_client,
-    schema_texts,
     seconds_of,
 )
 from cloudevents_kafka.errors import CloudEventsKafkaError
@@ -93,7 +92,7 @@ class SchemaFetcher:
         if not is_guid and int(name) > _MOST_ID:
             return Writer()
         try:
-            return self._patience.wait_for(lambda: self._ask(name, is_guid=is_guid))
+            return Writer(*self._patience.wait_for(lambda: find_schema(self._client, name)))
         except Exception as error:
             if is_unknown(error, by_guid=is_guid):
                 return Writer()
@@ -103,13 +102,6 @@ class SchemaFetcher:
                 "has landed: check the registry and its settings, and start again",
                 final=find_passing(error) is None,
             ) from error
-
-    def _ask(self, name: str, *, is_guid: bool) -> Writer:
-        client = self._client
-        schema = client.get_schema_by_guid(str(UUID(name))) if is_guid else client.get_schema(int(name))
-        if (kind := schema.schema_type or "AVRO") != "AVRO":
-            return Writer(kind)
-        return Writer(kind, schema_texts(client, schema))
 
 
 def _client(settings: Mapping[str, Any]) -> Any:
