@@ -638,6 +638,7 @@ PEER_CALLS: Final[dict[tuple[str, str], tuple[int, int]]] = {
     ("java", "json"): (50, 80),
     ("java", "protobuf"): (70, 140),
     ("javascript", "binary"): (35, 50),
+    ("javascript", "binary, leniently"): (155, 175),
     ("javascript", "json"): (55, 95),
     ("javascript", "json, leniently"): (130, 150),
     ("python1", "binary"): (30, 45),

@@ -40,6 +40,16 @@ REPORTED: Final[tuple[_Row, ...]] = (
     ("debezium#996, a number", _json(b',"time":1576245885912', _JSON), {}, {"time": "1576245885912"}),
     ("falcosidekick#1050", _binary(("ce_event_source", b"syscall")), {"eventsource": "syscall"}, {}),
     ("falcosidekick#1050, JSON", _json(b',"event_source":"syscall"', _JSON), {"eventsource": "syscall"}, {}),
+    ("spring-cloud-function#1211", _binary(("ce_time", b"1732791600.12")), {}, {"time": "1732791600.12"}),
+    (
+        "spring-cloud-function#832",
+        _binary(("ce_time", b"10:00:00.1+01:00")),
+        {},
+        {"time": "10:00:00.1+01:00"},
+    ),
+    ("sdk-go#533", _binary(("ce_fc-code-checksum", b"8a1f")), {"fccodechecksum": "8a1f"}, {}),
+    ("camel-kamelets#513", _binary(("ce_aws.s3.key", b"k")), {"awss3key": "k"}, {}),
+    ("sdk-java#425", _json(b',"cloud_Event-Key":"v"', _JSON), {"cloudeventkey": "v"}, {}),
     (
         "lakekeeper#63",
         _binary(("ce_tabular-type", b"table"), ("ce_tabular-id", b"550e"), value=None),

@@ -50,6 +50,7 @@ _IGNORED_MODE: Final = (
 )
 _SPECVERSION: Final = PREFIX + "specversion"
 _BLANKS: Final = b" \t"
+_BEFORE_TYPES: Final = frozenset((b'"', b" ", b"\t"))  # of values that `_bare_content_type` may change
 _read_string: Final = msgspec.json.Decoder(str)
 
 REQUIRED_HEADERS: Final = frozenset(PREFIX + name for name in REQUIRED)
@@ -124,7 +125,13 @@ def normalize_headers(headers: Headers) -> tuple[dict[str, bytes], Report]:
         return _normalize_repeated(headers)
     if others:
         report.may_be_valid = REQUIRED_HEADERS.isdisjoint(others)
-    return _with_values(values, report), report
+    if (
+        CONTENT_TYPE_COPY in values
+        or (CONTENT_TYPE in values and values[CONTENT_TYPE][:1] in _BEFORE_TYPES)
+        or (_SPECVERSION in values and values[_SPECVERSION][:1] == b'"')
+    ):
+        values = _with_values(values, report)
+    return values, report
 
 
 def _normalize_repeated(headers: Headers) -> tuple[dict[str, bytes], Report]:

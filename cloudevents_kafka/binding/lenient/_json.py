@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -45,6 +45,7 @@ _NOT_REPEATED: Final = _REQUIRED | {"data", "data_base64"}  # of two, none is th
 _VALUES: Final = frozenset((str, bool, bytes))  # bytes are those of a text of a Binary
 _CONTAINERS: Final = frozenset((dict, list))
 _NULL: Final = b"null"
+_NO_RULES: Final[dict[str, tuple[str, str]]] = {}
 _MOST_NAMES: Final = 64  # members of a renaming that is cached, and cached renamings
 _LONGEST_NAME: Final = 64
 
@@ -95,7 +96,8 @@ def complete_envelope(value: bytes | None, envelope: Envelope | None) -> Envelop
     find = envelope.attributes.get
     are_texts = type(find("id")) is type(find("source")) is type(find("type")) is str
     is_complete = are_texts and find("specversion") == SPECVERSION
-    return envelope if is_complete and not is_any_required(envelope.problems) else None
+    is_repeated = envelope.problems and is_any_required(envelope.problems)
+    return envelope if is_complete and not is_repeated else None
 
 
 def find_problems(value: bytes | None) -> tuple[Problem, ...]:
@@ -134,8 +136,8 @@ def is_any_required(repeats: Iterable[Problem]) -> bool:
 
 def correct_envelope(envelope: Envelope, report: Report) -> Event:
     """Return the event of an object's members; raise `InvalidEvent` with all problems if it is refused."""
-    report.refused += [problem for problem in envelope.problems if problem.attribute in _NOT_REPEATED]
-    if envelope.earlier:
+    if envelope.problems:
+        report.refused += [problem for problem in envelope.problems if problem.attribute in _NOT_REPEATED]
         envelope = _last_values(envelope)
         report.tolerated += leave_out_earlier(envelope.earlier, _NOT_REPEATED)
     attributes = _correct_members(envelope, report)
@@ -163,13 +165,29 @@ def _last_values(envelope: Envelope) -> Envelope:
 
 def _correct_members(envelope: Envelope, report: Report) -> dict[str, AttributeValue]:
     """Return the attributes of members with corrected names and values."""
-    values, rules = json_values(envelope)
-    names, ignored = rename(values, report)
-    members = {name: value for name, value in zip(names, values.values(), strict=True) if name is not None}
-    for given, name in zip(values, names, strict=True) if rules else ():
-        if given in rules and name is not None and is_name(name):
-            report.tolerated.append(Problem(name, *rules[given]))
-    return correct_named(members, ignored, report)
+    # Without texts the members are those that a faster reader split, which are values of attributes.
+    values, rules = json_values(envelope) if envelope.texts else (envelope.attributes, _NO_RULES)
+    renaming = renamings[tuple(values)]
+    if renaming is None:
+        members, ignored = rename(values, report)
+    else:
+        names, misspelled, ignored = renaming
+        members = dict(zip(names, values.values(), strict=True)) if misspelled else values
+        report.tolerated += misspelled
+    if rules:
+        report.tolerated += _kept_as_text(rules, members, values)
+    return correct_named(members, ignored, report) if ignored else correct(members, report)
+
+
+def _kept_as_text(
+    rules: Mapping[str, tuple[str, str]], members: Mapping[str, Any], values: Mapping[str, Any]
+) -> Iterator[Problem]:
+    """Yield the problems of members whose JSON text an attribute has; ``rules`` are by the members' names."""
+    for given in values:
+        if given in rules:
+            name = given if given in members else fold_name(given) or given
+            if is_name(name) and name in members:
+                yield Problem(name, *rules[given])
 
 
 def correct_named(
@@ -220,21 +238,21 @@ def _renaming_of(names: tuple[str, ...]) -> _Renaming | None:
     return tuple(renamed), tuple(misspelled), tuple(ignored)
 
 
-def rename(members: Mapping[str, Any], report: Report) -> tuple[tuple[str | None, ...], tuple[Problem, ...]]:
-    """Return the name of the attribute of each member, and the problems of those without one.
+def rename(values: Mapping[str, Any], report: Report) -> tuple[dict[str, Any], tuple[Problem, ...]]:
+    """Return values by the names of attributes, and the problems of names that stand for none.
 
-    The latter keep their names. The name is None for a member that is left out, or refused, as another one
-    stands for the same attribute and has another value.
+    The latter keep their names. Of several names for one attribute with other values none is there: they
+    are left out, or refused.
     """
-    renaming = renamings[tuple(members)]
+    renaming = renamings[tuple(values)]
     if renaming is not None:
         names, misspelled, ignored = renaming
         report.tolerated += misspelled
-        return names, ignored
-    folded = {name: None if is_name(name) else fold_name(name) for name in members}
-    variants = {name: found for name, found in folded.items() if found is not None and found not in members}
-    values = {(found, _identity(members[name])) for name, found in variants.items()}
-    ambiguous = {found for found, count in Counter(found for found, _ in values).items() if count > 1}
+        return dict(zip(names, values.values(), strict=True)), ignored
+    folded = {name: None if is_name(name) else fold_name(name) for name in values}
+    variants = {name: found for name, found in folded.items() if found is not None and found not in values}
+    different = {(found, _identity(values[name])) for name, found in variants.items()}
+    ambiguous = {found for found, count in Counter(found for found, _ in different).items() if count > 1}
     for name, found in variants.items():
         if found not in ambiguous:
             report.tolerated.append(Problem(name, MEMBER[0] + found, MEMBER[1]))
@@ -243,10 +261,10 @@ def rename(members: Mapping[str, Any], report: Report) -> tuple[tuple[str | None
         if found in REQUIRED:
             report.refused.append(problem)
         else:
-            report.tolerated.append(leave_out(problem, members[name]))
-    found_names = (variants.get(name, name) for name in members)
-    ignored = tuple(name_problem(name) for name in members if name not in variants and not is_name(name))
-    return tuple(None if name in ambiguous else name for name in found_names), ignored
+            report.tolerated.append(leave_out(problem, values[name]))
+    named = {variants.get(name, name): value for name, value in values.items()}
+    ignored = tuple(name_problem(name) for name in values if name not in variants and not is_name(name))
+    return {name: value for name, value in named.items() if name not in ambiguous}, ignored
 
 
 def _identity(value: Any) -> tuple[type, Any]:

@@ -70,12 +70,13 @@ def read_leniently(record: Record, unread: Unread) -> Found:
     if unread is not None and not isinstance(unread, InvalidEvent) and not _may_be_quoted(unread):
         return _correct_known(record.value, unread)
     headers, report = normalize_headers(record.headers)
-    marked = marked_type(headers)
+    content_type = headers[CONTENT_TYPE] if CONTENT_TYPE in headers else None  # noqa: SIM401  # without a call
+    media = None if content_type is None else media_type(content_type.decode("utf-8", "replace"))
+    marked = media if media is not None and media.cloudevents else None
     if marked is None and headers.keys() >= REQUIRED_HEADERS:
         return _read_binary(record, headers, report), tuple(report.tolerated)
     names: Headers = [*headers.items()] if report.tolerated or report.refused else record.headers
     report = report.of_content_type()  # the other headers do not affect the event
-    content_type = headers.get(CONTENT_TYPE)
     if marked is None:
         event = _read_unmarked(record, names, content_type, report)
     else:
@@ -177,7 +178,5 @@ def _read_format(
         return correct_envelope(error.envelope, report)
     except InvalidAttributes as error:
         attributes = raw_parts(error.event)[0]
-        names, ignored = rename(attributes, report)
-        named = {name: one for name, one in zip(names, attributes.values(), strict=True) if name is not None}
-        attributes = correct_named(named, ignored, report)
+        attributes = correct_named(*rename(attributes, report), report)
         return make_event(attributes, error.event.payload, error.event.kind, report)
