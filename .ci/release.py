@@ -56,7 +56,7 @@ TRIES = {
 # Tools of tests that need newer releases of protobuf than the oldest of the extra; for Spark Connect only.
 NEWER = ("grpcio", "googleapis")
 # Frameworks with the SDK, most of which need its version 1.
-NEIGHBOURS = ("functions-framework", "dapr", "kserve")
+NEIGHBOURS = ("functions-framework", "dapr", "dapr-ext-grpc", "kserve")
 # The tests that need no version 2 of the SDK.
 SDK_1 = ("tests/sdk/test_installed.py", "tests/sdk/test_v1.py", "tests/sdk/test_doors.py")
 # Programs of Chromium, by their names on PATH.

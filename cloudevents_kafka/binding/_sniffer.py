@@ -123,13 +123,11 @@ def decode_error(
     """
     if sniffed.mode == "not-an-event":
         reason = f"not a CloudEvent: {sniffed.reason} (K-11, Kafka binding 3)"
-        if not problems:
-            is_versionless = _missing_of(record.headers) == [_VERSION]
-            hint = _VERSION_HINT if is_versionless else _hint_at_json(record, lenient=lenient)
-            return NotAnEvent(reason, record, hint)
-        why = "; ".join(map(str, problems[:_SHOWN]))
-        error = NotAnEvent(reason, record, f"its value is not an event in JSON either: {why}")
-        error.problems = tuple(problems)
+        advice = _advice_on_json(record.value, problems, lenient=lenient)
+        hint = _VERSION_HINT if _missing_of(record.headers) == [_VERSION] else None
+        error = NotAnEvent(reason + (f"; {advice}" if advice else ""), record, hint)
+        if problems:
+            error.problems = tuple(problems)
         return error
     if sniffed.mode == "batch":
         return UnsupportedBatch(str(sniffed.media_type), record, "split it before it is produced")
@@ -138,9 +136,10 @@ def decode_error(
     return UnsupportedFormat(str(sniffed.media_type), record, hint)
 
 
-def _hint_at_json(record: Record, *, lenient: bool) -> str | None:
-    """Return what to do with a value that may be a JSON event which no header marks, or None for others."""
-    value = record.value
+def _advice_on_json(value: bytes | None, problems: Sequence[Problem], *, lenient: bool) -> str | None:
+    """Return what to say of a value that may be a JSON event which no header marks, or None for others."""
+    if problems:
+        return f"its value is not an event in JSON either: {'; '.join(map(str, problems[:_SHOWN]))}"
     if value is None or b'"specversion"' not in value:
         return None
     if not value.lstrip(_JSON_STARTS).startswith(b"{"):

@@ -75,8 +75,7 @@ def result_fields(record: PackedRecord, *, lenient: bool = False) -> dict[str, A
     decoded = decode(Record(value=record.value, headers=headers), lenient=lenient)
     if isinstance(decoded, Undecodable):
         error = decoded.error
-        reason = error.reason if error.hint is None else f"{error.reason}; {error.hint}"
-        return {"error": _error_fields(error.verdict, reason, next(iter(error.problems), None))}
+        return {"error": _error_fields(error.verdict, error.reason, next(iter(error.problems), None))}
     fields = event_fields(decoded.event)
     if decoded.tolerated:
         fields["tolerated"] = [_tolerated_fields(problem) for problem in decoded.tolerated]

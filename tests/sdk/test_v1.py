@@ -251,3 +251,22 @@ def test_events_of_0_3_are_left_to_the_sdk(mode: str) -> None:
     assert getattr(v1, read)(message) == getattr(kafka, read)(message)
     if mode == "structured":
         assert v1.from_structured(message, None, None, json.loads) == kafka.from_structured(message)
+
+
+def test_pydantic_events() -> None:
+    """The SDK's class for pydantic is written and read as the SDK does, also names that break rules."""
+    if HAS_VERSION_2:
+        from cloudevents.v1.pydantic import CloudEvent as Model
+    else:
+        pydantic = pytest.importorskip("cloudevents.pydantic", exc_type=Exception)
+        Model = pydantic.CloudEvent  # noqa: N806
+    model = Model(
+        {**NAMED, "time": TIME, "datacontenttype": "application/json", "partitionkey": "c"}, {"a": 1}
+    )
+    for mode in ("binary", "structured"):
+        write, read = getattr(v1, f"to_{mode}"), getattr(v1, f"from_{mode}")
+        assert read(write(model), Model) == model
+        event = event_with({"a": 1}, datacontenttype="application/json", **{"extension-key": "x"})
+        theirs = getattr(kafka, f"to_{mode}")(event)
+        assert read(theirs, Model) == getattr(kafka, f"from_{mode}")(theirs, Model)
+        assert read(theirs, Model)["extension-key"] == "x"

@@ -146,3 +146,15 @@ def test_registered_extensions(spark: SparkSession) -> None:
     records = [binary({**BASE, **{n: v for n, v in more.items() if isinstance(v, str)}}) for more in values]
     records += [Record(value=structured({**BASE, **more}).value) for more in values]
     assert _compare(spark, records)["tolerated"] >= 10
+
+
+def test_the_reason_names_lenient_reading(spark: SparkSession) -> None:
+    """As in Python, the reason of JSON that no header marks says that lenient=True reads it."""
+    from cloudevents_kafka.spark import decode_events
+
+    record = Record(value=b'{"specversion":"1.0","id":"1","source":"/s","type":"t"}')
+    (row,) = decode_events(rows_of(spark, [record]), keep=["offset"]).collect()
+    assert row.error.verdict == "not-an-event"
+    assert row.error.reason.endswith("; the value may be an event in JSON: lenient=True reads it")
+    (row,) = decode_events(rows_of(spark, [record]), keep=["offset"], lenient=True).collect()
+    assert (row.error, row.id) == (None, "1")
