@@ -9,7 +9,8 @@ installed. Read the modules in this order:
 
 * `_installed`: what the installed SDK has;
 * `_errors`: errors of both;
-* `_reading` and `_writing`: a message to an event and back, for both versions;
+* `_reading` and `_writing`: the attributes and the data of a message, and back, for both versions;
+* `_v1_reading` and `_v2_reading`: the event of each version;
 * `v1` and `_v2`: the functions of each version.
 """
 

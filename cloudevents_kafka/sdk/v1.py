@@ -5,15 +5,12 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Type, overload  # noqa: UP035  # as the SDK
 
-from cloudevents_kafka.attributes.media_type import media_type
-from cloudevents_kafka.attributes.python_values import check_values
 from cloudevents_kafka.attributes.types import canonical_text
 from cloudevents_kafka.codecs.json import is_json
 from cloudevents_kafka.codecs.payload import implies_json
-from cloudevents_kafka.errors import BrokenData, BrokenEvent, DataError, EncodeError, Problem
-from cloudevents_kafka.primitives.bounded import remember_text
+from cloudevents_kafka.errors import EncodeError
 from cloudevents_kafka.record import to_bytes
-from cloudevents_kafka.sdk import _reading
+from cloudevents_kafka.sdk import _reading, _v1_reading
 from cloudevents_kafka.sdk._errors import raises_sdk_errors
 from cloudevents_kafka.sdk._installed import (
     AnyCloudEvent,
@@ -61,13 +58,8 @@ class KeyMapperError(EncodeError, kafka_exceptions.KeyMapperError):
     """
 
 
-_IS_PLAIN: Final = vars(http.CloudEvent({"source": "/", "type": "t"})).keys() == {"_attributes", "data"}
-_new: Final = object.__new__
-_folded: Final[set[str]] = set()
-"""Names of members that have no capital letter."""
 _BYTES: Final = (bytes, bytearray, memoryview)
 _TEXT_OR_BYTES: Final = (*_BYTES, str, type(None))
-_DATA = {"data", "data_base64"}
 _Marshaller = MarshallerType | None  # type: ignore[type-arg]  # as the SDK
 _Unmarshaller = UnmarshallerType | None  # type: ignore[type-arg]
 
@@ -137,17 +129,17 @@ def from_binary(
     """
     headers = _reading.headers_of(message)
     attributes: dict[str, Any] | None = _reading.texts_in(headers)
-    if attributes is None or not _is_binary_event(attributes):
+    if attributes is None or not _v1_reading.is_binary_event(attributes):
         event = _reading.read_binary(_reading.record_of(message))
         if event is None:
             return kafka.from_binary(message, event_type, data_unmarshaller)
         attributes = _reading.texts_of(event)
     value = to_bytes(message.value)
     if value is None or data_unmarshaller is None:
-        data = _default_data(value, attributes, message)
+        data = _v1_reading.default_data(value, attributes, message)
     else:
-        data = _unmarshal(data_unmarshaller, value, attributes, message)
-    return _create(event_type, attributes, data, message)
+        data = _v1_reading.unmarshal(data_unmarshaller, value, attributes, message)
+    return _v1_reading.create(event_type, attributes, data, message)
 
 
 @raises_sdk_errors
@@ -236,56 +228,23 @@ def from_structured(
     """
     content_type = _reading.content_type_in(_reading.headers_of(message))
     if envelope_unmarshaller is None:
-        found = _read_value(message, content_type)
+        found = _v1_reading.read_value(message, content_type)
     else:
-        found = _open(envelope_unmarshaller, message)
+        found = _v1_reading.open_envelope(envelope_unmarshaller, message)
     if found is None:
         return kafka.from_structured(message, event_type, data_unmarshaller, envelope_unmarshaller)
     members, data = found
     if data is not None and data_unmarshaller is not None:
-        data = _unmarshal(data_unmarshaller, data, members, message)
+        data = _v1_reading.unmarshal(data_unmarshaller, data, members, message)
     if content_type and not _reading.names_format(content_type):
         members.setdefault("datacontenttype", content_type)
-    return _create(event_type, members, data, message)
-
-
-def _is_binary_event(attributes: dict[str, Any]) -> bool:
-    """Return whether the texts of headers are those of an event, in binary mode."""
-    return _reading.is_complete(attributes) and not _reading.names_format(attributes.get("datacontenttype"))
-
-
-def _read_value(message: KafkaMessage, content_type: str | None) -> tuple[dict[str, Any], Any] | None:
-    """Return the attributes and the data in the value of a message; None for an event of 0.3."""
-    members = _reading.members_in(message.value) if _reading.is_for_json(content_type) else None
-    if members is not None:
-        members = members if _folded.issuperset(members) else _fold(members)
-        if _reading.is_complete(members) and (found := _reading.split(members)):
-            return found
-    record = _reading.record_of(message)
-    event = _reading.read_structured(record, content_type)
-    return None if event is None else (_reading.members_of(event), _reading.structured_data(event, record))
-
-
-def _fold(members: dict[str, Any]) -> dict[str, Any]:
-    """Return members by names in lower case, and cache the names that are so."""
-    for name in members:
-        if name == name.lower():
-            remember_text(_folded, name)
-    return {name.lower(): member for name, member in members.items()}
-
-
-def _call(function: Callable[[Any], Any], value: Any, error_of: Callable[[str], Exception]) -> Any:
-    """Return the result of a user's function; for any exception raise an error that has its name."""
-    try:
-        return function(value)
-    except Exception as error:
-        raise error_of(f"raised {type(error).__name__}") from error
+    return _v1_reading.create(event_type, members, data, message)
 
 
 def _key(event: Any, attributes: Mapping[str, Any], key_mapper: Callable[[Any], Any] | None) -> Any:
     if key_mapper is None:
         return default_key(attributes)
-    return _call(key_mapper, event, lambda what: KeyMapperError(f"key_mapper {what}"))
+    return _v1_reading.call(key_mapper, event, lambda what: KeyMapperError(f"key_mapper {what}"))
 
 
 def _marshal(marshaller: Callable[[Any], Any], value: Any) -> Any:
@@ -298,67 +257,3 @@ def _marshal(marshaller: Callable[[Any], Any], value: Any) -> Any:
 def _bytes_of(written: Any) -> Any:
     """Return what a marshaller has written, a text as UTF-8."""
     return written.encode() if isinstance(written, str) else written
-
-
-def _unmarshal(
-    unmarshaller: Callable[[Any], Any], value: Any, attributes: dict[str, Any], message: KafkaMessage
-) -> Any:
-    reason = "data_unmarshaller "
-    return _call(unmarshaller, value, lambda what: _broken_data(reason + what, attributes, message))
-
-
-def _broken_data(reason: str, attributes: dict[str, Any], message: KafkaMessage) -> BrokenData:
-    record = _reading.record_of(message)
-    return BrokenData(f"broken data: {reason}", record, _reading.event_for_errors(record, attributes))
-
-
-def _default_data(payload: bytes | None, attributes: dict[str, Any], message: KafkaMessage) -> Any:
-    """Return the data of a value as version 1 reads it, JSON, else what the content type says."""
-    if not payload:
-        return payload
-    content_type = attributes.get("datacontenttype")
-    try:
-        return _reading.json_value(payload, content_type if implies_json(content_type) else None)
-    except DataError as error:
-        if content_type is not None and implies_json(content_type):
-            raise _broken_data(str(error), attributes, message) from error
-    is_text = media_type(str(content_type)).is_text
-    return _reading.text_or_bytes(payload, content_type) if is_text else payload
-
-
-def _open(unmarshaller: Callable[[Any], Any], message: KafkaMessage) -> tuple[dict[str, Any], Any] | None:
-    """Return the attributes and the data that a user's function reads; None for an event of 0.3."""
-
-    def error_of(what: str) -> BrokenEvent:
-        rule = f"the value must be an event, but reading it by envelope_unmarshaller {what}"
-        return BrokenEvent([Problem(None, rule, "J-01")], _reading.record_of(message))
-
-    members = _call(lambda value: dict(unmarshaller(value)), message.value, error_of)
-    members = {name: member for name, member in members.items() if member is not None}
-    if members.get("specversion") == _reading.OLD:
-        return None
-    found = _reading.split(members.copy())
-    if found is not None and _reading.is_complete(found[0]):
-        return found
-    _, problems = check_values({name: members[name] for name in members.keys() - _DATA})
-    if found is None:
-        problems.append(Problem("data_base64", "must be a string of base64 with padding", "J-14"))
-    raise BrokenEvent(problems, _reading.record_of(message))
-
-
-def _create(
-    event_type: type[AnyCloudEvent] | None, attributes: dict[str, Any], data: Any, message: KafkaMessage
-) -> http.CloudEvent | AnyCloudEvent:
-    """Return an event of the SDK with these attributes, the message's key, and no time that it invents."""
-    if message.key is not None and "partitionkey" not in attributes:
-        attributes["partitionkey"] = message.key
-    if event_type is not None and event_type is not http.CloudEvent:
-        return event_type.create(attributes, data)
-    if _IS_PLAIN:
-        event = _new(http.CloudEvent)
-        vars(event).update(_attributes=attributes, data=data)
-        return event
-    event = http.CloudEvent.create(attributes, data)
-    if "time" not in attributes:
-        del event["time"]
-    return event

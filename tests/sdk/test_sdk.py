@@ -26,7 +26,7 @@ from cloudevents_kafka import (
     sdk,
     to_record,
 )
-from cloudevents_kafka.sdk import _v2
+from cloudevents_kafka.sdk import _v2_reading
 from cloudevents_kafka.testing import FakeProducer
 from tests.support import strategies as make
 
@@ -162,7 +162,7 @@ def test_a_factory_makes_the_event(read: Any) -> None:
 @pytest.mark.parametrize("fast", [True, False])
 def test_the_event_is_one_that_the_sdk_makes(monkeypatch: pytest.MonkeyPatch, *, fast: bool) -> None:
     """It has what the constructor of the SDK sets; without the fast way it is the constructor's."""
-    monkeypatch.setattr(_v2, "_IS_PLAIN", fast)
+    monkeypatch.setattr(_v2_reading, "_IS_PLAIN", fast)
     event = event_with({"a": 1}, datacontenttype="application/json")
     made = sdk.from_kafka_event(sdk.to_binary_event(event))
     assert (type(made), vars(made)) == (CloudEvent, vars(event))
