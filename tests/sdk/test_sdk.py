@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from datetime import UTC, datetime
 from typing import Any
 
@@ -370,3 +371,14 @@ def test_what_cannot_be_written() -> None:
     assert caught.value.errors.keys() == {"source", "data"}
     with pytest.raises(EncodeError, match="K-20"):
         sdk.to_binary_event(event_with(datacontenttype="application/cloudevents+json"))
+
+
+@pytest.mark.parametrize(("attribute", "value"), [("time", "2026-01-01T10:00:00"), ("id", ""), ("type", 5)])
+def test_the_error_is_that_of_the_value(attribute: str, value: Any) -> None:
+    """A record of version 1 that version 2 refuses is a broken event, and the error says why."""
+    members = {**NAMED, attribute: value}
+    message = kafka.KafkaMessage({"content-type": b"application/json"}, None, json.dumps(members).encode())
+    with pytest.raises(BrokenEvent) as caught:
+        sdk.from_structured_event(message)
+    assert [problem.attribute for problem in caught.value.problems] == [attribute]
+    assert caught.value.record.headers == [("content-type", b"application/json")]
