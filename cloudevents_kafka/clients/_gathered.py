@@ -29,6 +29,7 @@ from cloudevents_kafka.clients._protocols import (
     suppress_client_errors,
 )
 from cloudevents_kafka.clients._reading import ItemT_co, item_reader
+from cloudevents_kafka.clients._settings import check_begun
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.message_headers import headers_of
 from cloudevents_kafka.record import Record
@@ -216,6 +217,8 @@ class Readable(Generic[ItemT_co]):
         **reading: Any,
     ) -> None:
         self._settings = settings
+        self.has_begun = settings is None
+        """Whether the client may be read: one that was made from settings has topics or partitions."""
         self._gathered: Gathered[ItemT_co] = Gathered(
             item_reader(**reading), on_error, client, group_of(settings, client)
         )
@@ -238,6 +241,12 @@ class Readable(Generic[ItemT_co]):
         if self._closed or (goes_on and self._stopped):
             state = "closed" if self._closed else "stopped"
             raise RuntimeError(f"{what} needs an open consumer, got one that is {state}; make another")
+
+    def check_begun(self, client: Any) -> None:
+        """Raise `RuntimeError` if the client was made from settings, and has no topics."""
+        if not self.has_begun:
+            check_begun(client)
+            self.has_begun = True
 
     def health(self) -> ConsumerHealth:
         """Return how the consumer is, at once, without a call of the client; any thread may ask.

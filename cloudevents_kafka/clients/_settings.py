@@ -11,8 +11,6 @@ _SERVERS: Final = ("bootstrap.servers", "metadata.broker.list", "test.mock.num.b
 _ONLY_ERRORS: Final = "delivery.report.only.error"
 # A client that pauses a partition drops what it has fetched of it: by default up to 100,000 records.
 _READ_AHEAD: Final = {"queued.min.messages": 1000}
-_READS: Final = ("poll", "consume")
-_BEGINS: Final = ("subscribe", "assign", "incremental_assign")
 _OF_DELIVERIES: Final = {"on_delivery", "dr_cb", "dr_msg_cb"}
 
 
@@ -59,29 +57,31 @@ def make_client(
 
 
 @cache
-def _unsubscribed(made: Any) -> Any:
-    """Return a class of consumers which refuse to read before they are subscribed to topics or assigned.
+def _noting(made: Any) -> Any:
+    """Return a class of consumers that note whether they were subscribed to topics, or assigned partitions.
 
-    Such a client says nothing, for ever. Then an object gets a class that adds nothing to the client's.
+    A client does not say so, and one without topics says nothing for ever.
     """
     if not isinstance(made, type):  # a function that makes clients
         return made
-    own = {"__module__": made.__module__, "__doc__": made.__doc__}
-    reading = type(made.__name__, (made,), own)
 
-    def read(_self: Any, *_arguments: Any, **_options: Any) -> None:
-        advice = "pass topics=['orders'], or call subscribe()"
-        raise RuntimeError(f"a consumer must be subscribed before it reads, got no topics; {advice}")
-
-    def beginning(name: str) -> Callable[..., None]:
+    def noting(name: str) -> Callable[..., None]:
         def begin(self: Any, *arguments: Any, **options: Any) -> None:
             getattr(made, name)(self, *arguments, **options)
-            self.__class__ = reading
+            self.has_begun = True
 
         return begin
 
-    members = dict.fromkeys(_READS, read) | {name: beginning(name) for name in _BEGINS}
+    members = {name: noting(name) for name in ("subscribe", "assign", "incremental_assign")}
+    own = {"__module__": made.__module__, "__doc__": made.__doc__, "has_begun": False}
     return type(made.__name__, (made,), {**own, **members})
+
+
+def check_begun(client: Any) -> None:
+    """Raise `RuntimeError` for a client made from settings that has no topics and no partitions."""
+    if not getattr(client, "has_begun", True):
+        advice = "pass topics=['orders'], or call subscribe()"
+        raise RuntimeError(f"a consumer must be subscribed before it reads, got no topics; {advice}")
 
 
 def is_on(value: object) -> bool:
@@ -96,4 +96,4 @@ def make_consumer(settings: Mapping[str, Any]) -> Any:
             f"enable.auto.commit must be False in the settings, got {settings['enable.auto.commit']!r}: the "
             "client would commit unfinished records; commit by run() or commit(), or pass your own client"
         )
-    return make_client(settings, "Consumer", _unsubscribed, **_READ_AHEAD, **{"enable.auto.commit": False})
+    return make_client(settings, "Consumer", _noting, **_READ_AHEAD, **{"enable.auto.commit": False})

@@ -263,6 +263,8 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         return gathered.read(message)
 
     def _poll(self, timeout: float) -> Any:
+        if not self.has_begun:
+            self.check_begun(self.consumer)
         try:
             message = self.consumer.poll(timeout)
         except SystemError as error:
@@ -311,6 +313,7 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
             if gathered.waiting:
                 gathered.drop_moved()
             if not gathered.waiting:
+                self.check_begun(self.consumer)
                 try:
                     gathered.add(self.consumer.consume(max_records, timeout))
                 except SystemError as error:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from cloudevents_kafka.clients._errors import explain_unread
 from cloudevents_kafka.clients._gathered import Readable, check_committed
 from cloudevents_kafka.clients._protocols import Consumer, Message
+from cloudevents_kafka.clients._settings import check_begun
 from cloudevents_kafka.clients._steps import Ask
 from cloudevents_kafka.clients.aio._call_thread import CallThread
 
@@ -205,6 +206,7 @@ async def end_in_time(closing: asyncio.Future[None]) -> None:
 
 def _fetch(client: Consumer, count: int, seconds: float) -> Sequence[Message]:
     """Return the messages of one call: a second one could revoke their partitions."""
+    check_begun(client)
     began = time.monotonic()
     messages: Sequence[Message] = client.consume(count, seconds)  # waits until there are as many
     if not messages and not seconds:
