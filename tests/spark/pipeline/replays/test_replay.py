@@ -245,7 +245,7 @@ def test_a_replay_that_failed_decides_nothing(lake: Lake, to: str, monkeypatch: 
     with monkeypatch.context() as patch:
         patch.setattr(TablesReplay, "land", killed)
         with pytest.raises(Killed):
-            replay(lake, add_id, lenient=True, schemas={"*": "a STRING"}, rescue=True)
+            replay(lake, add_id, lenient=True, schemas={"*": "b STRING"}, rescue=True)
     done = replay(lake, add_id, lenient=True, schemas={"nothing": "a INT"})
     assert (done.finished, done.number) == (None, 1)
     check(lake, to, {"events": {0, 1, 2, 3, 4}})
