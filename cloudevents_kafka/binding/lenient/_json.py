@@ -278,15 +278,14 @@ def json_values(envelope: Envelope) -> tuple[dict[str, Any], dict[str, tuple[str
     Those for REQUIRED attributes, which are refused, stay as they are.
     """
     given = envelope.attributes
-    if _VALUES.issuperset(map(type, given.values())):
-        return given, {}
-    values: dict[str, Any] = {}
+    values = given
     rules: dict[str, tuple[str, str]] = {}
     for name, value in given.items():
         kind = type(value)
-        values[name] = value
-        is_value = kind in _VALUES or (kind is int and value in INTEGER_RANGE)
-        if not (is_value or _stands_for(name, given) in REQUIRED):
+        if kind is str or kind in _VALUES or (kind is int and value in INTEGER_RANGE):
+            continue
+        if _stands_for(name, given) not in REQUIRED:
+            values = dict(given) if values is given else values
             rules[name] = NESTED if kind in _CONTAINERS else NUMBER
             values[name] = _to_dense(bytes(envelope.texts[name]))
     return values, rules

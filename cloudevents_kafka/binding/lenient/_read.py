@@ -5,9 +5,10 @@ Nothing is invented: a missing attribute stays absent, and ambiguous records are
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from cloudevents_kafka.attributes.media_type import CLOUDEVENTS, MediaType, media_type
+from cloudevents_kafka.attributes.types import SPECVERSION
 from cloudevents_kafka.binding._headers import CONTENT_TYPE, decode_text
 from cloudevents_kafka.binding._sniffer import ContentMode, decode_error, sniff
 from cloudevents_kafka.binding._structured import charset_problem, decode_structured, json_format
@@ -38,6 +39,7 @@ from cloudevents_kafka.formats.json_decoder import Envelope, InvalidEnvelope
 from cloudevents_kafka.formats.json_reader import NAME
 from cloudevents_kafka.record import Headers, Record
 
+_BEFORE_TYPES: Final = frozenset(('"', " ", "\t"))  # a content type in quotation marks, or after a blank
 Found = tuple[Event, tuple[Problem, ...]]
 """An event and the accepted problems."""
 
@@ -87,10 +89,9 @@ def read_leniently(record: Record, unread: Unread) -> Found:
 
 def _may_be_quoted(unread: dict[str, Any] | Envelope) -> bool:
     """Return whether attributes of headers have a value in quotation marks that shows more than itself."""
-    if isinstance(unread, Envelope):
-        return False
-    content_type = str(unread.get("datacontenttype", ""))
-    return unread["specversion"].startswith('"') or content_type.startswith(('"', " ", "\t"))
+    if type(unread) is not dict or unread["specversion"] != SPECVERSION:
+        return type(unread) is dict and unread["specversion"][:1] == '"'
+    return "datacontenttype" in unread and unread["datacontenttype"][:1] in _BEFORE_TYPES
 
 
 def _correct_known(value: bytes | None, known: dict[str, Any] | Envelope) -> Found:
