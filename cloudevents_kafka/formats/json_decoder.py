@@ -81,7 +81,8 @@ def _split_members(value: bytes) -> Envelope:
     except msgspec.ValidationError:  # a number is out of the range of float
         values = [member_value(bytes(text)) for text in members.values()]
     earlier = _find_earlier(value, texts + data + encoded, count)
-    repeats = find_repeats([*(name for name, _ in earlier), *dict.fromkeys(name for name, _ in earlier)])
+    names = [name for name, _ in earlier] if earlier else []
+    repeats = find_repeats([*names, *dict.fromkeys(names)]) if names else []
     # J-04: null is an absent attribute
     attributes = dict(zip(members, values, strict=True))
     if None in values:
