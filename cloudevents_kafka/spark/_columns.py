@@ -12,8 +12,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
 from pyspark.sql.types import ArrayType, BinaryType, DataType, NullType, StringType, StructField, StructType
 
-PREFIX: Final = "__ce_"
-"""The prefix of the names of intermediate columns."""
+from cloudevents_kafka.spark._names import PREFIX
 
 _MAX_LENGTH: Final = 120  # characters of a type in a message
 
@@ -99,8 +98,3 @@ def is_headers(data_type: DataType) -> bool:
 def internal(name: str) -> Column:
     """Return an intermediate column."""
     return F.col(PREFIX + name)
-
-
-def quote_name(name: str) -> str:
-    """Return the name of a column, quoted for SQL."""
-    return f"`{name.replace('`', '``')}`"

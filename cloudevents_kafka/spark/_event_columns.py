@@ -21,7 +21,8 @@ from pyspark.sql.types import (
 )
 
 from cloudevents_kafka.attributes.types import REQUIRED, SPECVERSION
-from cloudevents_kafka.spark._columns import PREFIX, ColumnType, InputColumns, is_text, quote_name
+from cloudevents_kafka.spark._columns import ColumnType, InputColumns, is_text
+from cloudevents_kafka.spark._names import PREFIX, quote_name
 
 TEXTS: Final = (*REQUIRED, "datacontenttype", "dataschema", "subject")
 

@@ -10,14 +10,8 @@ from pyspark.sql import functions as F  # noqa: N812  # the usual name of this m
 from pyspark.sql.pandas.functions import pandas_udf
 from pyspark.sql.types import BinaryType, StringType, StructField
 
-from cloudevents_kafka.spark._columns import (
-    PREFIX,
-    ColumnType,
-    InputColumns,
-    internal,
-    is_headers,
-    quote_name,
-)
+from cloudevents_kafka.spark._columns import ColumnType, InputColumns, internal, is_headers
+from cloudevents_kafka.spark._names import PREFIX, quote_name
 from cloudevents_kafka.spark._workers import with_registry
 from cloudevents_kafka.spark.java.reader import coalesce_sql, reader_sql
 from cloudevents_kafka.spark.schema import FROM_JSON, HEADERS, KEPT_COLUMNS, event_schema, wire_schema

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
 
 from cloudevents_kafka.primitives.spans import parse_span
-from cloudevents_kafka.spark._columns import PREFIX
+from cloudevents_kafka.spark._names import PREFIX
 
 _EVENT: Final = ("source", "id")
 _BROKEN: Final = f"{PREFIX}broken"

@@ -17,7 +17,8 @@ from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 from cloudevents_kafka.binding import ContentMode
 from cloudevents_kafka.formats import registry as formats
 from cloudevents_kafka.spark import _event_columns
-from cloudevents_kafka.spark._columns import PREFIX, internal, quote_name
+from cloudevents_kafka.spark._columns import internal
+from cloudevents_kafka.spark._names import PREFIX, quote_name
 from cloudevents_kafka.spark._workers import with_registry
 from cloudevents_kafka.spark.java.reader import writer_sql
 from cloudevents_kafka.spark.schema import FROM_JSON, HEADERS, record_schema

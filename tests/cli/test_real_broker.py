@@ -75,7 +75,10 @@ def test_bytes_survive_the_round_trip(kafka_broker, kafka_topic):
     copy = kafka_broker.create_topic(f"{kafka_topic}-copy")
     send(servers, kafka_topic, *HOSTILE)
     result = shell(f"$C consume -t {kafka_topic} | $C produce -t {copy}", servers)
-    assert (result.returncode, result.stderr) == (0, "")
+    assert (result.returncode, result.stderr) == (
+        0,
+        "cloudevents-kafka: --lenient would read 1 of 5 records that are not events\n",
+    )
     expected = [(record.key, record.value, record.headers) for record in HOSTILE]
     assert stored(servers, copy, len(HOSTILE)) == stored(servers, kafka_topic, len(HOSTILE)) == expected
 

@@ -89,7 +89,9 @@ filter_options: Final = option_group(
         "verdicts",
         multiple=True,
         type=click.Choice(VERDICTS),
-        help="Only records with this verdict; any-error is each but event. Repeatable.",
+        metavar="VERDICT",
+        help=f"Only records with this verdict: {', '.join(VERDICTS)}; any-error is each but event. "
+        "Repeatable.",
     ),
 )
 

@@ -8,7 +8,8 @@ from typing import Any, Final
 from pyspark.sql import DataFrame
 from pyspark.sql.types import BinaryType
 
-from cloudevents_kafka.spark._columns import PREFIX, ColumnType, InputColumns, is_text, quote_name
+from cloudevents_kafka.spark._columns import ColumnType, InputColumns, is_text
+from cloudevents_kafka.spark._names import PREFIX, quote_name
 from cloudevents_kafka.spark._patterns import patterns_in
 from cloudevents_kafka.spark.schema import event_schema
 from cloudevents_kafka.spark.typed.fetching import SchemaFetcher

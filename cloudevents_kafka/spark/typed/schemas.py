@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import msgspec
 
 from cloudevents_kafka.primitives.preview import preview
+from cloudevents_kafka.spark._names import quote_name
 from cloudevents_kafka.spark._patterns import literal, patterns_in
 from cloudevents_kafka.spark.table_formats import table_package
 from cloudevents_kafka.spark.typed.avro_checks import AvroChecks
@@ -101,8 +102,6 @@ class DataSchema(msgspec.Struct, frozen=True, dict=True):
             return parsed
         if self.shape is None:
             return f"{parsed}.value"
-        from cloudevents_kafka.spark._columns import quote_name  # it imports PySpark
-
         names = [quote_name(member.name) for member in self.shape.members] + [RESCUED] * rescue
         fields = ", ".join(f"{parsed}.{name} AS {name}" for name in names)
         return f"CASE WHEN {parsed} IS NOT NULL AND {parsed}.{_CORRUPT} IS NULL THEN struct({fields}) END"

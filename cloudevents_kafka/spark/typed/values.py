@@ -18,7 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812  # the usual name of this m
 from pyspark.sql.pandas.functions import pandas_udf
 from pyspark.sql.types import StringType
 
-from cloudevents_kafka.spark._columns import PREFIX, quote_name
+from cloudevents_kafka.spark._names import PREFIX, quote_name
 from cloudevents_kafka.spark._patterns import literal, matches_sql
 from cloudevents_kafka.spark._workers import with_registry
 from cloudevents_kafka.spark.java.reader import fits_sql

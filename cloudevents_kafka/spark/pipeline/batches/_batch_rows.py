@@ -21,7 +21,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from cloudevents_kafka.spark._columns import PREFIX
+from cloudevents_kafka.spark._names import PREFIX
 from cloudevents_kafka.spark.decode import decode_events
 from cloudevents_kafka.spark.java.reader import few_sql, reader_sql
 from cloudevents_kafka.spark.pipeline._errors import PipelineFailed

@@ -24,7 +24,7 @@ from msgspec.structs import replace
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
 
-from cloudevents_kafka.spark._columns import PREFIX
+from cloudevents_kafka.spark._names import PREFIX
 from cloudevents_kafka.spark.pipeline.batches._batch import KeptBatch, kept_rows
 from cloudevents_kafka.spark.pipeline.batches._batch_rows import Rows, count_now, event_counts
 from cloudevents_kafka.spark.pipeline.batches._observed import Counting, Labels, error_rule, label_counts

@@ -17,7 +17,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812  # the usual name of this module
 
 from cloudevents_kafka.primitives.bounded import MAX_KEY_LENGTH, OTHERS
-from cloudevents_kafka.spark._columns import PREFIX
+from cloudevents_kafka.spark._names import PREFIX
 from cloudevents_kafka.spark.java.reader import is_new_sql
 from cloudevents_kafka.spark.pipeline import notes
 from cloudevents_kafka.spark.pipeline._places import partition_sql

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from cloudevents_kafka.spark._columns import PREFIX
+from cloudevents_kafka.spark._names import PREFIX
 from cloudevents_kafka.spark.pipeline._sql import literal, quote
 
 if TYPE_CHECKING:
