@@ -50,6 +50,7 @@ def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch):
     return run
 
 
+@pytest.mark.release
 def test_a_group_runs_on_one_worker(run) -> None:
     """The tests of a group run on one worker in their order; the summary has the seconds of each."""
     order, output = run()

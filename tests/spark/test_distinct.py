@@ -50,6 +50,7 @@ def test_batch(spark: SparkSession) -> None:
     check(rows, found)
 
 
+@pytest.mark.release  # a sample is in the tests of landing without duplicates
 def test_stream(spark: SparkSession, tmp_path: Path) -> None:
     """In a stream no event is late, of any timestamp, also after a restart; Spark counts the others."""
     chance, rows, dropped = random.Random(2), list[Any](), 0

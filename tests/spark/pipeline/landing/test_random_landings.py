@@ -198,8 +198,7 @@ def table_name(lake: Lake, to: str, folder: Path, seed: int) -> str:
     ("to", "steps"),
     [
         ("parquet", SAMPLE),
-        ("iceberg", SAMPLE),
-        pytest.param("delta", SAMPLE, marks=pytest.mark.release),
+        *(pytest.param(to, SAMPLE, marks=pytest.mark.release) for to in ("delta", "iceberg")),
         *(pytest.param(to, STEPS, marks=pytest.mark.release) for to in ("parquet", "delta", "iceberg")),
     ],
 )
