@@ -640,7 +640,7 @@ PEER_CALLS: Final[dict[tuple[str, str], tuple[int, int]]] = {
     ("javascript", "binary"): (35, 50),
     ("javascript", "binary, leniently"): (155, 175),
     ("javascript", "json"): (55, 95),
-    ("javascript", "json, leniently"): (145, 170),
+    ("javascript", "json, leniently"): (130, 150),
     ("python1", "binary"): (30, 45),
     ("python1", "json, leniently"): (70, 190),
     ("python2", "binary"): (30, 50),
