@@ -70,7 +70,13 @@ def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
 @click.command()
 @click.argument("commands", nargs=-1, metavar="[COMMAND]...", shell_complete=_complete)
 @click.option("--fetch", is_flag=True, help="Fetch the jars that are missing.")
-@click.option("-b", "--brokers", metavar="HOST:PORT,…", help="Ask these brokers whether they answer.")
+@click.option(
+    "-b",
+    "--brokers",
+    "bootstrap_servers",
+    metavar="HOST:PORT,…",
+    help="Ask these brokers whether they answer.",
+)
 @click.option("--registry", metavar="URL", help="Ask this schema registry whether it answers.")
 @setting_option
 @config_option

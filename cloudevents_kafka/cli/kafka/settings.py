@@ -3,13 +3,14 @@
 Any librdkafka setting is accepted under its own name. Later sources override earlier ones:
 
 1. ``--profile name`` (or ``CE_KAFKA_PROFILE``): a table of the file ``profiles.toml`` in the folder of
-   configurations, or of the file that ``CE_KAFKA_PROFILES`` names. A secret is a reference:
-   ``sasl.password = { file = "…" }`` or ``{ env = "…" }``;
+   configurations, or of the file that ``CE_KAFKA_PROFILES`` names, where a secret is a reference (see
+   `references`);
 2. ``--config file.properties`` (or the file that ``CE_KAFKA_CONFIG`` names): lines of
    ``name=value``; a line that starts with ``#`` or ``!`` is a comment;
 3. the environment: ``CE_KAFKA_`` and the name in capitals, with underscores for dots, such as
    ``CE_KAFKA_BOOTSTRAP_SERVERS``;
-4. ``-X name=value``, and ``-b`` for ``bootstrap.servers``.
+4. for ``pipeline``, the file of ``--options``;
+5. ``-X name=value``, and ``-b`` for ``bootstrap.servers``.
 
 In addition ``sasl.oauthbearer.token.command`` is a command that prints a token (see `logins`).
 
@@ -23,49 +24,36 @@ secret by mistake: a setting without ``=``, or the name of a file with a secret.
 from __future__ import annotations
 
 import os
-import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import click
 import msgspec
 
-from cloudevents_kafka.cli.terminal.errors import BadUsage
-from cloudevents_kafka.cli.terminal.parameters import FILE, SecondsType, is_utf8, option_group
-from cloudevents_kafka.cli.terminal.text import near
-from cloudevents_kafka.primitives.redaction import (
-    MASK,
-    is_secret_name,
-    mask_name,
-    mask_setting,
-    mask_settings,
-    mask_url,
+from cloudevents_kafka.cli.kafka.references import (
+    FILE_SETTINGS,
+    check_name,
+    read_file,
+    read_settings,
+    read_toml,
+    read_value,
+    settings_of_pairs,
+    settings_of_table,
 )
+from cloudevents_kafka.cli.terminal.errors import BadUsage
+from cloudevents_kafka.cli.terminal.options import struct_options
+from cloudevents_kafka.cli.terminal.parameters import SecondsType, is_utf8, option_group
+from cloudevents_kafka.cli.terminal.text import near
+from cloudevents_kafka.primitives.options import Option
+from cloudevents_kafka.primitives.redaction import mask_name, mask_setting, mask_settings, mask_url
 
 _PREFIX: Final = "CE_KAFKA_"
 _CONFIG_VARIABLE: Final = "CE_KAFKA_CONFIG"
 _PROFILE_VARIABLE: Final = "CE_KAFKA_PROFILE"
 _PROFILES_VARIABLE: Final = "CE_KAFKA_PROFILES"
 _OWN_VARIABLES: Final = (_CONFIG_VARIABLE, _PROFILE_VARIABLE, _PROFILES_VARIABLE)
-# Settings whose own name ends in .file; in other variables, _FILE means "read the value from a file".
-_FILE_SETTINGS: Final = (
-    "sasl.oauthbearer.assertion.file",
-    "sasl.oauthbearer.assertion.private.key.file",
-    "sasl.oauthbearer.assertion.jwt.template.file",
-)
-# Settings whose names resemble those of secrets, by a word such as auth; a profile may have their values.
-_NO_SECRETS: Final = frozenset(
-    {
-        *(f"sasl.oauthbearer.{name}" for name in ("token.command", "extensions", "sub.claim.name")),
-        *(f"sasl.oauthbearer.assertion.claim.{name}" for name in ("aud", "iss", "sub")),
-        *("sasl.oauthbearer.metadata.authentication.query", "schema.registry.ssl.key.location"),
-        *(f"schema.registry.{name}.auth.credentials.source" for name in ("basic", "bearer")),
-        *(f"schema.registry.bearer.auth.{name}" for name in ("client.id", "scope", "issuer.endpoint.url")),
-        *(f"schema.registry.bearer.auth.{name}" for name in ("logical.cluster", "identity.pool.id")),
-    }
-)
 # What librdkafka accepts in front of an address; the port follows.
 _PROTOCOLS: Final = ("plaintext", "ssl", "sasl_plaintext", "sasl_ssl")
 _NO_BROKER: Final = (
@@ -81,6 +69,18 @@ _MISSING: Final = {
     "position": "the position is missing: pass --to POSITION",
 }
 _WITH_UNDERSCORE: Final = {"log.level": "log_level"}
+
+
+class SettingFiles(msgspec.Struct, frozen=True):
+    """The files of settings, which the environment and the command line override."""
+
+    config: Annotated[
+        str | None,
+        Option("Read settings, lines of NAME=VALUE (or CE_KAFKA_CONFIG).", metavar="FILE", path="reads"),
+    ] = None
+    profile: Annotated[
+        str | None, Option("Read settings of a profile (or CE_KAFKA_PROFILE).", metavar="NAME")
+    ] = None
 
 
 class Settings(msgspec.Struct, frozen=True):
@@ -190,26 +190,30 @@ def load_settings(
     pairs: Iterable[str],
     brokers: str | None,
     profile: str | None = None,
+    *,
+    file: tuple[str, Mapping[str, str]] | None = None,
 ) -> Settings:
-    """Return the settings of all sources. Raises `BadUsage` if one is wrong."""
+    """Return the settings of all sources; ``file`` is one of options. Raises `BadUsage` if one is wrong."""
     path, profile = config or environment.get(_CONFIG_VARIABLE), profile or environment.get(_PROFILE_VARIABLE)
     sources = [(f"profile {profile}", _from_profile(profile, environment))] if profile else []
     sources += [(path, _from_file(path))] if path else []
     sources.append(("environment", _from_environment(environment)))
-    from_options = _from_pairs((pair, "-X") for pair in pairs)
+    sources += [file] if file else []
+    from_options = read_settings(settings_of_pairs((pair, "-X") for pair in pairs), "-X", environment)
     if brokers is not None:
         from_options["bootstrap.servers"] = brokers
     return Settings((*sources, ("command line", from_options)))
 
 
-def _from_profile(profile: str, environment: Mapping[str, str]) -> dict[str, str]:
+def _from_profile(profile: str, environment: Mapping[str, str]) -> Mapping[str, str]:
     path = _profiles_file(environment)
     profiles = _profiles(path)
     table = profiles.get(profile)
     if not isinstance(table, dict):
         advice = near(profile, profiles) or f"; it has {', '.join(profiles) or 'none'}"
         raise BadUsage(f"{path} has no profile {profile!r}{advice}")
-    return dict(_from_table("", table, f"{path}, profile {profile}", environment))
+    where = f"{path}, profile {profile}"
+    return read_settings(dict(settings_of_table(table, where)), where, environment)
 
 
 def _profiles_file(environment: Mapping[str, str]) -> str:
@@ -218,10 +222,7 @@ def _profiles_file(environment: Mapping[str, str]) -> str:
 
 
 def _profiles(path: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(_read(path, f"--profile: cannot read {path}: "))
-    except tomllib.TOMLDecodeError as error:
-        raise BadUsage(f"{path} must be TOML: {error}") from None
+    return read_toml(path, f"--profile: cannot read {path}: ")
 
 
 def _complete_profiles(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001  # click's signature
@@ -231,50 +232,14 @@ def _complete_profiles(ctx: click.Context, param: click.Parameter, incomplete: s
     return []
 
 
-def _from_table(
-    prefix: str, table: Mapping[str, Any], where: str, environment: Mapping[str, str]
-) -> Iterator[tuple[str, str]]:
-    """Yield the settings of a table: TOML reads a dotted name as nested tables."""
-    for key, value in table.items():
-        name = f"{prefix}{key}"
-        what = f"{where}: {mask_name(name)}"
-        _check_name(name, where)
-        if isinstance(value, dict) and value.keys() == {"file"} and f"{name}.file" not in _FILE_SETTINGS:
-            yield name, _read_value(str(value["file"]), what)
-        elif isinstance(value, dict) and value.keys() == {"env"}:
-            text = environment.get(str(value["env"]))
-            if text is None or not is_utf8(text):
-                reference = f"the variable that {mask_name(name)} names"
-                raise BadUsage(f"{where}: the environment must have {reference}, with text in UTF-8")
-            yield name, text
-        elif isinstance(value, dict):
-            yield from _from_table(f"{name}.", value, where, environment)
-        elif not isinstance(value, str | int | float):
-            raise BadUsage(f"{what} must be text, a number or a boolean")
-        else:
-            text = str(value).lower() if isinstance(value, bool) else str(value)
-            if name not in _NO_SECRETS and is_secret_name(name) and mask_setting(name, text) == MASK:
-                raise BadUsage(f'{what} may be a secret: refer to it, {{ file = "…" }} or {{ env = "…" }}')
-            yield name, text
-
-
-def _from_file(path: str) -> dict[str, str]:
-    lines = map(str.strip, _read(path, f"--config: cannot read {path}: ").split("\n"))
+def _from_file(path: str) -> Mapping[str, str]:
+    lines = map(str.strip, read_file(path, f"--config: cannot read {path}: ").split("\n"))
     used = [(number, line) for number, line in enumerate(lines, 1) if not line.startswith(("#", "!"))]
-    return _from_pairs((line, f"{path}, line {number}") for number, line in used if line)
-
-
-def _from_pairs(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     settings: dict[str, str] = {}
-    for pair, where in pairs:
-        name, equals, value = (part.strip() for part in pair.partition("="))
-        from_file = name.endswith("@")
-        name = name.removesuffix("@").strip()
-        if not equals or not name:
-            # The text itself is not quoted: it may be a secret without its name.
-            raise BadUsage(f"{where}: a setting must be name=value, or name@=path to read it from a file")
-        _check_name(name, where)
-        settings[name] = _read_value(value, f"{where}: {mask_name(name)}") if from_file else value
+    for number, line in used:
+        if line:
+            where = f"{path}, line {number}"
+            settings |= read_settings(settings_of_pairs([(line, where)]), where, {})
     return settings
 
 
@@ -284,38 +249,13 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:
         if not variable.startswith(_PREFIX) or variable in _OWN_VARIABLES or not value:
             continue
         name = variable[len(_PREFIX) :].lower().replace("_", ".")
-        from_file = name.endswith(".file") and name not in _FILE_SETTINGS
+        from_file = name.endswith(".file") and name not in FILE_SETTINGS
         name = name.removesuffix(".file") if from_file else _WITH_UNDERSCORE.get(name, name)
-        _check_name(name, variable)
+        check_name(name, variable)
         if not is_utf8(value) and not from_file:  # librdkafka aborts the process for such a group.id
             raise BadUsage(f"{variable} is not UTF-8, as settings must be")
-        settings[name] = _read_value(value, variable) if from_file else value
+        settings[name] = read_value(value, variable) if from_file else value
     return settings
-
-
-def _check_name(name: str, where: str) -> None:
-    if name.endswith("_cb") or name in ("logger", "on_delivery"):
-        raise BadUsage(f"{where}: {mask_name(name)} is a Python function and cannot be set here")
-
-
-def _read_value(path: str, where: str) -> str:
-    advice = (
-        "; the name is not shown, since it may be the secret; to set a value directly, leave out @ or _FILE"
-    )
-    return _read(path, f"{where}: cannot read the file that it names: ", advice).rstrip("\r\n")
-
-
-def _read(path: str, failure: str, advice: str = "") -> str:
-    """Return the text of a file; the reason of an error does not contain the name of the file."""
-    try:
-        return Path(path).expanduser().read_text(encoding="utf-8-sig")  # programs on Windows write a mark
-    except OSError as error:
-        reason = error.strerror
-    except UnicodeDecodeError:
-        reason = "it is not UTF-8"
-    except (ValueError, RuntimeError):  # a NUL in the name; an unknown user after ~
-        reason = "the name is not a file name"
-    raise BadUsage(f"{failure}{reason}{advice}")
 
 
 # --- options of commands ---------------------------------------------------------
@@ -335,19 +275,11 @@ setting_option: Final = click.option(
     multiple=True,
     help="Any librdkafka setting; NAME@=FILE reads the value from a file. Repeatable.",
 )
-config_option: Final = option_group(
-    click.option(
-        "--config", type=FILE, metavar="FILE", help="Read settings, lines of NAME=VALUE (or CE_KAFKA_CONFIG)."
-    ),
-    click.option(
-        "--profile",
-        metavar="NAME",
-        help="Read settings of a profile (or CE_KAFKA_PROFILE).",
-        shell_complete=_complete_profiles,
-    ),
-)
+config_option: Final = struct_options(SettingFiles, complete={"profile": _complete_profiles})
 kafka_options: Final = option_group(
-    click.option("-b", "--brokers", metavar="HOST:PORT,…", help="The brokers (bootstrap.servers)."),
+    click.option(
+        "-b", "--brokers", "bootstrap_servers", metavar="HOST:PORT,…", help="The brokers (bootstrap.servers)."
+    ),
     setting_option,
     config_option,
     click.option(
@@ -361,6 +293,6 @@ kafka_options: Final = option_group(
 
 def pop_settings(options: dict[str, Any]) -> Settings:
     """Remove the values of `kafka_options` from a command's options; return all settings."""
-    brokers = options.pop("brokers")
+    brokers = options.pop("bootstrap_servers")
     config, pairs, profile = (options.pop(name) for name in ("config", "options", "profile"))
     return load_settings(config, os.environ, pairs or (), brokers, profile)

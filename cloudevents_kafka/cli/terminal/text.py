@@ -7,7 +7,7 @@ import os
 import re
 import sys
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from typing import Any, Final, Literal, TextIO
 
@@ -45,9 +45,18 @@ def escape_json(text: str) -> str:
     Line ends stay: in JSON they stand between values only. If the encoding of stdout is not UTF-8, which JSON
     has, all characters but ASCII are escaped.
     """
+    return _escape_lines_of(text, _json_escape)
+
+
+def escape_toml(text: str) -> str:
+    """Return a TOML text, all of whose texts are basic strings, escaped as `escape_json` does."""
+    return _escape_lines_of(text, lambda match: f"\\U{ord(match[0]):08X}")
+
+
+def _escape_lines_of(text: str, code: Callable[[re.Match[str]], str]) -> str:
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     unsafe = UNSAFE if codecs.lookup(encoding).name == "utf-8" else _NOT_ASCII
-    return "\n".join(unsafe.sub(_json_escape, line) for line in text.split("\n"))
+    return "\n".join(unsafe.sub(code, line) for line in text.split("\n"))
 
 
 def _json_escape(match: re.Match[str]) -> str:

@@ -2,69 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Mapping
-from typing import Any, Final
-from urllib.parse import urlsplit
+from typing import Annotated
 
 import msgspec
 from msgspec.structs import replace
 
-from cloudevents_kafka.primitives.redaction import is_secret_name, mask_credentials, mask_settings, mask_urls
-from cloudevents_kafka.primitives.spans import parse_span
-from cloudevents_kafka.spark.pipeline._backfill_range import BackfillRange
-from cloudevents_kafka.spark.pipeline.notes import (
-    CHECKPOINT,
-    OffsetRanges,
-    Target,
-    Upsert,
-    check_routes,
-    check_topic,
-)
-from cloudevents_kafka.spark.pipeline.removed import CONNECT, TOPICS, OptionsMeta
-from cloudevents_kafka.spark.pipeline.watching import Threshold, split_address
+from cloudevents_kafka.primitives.options import Option, check_fields
+from cloudevents_kafka.primitives.redaction import mask_settings, mask_urls
+from cloudevents_kafka.spark.pipeline import _option_checks as rules
+from cloudevents_kafka.spark.pipeline._schema_options import Rescue, SchemaRegistry, Schemas
+from cloudevents_kafka.spark.pipeline._source_options import DEFAULTS, ISOLATION, assign
+from cloudevents_kafka.spark.pipeline.notes import CHECKPOINT, OffsetRanges, Target, Upsert, check_routes
+from cloudevents_kafka.spark.pipeline.removed import TOPICS, OptionsMeta
+from cloudevents_kafka.spark.pipeline.watching import Threshold
 from cloudevents_kafka.spark.typed.fetching import SchemaFetcher
 from cloudevents_kafka.spark.typed.schemas import DataSchema, read_schemas
-
-TARGETS: Final = ("parquet", "delta", "iceberg")
-# Settings that Spark needs when its Java process starts; all others can follow.
-_LAUNCH_SETTINGS: Final = (
-    "spark.master",
-    "spark.app.name",
-    "spark.archives",
-    "spark.driver.",
-    "spark.files",
-    "spark.jars",
-    "spark.local.dir",
-    "spark.log.",
-    "spark.submit.",
-)
-# Set by the pipeline, or refused by Spark; without includeHeaders no record is an event.
-_RESERVED: Final = frozenset(
-    {
-        "subscribe",
-        "subscribePattern",
-        "assign",
-        "startingOffsets",
-        "failOnDataLoss",
-        "maxOffsetsPerTrigger",
-        "includeHeaders",
-        "kafka.bootstrap.servers",
-    }
-)
-_ISOLATION: Final = "kafka.isolation.level"
-# Spark's source fetches once more at the end of each partition that it reads, and waits for records that are
-# not of its batch: half a second for each by default.
-_DEFAULTS: Final = {
-    _ISOLATION: "read_committed",
-    "kafka.fetch.max.wait.ms": "10",
-    # It makes a consumer for each partition, and most of the time for one is that of its hundreds of metrics,
-    # if these are also sent to JMX and to brokers that ask for them. The first name is for Kafka's client 4.
-    "kafka.metric.reporters": "",
-    "kafka.auto.include.jmx.reporter": "false",
-    "kafka.enable.metrics.push": "false",
-}
 
 
 class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=OptionsMeta):
@@ -154,124 +108,196 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
         'lake/orders/_checkpoint'
     """
 
-    bootstrap_servers: str
-    topics: tuple[str, ...] = ()
-    topic_pattern: str | None = None
-    out: str
-    checkpoint: str | None = None
-    once: bool = False
-    interval: float = 10.0
-    start: str = "earliest"
-    max_records: int | None = 200_000
-    lenient: bool = False
-    allow_data_loss: bool = False
-    forget_topics: tuple[str, ...] = ()
-    adopt: bool = False
-    backfill: str | None = None
-    metrics_file: str | None = None
-    metrics_port: int | str | None = None
-    group: str | None = None
-    thresholds: tuple[Threshold, ...] = ()
-    kafka_options: Mapping[str, str] = {}
-    to: Target = "parquet"
-    table: str | None = None
-    tables: Mapping[str, str] = {}
-    schemas: Mapping[str, Any] = {}
-    rescue: bool = False
-    schema_registry: Any = None
-    deduplicate: str | None = None
-    upsert: tuple[str, ...] = ()
-    deleted: str | None = None
-    conf: Mapping[str, str] = {}
-    master: str | None = None
-    ui: bool = False
-    log: str | None = None
+    bootstrap_servers: Annotated[
+        str,
+        Option(
+            "The brokers (bootstrap.servers).",
+            flags="-b --brokers",
+            metavar="HOST:PORT,…",
+            check=rules.check_servers,
+        ),
+    ]
+    topics: Annotated[
+        tuple[str, ...], Option("A topic to read.", flags="-t --topic", check=rules.check_topics)
+    ] = ()
+    topic_pattern: Annotated[
+        str | None,
+        Option(
+            "Read all topics whose names match, also those that come later.",
+            metavar="REGEX",
+            check=rules.check_pattern,
+        ),
+    ] = None
+    out: Annotated[
+        str,
+        Option(
+            "The folder of tables, notes and checkpoint: a path, or a URL for Spark.",
+            flags="-o --out",
+            metavar="DIR",
+            check=rules.check_location,
+        ),
+    ]
+    to: Annotated[Target, Option("The kind of the tables.", instead={"kafka": TOPICS})] = "parquet"
+    table: Annotated[
+        str | None,
+        Option(
+            "The table of the events, CATALOG.SCHEMA.NAME, with --to delta or iceberg "
+            "[default: the folder OUT/events]",
+            metavar="NAME",
+        ),
+    ] = None
+    tables: Annotated[
+        Mapping[str, str],
+        Option(
+            "The table of the types that match, such as 'com.example.order.*=orders'. "
+            "The first that matches decides.",
+            flags="--route",
+            metavar="TYPES=TABLE",
+            example="com.example.order.*=orders",
+        ),
+    ] = {}
+    schemas: Schemas = {}
+    rescue: Rescue = False
+    schema_registry: SchemaRegistry = None
+    deduplicate: Annotated[
+        str | None,
+        Option(
+            "Do not land events whose source and id a row has, with a timestamp so near: 1h, 7d.",
+            metavar="SPAN",
+            check=rules.check_span,
+        ),
+    ] = None
+    upsert: Annotated[
+        tuple[str, ...],
+        Option("Have one row for each key: key (that of Kafka), subject, an extension ….", metavar="KEY"),
+    ] = ()
+    deleted: Annotated[
+        str | None,
+        Option(
+            "Events that delete, such as iodebeziumop=d, next to records without a value, with --upsert.",
+            metavar="ATTRIBUTE=VALUE",
+        ),
+    ] = None
+    checkpoint: Annotated[
+        str | None,
+        Option(
+            "The folder of Spark's checkpoint.  [default: OUT/_checkpoint]",
+            metavar="DIR",
+            check=rules.check_location,
+        ),
+    ] = None
+    once: Annotated[bool, Option("Stop at the current end of the topics, not at Ctrl-C.")] = False
+    interval: Annotated[float, Option("The time from one batch to the next.", metavar="SECONDS", least=0)] = (
+        10.0
+    )
+    start: Annotated[
+        str,
+        Option(
+            'The start of a first run: earliest, latest, or offsets as {"topic": {"0": 17}}.',
+            flags="--from",
+            check=rules.check_start,
+        ),
+    ] = "earliest"
+    max_records: Annotated[
+        int | None, Option("The largest number of records in a batch.", metavar="N", least=1)
+    ] = 200_000
+    lenient: Annotated[
+        bool, Option("Accept deviations of known producers; the column tolerated has them.")
+    ] = False
+    allow_data_loss: Annotated[bool, Option("Continue if records expired before they were read.")] = False
+    forget_topics: Annotated[
+        tuple[str, ...],
+        Option(
+            "Go on without a topic of earlier runs, such as one that was deleted.",
+            flags="--forget-topic",
+            metavar="NAME",
+            check=rules.check_names,
+        ),
+    ] = ()
+    backfill: Annotated[
+        str | None,
+        Option(
+            "Read what no pipeline has landed of a range, and end. FROM and TO, which is not read, are "
+            "earliest, latest, N (an offset), or @2026-11-21T12:00:00Z.",
+            metavar="FROM..TO",
+            check=rules.check_range,
+        ),
+    ] = None
+    metrics_file: Annotated[
+        str | None,
+        Option(
+            "Write the figures of each batch: as JSON lines, or for Prometheus if it ends in .prom.",
+            metavar="FILE",
+            path="writes",
+        ),
+    ] = None
+    metrics_port: Annotated[
+        int | str | None,
+        Option(
+            "Serve the figures to Prometheus: PORT, 0 for any, or HOST:PORT.  [default host: 127.0.0.1]",
+            metavar="PORT",
+            check=rules.check_port,
+        ),
+    ] = None
+    group: Annotated[
+        str | None,
+        Option(
+            "Commit what has landed to this group, to show the lag.",
+            metavar="NAME",
+            check=rules.check_group,
+        ),
+    ] = None
+    thresholds: Annotated[
+        tuple[Threshold, ...],
+        Option(
+            "Warn, end, or stop a topic above a limit, such as 'quarantine>5%/10m:stop', 'lag>5m:end' or "
+            "'lag>100000:warn'.",
+            flags="--threshold",
+            metavar="LIMIT[:ACTION]",
+            parse=Threshold.parse,
+        ),
+    ] = ()
+    adopt: Annotated[bool, Option("Land next to the rows of a table that no pipeline has filled.")] = False
+    master: Annotated[
+        str | None, Option("The Spark master.  [default: local[*]]", check=rules.check_master)
+    ] = None
+    ui: Annotated[bool, Option("Serve Spark's web UI during the run.")] = False
+    log: Annotated[
+        str | None,
+        Option("Write Spark's warnings to a file.", flags="--spark-log", metavar="FILE", path="writes"),
+    ] = None
+    kafka_options: Annotated[
+        Mapping[str, str], Option(of_settings=True, check=rules.check_source_settings)
+    ] = {}
+    conf: Annotated[Mapping[str, str], Option(of_settings=True, check=rules.check_spark_settings)] = {}
 
     def __post_init__(self) -> None:
-        if self.topic_pattern is not None:
-            self._check_pattern(self.topic_pattern)
-        elif not self.topics or not all(self.topics):
-            raise ValueError(f"topics must have at least one name, and no empty one, got {self.topics!r}")
-        if not self.bootstrap_servers:
-            raise ValueError("bootstrap_servers must be host:port of at least one broker, got ''")
-        if self.interval < 0:
-            raise ValueError(f"interval must be 0 seconds or more, got {self.interval}")
-        if self.max_records is not None and self.max_records < 1:
-            raise ValueError(f"max_records must be 1 or more, or None for no limit, got {self.max_records}")
-        if self.start not in {"earliest", "latest"} and not _is_json_object(self.start):
-            raise ValueError(
-                "start must be earliest, latest, or offsets as JSON, such as "
-                f'{{"orders": {{"0": 17}}}} (-2 is earliest, -1 latest), got {self.start!r}'
-            )
-        if both := sorted(set(self.forget_topics) & set(self.topic_names)):
-            raise ValueError(f"topics must not have what forget_topics has, got {', '.join(both)} in both")
-        self._check_watching()
-        self._check_places()
+        check_fields(self)
+        self._check_topics()
         self._check_tables()
-        if reserved := sorted(_RESERVED & self.kafka_options.keys()):
-            raise ValueError(
-                f"the pipeline sets {', '.join(reserved)} itself: kafka_options must not have it"
-            )
-        if exposed := [name for name, value in self.conf.items() if _exposes_login(name, value)]:
-            raise ValueError(
-                f"{', '.join(exposed)} must not have a URL with a user and a password: other users of this "
-                "machine can read Java's command line; use a file of Ivy's settings (spark.jars.ivySettings)"
-            )
+        self._check_compared()
+        self._check_schemas()
+        if self.backfill is not None:
+            self._check_backfill()
 
-    def _check_watching(self) -> None:
-        if self.metrics_port is not None:
-            split_address(self.metrics_port)
-        if self.group is not None and not self.group:
-            raise ValueError("group must be the name of a consumer group, or None, got ''")
-
-    def _check_pattern(self, pattern: str) -> None:
-        if self.topics:
-            raise ValueError(f"topics must be empty with topic_pattern, got {self.topics!r} and {pattern!r}")
-        try:
-            re.compile(pattern)
-        except re.error as error:
+    def _check_topics(self) -> None:
+        if self.topic_pattern is None and not (self.topics and all(self.topics)):
+            raise ValueError(f"topics must have at least one name, and no empty one, got {self.topics!r}")
+        if self.topic_pattern is not None and self.topics:
             raise ValueError(
-                f"topic_pattern must be a regular expression, got {pattern!r}: {error}"
-            ) from None
-
-    def _check_places(self) -> None:
-        try:
-            for name in (*self.topic_names, *self.forget_topics):
-                check_topic(name)
-        except ValueError as error:
-            raise ValueError(
-                f"{error}; topics by a regular expression are topic_pattern (--topic-pattern)"
-            ) from None
-        if str(self.master).startswith("sc://"):
-            raise ValueError(
-                "master must be local[*], spark://HOST:7077 or another master of Spark, got "
-                f"{self.master!r}, which is Spark Connect. {CONNECT}"
+                f"topics must be empty with topic_pattern, got {self.topics!r} and {self.topic_pattern!r}"
             )
-        for location in (self.out, self.checkpoint_url):
-            parts = urlsplit(location)
-            if parts.scheme == "file" and parts.netloc not in {"", "localhost"}:
-                raise ValueError(
-                    f"out and checkpoint must be folders of this machine if they are file: URLs, got "
-                    f"{location!r} with the host {parts.netloc!r}; write file:///PATH"
-                )
+        if both := sorted({*self.forget_topics} & {*self.topic_names}):
+            raise ValueError(f"topics must not have what forget_topics has, got {', '.join(both)} in both")
 
     def _check_tables(self) -> None:
-        if self.to not in TARGETS:
-            instead = f". {TOPICS}" if str(self.to) == "kafka" else ""
-            raise ValueError(
-                f"to must be {', '.join(TARGETS[:-1])} or {TARGETS[-1]}, got {self.to!r}{instead}"
-            )
         if self.to == "parquet" and self.table is not None:
             raise ValueError("table must be None for parquet, which has no tables in a catalog; set to")
         if self.table is not None:
             from cloudevents_kafka.spark.pipeline.tables import name_parts
 
             name_parts(self.table)
-        if self.backfill is not None:
-            self._check_backfill(self.backfill)
         check_routes(self.tables, self.table)
-        self._check_compared()
-        self._check_schemas()
 
     def _check_schemas(self) -> None:
         if self.rescue and not self.schemas:
@@ -292,11 +318,9 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
                 f"and upsert without adopt, got to={self.to!r}, tables={dict(self.tables)!r} and "
                 f"adopt={self.adopt}"
             )
-        parse_span(self.deduplicate or "1h", "deduplicate")
         Upsert.parse(self.upsert, self.deleted)
 
-    def _check_backfill(self, backfill: str) -> None:
-        BackfillRange.of(backfill)
+    def _check_backfill(self) -> None:
         if self.group is not None or self.thresholds:
             raise ValueError("group and thresholds must not be set with backfill: they are for the pipeline")
         if self.deduplicate is not None or self.upsert:
@@ -325,8 +349,7 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
     @property
     def topic_names(self) -> tuple[str, ...]:
         """The topics one by one: Spark splits each at commas."""
-        names = (name.strip() for name in ",".join(self.topics).split(","))
-        return tuple(dict.fromkeys(name for name in names if name))
+        return rules.split_topics(self.topics)
 
     def reads(self, topic: str) -> bool:
         """Return whether a topic is one of those that are read."""
@@ -345,12 +368,12 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
     @property
     def isolation_level(self) -> str:
         """``read_committed``, or ``read_uncommitted`` to read records of aborted transactions."""
-        return self.source_options()[_ISOLATION]
+        return self.source_options()[ISOLATION]
 
     def source_options(self) -> dict[str, str]:
         """Return the options of Spark's Kafka source."""
         options = {
-            **_DEFAULTS,
+            **DEFAULTS,
             **self.kafka_options,
             "kafka.bootstrap.servers": self.bootstrap_servers,
             **self._subscription(),
@@ -369,39 +392,4 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
 
     def batch_options(self, offsets: OffsetRanges) -> dict[str, str]:
         """Return the options of Spark's Kafka source to read exactly these offsets."""
-        options = self.source_options()
-        for name in ("subscribe", "subscribePattern", "maxOffsetsPerTrigger"):
-            options.pop(name, None)
-        partitions = {topic: [int(number) for number in numbers] for topic, numbers in offsets.items()}
-        starts, ends = (
-            {
-                topic: {number: getattr(range_, end) for number, range_ in numbers.items()}
-                for topic, numbers in offsets.items()
-            }
-            for end in ("start", "end")
-        )
-        return {
-            **options,
-            "assign": json.dumps(partitions),
-            "startingOffsets": json.dumps(starts),
-            "endingOffsets": json.dumps(ends),
-        }
-
-
-def is_launch_setting(name: str) -> bool:
-    """Return whether a setting of Spark may be on Java's command line, which other users can read.
-
-    Only settings that Java needs at its start are; any other setting may contain a secret.
-    """
-    return name.startswith(_LAUNCH_SETTINGS) and not is_secret_name(name)
-
-
-def _exposes_login(name: str, value: str) -> bool:
-    return name.startswith("spark.jars") and mask_credentials(value) != value
-
-
-def _is_json_object(text: str) -> bool:
-    try:
-        return isinstance(json.loads(text), dict)
-    except ValueError:
-        return False
+        return assign(self.source_options(), offsets)

@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from cloudevents_kafka.cli.app import app
+from cloudevents_kafka.cli.commands import _pipeline_console
 from cloudevents_kafka.cli.commands import pipeline as command
 from cloudevents_kafka.spark import pipeline
 
@@ -202,7 +203,7 @@ def test_continuous_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
 
     monkeypatch.setattr(pipeline, "EventPipeline", Fake)
     monkeypatch.setattr(command, "_refuse_unknown_topics", lambda *_: None)
-    monkeypatch.setattr(command, "_HEARTBEAT_SECONDS", -1.0)
+    monkeypatch.setattr(_pipeline_console, "_HEARTBEAT_SECONDS", -1.0)
     arguments = ["pipeline", "-b", "b:1", "-t", "t", "-o", "o", "--summary-json", str(path)]
     done = CliRunner().invoke(app, arguments)
     assert done.exit_code == 0, done.output

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from cloudevents_kafka.spark.pipeline._options import PipelineOptions, is_launch_setting
+from cloudevents_kafka.spark.pipeline._option_checks import is_launch_setting
+from cloudevents_kafka.spark.pipeline._options import PipelineOptions
 from cloudevents_kafka.spark.pipeline.stores import local_path
 
 GOOD: dict[str, Any] = {"bootstrap_servers": "b:1", "topics": ("t",), "out": "o"}

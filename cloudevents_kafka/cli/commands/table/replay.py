@@ -9,51 +9,31 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from cloudevents_kafka.cli.commands.table._options import in_words
-from cloudevents_kafka.cli.data_schemas import REGISTRY, read_schema_options, schema_options
+from cloudevents_kafka.cli.data_schemas import REGISTRY, registry_settings
 from cloudevents_kafka.cli.kafka.settings import load_settings
 from cloudevents_kafka.cli.needs import java, packages, require, table_format
 from cloudevents_kafka.cli.terminal.errors import BadUsage
-from cloudevents_kafka.cli.terminal.parameters import option_group
+from cloudevents_kafka.cli.terminal.options import passed_options, struct_options, struct_values
 from cloudevents_kafka.cli.terminal.text import escape_json, escape_lines
+from cloudevents_kafka.primitives.options import fields_of
+from cloudevents_kafka.spark.pipeline import ReplayOptions
 
 if TYPE_CHECKING:
     from cloudevents_kafka.spark.udf import Mend
 
-_LISTS: Final = (
-    ("verdict", "VERDICT", "with this verdict"),
-    ("clause", "ID", "that break this clause"),
-    ("reason", "TEXT", "with this text in the reason"),
-    ("type", "TYPES", "of these types, such as 'com.example.*'"),
+_mend: Final = click.option(
+    "--mend", metavar="MODULE:FUNCTION", help="A Python function from Record to Record, or to None."
 )
-_choice = option_group(
-    *(
-        click.option(
-            f"--{name}", f"{name}s", multiple=True, metavar=value, help=f"Only records {which}. Repeatable."
-        )
-        for name, value, which in _LISTS
-    ),
-    click.option("--since", metavar="TIME", help="Only records from this time on, by their timestamps."),
-    click.option("--until", metavar="TIME", help="Only records before this time."),
-    click.option("--where", metavar="SQL", help="Only rows of the quarantine for which this is true."),
-)
+_json: Final = click.option("--json", "as_json", is_flag=True, help="Print the counts as JSON.")
 
 
 @click.command()
-@click.option("-o", "--out", required=True, metavar="DIR", help="The folder of the pipeline.")
-@click.option(
-    "--table", metavar="CATALOG.SCHEMA.NAME", help="The table of the events, if it is in a catalog."
-)
-@_choice
-@click.option("--lenient", is_flag=True, help="Accept deviations of known producers.")
-@click.option(
-    "--mend", metavar="MODULE:FUNCTION", help="A Python function from Record to Record, or to None."
-)
-@schema_options
-@click.option("--apply", is_flag=True, help="Land them. Without it, only count what would land.")
-@click.option("--json", "as_json", is_flag=True, help="Print the counts as JSON.")
-@click.option("--master", help="The Spark master.  [default: local[*]]")
+@struct_options(ReplayOptions, after={"lenient": _mend, "apply": _json}, required=True)
 @click.option("-X", "settings", metavar="NAME=VALUE", multiple=True, help="A setting of Spark. Repeatable.")
-def command(out: str, mend: str | None, settings: tuple[str, ...], *, as_json: bool, **options: Any) -> None:
+@click.pass_context
+def command(
+    ctx: click.Context, /, out: str, mend: str | None, settings: tuple[str, ...], *, as_json: bool, **_: Any
+) -> None:
     """Read records of the quarantine again, and land those that are events now.
 
     Records are chosen by all of the options from --verdict to --where. They are read by
@@ -70,7 +50,7 @@ def command(out: str, mend: str | None, settings: tuple[str, ...], *, as_json: b
     A pipeline may write to tables of Delta and Iceberg meanwhile, but not to Parquet.
     """
     require("table", packages("spark"), java)
-    from cloudevents_kafka.spark.pipeline import ReplayOptions, replay_quarantine
+    from cloudevents_kafka.spark.pipeline import replay_quarantine
     from cloudevents_kafka.spark.pipeline.replays import replayed_kind
 
     registry = tuple(setting for setting in settings if setting.startswith(REGISTRY))
@@ -78,8 +58,11 @@ def command(out: str, mend: str | None, settings: tuple[str, ...], *, as_json: b
         kind = replayed_kind(out)
         require("table", *([table_format(kind)] if kind in ("delta", "iceberg") else []))
         function = None if mend is None else _load(mend)
-        options |= read_schema_options(options, load_settings(None, {}, registry, None).effective)
-        summary = replay_quarantine(ReplayOptions(out=out, conf=conf, **options), mend=function)
+        fields = fields_of(ReplayOptions)
+        values = struct_values(fields, passed_options(ctx, fields))
+        client = load_settings(None, {}, registry, None).effective
+        values["schema_registry"] = registry_settings(values.get("schema_registry"), client)
+        summary = replay_quarantine(ReplayOptions(conf=conf, **values), mend=function)
     print(escape_json(summary.to_json()) if as_json else escape_lines(summary.to_text()))
 
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
 
 from cloudevents_kafka.attributes.timestamps import is_timestamp, to_datetime
 from cloudevents_kafka.primitives.epoch import EPOCH, MICROSECOND
+from cloudevents_kafka.primitives.options import Option, check_fields, must_be
 from cloudevents_kafka.spark._patterns import literal, matches_sql
 from cloudevents_kafka.spark.pipeline import notes
 from cloudevents_kafka.spark.pipeline._errors import failure_of
+from cloudevents_kafka.spark.pipeline._schema_options import Rescue, SchemaRegistry, Schemas
 from cloudevents_kafka.spark.typed.schemas import read_schemas
 
 if TYPE_CHECKING:
@@ -27,6 +29,9 @@ _TYPE: Final = (
     "coalesce(CAST(get(filter(headers, header -> lower(header.key) = 'ce_type'), 0).value AS STRING), "
     "get_json_object(CAST(`value` AS STRING), '$.type'))"
 )
+
+
+_check_time: Final = must_be("a time such as 2026-11-21T12:00:00Z", is_timestamp)
 
 
 class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,27 +53,46 @@ class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
         False
     """
 
-    out: str
-    table: str | None = None
-    verdicts: Collection[str] = ()
-    clauses: Collection[str] = ()
-    reasons: Collection[str] = ()
-    types: Collection[str] = ()
-    since: str | None = None
-    until: str | None = None
-    where: str | None = None
-    lenient: bool = False
-    schemas: Mapping[str, Any] = {}
-    rescue: bool = False
-    schema_registry: Any = None
-    apply: bool = False
-    master: str | None = None
-    conf: Mapping[str, str] = {}
+    out: Annotated[str, Option("The folder of the pipeline.", flags="-o --out", metavar="DIR")]
+    table: Annotated[
+        str | None,
+        Option("The table of the events, if it is in a catalog.", metavar="CATALOG.SCHEMA.NAME"),
+    ] = None
+    verdicts: Annotated[
+        Collection[str], Option("Only records with this verdict.", flags="--verdict", metavar="VERDICT")
+    ] = ()
+    clauses: Annotated[
+        Collection[str], Option("Only records that break this clause.", flags="--clause", metavar="ID")
+    ] = ()
+    reasons: Annotated[
+        Collection[str],
+        Option("Only records with this text in the reason.", flags="--reason", metavar="TEXT"),
+    ] = ()
+    types: Annotated[
+        Collection[str],
+        Option("Only records of these types, such as 'com.example.*'.", flags="--type", metavar="TYPES"),
+    ] = ()
+    since: Annotated[
+        str | None,
+        Option("Only records from this time on, by their timestamps.", metavar="TIME", check=_check_time),
+    ] = None
+    until: Annotated[
+        str | None, Option("Only records before this time.", metavar="TIME", check=_check_time)
+    ] = None
+    where: Annotated[
+        str | None,
+        Option("Only rows of the quarantine for which this is true.", metavar="SQL"),
+    ] = None
+    lenient: Annotated[bool, Option("Accept deviations of known producers.")] = False
+    schemas: Schemas = {}
+    rescue: Rescue = False
+    schema_registry: SchemaRegistry = None
+    apply: Annotated[bool, Option("Land them. Without it, only count what would land.")] = False
+    master: Annotated[str | None, Option("The Spark master.  [default: local[*]]")] = None
+    conf: Annotated[Mapping[str, str], Option(of_settings=True)] = {}
 
     def __post_init__(self) -> None:
-        for name, time in (("since", self.since), ("until", self.until)):
-            if time is not None and not is_timestamp(time):
-                raise ValueError(f"{name} must be a time such as 2026-11-21T12:00:00Z, got {time!r}")
+        check_fields(self)
         if self.rescue and not self.schemas:
             raise ValueError("rescue must be False without schemas: a replay has that of its pipeline")
         msgspec.structs.force_setattr(self, "schemas", read_schemas(self.schemas))

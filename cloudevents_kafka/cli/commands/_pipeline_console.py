@@ -1,0 +1,113 @@
+"""What a run of ``pipeline`` prints: its batches and warnings, and the summary at its end."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import click
+
+from cloudevents_kafka.cli.kafka.settings import Settings
+from cloudevents_kafka.cli.terminal.errors import BadData, BadUsage, BrokerFailure, ThresholdEnd
+from cloudevents_kafka.cli.terminal.signals import Interrupts
+from cloudevents_kafka.cli.terminal.streams import Waiting
+from cloudevents_kafka.cli.terminal.text import escape_json, escape_lines
+from cloudevents_kafka.spark import pipeline
+
+_HEARTBEAT_SECONDS: Final = 60.0
+
+# Another folder, table, checkpoint or topic is needed.
+_WRONG_USE: Final = (
+    *(pipeline.InUse, pipeline.WrongStore, pipeline.WrongCheckpoint, pipeline.WrongTable),
+    pipeline.TopicChanged,
+)
+
+
+class Console:
+    """What a run prints on stderr: a line for each batch and warning, and one in each quiet minute."""
+
+    def __init__(self, settings: Settings, interrupts: Interrupts, path: Path | None, *, quiet: bool) -> None:
+        self._settings, self._interrupts, self._path, self._quiet = settings, interrupts, path, quiet
+        self._announced = False
+        self._waiting = Waiting(self._wait_text, enabled=not quiet)
+        self._has_started = False
+        self._last_line = time.monotonic()
+        self._running: pipeline.EventPipeline | None = None
+
+    def run(self, options: pipeline.PipelineOptions) -> pipeline.Summary:
+        """Return the summary of a run that prints."""
+        self._running = pipeline.EventPipeline(options, report=self._report, warn=self._warn)
+        self._print("starting Spark, which takes some seconds")
+        with self._waiting:
+            if options.metrics_port is not None:
+                url = self._running.start().metrics_url
+                self._waiting.erase()
+                click.echo(f"metrics: {url}", err=True)
+            return self._running.run(stop=self._stop)
+
+    def _wait_text(self) -> str:
+        return "waiting for the first batch" if self._has_started else "starting Spark"
+
+    def _print(self, text: str) -> None:
+        self._last_line = time.monotonic()
+        self._waiting.erase()
+        if not self._quiet:
+            click.echo(f"{datetime.now(UTC):%H:%M:%SZ} {text}", err=True)
+
+    def _report(self, batch: pipeline.BatchProgress) -> None:
+        self._waiting.clear()
+        self._print(str(batch))
+        if self._path is not None and self._running is not None:
+            _write_summary(self._running.summary(), self._path)
+
+    def _stop(self) -> bool:
+        """Return whether to stop; print a line if there was none for a minute."""
+        self._has_started = True
+        if self._interrupts.requested and not self._announced:
+            self._waiting.clear()
+            self._announced = True
+            click.echo("stopping after this batch; press Ctrl-C again to stop at once", err=True)
+        elif self._running is not None and time.monotonic() > self._last_line + _HEARTBEAT_SECONDS:
+            self._print(escape_lines(self._running.status()))
+        return self._interrupts.requested
+
+    def _warn(self, text: str) -> None:
+        self._waiting.erase()
+        click.echo(f"warning: {escape_lines(self._settings.redact(text))}", err=True)
+
+
+def run(options: pipeline.PipelineOptions, settings: Settings, console: Console) -> pipeline.Summary:
+    """Return the summary of a run; an error ends the command with its exit code."""
+    try:
+        return console.run(options)
+    except _WRONG_USE as error:
+        raise BadUsage(str(error)) from error
+    except pipeline.ThresholdCrossed as error:
+        raise ThresholdEnd(str(error)) from error
+    except pipeline.CountMismatch as error:
+        raise BadData(str(error)) from error
+    except (pipeline.PipelineFailed, pipeline.SparkFailed) as error:
+        final = isinstance(error, pipeline.PipelineFailed) and error.final
+        raise (BadUsage if final else BrokerFailure)(options.redact(settings.redact(str(error)))) from error
+
+
+def _write_summary(summary: pipeline.Summary, path: Path) -> None:
+    """Write a summary in one step, so that a reader sees a whole one."""
+    if not path.exists() or path.is_file():
+        draft = path.with_name(f"{path.name}.part")
+        draft.write_text(summary.to_json() + "\n", encoding="utf-8")
+        draft.replace(path)
+    else:  # a pipe or a device, such as /dev/stdout
+        path.write_text(summary.to_json() + "\n", encoding="utf-8")
+
+
+def print_summary(summary: pipeline.Summary, summary_json: str | None) -> None:
+    """Print a summary, or write it to a file of JSON."""
+    if summary_json == "-":
+        print(escape_json(summary.to_json()))
+        return
+    print(summary.to_text())
+    if summary_json is not None:
+        _write_summary(summary, Path(summary_json))

@@ -1,0 +1,149 @@
+"""The options of ``pipeline``: of the command line and of a file, and what the pipeline makes of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Final
+
+import click
+import msgspec
+
+from cloudevents_kafka.cli.data_schemas import REGISTRY, registry_settings
+from cloudevents_kafka.cli.kafka.references import Reference, Written, read_settings, settings_of_pairs
+from cloudevents_kafka.cli.kafka.settings import SettingFiles, Settings, load_settings
+from cloudevents_kafka.cli.options_file import SETTINGS, read_options, resolve, to_toml
+from cloudevents_kafka.cli.terminal.errors import BadUsage
+from cloudevents_kafka.cli.terminal.options import passed_options, struct_values
+from cloudevents_kafka.primitives.options import Option, fields_of
+from cloudevents_kafka.spark import pipeline
+from cloudevents_kafka.spark.pipeline.removed import OPTIONS, removed_text
+
+# Settings that are passed to Spark's Kafka source, in addition to kafka.… and spark.….
+_SOURCE_SETTINGS: Final = (
+    *("minPartitions", "groupIdPrefix", "minOffsetsPerTrigger", "maxTriggerDelay"),
+    *("kafkaConsumer.", "fetchOffset.", "fetchoffset."),
+)
+# Settings that are options, too: on the command line either replaces the option of a file.
+_SAME: Final = {
+    "bootstrap.servers": "bootstrap_servers",
+    "schema.registry.url": "schema_registry",
+    "spark.master": "master",
+}
+
+
+class RunOptions(msgspec.Struct, frozen=True):
+    """The options of the command alone: what a run prints."""
+
+    summary_json: Annotated[
+        str | None,
+        Option(
+            "Write the summary as JSON to a file, again after each batch; - for stdout, at the end.",
+            metavar="FILE",
+            path="writes",
+        ),
+    ] = None
+    quiet: Annotated[
+        bool, Option("Print no line for each batch, and none in each minute.", flags="-q --quiet")
+    ] = False
+
+
+_OF_PIPELINE: Final = tuple(
+    field for field in fields_of(pipeline.PipelineOptions) if not field.option.of_settings
+)
+FIELDS: Final = (*_OF_PIPELINE, *fields_of(SettingFiles), *fields_of(RunOptions))
+"""The options that a command line, and a file of options, may have."""
+
+
+class ChosenOptions(msgspec.Struct, frozen=True):
+    """The options of a command line, and of the file at ``path`` that it names, by the names of fields.
+
+    An option of the command line replaces that of the file; settings do so one by one.
+    """
+
+    line: Mapping[str, Any]
+    file: Mapping[str, Any]
+    path: str
+    pairs: tuple[str, ...]
+
+    @classmethod
+    def of(cls, ctx: click.Context) -> ChosenOptions:
+        """Return the options of a command line, whose file is read. Raises `BadUsage`."""
+        path, pairs = ctx.params["options_file"], ctx.params["options"]
+        removed = {name: removed_text(name, name) for name in OPTIONS}
+        file = read_options(path, FIELDS, removed) if path else {}
+        for setting in settings_of_pairs((pair, "-X") for pair in pairs):
+            file.pop(_SAME.get(setting, ""), None)
+        return cls(passed_options(ctx, FIELDS), file, path or "", pairs)
+
+    def values(self, environment: Mapping[str, str]) -> dict[str, Any]:
+        """Return the values of the fields that have one, without settings."""
+        return resolve({**self.file, **self.line}, FIELDS, self.path, environment)
+
+    def settings(self, values: Mapping[str, Any], environment: Mapping[str, str]) -> Settings:
+        """Return the settings of all sources; those of the file are next to the command line."""
+        of_file = read_settings(self.file.get(SETTINGS, {}), self.path, environment)
+        if "bootstrap_servers" in self.file and "bootstrap_servers" not in self.line:
+            of_file["bootstrap.servers"] = values["bootstrap_servers"]
+        return load_settings(
+            values.get("config"),
+            environment,
+            self.pairs,
+            self.line.get("bootstrap_servers"),
+            values.get("profile"),
+            file=(self.path, of_file),
+        )
+
+    def pipeline_options(self, values: Mapping[str, Any], settings: Settings) -> pipeline.PipelineOptions:
+        """Return the options of the pipeline. Raises `BadUsage`."""
+        effective = settings.split(REGISTRY)[0].effective
+        source = _starting(effective, ("kafka.", *_SOURCE_SETTINGS))
+        spark = _starting(effective, ("spark.",))
+        rest = {name: value for name, value in effective.items() if name not in source and name not in spark}
+        registry = registry_settings(values.get("schema_registry"), settings.effective)
+        servers = settings.bootstrap_servers
+        try:
+            kafka = {**pipeline.to_java_settings(rest), **source}
+            return _checked(values, servers, kafka_options=kafka, conf=spark, schema_registry=registry)
+        except ValueError as error:
+            raise BadUsage(settings.redact(self._place(str(error)))) from None
+
+    def to_toml(self) -> str:
+        """Return the file of these options; raise `BadUsage` for wrong ones, and for what may be a secret."""
+        settings: Written = {
+            **self.file.get(SETTINGS, {}),
+            **settings_of_pairs((pair, "-X") for pair in self.pairs),
+        }
+        text = to_toml({**self.file, **self.line, SETTINGS: settings}, FIELDS)
+        known = {name: value for name, value in {**self.file, **self.line}.items() if name != SETTINGS}
+        literal = {name: value for name, value in settings.items() if isinstance(value, str)}
+        if all(map(_is_literal, known.values())):
+            try:
+                _checked(
+                    {"out": "-", **known},
+                    "-",
+                    kafka_options=_starting(literal, ("kafka.",)),
+                    conf=_starting(literal, ("spark.",)),
+                )
+            except ValueError as error:
+                raise BadUsage(self._place(str(error))) from None
+        return text
+
+    def _place(self, error: str) -> str:
+        """Return an error with the file, if its option is of the file."""
+        name = re.match(r"\w*", error)
+        is_of_file = name is not None and name[0] in self.file.keys() - self.line.keys()
+        return f"{self.path}: {error}" if is_of_file else error
+
+
+def _checked(values: Mapping[str, Any], servers: str, **own: Any) -> pipeline.PipelineOptions:
+    found = struct_values(_OF_PIPELINE, values)
+    return pipeline.PipelineOptions(**{**found, "bootstrap_servers": servers, **own})
+
+
+def _starting(settings: Mapping[str, str], prefixes: tuple[str, ...]) -> dict[str, str]:
+    return {name: value for name, value in settings.items() if name.startswith(prefixes)}
+
+
+def _is_literal(value: object) -> bool:
+    return not isinstance(value, Reference)

@@ -1,0 +1,169 @@
+"""Settings as they are written, where the value of a secret is a reference to a file or a variable.
+
+In TOML, that of profiles and of files of options, a reference is ``{ file = "…" }`` or ``{ env = "…" }``, and
+a text that may be a secret is refused. In lines and in ``-X`` it is ``name@=file``.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import msgspec
+
+from cloudevents_kafka.cli.terminal.errors import BadUsage
+from cloudevents_kafka.cli.terminal.parameters import is_utf8
+from cloudevents_kafka.primitives.redaction import (
+    MASK,
+    is_secret_name,
+    mask_assignments,
+    mask_credentials,
+    mask_name,
+    mask_setting,
+)
+
+FILE_SETTINGS: Final = (
+    "sasl.oauthbearer.assertion.file",
+    "sasl.oauthbearer.assertion.private.key.file",
+    "sasl.oauthbearer.assertion.jwt.template.file",
+)
+"""Settings whose own name ends in .file: what is below the name without it is no reference."""
+# Settings whose names resemble those of secrets, by a word such as auth; a file may have their values.
+_NO_SECRETS: Final = frozenset(
+    {
+        *(f"sasl.oauthbearer.{name}" for name in ("token.command", "extensions", "sub.claim.name")),
+        *(f"sasl.oauthbearer.assertion.claim.{name}" for name in ("aud", "iss", "sub")),
+        *("sasl.oauthbearer.metadata.authentication.query", "schema.registry.ssl.key.location"),
+        *(f"schema.registry.{name}.auth.credentials.source" for name in ("basic", "bearer")),
+        *(f"schema.registry.bearer.auth.{name}" for name in ("client.id", "scope", "issuer.endpoint.url")),
+        *(f"schema.registry.bearer.auth.{name}" for name in ("logical.cluster", "identity.pool.id")),
+    }
+)
+# URLs of Azure have the name of a container where others have a login.
+_CONTAINER: Final = re.compile(r"\b(?:abfs|wasb)s?://[a-z0-9$-]{1,63}@")
+
+
+class Reference(msgspec.Struct, frozen=True):
+    """Where the text of a value is: in a file, without the line end at its end, or in a variable."""
+
+    kind: Literal["file", "env"]
+    name: str
+
+    @classmethod
+    def of(cls, value: object) -> Reference | None:
+        """Return the reference that a table of TOML is, None if it is another value."""
+        if isinstance(value, dict) and value.keys() in ({"file"}, {"env"}):
+            return next(cls(kind, str(name)) for kind, name in value.items())
+        return None
+
+    def read(self, shown: str, where: str, environment: Mapping[str, str]) -> str:
+        """Return the text; raise `BadUsage` with a name as it is shown, but not that of a file."""
+        if self.kind == "file":
+            return read_value(self.name, f"{where}: {shown}")
+        text = environment.get(self.name)
+        if text is None or not is_utf8(text):
+            reference = f"the variable that {shown} names"
+            raise BadUsage(f"{where}: the environment must have {reference}, with text in UTF-8")
+        return text
+
+
+Written = Mapping[str, str | Reference]
+"""Settings by name, as they are written."""
+
+
+def read_settings(settings: Written, where: str, environment: Mapping[str, str]) -> dict[str, str]:
+    """Return settings with the texts of references."""
+    return {
+        name: value if isinstance(value, str) else value.read(mask_name(name), where, environment)
+        for name, value in settings.items()
+    }
+
+
+def settings_of_table(
+    table: Mapping[str, Any], where: str, prefix: str = ""
+) -> Iterator[tuple[str, str | Reference]]:
+    """Yield the settings of a table: TOML reads a dotted name as nested tables. Raises `BadUsage`."""
+    for key, value in table.items():
+        name = f"{prefix}{key}"
+        what = f"{where}: {mask_name(name)}"
+        check_name(name, where)
+        reference = Reference.of(value)
+        if reference is not None and f"{name}.{reference.kind}" not in FILE_SETTINGS:
+            yield name, reference
+        elif isinstance(value, dict):
+            yield from settings_of_table(value, where, f"{name}.")
+        elif not isinstance(value, str | int | float):
+            raise BadUsage(f"{what} must be text, a number or a boolean")
+        else:
+            text = str(value).lower() if isinstance(value, bool) else str(value)
+            if may_be_secret(name, text):
+                raise BadUsage(f'{what} may be a secret: refer to it, {{ file = "…" }} or {{ env = "…" }}')
+            yield name, text
+
+
+def settings_of_pairs(pairs: Iterable[tuple[str, str]]) -> dict[str, str | Reference]:
+    """Return the settings of pairs of ``name=value`` or ``name@=file`` and their places."""
+    settings: dict[str, str | Reference] = {}
+    for pair, where in pairs:
+        name, equals, value = (part.strip() for part in pair.partition("="))
+        from_file = name.endswith("@")
+        name = name.removesuffix("@").strip()
+        if not equals or not name:
+            # The text itself is not quoted: it may be a secret without its name.
+            raise BadUsage(f"{where}: a setting must be name=value, or name@=path to read it from a file")
+        check_name(name, where)
+        settings[name] = Reference("file", value) if from_file else value
+    return settings
+
+
+def may_be_secret(name: str, text: str) -> bool:
+    """Return whether a setting may be a secret, which a file that others read must not have."""
+    if name in _NO_SECRETS:
+        return False
+    return has_secret(text) or (is_secret_name(name) and mask_setting(name, text) == MASK)
+
+
+def has_secret(text: str) -> bool:
+    """Return whether a text has a login, a token or a key in it, as a URL with a password has."""
+    text = _CONTAINER.sub("abfs://", text)
+    return mask_credentials(mask_assignments(text)) != text
+
+
+def check_name(name: str, where: str) -> None:
+    """Raise `BadUsage` for a setting that only Python can set."""
+    if name.endswith("_cb") or name in ("logger", "on_delivery"):
+        raise BadUsage(f"{where}: {mask_name(name)} is a Python function and cannot be set here")
+
+
+def read_toml(path: str, failure: str) -> dict[str, Any]:
+    """Return the content of a file of TOML; raise `BadUsage` for any other, or with ``failure``."""
+    try:
+        return tomllib.loads(read_file(path, failure))
+    except tomllib.TOMLDecodeError as error:
+        raise BadUsage(f"{path} must be TOML: {error}") from None
+    except RecursionError:
+        raise BadUsage(f"{path} must be TOML: it has too many brackets in each other") from None
+
+
+def read_value(path: str, where: str) -> str:
+    """Return the value that a file has, without the line end at its end."""
+    advice = (
+        "; the name is not shown, since it may be the secret; to set a value directly, leave out @ or _FILE"
+    )
+    return read_file(path, f"{where}: cannot read the file that it names: ", advice).rstrip("\r\n")
+
+
+def read_file(path: str, failure: str, advice: str = "") -> str:
+    """Return the text of a file; the reason of an error does not contain the name of the file."""
+    try:
+        return Path(path).expanduser().read_text(encoding="utf-8-sig")  # programs on Windows write a mark
+    except OSError as error:
+        reason = error.strerror
+    except UnicodeDecodeError:
+        reason = "it is not UTF-8"
+    except (ValueError, RuntimeError):  # a NUL in the name; an unknown user after ~
+        reason = "the name is not a file name"
+    raise BadUsage(f"{failure}{reason}{advice}")

@@ -1,0 +1,130 @@
+"""`Option`: what a field of a struct of options is for users, and what its values must be.
+
+A struct has fields of ``Annotated[type, Option(…)]``, so the name, the type, the default, the help, the flag
+and the check of an option stand in one place. `fields_of` returns them; the checks of the struct, the command
+line and files of options derive from these.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin
+
+import msgspec
+
+Form = Literal["value", "list", "table"]
+"""One value, several of them, or texts by name."""
+
+
+class Option(msgspec.Struct, frozen=True):
+    """What a field is for users; ``flags`` are those of the command line, ``--name-of-the-field`` by default.
+
+    ``check`` raises `ValueError` for the name of the field and a value that is not None. Numbers must be
+    ``least`` or more; values that were removed are in ``instead``, with what to do. ``parse`` makes a value
+    of the struct from a text of a list or a table. ``path`` is for names of files, which the program "reads"
+    or "writes". An option ``of_settings`` has no flag: its entries are settings, under their own names.
+    """
+
+    help: str = ""
+    flags: str = ""
+    metavar: str | None = None
+    example: str = ""
+    least: int | None = None
+    check: Callable[[str, Any], object] | None = None
+    instead: Mapping[str, str] = {}
+    parse: Callable[[str], Any] = str
+    path: Literal["reads", "writes"] | None = None
+    of_settings: bool = False
+
+
+class Field(msgspec.Struct, frozen=True, kw_only=True):
+    """A field of a struct of options: its `Option`, and what its annotation says.
+
+    ``types`` are those of its value, or of the items of its list or table; ``choices`` are its only values.
+    """
+
+    name: str
+    option: Option
+    form: Form
+    types: tuple[type, ...]
+    choices: tuple[str, ...]
+    default: Any
+    required: bool
+    may_be_none: bool
+
+    @property
+    def flag(self) -> str:
+        """The long flag of the command line."""
+        return self.option.flags.split()[-1] if self.option.flags else f"--{self.name.replace('_', '-')}"
+
+    def check(self, value: Any) -> None:
+        """Raise `ValueError` if a value breaks a rule that is about this field alone."""
+        least, check = self.option.least, self.option.check
+        if value is None:
+            return
+        if self.choices and value not in self.choices:
+            raise ValueError(self.refusal(self.name, value, repr(value)))
+        if least is not None and not least <= value < math.inf:
+            unit = " seconds" if float in self.types else ""
+            none = ", or None for no limit" if self.may_be_none else ""
+            raise ValueError(f"{self.name} must be {least}{unit} or more{none}, got {value}")
+        if check is not None:
+            check(self.name, value)
+
+    def refusal(self, name: str, value: object, shown: str) -> str:
+        """Return the error for a value that is not one of the choices, with the name that the user wrote."""
+        instead = self.option.instead.get(str(value))
+        words = f"{', '.join(self.choices[:-1])} or {self.choices[-1]}"
+        return f"{name} must be {words}, got {shown}{f'. {instead}' if instead else ''}"
+
+
+@cache
+def fields_of(struct: type[msgspec.Struct]) -> tuple[Field, ...]:
+    """Return the fields of a struct that have an `Option`, in their order."""
+    return tuple(_field(info, option) for info in msgspec.structs.fields(struct) for option in _options(info))
+
+
+def check_fields(options: msgspec.Struct) -> None:
+    """Raise `ValueError` for the first value of a struct that breaks a rule of its own field."""
+    for field in fields_of(type(options)):
+        field.check(getattr(options, field.name))
+
+
+def must_be(rule: str, holds: Callable[[Any], bool]) -> Callable[[str, Any], None]:
+    """Return a check of an `Option`, whose error says what a value must be."""
+
+    def check(name: str, value: Any) -> None:
+        if not holds(value):
+            raise ValueError(f"{name} must be {rule}, got {value!r}")
+
+    return check
+
+
+def _options(info: msgspec.structs.FieldInfo) -> list[Option]:
+    return [part for part in get_args(info.type) if isinstance(part, Option)]
+
+
+def _field(info: msgspec.structs.FieldInfo, option: Option) -> Field:
+    annotation = get_args(info.type)[0]
+    is_union = get_origin(annotation) in {Union, UnionType}
+    parts = [part for part in (get_args(annotation) if is_union else (annotation,)) if part is not NoneType]
+    origin = get_origin(parts[0])
+    form: Form = "value"
+    if origin is not None and origin is not Literal:
+        form = "table" if issubclass(origin, Mapping) else "list"
+    choices = get_args(parts[0]) if origin is Literal else ()
+    has_types = form == "value" and not choices and Any not in parts
+    default = info.default if info.default_factory is msgspec.NODEFAULT else info.default_factory()
+    return Field(
+        name=info.name,
+        option=option,
+        form=form,
+        types=tuple(parts) if has_types else (str,),
+        choices=choices,
+        default=None if default is msgspec.NODEFAULT else default,
+        required=info.required,
+        may_be_none=is_union,
+    )

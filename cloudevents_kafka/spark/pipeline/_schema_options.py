@@ -1,0 +1,31 @@
+"""The options about schemas of data, which a pipeline and a replay share: their types, help and flags."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from cloudevents_kafka.primitives.options import Option
+
+Schemas = Annotated[
+    Mapping[str, Any],
+    Option(
+        "The schema of the data of the types that match: JSON Schema, Avro or DDL, such as "
+        "'com.example.order.*=order.json'.",
+        flags="--schema",
+        metavar="TYPES=FILE",
+        example="com.example.order.*=order.json",
+        parse=Path,
+        path="reads",
+    ),
+]
+Rescue = Annotated[bool, Option("Land data that does not fit its schema; value._rescued has what is left.")]
+SchemaRegistry = Annotated[
+    Any,
+    Option(
+        "Read data that serializers of this registry have framed; -X schema.registry.NAME=VALUE has other "
+        "settings of its client.",
+        metavar="URL",
+    ),
+]
