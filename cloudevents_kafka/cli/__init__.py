@@ -2,7 +2,8 @@
 
 Read `app` first: the table of commands, which are loaded when they are used. Each command is a
 module of `commands`. They share three packages: `terminal` (errors and exit codes, safe output,
-signals), `records` (JSON lines, text, explanations) and `kafka` (settings, reading, sending).
+signals, options of structs), `records` (JSON lines, text, explanations) and `kafka` (settings,
+reading, sending). `options_file` reads and writes files of options.
 """
 
 from __future__ import annotations

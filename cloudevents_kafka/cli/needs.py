@@ -36,6 +36,7 @@ Check = Callable[[bool], Finding]
 
 # What each extra installs and cannot do without: import names, with the oldest versions that work.
 EXTRAS: Final[dict[str, dict[str, tuple[int, ...]]]] = {
+    "cli": {"tomlkit": (0, 13)},
     "metrics": {"prometheus_client": (0, 20)},
     "protobuf": {"google.protobuf": (5, 0)},
     "protocol": {"cramjam": (2, 9)},

@@ -10,19 +10,12 @@ from typing import Final
 import click
 
 from cloudevents_kafka.cli.kafka.settings import Settings
-from cloudevents_kafka.cli.terminal.errors import BadData, BadUsage, BrokerFailure, ThresholdEnd
 from cloudevents_kafka.cli.terminal.signals import Interrupts
 from cloudevents_kafka.cli.terminal.streams import Waiting
 from cloudevents_kafka.cli.terminal.text import escape_json, escape_lines
 from cloudevents_kafka.spark import pipeline
 
 _HEARTBEAT_SECONDS: Final = 60.0
-
-# Another folder, table, checkpoint or topic is needed.
-_WRONG_USE: Final = (
-    *(pipeline.InUse, pipeline.WrongStore, pipeline.WrongCheckpoint, pipeline.WrongTable),
-    pipeline.TopicChanged,
-)
 
 
 class Console:
@@ -76,21 +69,6 @@ class Console:
     def _warn(self, text: str) -> None:
         self._waiting.erase()
         click.echo(f"warning: {escape_lines(self._settings.redact(text))}", err=True)
-
-
-def run(options: pipeline.PipelineOptions, settings: Settings, console: Console) -> pipeline.Summary:
-    """Return the summary of a run; an error ends the command with its exit code."""
-    try:
-        return console.run(options)
-    except _WRONG_USE as error:
-        raise BadUsage(str(error)) from error
-    except pipeline.ThresholdCrossed as error:
-        raise ThresholdEnd(str(error)) from error
-    except pipeline.CountMismatch as error:
-        raise BadData(str(error)) from error
-    except (pipeline.PipelineFailed, pipeline.SparkFailed) as error:
-        final = isinstance(error, pipeline.PipelineFailed) and error.final
-        raise (BadUsage if final else BrokerFailure)(options.redact(settings.redact(str(error)))) from error
 
 
 def _write_summary(summary: pipeline.Summary, path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from cloudevents_kafka.cli.commands._pipeline_console import Console, print_summary, run
+from cloudevents_kafka.cli.commands._pipeline_console import Console, print_summary
 from cloudevents_kafka.cli.commands._pipeline_options import ChosenOptions, RunOptions
 from cloudevents_kafka.cli.data_schemas import REGISTRY
 from cloudevents_kafka.cli.kafka.cluster import Cluster
@@ -20,7 +20,7 @@ from cloudevents_kafka.cli.kafka.session import BrokerSession, ConnectionsRefuse
 from cloudevents_kafka.cli.kafka.settings import Settings, config_option
 from cloudevents_kafka.cli.kafka.topic_names import complete_topics
 from cloudevents_kafka.cli.needs import connector, java, packages, require, table_format
-from cloudevents_kafka.cli.terminal.errors import BadUsage, BrokerFailure
+from cloudevents_kafka.cli.terminal.errors import BadData, BadUsage, BrokerFailure, ThresholdEnd
 from cloudevents_kafka.cli.terminal.options import struct_options
 from cloudevents_kafka.cli.terminal.parameters import FILE, option_group
 from cloudevents_kafka.cli.terminal.signals import Interrupts
@@ -31,6 +31,12 @@ from cloudevents_kafka.spark.pipeline.removed import OPTIONS, removed_text
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _ASK_SECONDS: Final = 2.0  # the longest wait for brokers before Spark starts
+
+# Another folder, table, checkpoint or topic is needed.
+_WRONG_USE: Final = (
+    *(pipeline.InUse, pipeline.WrongStore, pipeline.WrongCheckpoint, pipeline.WrongTable),
+    pipeline.TopicChanged,
+)
 
 
 def _removed_option(name: str) -> Callable[[_Command], _Command]:
@@ -81,6 +87,7 @@ def command(ctx: click.Context, /, *, print_options: bool, **_: Any) -> None:
     """
     chosen = ChosenOptions.of(ctx)
     if print_options:
+        require("--print-options", packages("cli"))
         click.echo(chosen.to_toml(), nl=False)
         return
     values = chosen.values(os.environ)
@@ -97,7 +104,7 @@ def command(ctx: click.Context, /, *, print_options: bool, **_: Any) -> None:
         summary_json = values.get("summary_json")
         path = None if summary_json in {None, "-"} else Path(str(summary_json))
         console = Console(loaded, interrupts, path, quiet=values.get("quiet", False))
-        summary = run(options, loaded, console)
+        summary = _run(options, loaded, console)
     print_summary(summary, summary_json)
     # Ctrl-C is the normal end of a run without --once; with --once, the run is incomplete.
     if (options.once or options.backfill) and not summary.complete:
@@ -165,3 +172,17 @@ def _with_tokens(settings: Settings, master: str | None, stack: ExitStack) -> Se
         raise BrokerFailure(f"there is no login for the brokers: {error}") from None
     endpoint = stack.enter_context(TokenEndpoint(command))
     return settings.without(TOKEN_COMMAND).with_overrides("token endpoint", endpoint.settings)
+
+
+def _run(options: pipeline.PipelineOptions, settings: Settings, console: Console) -> pipeline.Summary:
+    try:
+        return console.run(options)
+    except _WRONG_USE as error:
+        raise BadUsage(str(error)) from error
+    except pipeline.ThresholdCrossed as error:
+        raise ThresholdEnd(str(error)) from error
+    except pipeline.CountMismatch as error:
+        raise BadData(str(error)) from error
+    except (pipeline.PipelineFailed, pipeline.SparkFailed) as error:
+        final = isinstance(error, pipeline.PipelineFailed) and error.final
+        raise (BadUsage if final else BrokerFailure)(options.redact(settings.redact(str(error)))) from error

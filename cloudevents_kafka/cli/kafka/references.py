@@ -30,7 +30,7 @@ FILE_SETTINGS: Final = (
     "sasl.oauthbearer.assertion.private.key.file",
     "sasl.oauthbearer.assertion.jwt.template.file",
 )
-"""Settings whose own name ends in .file: what is below the name without it is no reference."""
+"""Settings whose own name ends in .file: without it, a table of that name is not a reference."""
 # Settings whose names resemble those of secrets, by a word such as auth; a file may have their values.
 _NO_SECRETS: Final = frozenset(
     {
