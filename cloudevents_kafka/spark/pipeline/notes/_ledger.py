@@ -86,9 +86,9 @@ class Ledger(msgspec.Struct, frozen=True):
         """Return the parts of a range that no pipeline has landed, in order."""
         start, found = offsets.start, []
         for entry in self._by_partition(topic, topic_id).get(partition, []):
-            end = min(entry.offsets.start, offsets.end)
-            found.append(OffsetRange(start, end))
-            start = max(start, entry.offsets.end)
+            if entry.offsets.start < entry.offsets.end:  # else a pipeline begins there, which cuts no gap
+                found.append(OffsetRange(start, min(entry.offsets.start, offsets.end)))
+                start = max(start, entry.offsets.end)
         found.append(OffsetRange(start, offsets.end))
         return [gap for gap in found if gap.start < gap.end]
 
