@@ -33,8 +33,9 @@ FREE_THREADED = "3.14t"
 INSTALLED = (".pyenv/versions/{}.*/bin/python{}", ".local/share/uv/python/cpython-{}.*/bin/python{}")
 # As in the Makefile: all packages but Spark, and the tests that need neither a broker nor Spark.
 EXTRAS = "cli,protobuf,protocol,metrics,testing,tracing"
-# The group of packages that tests need, and the first pip that knows groups.
+# The groups of packages that tests and mutants need, and the first pip that knows groups.
 TEST_GROUP = ("--group", f"{ROOT / 'pyproject.toml'}:test")
+MUTATION_GROUP = ("--group", f"{ROOT / 'pyproject.toml'}:mutation")
 PIP = "pip>=25.1"
 # What each extra of users is for, in a line of Python; "" is the package without an extra.
 TRIES = {
@@ -122,6 +123,8 @@ def all_steps(minutes: float, examples: float, seed: int) -> Iterator[Step]:
     yield Step("properties", title, partial(properties, examples, seed))
     title = f"each fuzz target, together {minutes:g} minutes, --seed {seed}"
     yield Step("fuzz", title, partial(fuzz, minutes, seed))
+    title = f"mutants of modules that decide, and of 300 places by --seed {seed}: tests notice them"
+    yield Step("mutants", title, partial(mutants, seed))
     yield Step("newest", "Spark's functions on the newest PySpark", partial(make, "test-newest"))
     title = "Spark's tests and the demo on the newest PySpark that has Kafka, Delta and Iceberg"
     yield Step("later", title, partial(make, "test-later"))
@@ -237,9 +240,7 @@ def properties(examples: float, seed: int) -> None:
 
 def fuzz(minutes: float, seed: int) -> None:
     """Run each target for its part of the time; raise after the last one if one found a crash."""
-    packages = BUILD / "atheris"
-    if not packages.exists():
-        command(sys.executable, "-m", "pip", "install", "--quiet", "--target", packages, "atheris")
+    packages = beside("atheris", "atheris")
     path = os.pathsep.join(str(folder) for folder in (ROOT, ROOT / "spec-conformance", packages))
     with ZipFile(CORPUS) as archive:
         targets = sorted({name.partition("/")[0] for name in archive.namelist()})
@@ -253,6 +254,20 @@ def fuzz(minutes: float, seed: int) -> None:
             failures.append(error)
     if failures:
         raise failures[0]
+
+
+def mutants(seed: int) -> None:
+    """Change the package in one place after another, and let its tests find each change."""
+    packages = beside("mutation", *MUTATION_GROUP)
+    command(sys.executable, ".ci/mutants.py", "--seed", str(seed), PYTHONPATH=str(packages))
+
+
+def beside(name: str, *requirements: str) -> Path:
+    """Return a folder of packages that are for one step, and not for this environment."""
+    folder = BUILD / name
+    if not folder.exists():
+        command(sys.executable, "-m", "pip", "install", "--quiet", "--target", folder, *requirements)
+    return folder
 
 
 def registry() -> None:

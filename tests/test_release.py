@@ -100,6 +100,7 @@ def test_steps_can_be_named() -> None:
         "soak",
         "properties",
         "fuzz",
+        "mutants",
         "newest",
         "later",
         "peers",

@@ -1,0 +1,280 @@
+"""Mutants: whether the tests of a module fail if its code is changed in one place.
+
+    python .ci/mutants.py [MODULE...] [--places N] [--seed N] [--workers N]
+
+cosmic-ray makes the changes: it replaces an operator or a keyword, changes a number by one, negates a
+condition, empties a loop. Modules that decide are mutated in all places, and some packages in places drawn
+by chance. Annotations and bounds of caches are not mutated, and texts are not either.
+
+A mutant is killed if a test fails: of the file that mirrors its module, then of the other files of that
+folder and of `TOGETHER`. A survivor that differs in nothing that a user may rely on is in `mutants.toml`, by
+its code and the reason. Print each other survivor and a table, and exit with status 1 if more than `ALLOWED`
+of all mutants are neither killed nor judged.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import compileall
+import multiprocessing
+import os
+import random
+import re
+import resource
+import secrets
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[1]
+BUILD = ROOT / "build" / "release" / "mutants"
+PACKAGE = "cloudevents_kafka"
+WHOLE = (
+    "attributes/timestamps.py",
+    "binding/_binary.py",
+    "binding/_sniffer.py",
+    "clients/_schedule.py",
+    "formats/json_decoder.py",
+    "spark/pipeline/notes/_ledger.py",
+)
+SAMPLED = ("attributes", "binding", "codecs", "formats")
+# What runs for mutants of the packages above that tests of their own folder do not kill.
+TOGETHER = ("tests/test_properties.py", "tests/test_refusals.py")
+ALLOWED = 0.05
+# One neighbour of each operator, and for an order the opposite, too: all pairs would be ten times as many.
+SWAPS = {
+    "ReplaceBinaryOperator": "Add_Sub Sub_Add Mul_FloorDiv Div_Mul FloorDiv_Mul Mod_FloorDiv Pow_Mul "
+    "LShift_RShift RShift_LShift BitAnd_BitOr BitOr_BitAnd BitXor_BitAnd",
+    "ReplaceComparisonOperator": "Eq_NotEq NotEq_Eq Is_IsNot IsNot_Is "
+    "Lt_LtE Lt_GtE LtE_Lt LtE_Gt Gt_GtE Gt_LtE GtE_Gt GtE_Lt",
+    "ReplaceUnaryOperator": "Delete_Not Delete_USub Delete_Invert",
+}
+OTHERS = (
+    "AddNot",
+    "ExceptionReplacer",
+    "NumberReplacer",
+    "RemoveDecorator",
+    "ReplaceAndWithOr",
+    "ReplaceBreakWithContinue",
+    "ReplaceContinueWithBreak",
+    "ReplaceFalseWithTrue",
+    "ReplaceOrWithAnd",
+    "ReplaceTrueWithFalse",
+    "ZeroIterationForLoop",
+)
+OPERATORS = (*(f"{kind}_{swap}" for kind, swaps in SWAPS.items() for swap in swaps.split()), *OTHERS)
+# A line with one of these bounds a cache, whose size and contents no result shows.
+CACHES = re.compile(r"\b(MAX_KEY_LENGTH|MAX_ENTRIES|_MOST_NAMES|_MOST_TEXTS|_LONGEST_NAME|lru_cache)\b")
+OF_BOUNDS = ("NumberReplacer", "ReplaceComparisonOperator")
+# What tests import and the package does not change: a worker imports it once for all its mutants.
+IMPORTED = (
+    "_hypothesis_pytestplugin",
+    "confluent_kafka",
+    "fastavro",
+    "google.protobuf",
+    "hypothesis",
+    "msgspec",
+)
+FORK = multiprocessing.get_context("fork")
+CPU_SECONDS = 60  # a mutant that needs as many is one that does not end
+MEMORY = 4 << 30
+
+
+class Mutant(NamedTuple):
+    """A change of a module: the occurrence of what an operator can change, counted from 0."""
+
+    module: str
+    operator: str
+    occurrence: int
+
+
+@dataclass(frozen=True)
+class Change:
+    """The lines of a mutant that differ from the module, before and after."""
+
+    module: str
+    line: int
+    code: str
+    mutant: str
+
+
+def main(arguments: list[str]) -> int:
+    """Test the mutants that the arguments name, or all, and return the exit status."""
+    parser = argparse.ArgumentParser(prog=".ci/mutants.py", description="Test mutants of the package.")
+    parser.add_argument("modules", nargs="*", metavar="MODULE", help=f"such as {WHOLE[0]} (default: all)")
+    parser.add_argument("--places", type=int, default=300, help="of the packages' others (%(default)s)")
+    parser.add_argument("--seed", type=int, default=secrets.randbelow(1 << 31), help="of these places")
+    parser.add_argument("--workers", type=int, default=os.cpu_count(), help="at the same time (%(default)s)")
+    options = parser.parse_args(arguments)
+    groups = {module: list(mutants_of(module)) for module in options.modules or WHOLE}
+    if not options.modules:
+        print(f"--places {options.places} --seed {options.seed}", flush=True)
+        groups["others"] = sample(options.places, options.seed)
+    try:
+        with ProcessPoolExecutor(options.workers, FORK, prepare) as pool:
+            return report(groups, pool)
+    finally:
+        shutil.rmtree(BUILD, ignore_errors=True)
+
+
+def sample(places: int, seed: int) -> list[Mutant]:
+    """Return mutants of the packages' other modules, drawn by chance."""
+    paths = [path for name in SAMPLED for path in sorted((ROOT / PACKAGE / name).rglob("*.py"))]
+    modules = [path.relative_to(ROOT / PACKAGE).as_posix() for path in paths]
+    found = [mutant for module in modules if module not in WHOLE for mutant in mutants_of(module)]
+    return sorted(random.Random(seed).sample(found, places))
+
+
+def report(groups: dict[str, list[Mutant]], pool: ProcessPoolExecutor) -> int:
+    """Test mutants, print the survivors and a table, and return the exit status."""
+    modules = sorted({mutant.module for mutants in groups.values() for mutant in mutants})
+    for module, code in zip(modules, pool.map(test, modules), strict=True):
+        if code:
+            sys.exit(
+                f"without a change the tests of {module} must pass, got the exit status {code} of pytest"
+            )
+    reasons = judged()
+    rows = []
+    for name, mutants in groups.items():
+        outcomes = Counter[str]()
+        for outcome, change in pool.map(outcome_of, mutants):
+            is_judged = (change.module, change.code, change.mutant) in reasons
+            outcomes[outcome if outcome == "killed" else "judged" if is_judged else "unjudged"] += 1
+            if outcome != "killed" and not is_judged:
+                print(f"{change.module}:{change.line}\n  - {change.code}\n  + {change.mutant}", flush=True)
+        rows.append((name, len(mutants), outcomes["killed"], outcomes["judged"], outcomes["unjudged"]))
+    rows.append(("together", *(sum(column) for column in list(zip(*rows, strict=True))[1:])))
+    print(f"{'':34}{'mutants':>9}{'killed':>9}{'judged':>9}{'unjudged':>9}")
+    print(*(f"{name:34}{''.join(f'{n:>9}' for n in numbers)}" for name, *numbers in rows), sep="\n")
+    return int(rows[-1][-1] > ALLOWED * rows[-1][1])
+
+
+def judged() -> set[tuple[str, str, str]]:
+    """Return the module, the code and the mutant of each survivor that `mutants.toml` judges."""
+    entries = tomllib.loads((ROOT / ".ci" / "mutants.toml").read_text("utf-8"))["judged"]
+    return {(each["module"], each["code"], mutant) for each in entries for mutant in each["mutants"]}
+
+
+def mutants_of(module: str) -> Iterator[Mutant]:
+    """Yield the mutants of a module but for annotations and bounds of caches."""
+    from cosmic_ray.ast import ast_nodes, get_ast
+    from cosmic_ray.plugins import get_operator
+
+    source = (ROOT / PACKAGE / module).read_text("utf-8")
+    lines, nodes, left_out = source.splitlines(), list(ast_nodes(get_ast(source))), annotations(source)
+    for name in OPERATORS:
+        operator = get_operator(f"core/{name}")()
+        places = [place for node in nodes for place in operator.mutation_positions(node)]
+        for number, (start, _) in enumerate(places):
+            is_bound = name.startswith(OF_BOUNDS) and CACHES.search(lines[start[0] - 1])
+            if not is_bound and not any(first <= start < last for first, last in left_out):
+                yield Mutant(module, name, number)
+
+
+def annotations(source: str) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+    """Return where annotations, and what only type checkers read, begin and end: lines and columns."""
+    found: list[ast.AST | None] = []
+    for node in ast.walk(ast.parse(source)):
+        found += [getattr(node, "annotation", None), getattr(node, "returns", None)]
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            found.append(node)
+    return [((one.lineno, one.col_offset), (one.end_lineno, one.end_col_offset)) for one in found if one]
+
+
+def prepare() -> None:
+    """Enter a copy of the repository, compiled and for this worker alone, and import what its mutants have in common."""
+    BUILD.mkdir(parents=True, exist_ok=True)
+    tree = Path(tempfile.mkdtemp(dir=BUILD))
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
+    for name in filter(None, listed.stdout.split("\0")):
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, tree / name)
+    for folder in (PACKAGE, "tests", "spec-conformance"):
+        compileall.compile_dir(tree / folder, quiet=2)
+    os.chdir(tree)
+    for name in IMPORTED:
+        import_module(name)
+
+
+def outcome_of(mutant: Mutant) -> tuple[str, Change]:
+    """Return "killed" or "survived", and what the mutant changes."""
+    from cosmic_ray.mutating import mutate_code
+    from cosmic_ray.plugins import get_operator
+
+    path = Path(PACKAGE, mutant.module)
+    before = path.read_text("utf-8")
+    after = mutate_code(before, get_operator(f"core/{mutant.operator}")(), mutant.occurrence)
+    path.write_text(after, "utf-8")
+    try:
+        outcome = "killed" if test(mutant.module) else "survived"
+    finally:
+        shutil.copy2(ROOT / path, path)  # with its time, by which Python finds it compiled
+    return outcome, change_of(mutant.module, before.splitlines(), after.splitlines())
+
+
+def change_of(module: str, before: list[str], after: list[str]) -> Change:
+    """Return the lines that differ, without blanks that do not matter."""
+    start = next(n for n, (one, other) in enumerate(zip(before, after, strict=False)) if one != other)
+    end = next(n for n, pair in enumerate(zip(before[::-1], after[::-1], strict=False)) if len(set(pair)) > 1)
+    old, new = before[start : len(before) - end], after[start : len(after) - end]
+    return Change(module, start + 1, squeezed(old), squeezed(new))
+
+
+def squeezed(lines: list[str]) -> str:
+    """Return lines as one, with one blank where there are several."""
+    return " ".join(" ".join(lines).split())
+
+
+def test(module: str) -> int:
+    """Return the exit status of the first tests that fail for the module as it is here, or 0."""
+    return next(filter(None, map(run, tests_of(module))), 0)
+
+
+def tests_of(module: str) -> Iterator[list[str]]:
+    """Yield the file that mirrors a module, if there is one, and then other files that may kill mutants."""
+    path = Path("tests", module)
+    mirror = path.with_name(f"test_{path.name.removeprefix('_')}")
+    if mirror.exists():
+        yield [str(mirror)]
+    if module.partition("/")[0] in SAMPLED:
+        files = sorted(path.parent.rglob("test_*.py"))
+        yield [*(str(file) for file in files if file != mirror), *TOGETHER]
+
+
+def run(tests: list[str]) -> int:
+    """Return the exit status of pytest in a fork of this process, or of the signal that ended it."""
+    child = FORK.Process(target=run_here, args=(tests,))
+    child.start()
+    child.join()
+    return int(child.exitcode or 0)
+
+
+def run_here(tests: list[str]) -> None:
+    """Run tests, without any output, and end this process."""
+    import pytest
+
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
+    sys.dont_write_bytecode = True
+    os.environ |= {"PYTHONDONTWRITEBYTECODE": "1", "EXAMPLES": "0.2"}
+    sys.path.insert(0, str(Path.cwd()))
+    plain = ["-x", "-q", "--assert=plain", "--tb=no", "-p", "no:cacheprovider", "--hypothesis-profile=first"]
+    marks = ["-m", "not broker and not spark and not legacy and not peer and not release and not slow"]
+    os._exit(pytest.main([*plain, *marks, *tests]))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
