@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -128,6 +129,9 @@ def test_instants(one: str, other: str, same: bool) -> None:  # noqa: FBT001 - a
         (NOON.replace(tzinfo=timezone(timedelta(0), "GMT")), "2018-04-05T12:00:00Z"),
         (NOON.astimezone(timezone(timedelta(hours=-5, minutes=-30))), "2018-04-05T06:30:00-05:30"),
         (datetime(1, 1, 1, tzinfo=UTC), "0001-01-01T00:00:00Z"),
+        (NOON.replace(tzinfo=timezone(timedelta(minutes=1))), "2018-04-05T12:00:00+00:01"),
+        (NOON.replace(tzinfo=timezone(timedelta(minutes=59))), "2018-04-05T12:00:00+00:59"),
+        (NOON.replace(tzinfo=timezone(timedelta(hours=23, minutes=59))), "2018-04-05T12:00:00+23:59"),
     ],
 )
 def test_datetimes_as_text(moment: datetime, text: str) -> None:
@@ -141,6 +145,9 @@ def test_datetimes_as_text(moment: datetime, text: str) -> None:
         (NOON.replace(tzinfo=None), "must have an offset"),
         (NOON.replace(tzinfo=timezone(timedelta(minutes=53, seconds=28))), "no seconds"),
         (NOON.replace(tzinfo=timezone(timedelta(microseconds=1))), "no seconds"),
+        (NOON.replace(tzinfo=timezone(timedelta(seconds=1))), "no seconds"),
+        (NOON.replace(tzinfo=timezone(timedelta(minutes=1, seconds=59))), "no seconds"),
+        (NOON.replace(tzinfo=timezone(timedelta(minutes=1, microseconds=-1))), "no seconds"),
     ],
 )
 def test_datetimes_without_rfc_3339_text(moment: datetime, why: str) -> None:
@@ -155,6 +162,29 @@ def test_datetime_round_trip(moment: datetime) -> None:
     again = to_datetime(from_datetime(moment))
     assert again == moment
     assert again.utcoffset() == moment.utcoffset()
+
+
+@pytest.mark.parametrize("read", [to_datetime, instant, to_epoch, to_utc_seconds])
+def test_an_error_shows_the_beginning_of_the_text(read: Any) -> None:
+    """A text of any length has a message of one line."""
+    with pytest.raises(ValueError, match=rf"^a timestamp must have the form of RFC 3339, got '{'x' * 60}'$"):
+        read("x" * 61)
+
+
+@pytest.mark.parametrize(
+    ("text", "moment", "rest"),
+    [
+        ("2018-04-05T12:00:00.123456Z", NOON.replace(microsecond=123_456), ""),
+        ("2018-04-05T12:00:00.1234560Z", NOON.replace(microsecond=123_456), ""),
+        ("2018-04-05T12:00:00.12345670Z", NOON.replace(microsecond=123_456), "7"),
+        ("2018-04-05T12:00:00.5Z", NOON.replace(microsecond=500_000), ""),
+        ("2016-12-31T23:59:60.50Z", datetime(2016, 12, 31, 23, 59, 59, 999_999, UTC), ":5"),
+        ("0000-02-29T12:00:00Z", datetime(1, 1, 1, tzinfo=UTC), "0000-02-29T12:00:00Z"),
+    ],
+)
+def test_an_instant_has_what_a_datetime_cannot_express(text: str, moment: datetime, rest: str) -> None:
+    """It is the digits below a microsecond, those of a leap second, or the text of the year 0."""
+    assert instant(text) == (moment, rest)
 
 
 class _Nanoseconds(datetime):
@@ -187,6 +217,19 @@ def test_every_form_is_valid(text: str) -> None:
         ("2018-04-05T17:31:00.1200000000000Z", (1522949460, 120_000_000), "2018-04-05T17:31:00.12Z"),
         ("0001-01-01T00:00:00Z", (EPOCH_SECONDS[0], 0), None),
         ("9999-12-31T23:59:59.999999999Z", (EPOCH_SECONDS[-1], 999_999_999), None),
+        ("1970-01-01T00:00:00.000000999Z", (0, 999), None),
+        ("1970-01-01T00:00:00.000001Z", (0, 1000), None),
+        ("1970-01-01T00:00:00.000001001Z", (0, 1001), None),
+        ("1970-01-01T00:00:00.00000101Z", (0, 1010), None),
+        ("1970-01-01T00:00:00.00001Z", (0, 10_000), None),
+        ("1970-01-01T00:00:10Z", (10, 0), None),
+        ("1970-01-02T00:00:00.120000001Z", (86400, 120_000_001), None),
+        ("1970-01-01T00:00:00.12345678Z", (0, 123_456_780), None),
+        ("1969-12-30T12:00:00.25Z", (-129_600, 250_000_000), None),
+        ("1970-01-01T00:00:01.2345670+00:00", (1, 234_567_000), "1970-01-01T00:00:01.234567Z"),
+        ("1970-01-01T00:00:01.123456+00:00", (1, 123_456_000), "1970-01-01T00:00:01.123456Z"),
+        ("1970-01-01t00:00:01.5z", (1, 500_000_000), "1970-01-01T00:00:01.5Z"),
+        ("1970-01-01T00:00:00.000001001-00:00", (0, 1001), "1970-01-01T00:00:00.000001001Z"),
     ],
 )
 def test_epoch_seconds(text: str, epoch: tuple[int, int], again: str | None) -> None:
@@ -233,6 +276,14 @@ def test_epoch_seconds_without_instant(seconds: int, nanos: int) -> None:
         ("0000-03-01T00:00:00+00:01", "0000-02-29T23:59:00Z"),
         ("0400-01-01T00:00:00+00:01", "0399-12-31T23:59:00Z"),
         ("9999-12-31T23:59:59.9+00:01", "9999-12-31T23:58:59Z"),
+        ("2020-02-29T12:00:00Z", "2020-02-29T12:00:00Z"),
+        ("2020-03-01T00:30:00+01:00", "2020-02-29T23:30:00Z"),
+        ("2020-02-29T23:30:00-01:00", "2020-03-01T00:30:00Z"),
+        ("2000-03-01T00:30:00+01:00", "2000-02-29T23:30:00Z"),
+        ("1900-03-01T00:30:00+01:00", "1900-02-28T23:30:00Z"),
+        ("2100-02-28T23:30:00-01:00", "2100-03-01T00:30:00Z"),
+        ("2399-12-31T23:30:00-01:00", "2400-01-01T00:30:00Z"),
+        ("0000-12-31T23:30:00-01:00", "0001-01-01T00:30:00Z"),
     ],
 )
 def test_utc_seconds(text: str, second: str) -> None:
