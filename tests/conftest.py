@@ -27,6 +27,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 
 pytest_plugins = [
+    "tests.support.collecting",
     "tests.support.groups",
     "tests.support.one_broker",
     "tests.support.quick_spark",
