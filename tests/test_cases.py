@@ -76,7 +76,7 @@ def test_the_same_name_twice() -> None:
     assert text.startswith("1 of 2 cases failed")
 
 
-@pytest.mark.parametrize("cases", [{}, [], iter(())])
+@each("cases", [{}, [], iter(())])
 def test_no_cases_are_a_failure(cases: Any) -> None:
     """A loop without cases shows nothing, and fails."""
     assert failure_of(cases, is_even) == "there must be cases"
@@ -87,7 +87,7 @@ def ask_in_vain() -> None:
         int("7")
 
 
-@pytest.mark.parametrize(
+@each(
     ("work", "line"),
     [
         (lambda: pytest.fail("because"), "Failed: because"),
@@ -112,9 +112,7 @@ def test_each_kind_of_failure(work: Any, line: str) -> None:
     assert text.startswith(f"1 of 3 cases failed\n  b: {line}")
 
 
-@pytest.mark.parametrize(
-    "error", [KeyboardInterrupt(), TimedOut("Timeout (>1s)"), pytest.exit.Exception("end")]
-)
+@each("error", [KeyboardInterrupt(), TimedOut("Timeout (>1s)"), pytest.exit.Exception("end")])
 def test_what_ends_a_test_ends_the_loop(error: BaseException) -> None:
     """Ctrl-C, the limit of time and the end of the run pass; a note says where, and what failed before."""
 
@@ -156,7 +154,7 @@ def failing_names(names: Any, values: Any, **more: Any) -> list[str]:
     return re.findall(r"^  (.*): Failed: always$", str(caught.value), re.MULTILINE)
 
 
-@pytest.mark.parametrize(
+@each(
     ("names", "values", "ids", "expected"),
     [
         ("a", ["x", 1, None, b"\xff", int, Color.RED], None, ["x", "1", "None", r"\xff", "int", "Color.RED"]),

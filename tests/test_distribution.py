@@ -16,6 +16,7 @@ from types import ModuleType
 import pytest
 
 import cloudevents_kafka
+from tests.support.cases import each
 
 ROOT = Path(__file__).parents[1]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
@@ -134,7 +135,7 @@ REQUIREMENTS = [
 ]
 
 
-@pytest.mark.parametrize("requirement", REQUIREMENTS)
+@each("requirement", REQUIREMENTS)
 def test_each_requirement_has_a_lower_bound(requirement):
     """The oldest release that is promised, which make release installs, is named."""
     assert ">=" in requirement
@@ -154,7 +155,7 @@ def test_supported_pythons_are_the_same_everywhere(distribution):
         assert re.findall(r'"(3\.\d+)"', re.findall(r"python: \[(.*)\]", workflow)[0]) == tested
 
 
-@pytest.mark.parametrize("name", ["checks.yml", "nightly.yml", "old-brokers.yml", "release.yml"])
+@each("name", ["checks.yml", "nightly.yml", "old-brokers.yml", "release.yml"])
 def test_workflows_run_what_exists(name):
     """Each step of a workflow is a target of the Makefile or a step of the release; no registry is named."""
     if not (ROOT / ".github").is_dir():

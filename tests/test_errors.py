@@ -29,6 +29,7 @@ from cloudevents_kafka import (
 )
 from cloudevents_kafka.extensions import signing
 from cloudevents_kafka.primitives.preview import preview
+from tests.support.cases import each
 
 RECORD = Record(value=b"secret", headers=[("a", b"b")], topic="orders", partition=3, offset=7)
 PROBLEMS = (
@@ -51,7 +52,7 @@ ERRORS: list[CloudEventsKafkaError] = [
 ]
 
 
-@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
+@each("error", ERRORS, ids=lambda error: type(error).__name__)
 def test_errors_survive_pickle_and_copy(error: CloudEventsKafkaError) -> None:
     """A pickled or copied error has the same type, message and attributes."""
     for again in (pickle.loads(pickle.dumps(error)), copy.copy(error), copy.deepcopy(error)):
@@ -61,7 +62,7 @@ def test_errors_survive_pickle_and_copy(error: CloudEventsKafkaError) -> None:
         assert vars(again) == vars(error)
 
 
-@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
+@each("error", ERRORS, ids=lambda error: type(error).__name__)
 def test_errors_have_one_root_and_contain_no_data(error: CloudEventsKafkaError) -> None:
     """Every error derives from the root, and no message contains the record's value."""
     assert isinstance(error, CloudEventsKafkaError)
@@ -109,7 +110,7 @@ def test_a_problem_has_the_section_of_its_clause() -> None:
     assert Problem("id", "must not be empty", "R-02").section == "core: id"
 
 
-@pytest.mark.parametrize(
+@each(
     ("error", "verdict", "clauses"),
     [
         (NotAnEvent("why", RECORD), "not-an-event", ("K-11",)),
@@ -149,7 +150,7 @@ def test_the_docstring_draws_the_tree() -> None:
     assert {name for _, name in drawn} == classes.keys() - {"CloudEventsKafkaError"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "text"),
     [
         ("x", "'x'"),

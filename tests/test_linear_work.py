@@ -40,6 +40,7 @@ from cloudevents_kafka.spark.typed.avro_resolution import Resolution
 from cloudevents_kafka.spark.typed.checks import Misfit, check_json
 from cloudevents_kafka.spark.typed.shape import Member, Shape
 from tests.support import strategies as make
+from tests.support.cases import each
 
 GROWTH: Final = 8
 """The factor from the small input to the large one; work may grow by three times that."""
@@ -92,7 +93,7 @@ def text(value: str) -> bytes:
     return long(len(value)) + value.encode()
 
 
-def each(form: bytes, count: int) -> bytes:
+def repeated(form: bytes, count: int) -> bytes:
     return b"".join(form % index for index in range(count))
 
 
@@ -121,14 +122,14 @@ VALID: Final[dict[str, Callable[[int], Record]]] = {
     "many null headers": headers(lambda n: [(f"ce_x{i}", None) for i in range(n)]),
     "many other headers": headers(lambda n: [(f"x{i}", b"v") for i in range(n)]),
     "data": lambda n: Record(headers=make.required_headers, value=b"x" * n),
-    "members": members(lambda n: each(b',"x%d":"v"', n)),
-    "members with blanks": members(lambda n: each(b', "x%d": "v"', n)),
-    "members with escapes": members(lambda n: each(b',"x%d":"\\u00e9"', n)),
-    "members that are not ASCII": members(lambda n: each(b',"x%d":"\xc3\xa9"', n)),
-    "members that are integers": members(lambda n: each(b',"x%d":5', n)),
-    "members that are Booleans": members(lambda n: each(b',"x%d":true', n)),
-    "members that are null": members(lambda n: each(b',"x%d":null', n)),
-    "members after data": members(lambda n: b',"data":{}' + each(b',"x%d":"v"', n)),
+    "members": members(lambda n: repeated(b',"x%d":"v"', n)),
+    "members with blanks": members(lambda n: repeated(b', "x%d": "v"', n)),
+    "members with escapes": members(lambda n: repeated(b',"x%d":"\\u00e9"', n)),
+    "members that are not ASCII": members(lambda n: repeated(b',"x%d":"\xc3\xa9"', n)),
+    "members that are integers": members(lambda n: repeated(b',"x%d":5', n)),
+    "members that are Booleans": members(lambda n: repeated(b',"x%d":true', n)),
+    "members that are null": members(lambda n: repeated(b',"x%d":null', n)),
+    "members after data": members(lambda n: b',"data":{}' + repeated(b',"x%d":"v"', n)),
     "JSON data": members(lambda n: b',"data": [1' + b",1" * n + b"]"),
     "JSON data in the middle": members(lambda n: b',"data":[1' + b",1" * n + b'],"subject":"s"'),
     "JSON data that is not ASCII": members(lambda n: b',"data":"' + b"\xc3\xa9" * n + b'"'),
@@ -165,14 +166,14 @@ INPUTS: Final[dict[str, Callable[[int], Record]]] = {
     "semicolons": content_type(lambda n: b"a/b" + b" ;" * n * 5),
     "spaces behind the format": content_type(lambda n: b"application/cloudevents+json" + b" " * n * 10),
     "a long charset": content_type(lambda n: b"text/plain;charset=" + b"-x" * n * 5),
-    "members with capitals": members(lambda n: each(b',"X%d":"v"', n)),
-    "members of no type": members(lambda n: each(b',"x%d":1.5', n)),
-    "members that are lists": members(lambda n: each(b',"x%d":[]', n)),
+    "members with capitals": members(lambda n: repeated(b',"X%d":"v"', n)),
+    "members of no type": members(lambda n: repeated(b',"x%d":1.5', n)),
+    "members that are lists": members(lambda n: repeated(b',"x%d":[]', n)),
     "one member again and again": members(lambda n: b',"x":"v"' * n),
     "one member again and again, with escapes": members(lambda n: b',"\\u0078":"v"' * n),
     "data again and again": members(lambda n: b',"data":1' * n),
     "a long integer": members(lambda n: b',"x":' + b"9" * n * 10),
-    "long integers": members(lambda n: each(b',"x%d":' + b"9" * 4000, n // 20)),
+    "long integers": members(lambda n: repeated(b',"x%d":' + b"9" * 4000, n // 20)),
     "a long fraction": members(lambda n: b',"x":0.' + b"9" * n * 10),
     "a long integer as data": members(lambda n: b',"data":' + b"9" * n * 10),
     "a long integer as text": members(lambda n: b',"datacontenttype":"text/plain","data":' + b"9" * n * 10),
@@ -406,7 +407,7 @@ def blocks(item: bytes) -> Callable[[int], bytes]:
 
 
 def members_of(form: bytes) -> Callable[[int], bytes]:
-    return lambda count: b'{"a":1' + each(form, count) + b"}"
+    return lambda count: b'{"a":1' + repeated(form, count) + b"}"
 
 
 def refused(value: Any) -> None:
@@ -418,12 +419,12 @@ NODE: Final = {"type": "record", "name": "N", "fields": [{"name": "next", "type"
 DECIMAL: Final = {"type": "bytes", "logicalType": "decimal", "precision": 30, "scale": 2}
 
 DATA: Final[dict[str, Reads]] = {
-    "a member twice among others": by_shape(lambda n: b'{"a":1,"a":2' + each(b',"x%d":1', n) + b"}"),
-    "each member twice": by_shape(lambda n: b'{"a":1' + each(b',"x%d":1', n) * 2 + b"}"),
+    "a member twice among others": by_shape(lambda n: b'{"a":1,"a":2' + repeated(b',"x%d":1', n) + b"}"),
+    "each member twice": by_shape(lambda n: b'{"a":1' + repeated(b',"x%d":1', n) * 2 + b"}"),
     "other members": by_shape(members_of(b',"x%d":1')),
     "items": by_shape(lambda n: b'{"l":[' + b'{"a":1},' * n + b"{}]}"),
-    "keys": by_shape(lambda n: b'{"m":{"k":1' + each(b',"k%d":1', n) + b"}}"),
-    "a key twice": by_shape(lambda n: b'{"m":{"k":1,"k":1' + each(b',"k%d":1', n) + b"}}"),
+    "keys": by_shape(lambda n: b'{"m":{"k":1' + repeated(b',"k%d":1', n) + b"}}"),
+    "a key twice": by_shape(lambda n: b'{"m":{"k":1,"k":1' + repeated(b',"k%d":1', n) + b"}}"),
     "rescued members": by_shape(members_of(b',"x%d":1'), rescue=True),
     "rescued members of items": by_shape(lambda n: b'{"l":[' + b'{"a":1,"x":1},' * n + b"{}]}", rescue=True),
     "rescued items": by_shape(lambda n: b'{"l":[' + b'{"a":"1"},' * n + b"{}]}", rescue=True),
@@ -513,19 +514,19 @@ def assert_linear(counts: list[int], name: str) -> None:
     assert more <= 2.5 * max(fewer, 0) + _SLACK, (name, counts)
 
 
-@pytest.mark.parametrize("name", DATA)
+@each("name", DATA)
 def test_steps_of_data_are_linear(name: str) -> None:
     """Data by a schema, and each codec: a step more for a part more, in all ways to fail as well."""
     assert_linear([count_steps(DATA[name](size)) for size in STEPS], name)
 
 
-@pytest.mark.parametrize("name", INPUTS)
+@each("name", INPUTS)
 def test_steps_of_records_are_linear(name: str) -> None:
     """Each way to read a record in each format, and to write its event, takes a step more for a part more."""
     assert_linear([count_steps(partial(do_everything, INPUTS[name](size))) for size in STEPS], name)
 
 
-@pytest.mark.parametrize("name", DATA)
+@each("name", DATA)
 def test_work_of_data_is_linear(name: str) -> None:
     """The same for what C does within a step, such as a search in a list or a copy."""
     small, large = (DATA[name](_MANY * factor) for factor in (1, GROWTH))

@@ -8,6 +8,7 @@ import pytest
 
 from cloudevents_kafka.testing import LocalBroker
 from tests.support import load
+from tests.support.cases import each
 from tests.support.load_laws import Call, Outage, calls_of, faults
 
 
@@ -42,7 +43,7 @@ ONE = Call("m1", "k", 1, 10.0, 11.0)
 TWO = Call("m1", "k", 2, 12.0, 13.0)
 
 
-@pytest.mark.parametrize(
+@each(
     ("calls", "outages", "expected"),
     [
         ([ONE, TWO], [], None),

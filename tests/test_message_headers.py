@@ -31,6 +31,7 @@ from cloudevents_kafka import (
 )
 from cloudevents_kafka.message_headers import UnreadHeaders, headers_of
 from cloudevents_kafka.testing import FakeConsumer, FakeLog, FakeMessage
+from tests.support.cases import each
 
 GOOD = to_record(Event(id="1", source="/shop", type="order.placed")).headers
 REASON = r"header names must be UTF-8, got b'ce_\xff' (K-06, Kafka binding 3.2.3)"
@@ -125,7 +126,7 @@ def test_headers_of_messages_that_wait_are_asked_for_once() -> None:
     assert [message.calls for message in messages[2:]] == [1, 0]
 
 
-@pytest.mark.parametrize(
+@each(
     "headers",
     [None, [], (), {}, [("a", None)], [["a", b"1"]], (("a", b"1"),), {"a": b"1"}, [("a", b"1")] * 3],
 )
@@ -179,7 +180,7 @@ async def read_by_asyncio(client: FakeConsumer) -> None:
             pass
 
 
-@pytest.mark.parametrize(
+@each(
     "read",
     [
         lambda client: EventConsumer(client).poll(),

@@ -23,6 +23,7 @@ import pytest
 import cloudevents_kafka
 from cloudevents_kafka import Record
 from cloudevents_kafka.clients import aio
+from tests.support.cases import each
 from tests.support.jar_script import jar_script
 
 PACKAGE = Path(cloudevents_kafka.__file__).parent
@@ -63,7 +64,7 @@ def modules_after(code: str) -> set[str]:
     return set(json.loads(done.stdout))
 
 
-@pytest.mark.parametrize(
+@each(
     "code",
     [
         "import cloudevents_kafka",
@@ -112,7 +113,7 @@ def test_all_is_complete_and_sorted() -> None:
     assert set(names) == public | set(aio.__all__)  # imported when they are asked for
 
 
-@pytest.mark.parametrize("name", cloudevents_kafka.__all__)
+@each("name", cloudevents_kafka.__all__)
 def test_every_name_is_documented(name: str) -> None:
     """Each public name has a docstring with a short first line."""
     text = getattr(cloudevents_kafka, name).__doc__
@@ -184,7 +185,7 @@ def test_the_jar_is_of_the_current_java_sources() -> None:
     assert jars == [jar_script().jar_name()], "the Java sources have changed; do: make jar"
 
 
-@pytest.mark.parametrize("module", ["attributes/_uri", "attributes/media_type", "codecs/json_grammar"])
+@each("module", ["attributes/_uri", "attributes/media_type", "codecs/json_grammar"])
 def test_no_group_is_repeated_possessively(module: str) -> None:
     """Python 3.11.2, of Debian 12, does not go back to where the last round of such a group began."""
     source = (Path(cloudevents_kafka.__file__).parent / f"{module}.py").read_text("utf-8")

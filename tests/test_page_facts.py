@@ -6,8 +6,6 @@ import json
 import re
 from pathlib import Path
 
-import pytest
-
 import cloudevents_kafka
 from cloudevents_kafka.cli.commands import pipeline as command
 from cloudevents_kafka.cli.terminal import errors
@@ -17,6 +15,7 @@ from cloudevents_kafka.spark import connector, pipeline, table_formats
 from cloudevents_kafka.spark.pipeline.watching import FIGURES
 from cloudevents_kafka.spark.typed.shape import TYPES
 from tests.support import clauses_page, speed_page
+from tests.support.cases import each
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -100,7 +99,7 @@ def test_types_of_data() -> None:
     assert rows("how-to/typed_tables", "## Types") == expected
 
 
-@pytest.mark.parametrize("row", rows("how-to/land_with_spark", "### Exit codes"), ids=lambda r: r[0])
+@each("row", rows("how-to/land_with_spark", "### Exit codes"), ids=lambda r: r[0])
 def test_exit_codes_of_the_pipeline(row: list[str]) -> None:
     """Each error of the pipeline ends the command with the exit code in the table."""
     for name in row[0].replace("`", "").split(", "):
@@ -111,9 +110,7 @@ def test_exit_codes_of_the_pipeline(row: list[str]) -> None:
         assert int(row[1]) == (errors.THRESHOLD if error is pipeline.ThresholdCrossed else code)
 
 
-@pytest.mark.parametrize(
-    "page", ["README.md", "CONTRIBUTING.md", "docs/operations.md", "docs/stability.md", "docs/tutorial.md"]
-)
+@each("page", ["README.md", "CONTRIBUTING.md", "docs/operations.md", "docs/stability.md", "docs/tutorial.md"])
 def test_versions_of_python(page: str) -> None:
     """Pages name the versions that the classifiers have; 3.14 is on the page about stability alone."""
     text = (ROOT / "pyproject.toml").read_text("utf-8")

@@ -274,7 +274,7 @@ def test_lenient_reading_reports_no_other_problem(name: str, pair: tuple[Case, C
     assert found <= _expected(entry_point, pair)
 
 
-@pytest.mark.parametrize("name", [name for name, each in ENTRY_POINTS.items() if each.repeats])
+@each("name", [name for name, each in ENTRY_POINTS.items() if each.repeats])
 def test_the_last_of_repeated_values_counts(name: str) -> None:
     """A repeated attribute is reported as that; only its last value must keep the rules."""
     read = ENTRY_POINTS[name].read
@@ -284,7 +284,7 @@ def test_the_last_of_repeated_values_counts(name: str) -> None:
     assert read(last, lenient=False) == {("sampledrate", "N-05"), ("sampledrate", "X-05")}
 
 
-@pytest.mark.parametrize(
+@each(
     ("members", "expected"),
     [
         ('"data_base64":1,"data_base64":2', {("data_base64", "N-05"), ("data_base64", "J-14")}),

@@ -13,6 +13,7 @@ import pytest
 
 from cloudevents_kafka import Record
 from cloudevents_kafka.record import to_bytes, to_headers
+from tests.support.cases import each
 
 FULL = Record(
     key=b"k", value=b"v", headers=[("a", b"1"), ("a", None)], topic="t", partition=1, offset=2, timestamp=3
@@ -92,7 +93,7 @@ SHAPES: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("source", SHAPES, ids=lambda source: type(source).__name__)
+@each("source", SHAPES, ids=lambda source: type(source).__name__)
 def test_records_of_any_client(source: Any) -> None:
     """A confluent message, an attribute record, a Spark row and a mapping become equal records."""
     record = Record.of(source)
@@ -128,7 +129,7 @@ def test_a_naive_time_is_local() -> None:
     assert Record.of({"timestamp": naive}).timestamp == round(naive.timestamp() * 1000)
 
 
-@pytest.mark.parametrize("thing", [None, 5, b"", "x", object(), [("a", b"")], SimpleNamespace(value=b"")])
+@each("thing", [None, 5, b"", "x", object(), [("a", b"")], SimpleNamespace(value=b"")])
 def test_other_objects_are_refused(thing: object) -> None:
     """An object that is not a record raises TypeError, also the None of an empty poll."""
     hint = "got NoneType; skip an empty poll" if thing is None else f"got {type(thing).__name__}$"
@@ -136,7 +137,7 @@ def test_other_objects_are_refused(thing: object) -> None:
         Record.of(thing)
 
 
-@pytest.mark.parametrize("value", [5, 1.5, ["x"], object()])
+@each("value", [5, 1.5, ["x"], object()])
 def test_only_bytes_and_text_become_bytes(value: object) -> None:
     """A number is not converted: bytes(5) would be five zeros."""
     with pytest.raises(TypeError, match=r"^key must be a str, bytes or None, got an? "):
@@ -148,7 +149,7 @@ def test_only_bytes_and_text_become_bytes(value: object) -> None:
 NO_SURROGATES = "character 0 cannot be encoded (surrogates not allowed)"
 
 
-@pytest.mark.parametrize(
+@each(
     ("make", "message"),
     [
         (lambda: Record(key=5), "key must be a str, bytes or None, got an int; pass str(…)"),
@@ -179,7 +180,7 @@ def test_errors_name_the_wrong_part(make: Callable[[], object], message: str) ->
     assert str(caught.value) == message
 
 
-@pytest.mark.parametrize(
+@each(
     ("given", "headers"),
     [
         (None, []),
@@ -208,7 +209,7 @@ def test_later_changes_do_not_reach_the_record() -> None:
     assert Record().headers is not Record().headers
 
 
-@pytest.mark.parametrize(
+@each(
     ("record", "where"),
     [
         (Record(), ""),
@@ -263,7 +264,7 @@ def test_a_record_that_was_not_read_has_no_position() -> None:
         _ = Record(offset=3).position
 
 
-@pytest.mark.parametrize(
+@each(
     ("headers", "problem"),
     [
         ({"ce_id": b"1"}, "got a dict; pass list(headers.items())"),
@@ -287,14 +288,14 @@ def test_headers_must_be_pairs(headers: Any, problem: str) -> None:
     assert str(caught.value) == f"headers must be a list of pairs of a name and a value, {problem}"
 
 
-@pytest.mark.parametrize("headers", [[("a",)], [("a", b"1", b"2")], [5], iter([("a", b"1"), ("b",)]), 5])
+@each("headers", [[("a",)], [("a", b"1", b"2")], [5], iter([("a", b"1"), ("b",)]), 5])
 def test_headers_of_a_client_must_be_pairs(headers: Any) -> None:
     """A client's record with headers that are not pairs raises the same error."""
     with pytest.raises(TypeError, match=r"^headers must be a list of pairs of a name and a value, got "):
         Record.of({"value": b"", "headers": headers})
 
 
-@pytest.mark.parametrize("value", [b"1", None, "1", bytearray(b"1")])
+@each("value", [b"1", None, "1", bytearray(b"1")])
 def test_other_sequences_of_pairs_become_a_list(value: Any) -> None:
     """Pairs may be tuples or lists, in any iterable; their values stay as they are until they are read."""
     for headers in ((("a", value),), iter([["a", value]]), [("a", value)]):

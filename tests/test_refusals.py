@@ -27,6 +27,7 @@ from cloudevents_kafka import (
     to_record,
 )
 from cloudevents_kafka.testing import FakeConsumer, FakeLog, FakeProducer
+from tests.support.cases import each
 
 NAMED: dict[str, Any] = {"id": "1", "source": "/s", "type": "t"}
 EVENT = Event(**NAMED, partitionkey="k", data={"a": 1})
@@ -126,7 +127,7 @@ MUST_BE: dict[str, tuple[Any, type[Exception], str]] = {
 }
 
 
-@pytest.mark.parametrize(("call", "kind", "message"), MUST_BE.values(), ids=MUST_BE)
+@each(("call", "kind", "message"), MUST_BE.values(), ids=MUST_BE)
 def test_what_must_be_is_said(call: Any, kind: type[Exception], message: str) -> None:
     """The error has the rule, what was passed and what to do, and the object stays as it was."""
     with pytest.raises(kind, match=re.escape(message)) as caught:
@@ -162,9 +163,9 @@ def test_the_reason_of_json_that_is_not_an_event(old: bytes, new: bytes) -> None
     assert f"its value is not an event in JSON either: {problem}" in str(error)
 
 
-@pytest.mark.parametrize("lenient", [False, True])
-@pytest.mark.parametrize("form", ["json", "avro", "protobuf", "avro-compact"])
-@pytest.mark.parametrize("frame", [b"\0\0\0\0\7", b"\1" + bytes(range(16))], ids=["a number", "a GUID"])
+@each("lenient", [False, True])
+@each("form", ["json", "avro", "protobuf", "avro-compact"])
+@each("frame", [b"\0\0\0\0\7", b"\1" + bytes(range(16))], ids=["a number", "a GUID"])
 def test_an_event_that_a_registry_has_framed(form: str, frame: bytes, *, lenient: bool) -> None:
     """The error of an envelope in any format says so, and where the event begins in the value."""
     record = to_record(EVENT, mode="structured", format=form)
@@ -189,8 +190,8 @@ def test_framed_json_that_no_header_marks() -> None:
 TWO = [("content-type", b"application/json"), ("content-type", b"application/cloudevents+json")]
 
 
-@pytest.mark.parametrize("others", [[], RECORD.headers[:4]], ids=["alone", "with attributes"])
-@pytest.mark.parametrize("value", [JSON, b"{", None])
+@each("others", [[], RECORD.headers[:4]], ids=["alone", "with attributes"])
+@each("value", [JSON, b"{", None])
 def test_two_content_types(others: Any, value: bytes | None) -> None:
     """Their order does not matter: the mode, the verdict and the message, which names both, are the same."""
     records = [Record(value=value, headers=[*headers, *others]) for headers in (TWO, TWO[::-1])]
@@ -218,7 +219,7 @@ READS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("read", READS.values(), ids=READS)
+@each("read", READS.values(), ids=READS)
 def test_topics_that_were_forgotten(read: Any) -> None:
     """A client made from settings is refused at its first read, and reads when it has topics."""
     with EventConsumer(SETTINGS) as events:
@@ -254,7 +255,7 @@ def test_forgotten_topics_of_asyncio() -> None:
         asyncio.run(read())
 
 
-@pytest.mark.parametrize("read", READS.values(), ids=READS)
+@each("read", READS.values(), ids=READS)
 def test_reads_after_close(read: Any) -> None:
     """All reads of a closed consumer raise, as poll does."""
     events = consumer()
@@ -263,7 +264,7 @@ def test_reads_after_close(read: Any) -> None:
         read(events)
 
 
-@pytest.mark.parametrize("name", ["poll", "items", "batches", "run"])
+@each("name", ["poll", "items", "batches", "run"])
 def test_reads_of_asyncio_after_close(name: str) -> None:
     """So do those of a consumer for asyncio."""
 

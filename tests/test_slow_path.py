@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
 import msgspec
-import pytest
 from conformance import Dataset
 from conformance._entry_cases import EntryCase
 from hypothesis import given, reject
@@ -22,6 +21,7 @@ from cloudevents_kafka.record import Headers
 from cloudevents_kafka.registry import temporarily
 from tests.support import peer_samples
 from tests.support import strategies as make
+from tests.support.cases import each
 from tests.support.slow_path import Call, Monitor
 
 # --- the kinds that do enter the slow path ---
@@ -65,7 +65,7 @@ def unexplained(monitor: Monitor) -> list[Call]:
 # --- records of peers, and the vectors ---
 
 
-@pytest.mark.parametrize("peer", peer_samples.PEERS)
+@each("peer", peer_samples.PEERS)
 def test_records_of_peers(peer: str) -> None:
     """No record of a peer that is an event enters the slow path, strictly or leniently read."""
     samples = [sample for sample in peer_samples.read(peer) if sample.is_event]

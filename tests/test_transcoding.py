@@ -101,8 +101,8 @@ def test_events_that_were_read(record: Record) -> None:
         transcoding.check_forms(result.event)
 
 
-@pytest.mark.parametrize("form", sorted({*forms()} - READ_ONLY))
-@pytest.mark.parametrize(
+@each("form", sorted({*forms()} - READ_ONLY))
+@each(
     ("content_type", "payload"),
     [
         ("application/json; charset=utf-16", b"\xfe\xff" + "1".encode("utf-16-be")),

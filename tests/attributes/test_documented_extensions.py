@@ -10,6 +10,7 @@ from cloudevents_kafka import Decoded, Event, InvalidEvent, Record, decode, from
 from cloudevents_kafka.attributes.documented_extensions import DOCUMENTED
 from cloudevents_kafka.attributes.extension_types import current
 from cloudevents_kafka.primitives.clauses import sections
+from tests.support.cases import each
 from tests.support.ids import stable
 from tests.support.strategies import GOOD
 
@@ -20,7 +21,7 @@ def event(**extensions: Any) -> Event:
     return Event(id="1", source="/", type="t", **extensions)
 
 
-@pytest.mark.parametrize(
+@each(
     ("extensions", "clause", "faults"),
     [
         ({"tracestate": "a=b"}, "X-02", {"traceparent"}),
@@ -71,7 +72,7 @@ def test_broken_rules_are_reported(extensions: dict[str, Any], clause: str, faul
     assert sections()[clause] in str(caught.value)
 
 
-@pytest.mark.parametrize(
+@each(
     "extensions",
     [
         {"traceparent": "none of W3C's", "tracestate": ""},
@@ -97,14 +98,14 @@ def test_broken_rules_are_reported(extensions: dict[str, Any], clause: str, faul
     ],
     ids=stable,
 )
-@pytest.mark.parametrize("mode", ["binary", "structured"])
+@each("mode", ["binary", "structured"])
 def test_values_that_documents_allow(extensions: dict[str, Any], mode: Any) -> None:
     """Values that a document only discourages or does not mention are valid, and both modes preserve them."""
     written = event(**extensions)
     assert from_record(to_record(written, mode=mode)) == written
 
 
-@pytest.mark.parametrize(
+@each(
     ("headers", "problems"),
     [
         ({"tracestate": "a=b"}, {"traceparent"}),

@@ -12,10 +12,11 @@ from cloudevents_kafka.attributes.fast_validation import accept
 from cloudevents_kafka.attributes.types import AttributeType
 from cloudevents_kafka.attributes.validation import find_problems
 from tests.support import strategies as make
+from tests.support.cases import each
 from tests.support.strategies import GOOD
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "text", "value"),
     [
         ("sampledrate", "5", 5),
@@ -69,7 +70,7 @@ def test_registering_again_invalidates_caches() -> None:
     assert find_problems(given) == []
 
 
-@pytest.mark.parametrize("name", ["", "data", "My", "my_ext", "id", "time", "a\n", None, 5])
+@each("name", ["", "data", "My", "my_ext", "id", "time", "a\n", None, 5])
 def test_invalid_names_are_not_registered(name: Any) -> None:
     """An extension must have a valid name, and not that of a core attribute."""
     with pytest.raises(ValueError, match="the name of an extension must"):

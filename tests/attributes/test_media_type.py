@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cloudevents_kafka.attributes.media_type import media_type, python_codec
+from tests.support.cases import each
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "application/json",
@@ -29,7 +30,7 @@ def test_json_types(text: str) -> None:
     assert media_type(text).valid
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "application/json-seq",
@@ -48,7 +49,7 @@ def test_other_types(text: str) -> None:
     assert not media_type(text).is_json
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "valid"),
     [
         ("text/plain", True),
@@ -90,7 +91,7 @@ def test_validity(text: str, valid: bool) -> None:  # noqa: FBT001 - a column
     assert media_type(text).valid is valid
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "charset", "utf8"),
     [
         ("text/plain", None, True),
@@ -110,7 +111,7 @@ def test_charset(text: str, charset: str | None, utf8: bool) -> None:  # noqa: F
     assert media_type(text).utf8 is utf8
 
 
-@pytest.mark.parametrize(
+@each(
     "charset",
     [
         *("base64", "rot13", "hex", "zlib", "none-such", "x" * 500, "aliases", "mbcs", "__init__"),
@@ -123,7 +124,7 @@ def test_codecs_that_are_not_charsets(charset: str) -> None:
         python_codec(media_type(f"text/plain; charset={charset}"))
 
 
-@pytest.mark.parametrize(
+@each(
     ("charset", "codec"),
     [
         ("UTF-16", "utf_16"),
@@ -153,7 +154,7 @@ def test_unknown_charsets_are_not_looked_up() -> None:
     assert set(encodings._cache) <= before | {"utf_16"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "cloudevents", "batch", "name"),
     [
         ("application/cloudevents+json", True, False, "json"),

@@ -20,11 +20,12 @@ from cloudevents_kafka.attributes.timestamps import (
     to_utc_seconds,
 )
 from tests.support import strategies as make
+from tests.support.cases import each
 
 NOON = datetime(2018, 4, 5, 12, 0, 0, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "2018-04-05T17:31:00Z",
@@ -49,7 +50,7 @@ def test_valid(text: str) -> None:
     assert to_datetime(text).tzinfo is not None
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "",
@@ -97,7 +98,7 @@ def test_invalid(text: str) -> None:
             read(text)
 
 
-@pytest.mark.parametrize(
+@each(
     ("one", "other", "same"),
     [
         ("2018-04-05T17:31:00Z", "2018-04-05T18:31:00+01:00", True),
@@ -121,7 +122,7 @@ def test_instants(one: str, other: str, same: bool) -> None:  # noqa: FBT001 - a
     assert (instant(one) == instant(other)) is same
 
 
-@pytest.mark.parametrize(
+@each(
     ("moment", "text"),
     [
         (NOON, "2018-04-05T12:00:00Z"),
@@ -139,7 +140,7 @@ def test_datetimes_as_text(moment: datetime, text: str) -> None:
     assert from_datetime(moment) == text
 
 
-@pytest.mark.parametrize(
+@each(
     ("moment", "why"),
     [
         (NOON.replace(tzinfo=None), "must have an offset"),
@@ -207,7 +208,7 @@ def test_every_form_is_valid(text: str) -> None:
     assert instant(text) == instant(text.upper())
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "epoch", "again"),
     [
         ("1970-01-01T00:00:00Z", (0, 0), None),
@@ -238,7 +239,7 @@ def test_epoch_seconds(text: str, epoch: tuple[int, int], again: str | None) -> 
     assert from_epoch(*epoch) == (again or text)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "why"),
     [
         ("2016-12-31T23:59:60Z", "leap second"),
@@ -256,16 +257,14 @@ def test_instants_without_epoch_seconds(text: str, why: str) -> None:
         to_epoch(text)
 
 
-@pytest.mark.parametrize(
-    ("seconds", "nanos"), [(EPOCH_SECONDS[0] - 1, 0), (EPOCH_SECONDS[-1] + 1, 0), (0, -1), (0, 10**9)]
-)
+@each(("seconds", "nanos"), [(EPOCH_SECONDS[0] - 1, 0), (EPOCH_SECONDS[-1] + 1, 0), (0, -1), (0, 10**9)])
 def test_epoch_seconds_without_instant(seconds: int, nanos: int) -> None:
     """Seconds outside of the calendar and nanoseconds of a second or more are refused."""
     with pytest.raises(ValueError, match="years 1 to 9999"):
         from_epoch(seconds, nanos)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "second"),
     [
         ("2026-05-13T10:49:12.999999+01:00", "2026-05-13T09:49:12Z"),
@@ -291,9 +290,7 @@ def test_utc_seconds(text: str, second: str) -> None:
     assert to_utc_seconds(text) == second
 
 
-@pytest.mark.parametrize(
-    "text", ["0000-01-01T00:00:00+00:01", "9999-12-31T23:59:59-00:01", "2020-06-31T00:00:00Z", "soon", ""]
-)
+@each("text", ["0000-01-01T00:00:00+00:01", "9999-12-31T23:59:59-00:01", "2020-06-31T00:00:00Z", "soon", ""])
 def test_no_utc_seconds(text: str) -> None:
     """A time outside of the years 0 to 9999 and an invalid text are refused."""
     with pytest.raises(ValueError, match=r"years 0 to 9999|must have the form of RFC 3339"):

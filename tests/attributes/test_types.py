@@ -22,18 +22,17 @@ from cloudevents_kafka.attributes.types import (
     to_attribute,
 )
 from cloudevents_kafka.attributes.validation import find_problems
+from tests.support.cases import each
 from tests.support.strategies import GOOD
 
 
-@pytest.mark.parametrize("name", ["a", "9x", "id", "x" * 64, "datacontenttype", "data1", "self"])
+@each("name", ["a", "9x", "id", "x" * 64, "datacontenttype", "data1", "self"])
 def test_names(name: str) -> None:
     """A name has lower-case ASCII letters and digits, in any number."""
     assert is_name(name)
 
 
-@pytest.mark.parametrize(
-    "name", ["", "data", "MyExt", "my.ext", "under_scope", "a-b", "é", "abc\n", "a b", "ⅷ", "٣"]
-)
+@each("name", ["", "data", "MyExt", "my.ext", "under_scope", "a-b", "é", "abc\n", "a b", "ⅷ", "٣"])
 def test_invalid_names(name: str) -> None:
     """Other texts, and data, are not names."""
     assert not is_name(name)
@@ -41,15 +40,13 @@ def test_invalid_names(name: str) -> None:
     assert [p.clause for p in problem] == [{"": "N-03", "data": "N-04"}.get(name, "N-01")]
 
 
-@pytest.mark.parametrize(
-    "text", ["", "abc", "é€😀", "\u00a0", "\u200d", "\ufffd", "\U0010fffd", "\u2028", "\ue000", "\u0378"]
-)
+@each("text", ["", "abc", "é€😀", "\u00a0", "\u200d", "\ufffd", "\U0010fffd", "\u2028", "\ue000", "\u0378"])
 def test_strings(text: str) -> None:
     """A String may have spaces, joiners, private and unassigned characters."""
     assert is_string(text)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "a\nb",
@@ -93,7 +90,7 @@ def test_strings_by_each_character(text: str) -> None:
     assert is_string(text) is not bad
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "number"),
     [("0", 0), ("-0", 0), ("-1", -1), ("2147483647", 2**31 - 1), ("-2147483648", -(2**31))],
 )
@@ -102,7 +99,7 @@ def test_integers(text: str, number: int) -> None:
     assert parse(AttributeType.INTEGER, text) == number
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "+10",
@@ -128,7 +125,7 @@ def test_invalid_integers(text: str) -> None:
         parse(AttributeType.INTEGER, text)
 
 
-@pytest.mark.parametrize("text", ["TRUE", "True", "1", "", "yes", "true "])
+@each("text", ["TRUE", "True", "1", "", "yes", "true "])
 def test_invalid_booleans(text: str) -> None:
     """The text of a Boolean is exactly true or false."""
     with pytest.raises(ValueError, match="true or false"):
@@ -137,7 +134,7 @@ def test_invalid_booleans(text: str) -> None:
     assert parse(AttributeType.BOOLEAN, "false") is False
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "raw"),
     [("", b""), ("TWFu", b"Man"), ("TWE=", b"Ma"), ("TQ==", b"M"), ("4P8ARKo=", b"\xe0\xff\x00D\xaa")],
 )
@@ -147,9 +144,7 @@ def test_binaries(text: str, raw: bytes) -> None:
     assert canonical_text(raw) == text
 
 
-@pytest.mark.parametrize(
-    "text", ["x", "TWFU=", "TWF=", "==TQ", "TW-_", "TWE", "TW E=", "TQ==TQ==", "é", "TWE=\n", "\ud800"]
-)
+@each("text", ["x", "TWFU=", "TWF=", "==TQ", "TW-_", "TWE", "TW E=", "TQ==TQ==", "é", "TWE=\n", "\ud800"])
 def test_invalid_binaries(text: str) -> None:
     """Other texts that base64 decoders accept are refused."""
     with pytest.raises(ValueError, match="RFC 4648"):
@@ -180,7 +175,7 @@ class Number(int):
         return "many"
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "kept"),
     [
         ("x", "x"),
@@ -206,7 +201,7 @@ def test_subclasses_become_base_classes(value: object, kept: object) -> None:
     assert type(event["x"]) is type(kept)
 
 
-@pytest.mark.parametrize("value", [1.5, float("nan"), {}, [], (), object(), 1j, {"a"}, datetime(2018, 4, 5)])  # noqa: DTZ001
+@each("value", [1.5, float("nan"), {}, [], (), object(), 1j, {"a"}, datetime(2018, 4, 5)])  # noqa: DTZ001
 def test_values_of_other_types_are_refused(value: object) -> None:
     """Values of other types are not converted."""
     with pytest.raises(ValueError, match=r"must be str|must have an offset"):

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cloudevents_kafka.attributes._uri import is_uri, is_uri_reference
+from tests.support.cases import each
 from tests.support.strategies import examples
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "uri", "reference"),
     [
         ("https://cloudevents.io", True, True),

@@ -11,10 +11,11 @@ from cloudevents_kafka import Event, InvalidEvent
 from cloudevents_kafka.attributes.extension_types import parse_values
 from cloudevents_kafka.attributes.fast_validation import accept
 from cloudevents_kafka.attributes.validation import find_problems
+from tests.support.cases import each
 from tests.support.strategies import GOOD
 
 
-@pytest.mark.parametrize(
+@each(
     ("changed", "clause"),
     [
         *[({name: None}, "R-01") for name in GOOD],

@@ -11,6 +11,7 @@ from cloudevents_kafka import BrokenEvent, Decoded, EncodeError, Event, Record, 
 from cloudevents_kafka.attributes.extension_types import current
 from cloudevents_kafka.binding import _headers
 from tests.support import strategies as make
+from tests.support.cases import each
 
 CE = make.required_headers
 
@@ -19,7 +20,7 @@ def least(**more: Any) -> Event:
     return Event(**{"id": "1", "source": "/", "type": "t", **more})
 
 
-@pytest.mark.parametrize(
+@each(
     ("event", "added", "value"),
     [
         (least(), [], None),
@@ -72,7 +73,7 @@ def test_a_content_type_of_event_formats_is_refused() -> None:
             to_record(least(datacontenttype=content_type, data=b"{}"))
 
 
-@pytest.mark.parametrize(
+@each(
     ("added", "clauses"),
     [
         ([("ce_id", b"1")], ["N-05"]),
@@ -107,7 +108,7 @@ def test_all_broken_headers_are_reported(added: Any, clauses: list[str]) -> None
     assert caught.value.record is record
 
 
-@pytest.mark.parametrize(
+@each(
     "added",
     [
         [("ce_", b"\xff")],
@@ -125,7 +126,7 @@ def test_other_headers_are_not_attributes(added: Any) -> None:
             assert from_record(Record(headers=headers)) == least()
 
 
-@pytest.mark.parametrize("name", ["Ce_x", "ce-" + "x" * 300, "CONTENT-TYPE"])
+@each("name", ["Ce_x", "ce-" + "x" * 300, "CONTENT-TYPE"])
 def test_nearly_right_names_are_foreign_but_for_lenient_reading(name: str) -> None:
     """Strict reading ignores a header with nearly a name of the binding, and lenient reading reports it."""
     record = Record(headers=[*CE, (name, b"a/b")])
@@ -162,8 +163,8 @@ def test_caches_of_header_names_are_bounded() -> None:
     assert max(map(len, current.table.header_names)) <= 256
 
 
-@pytest.mark.parametrize("lenient", [False, True])
-@pytest.mark.parametrize("name", ["id", "source"])
+@each("lenient", [False, True])
+@each("name", ["id", "source"])
 def test_a_required_header_that_is_not_utf8_is_not_missing(name: str, *, lenient: bool) -> None:
     """The header is present, so only its own problem is reported."""
     bad = {f"ce_{name}": b"\xff"}

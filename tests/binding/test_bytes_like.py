@@ -25,6 +25,7 @@ from cloudevents_kafka.formats.avro import AvroFormat
 from cloudevents_kafka.formats.avro_compact import AvroCompactFormat, JavaAvroCompactFormat
 from cloudevents_kafka.formats.json import JsonFormat
 from cloudevents_kafka.formats.protobuf import ProtobufFormat
+from tests.support.cases import each
 from tests.support.ids import stable
 
 LIKE = pytest.mark.parametrize("like", [bytearray, memoryview, lambda b: memoryview(bytearray(b))])
@@ -99,8 +100,8 @@ def test_changed_buffers_do_not_change_events(way: dict[str, Any]) -> None:
     headers: Any = [(name, bytearray(text or b"")) for name, text in record.headers]
     given = Record(key=key, value=value, headers=headers)  # type: ignore[arg-type]  # what this is about
     event = from_record(given)
-    for each in (value, key, *(text for _, text in headers)):
-        each[:] = b"!" * len(each)
+    for one in (value, key, *(text for _, text in headers)):
+        one[:] = b"!" * len(one)
     assert event == BARE
     assert (given.key, given.value) == (b"k", record.value)
     assert to_record(event, **way).value == record.value
@@ -158,7 +159,7 @@ def test_users_functions_may_return_bytes_like_values(like: Like) -> None:
     assert is_of_bytes(event)
 
 
-@pytest.mark.parametrize("value", [5, 1.5, ["x"], {"a": 1}, object()], ids=stable)
+@each("value", [5, 1.5, ["x"], {"a": 1}, object()], ids=stable)
 def test_other_values_are_refused(value: Any) -> None:
     """Keys and values are refused when a record is created, header values when they are read."""
     with pytest.raises(TypeError, match="bytes or None, got"):

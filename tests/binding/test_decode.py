@@ -19,6 +19,7 @@ from cloudevents_kafka import (
 )
 from cloudevents_kafka.testing import FakeMessage
 from tests.support import strategies as make
+from tests.support.cases import each
 
 CE = make.required_headers
 JSON = ("content-type", b"application/cloudevents+json")
@@ -70,8 +71,8 @@ CLIENT_RECORDS = {
 }
 
 
-@pytest.mark.parametrize("client", CLIENT_RECORDS)
-@pytest.mark.parametrize("lenient", [False, True])
+@each("client", CLIENT_RECORDS)
+@each("lenient", [False, True])
 def test_a_clients_message_is_read_as_a_record(client: str, *, lenient: bool) -> None:
     """`decode` and `from_record` read the messages of confluent-kafka, aiokafka and kafka-python."""
     make_record = CLIENT_RECORDS[client]
@@ -91,7 +92,7 @@ def test_a_clients_message_is_read_as_a_record(client: str, *, lenient: bool) ->
     assert bad.record.where == "t[1]@2"
 
 
-@pytest.mark.parametrize("client", CLIENT_RECORDS)
+@each("client", CLIENT_RECORDS)
 def test_a_clients_message_is_sniffed(client: str) -> None:
     """`sniff` accepts a record of any client."""
     assert sniff(CLIENT_RECORDS[client](VALUE, [JSON])) == sniff([JSON])
@@ -105,8 +106,8 @@ def test_headers_are_sniffed_in_any_shape() -> None:
     assert sniff(Message(topic="t", value=b"x")).mode == "not-an-event"
 
 
-@pytest.mark.parametrize("read", [decode, from_record])
-@pytest.mark.parametrize(
+@each("read", [decode, from_record])
+@each(
     ("thing", "error", "expected"),
     [
         (None, TypeError, "skip an empty poll"),
@@ -120,7 +121,7 @@ def test_other_objects_are_refused(read: Any, thing: Any, error: Any, expected: 
         read(thing)
 
 
-@pytest.mark.parametrize("thing", [None, "text", b"bytes"])
+@each("thing", [None, "text", b"bytes"])
 def test_other_objects_are_not_sniffed(thing: Any) -> None:
     """None and texts are refused with the message of Record.of."""
     with pytest.raises(TypeError, match="a Kafka record must have value"):

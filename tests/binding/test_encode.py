@@ -17,6 +17,7 @@ from cloudevents_kafka import (
     to_record,
 )
 from tests.support import strategies as make
+from tests.support.cases import each
 
 CE = make.required_headers
 JSON = ("content-type", b"application/cloudevents+json")
@@ -24,10 +25,8 @@ VALUE = b'{"specversion":"1.0","id":"1","source":"/","type":"t"}'
 EVENT = Event(id="1", source="/", type="t", subject="s", data=b"raw")
 
 
-@pytest.mark.parametrize(
-    "name", ["content-type", "Content-Type", "ce_id", "ce_other", "CE_ID", "Ce_x", "ce_"]
-)
-@pytest.mark.parametrize("mode", ["binary", "structured"])
+@each("name", ["content-type", "Content-Type", "ce_id", "ce_other", "CE_ID", "Ce_x", "ce_"])
+@each("mode", ["binary", "structured"])
 def test_headers_of_the_event_cannot_be_added(name: str, mode: Any) -> None:
     """A user's header that could be read as an attribute is refused, in any case."""
     for headers in ({name: b"x"}, [(name, None)]):
@@ -49,7 +48,7 @@ def test_other_headers_are_last_in_order(mode: Any) -> None:
     assert to_record(EVENT, headers={"a": "é"}, mode=mode).headers[-1] == ("a", "é".encode())
 
 
-@pytest.mark.parametrize(
+@each(
     ("arguments", "expected"),
     [
         ({"mode": "batch"}, "mode must be 'binary' or 'structured', got 'batch'"),
@@ -65,14 +64,14 @@ def test_wrong_modes_and_formats_are_refused(arguments: Any, expected: str) -> N
         to_record(EVENT, **arguments)
 
 
-@pytest.mark.parametrize("thing", [None, {}, "x", b"", object(), CE])
+@each("thing", [None, {}, "x", b"", object(), CE])
 def test_other_objects_are_refused(thing: object) -> None:
     """Objects that are not events are a TypeError."""
     with pytest.raises(TypeError, match="an event must have get_attributes"):
         to_record(thing)
 
 
-@pytest.mark.parametrize(
+@each(
     "headers",
     [
         CE,
@@ -97,7 +96,7 @@ def test_an_unchanged_event_has_the_same_record(headers: Any) -> None:
         assert (again.headers, again.key, again.value) == (headers, key, b"\x00v")
 
 
-@pytest.mark.parametrize(
+@each(
     "headers",
     [
         [JSON],
@@ -231,7 +230,7 @@ class SdkShape:
         return self.payload
 
 
-@pytest.mark.parametrize(
+@each(
     ("options", "message"),
     [
         ({"key": 5}, r"^key must be a str, bytes or None, got an int; pass str\(…\)$"),
@@ -272,7 +271,7 @@ def test_like_may_be_a_record_of_a_client(mode: Any) -> None:
     assert to_record(from_record(message), like=message) == record
 
 
-@pytest.mark.parametrize(
+@each(
     "write",
     [
         lambda text: to_record(EVENT, like=Record(headers=[("a", text)])),
@@ -291,7 +290,7 @@ def test_errors_do_not_show_refused_text(write: Any) -> None:
     assert "ud83d" not in str(caught.value)
 
 
-@pytest.mark.parametrize(("name", "error"), [(b"trace", TypeError), (5, TypeError), ("\udcff", EncodeError)])
+@each(("name", "error"), [(b"trace", TypeError), (5, TypeError), ("\udcff", EncodeError)])
 def test_like_has_header_names_that_can_be_written(name: Any, error: type[Exception]) -> None:
     """A header name of `like` that a producer cannot send is refused as one in `headers` is."""
     for like in (Record(headers=[(name, b"1")]), Record(headers=[JSON, (name, b"1")], value=VALUE)):

@@ -18,11 +18,12 @@ from cloudevents_kafka import (
     partition_key,
     to_record,
 )
+from tests.support.cases import each
 
 EVENT = Event(id="1", source="/", type="t", subject="s", partitionkey="é", count=5)
 
 
-@pytest.mark.parametrize(
+@each(
     ("mapper", "key"),
     [
         (partition_key, "é".encode()),
@@ -36,7 +37,7 @@ EVENT = Event(id="1", source="/", type="t", subject="s", partitionkey="é", coun
         (lambda _: "", b""),
     ],
 )
-@pytest.mark.parametrize("mode", ["binary", "structured"])
+@each("mode", ["binary", "structured"])
 def test_a_mapper_returns_the_key_and_changes_nothing(mapper: Any, key: bytes | None, mode: Any) -> None:
     """The event does not change, and the mapped attribute is sent as well."""
     before = copy.deepcopy(dict(EVENT.attributes))
@@ -47,7 +48,7 @@ def test_a_mapper_returns_the_key_and_changes_nothing(mapper: Any, key: bytes | 
     assert from_record(record)["partitionkey"] == "é"
 
 
-@pytest.mark.parametrize("key", [b"own", "own", b"", ""])
+@each("key", [b"own", "own", b"", ""])
 def test_an_explicit_key_wins(key: Any) -> None:
     """The mapper is not called if a key is passed, also an empty one."""
 
@@ -65,7 +66,7 @@ def test_without_a_mapper_there_is_no_key() -> None:
     assert to_record(EVENT, key=None, key_mapper=None).key is None
 
 
-@pytest.mark.parametrize("key", [5, 1.5, True, ["k"]])
+@each("key", [5, 1.5, True, ["k"]])
 def test_other_keys_are_refused(key: Any) -> None:
     """Objects are not converted to their Python text."""
     for arguments in ({"key": key}, {"key_mapper": lambda _: key}):
@@ -81,7 +82,7 @@ def test_a_mutable_key_is_copied() -> None:
     assert record.key == b"k"
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "key", "value"),
     [
         ("partitionkey", b"k", "é"),
@@ -105,14 +106,14 @@ def test_key_to_attribute(name: str, key: bytes | None, value: Any) -> None:
         assert event is EVENT
 
 
-@pytest.mark.parametrize("name", ["", "data", "my_ext", "Key"])
+@each("name", ["", "data", "my_ext", "Key"])
 def test_key_to_attribute_needs_a_valid_name(name: str) -> None:
     """A mapper to an invalid name is refused when it is created."""
     with pytest.raises(ValueError, match="an attribute name must have"):
         key_to_attribute(name)
 
 
-@pytest.mark.parametrize("key", [None, b"", b"k", b"\xff\xfe\x00"])
+@each("key", [None, b"", b"k", b"\xff\xfe\x00"])
 def test_reading_ignores_the_key(key: bytes | None) -> None:
     """Any bytes may be a key, and reading adds no attribute for them."""
     record = to_record(Event(id="1", source="/", type="t"), key=key)
@@ -133,9 +134,7 @@ def test_a_hop_may_change_or_drop_the_partitionkey(mode: Any) -> None:
     assert (moved.key, from_record(moved)["partitionkey"]) == (b"q", "q")
 
 
-@pytest.mark.parametrize(
-    "mapper", [partition_key, attribute_key("subject"), first_of(attribute_key("none"), partition_key)]
-)
+@each("mapper", [partition_key, attribute_key("subject"), first_of(attribute_key("none"), partition_key)])
 def test_mappers_are_pickled(mapper: Any) -> None:
     """Mappers can be pickled for Spark's workers and process pools."""
     again = pickle.loads(pickle.dumps(mapper))

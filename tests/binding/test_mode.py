@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from cloudevents_kafka import Decoded, Record, decode
 from cloudevents_kafka.cli.records.json_lines import write_line
 from cloudevents_kafka.cli.records.output import mode_text
 from cloudevents_kafka.cli.records.template import Template
 from cloudevents_kafka.counting import RecordCounts
 from tests.support import strategies as make
+from tests.support.cases import each
 
 VALUE = b'{"specversion":"1.0","id":"1","source":"/","type":"t"}'
 JSON = b"application/cloudevents+json"
 
 
-@pytest.mark.parametrize(
+@each(
     ("record", "mode", "form"),
     [
         (Record(headers=make.required_headers), "binary", None),

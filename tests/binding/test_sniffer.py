@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,6 +20,7 @@ from cloudevents_kafka import (
 from cloudevents_kafka.binding._sniffer import framed_hint
 from cloudevents_kafka.message_headers import UnreadHeaders
 from tests.support import strategies as make
+from tests.support.cases import each
 
 CE = make.required_headers
 WITHOUT_VERSION = [(name, value) for name, value in CE if name != "ce_specversion"]
@@ -28,7 +28,7 @@ JSON = b'{"specversion":"1.0","id":"1","source":"/s","type":"t"}'
 STRUCTURED = ("content-type", b"application/cloudevents+json")
 
 
-@pytest.mark.parametrize(
+@each(
     ("headers", "mode", "format_name"),
     [
         ([], "not-an-event", None),
@@ -53,7 +53,7 @@ def test_verdicts(headers: Any, mode: str, format_name: str | None) -> None:
     assert (verdict.mode, verdict.format) == (mode, format_name)
 
 
-@pytest.mark.parametrize(
+@each(
     ("headers", "expected"),
     [
         ([], "all required ce_ headers are missing"),
@@ -81,7 +81,7 @@ def test_sniffing_is_total(headers: Any, content_type: bytes) -> None:
         assert (verdict.format is not None) is (verdict.mode == "structured")
 
 
-@pytest.mark.parametrize("name", [b"ce_id", 5, None, (), "\ud800"])
+@each("name", [b"ce_id", 5, None, (), "\ud800"])
 def test_odd_header_names_are_ignored(name: Any) -> None:
     """A header whose name is not a str or not UTF-8 is ignored."""
     assert sniff([(name, b"x")]).mode == "not-an-event"

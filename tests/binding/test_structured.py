@@ -19,6 +19,7 @@ from cloudevents_kafka import (
 )
 from cloudevents_kafka.testing import FakeProducer
 from tests.support import strategies as make
+from tests.support.cases import each
 
 EVENT = Event(id="1", source="/", type="t")
 VALUE = b'{"specversion":"1.0","id":"1","source":"/","type":"t"}'
@@ -54,7 +55,7 @@ def test_empty_formats_and_modes_are_refused() -> None:
         to_record(EVENT, mode="", like=like)  # type: ignore[arg-type]  # which is the point
 
 
-@pytest.mark.parametrize(
+@each(
     "content_type",
     [
         b"application/cloudevents+json",
@@ -73,7 +74,7 @@ def test_the_format_is_found_by_its_media_type(content_type: bytes) -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each(
     ("record", "error", "expected"),
     [
         (of(b"application/cloudevents+json", None), BrokenEvent, "K-08"),
@@ -100,7 +101,7 @@ def test_unreadable_records(record: Record, error: type[Exception], expected: st
         from_record(record)
 
 
-@pytest.mark.parametrize(
+@each(
     ("others", "clauses"),
     [
         ([b"application/cloudevents+json"], ["N-05", "R-02"]),
@@ -120,7 +121,7 @@ def test_a_repeated_content_type_does_not_hide_problems(others: list[bytes], cla
     assert [p.clause for p in caught.value.problems] == clauses
 
 
-@pytest.mark.parametrize("name", ["xyz", "", "JSON", "batch+json"])
+@each("name", ["xyz", "", "JSON", "batch+json"])
 def test_unknown_formats_are_not_written(name: str) -> None:
     """The error names the known formats."""
     with pytest.raises(EncodeError, match="one of json, avro"):

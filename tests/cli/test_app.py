@@ -22,6 +22,7 @@ from cloudevents_kafka.errors import EncodeError
 from cloudevents_kafka.jvm import NoJars
 from cloudevents_kafka.primitives.installing import pip_install
 from cloudevents_kafka.testing import BrokerFailed
+from tests.support.cases import each
 
 HEAVY = ("confluent_kafka", "pyspark", "fastavro", "pandas", "pyarrow", "cloudevents")
 LOADED = """
@@ -54,7 +55,7 @@ def test_help_loads_nothing_heavy(arguments):
     assert result.stdout
 
 
-@pytest.mark.parametrize("name", [None, *PROTOCOL_COMMANDS])
+@each("name", [None, *PROTOCOL_COMMANDS])
 def test_help_of_protocol_loads_no_client(name):
     """Help of the protocol commands loads no other client; their list does not load the codec either."""
     unwanted = ("confluent_kafka", "cramjam", *([] if name else ["cloudevents_kafka.protocol"]))
@@ -116,7 +117,7 @@ USAGE = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "message"), USAGE, ids=[" ".join(case[0]) for case in USAGE])
+@each(("arguments", "message"), USAGE, ids=[" ".join(case[0]) for case in USAGE])
 def test_bad_usage_is_one_sentence(arguments, message):
     """Errors of usage are in the style of all others: one sentence, with near names and where help is."""
     result = CliRunner().invoke(root, arguments, prog_name="cloudevents-kafka")
@@ -128,7 +129,7 @@ def test_bad_usage_is_one_sentence(arguments, message):
     assert said.count("\n") == 1
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@each("shell", ["bash", "zsh", "fish"])
 def test_completion(shell):
     """Click's completion scripts are printed."""
     script = "from cloudevents_kafka.cli import main\nmain()"
@@ -157,7 +158,7 @@ ENDS = [
 ]
 
 
-@pytest.mark.parametrize(("error", "code", "message"), ENDS, ids=lambda case: type(case).__name__)
+@each(("error", "code", "message"), ENDS, ids=lambda case: type(case).__name__)
 def test_ends(error, code, message):
     """Each exception ends a command with its exit code and one message without a traceback."""
 
@@ -180,8 +181,8 @@ ALL = [[], *([name] for name in COMMANDS), *(["protocol", name] for name in PROT
 ALL += [*(["table", name] for name in TABLE_COMMANDS), ["groups", "reset"]]
 
 
-@pytest.mark.parametrize("width", [80, 120])
-@pytest.mark.parametrize("words", ALL, ids=" ".join)
+@each("width", [80, 120])
+@each("words", ALL, ids=" ".join)
 def test_help_fits_a_terminal(words, width):
     """Help fits 80 columns and 120, and nothing of it is cut."""
     result = CliRunner().invoke(root, [*words, "--help"], prog_name="cloudevents-kafka", terminal_width=width)

@@ -14,6 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from cloudevents_kafka.cli.app import app
+from tests.support.cases import each
 
 # The parts of each secret; no output may contain one of them, with any text between them.
 BEGIN, MIDDLE, END = "Qa7x", "Xv9y", "Jk3z"
@@ -122,7 +123,7 @@ def test_errors_of_consume(way, secret, name):
     assert_no_secret(output(COMMANDS["consume"], WAYS[way](name, secret)))
 
 
-@pytest.mark.parametrize("way", WAYS)
+@each("way", WAYS)
 def test_errors_of_produce(way):
     """Errors of produce, which also has files as arguments, have no part of a secret."""
     assert_no_secret(output(COMMANDS["produce"], WAYS[way]("sasl.password", f"{BEGIN}@/:{MIDDLE} {END}")))

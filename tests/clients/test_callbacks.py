@@ -9,6 +9,8 @@ import textwrap
 
 import pytest
 
+from tests.support.cases import each
+
 START = """
 import asyncio, logging, os, sys, threading, time
 from confluent_kafka import Producer
@@ -42,7 +44,7 @@ def run(program: str, *, timeout: float = 60) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("way", ["send", "send_record", "flush", "result", "a thread that flushes"])
+@each("way", ["send", "send_record", "flush", "result", "a thread that flushes"])
 def test_a_callback_sends_to_another_topic(way: str) -> None:
     """Five events that are refused together are sent to a fallback topic, and all are reported."""
     printed = run(f"""
@@ -79,7 +81,7 @@ def test_a_callback_sends_to_another_topic(way: str) -> None:
     assert printed == "['0', '1', '2', '3', '4'] 5\n"
 
 
-@pytest.mark.parametrize("call", ["poll(1)", "flush(1)", "purge()", "abort_transaction()"])
+@each("call", ["poll(1)", "flush(1)", "purge()", "abort_transaction()"])
 def test_a_callback_that_sends_in_a_call_of_the_user(call: str) -> None:
     """The user polls, flushes, purges or ends a transaction himself; the callback may send."""
     printed = run(f"""
@@ -132,8 +134,8 @@ def test_an_observer_sends() -> None:
     assert printed == "True\n"
 
 
-@pytest.mark.parametrize("kind", ["sync", "asyncio"])
-@pytest.mark.parametrize("order", ["the client first", "the client only"])
+@each("kind", ["sync", "asyncio"])
+@each("order", ["the client first", "the client only"])
 def test_a_client_that_is_closed_outside(kind: str, order: str) -> None:
     """`with Producer(…)` ends before ours, or ours is never closed: no crash, no wait without end."""
     printed = run(f"""

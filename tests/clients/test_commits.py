@@ -29,6 +29,7 @@ from cloudevents_kafka.clients._places import MARK
 from cloudevents_kafka.clients._protocols import stores_offsets
 from cloudevents_kafka.protocol.api_keys import ApiKey
 from cloudevents_kafka.testing import FakeConsumer, FakeLog, FakeMessage, LocalBroker
+from tests.support.cases import each
 from tests.support.wire_broker import WireBroker, faults
 
 SETTINGS: dict[str, Any] = {"group.id": "g", "auto.offset.reset": "earliest", "log_level": 0}
@@ -158,8 +159,8 @@ class ShortMetadata(FakeConsumer):
         return [SimpleNamespace(topic=each.topic, partition=each.partition, error=error) for each in offsets]
 
 
-@pytest.mark.parametrize("waits", [False, True])
-@pytest.mark.parametrize("raises", [False, True])
+@each("waits", [False, True])
+@each("raises", [False, True])
 def test_an_offset_is_committed_alone_if_the_group_refuses_what_is_after_it(
     *, waits: bool, raises: bool
 ) -> None:
@@ -203,8 +204,8 @@ CLIENTS = [
 ]
 
 
-@pytest.mark.parametrize(("settings", "stores"), CLIENTS)
-@pytest.mark.parametrize("assigned", [False, True])
+@each(("settings", "stores"), CLIENTS)
+@each("assigned", [False, True])
 def test_a_client_says_at_once_whether_it_stores_offsets(
     settings: dict[str, Any], *, stores: bool, assigned: bool
 ) -> None:

@@ -24,6 +24,7 @@ from cloudevents_kafka import (
     to_record,
 )
 from cloudevents_kafka.testing import FakeConsumer, FakeLog, FakeMessage, FakeProducer
+from tests.support.cases import each
 
 
 def order(number: int) -> Event:
@@ -252,8 +253,8 @@ def offsets_of(events: EventConsumer[Any]) -> list[int | None]:
     return [item.record.offset for item in events.items(idle_timeout=0.01)]
 
 
-@pytest.mark.parametrize("way", ["items", "batches", "poll"])
-@pytest.mark.parametrize("by_client", [False, True])
+@each("way", ["items", "batches", "poll"])
+@each("by_client", [False, True])
 def test_a_seek_drops_what_was_gathered(way: str, *, by_client: bool) -> None:
     """After a seek, through the wrapper or on the client, the records sought come next, and once."""
     events = failed_batch()
@@ -378,7 +379,7 @@ OTHERS = [
 ]
 
 
-@pytest.mark.parametrize(("done", "got"), OTHERS)
+@each(("done", "got"), OTHERS)
 def test_only_what_was_read_is_committed(done: Any, got: str) -> None:
     """Anything else has no place, and the error says what to pass."""
     events = EventConsumer(topic_of(order(1)))
@@ -387,7 +388,7 @@ def test_only_what_was_read_is_committed(done: Any, got: str) -> None:
     assert events.consumer.offsets == {}
 
 
-@pytest.mark.parametrize(("to", "got"), [(3, "3"), *OTHERS[1:3], (FakeMessage("orders"), "FakeMessage")])
+@each(("to", "got"), [(3, "3"), *OTHERS[1:3], (FakeMessage("orders"), "FakeMessage")])
 def test_seek_takes_what_has_a_place(to: Any, got: str) -> None:
     """A number has no partition, and an event no offset."""
     events = EventConsumer(topic_of(order(1)))
@@ -408,8 +409,8 @@ def test_a_commit_that_fails_for_a_partition_is_an_error() -> None:
         events.commit(Record(topic="orders", partition=0, offset=0))
 
 
-@pytest.mark.parametrize("kind", [ValueError, RuntimeError, AttributeError, KeyboardInterrupt])
-@pytest.mark.parametrize("has_read", [True, False])
+@each("kind", [ValueError, RuntimeError, AttributeError, KeyboardInterrupt])
+@each("has_read", [True, False])
 def test_an_error_of_on_revoke_leaves_no_client_open(kind: type[BaseException], *, has_read: bool) -> None:
     """`close` raises it when the client is closed: one that is open keeps its partitions."""
     events, error = EventConsumer(topic_of(order(1), order(2))), kind("of the user")
@@ -494,7 +495,7 @@ class KafkaPythonLike:
     def close(self) -> None: ...
 
 
-@pytest.mark.parametrize(
+@each(
     ("client", "expected"),
     [
         (FakeConsumer, "got the class FakeConsumer; create an instance of it first"),

@@ -8,8 +8,6 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
-import pytest
-
 from cloudevents_kafka import (
     AsyncEventConsumer,
     AsyncEventProcessor,
@@ -21,6 +19,7 @@ from cloudevents_kafka import (
     to_record,
 )
 from cloudevents_kafka.testing import FakeConsumer, FakeLog, FakeMessage, FakeProducer
+from tests.support.cases import each
 
 TENANT: ContextVar[str] = ContextVar("TENANT", default="none")
 Loop = Callable[[Any, Callable[[Any], None], int], None]
@@ -63,8 +62,8 @@ def client(count: int) -> FakeConsumer:
     return found
 
 
-@pytest.mark.parametrize("loop", [run_threads, run_tasks, process, process_tasks])
-@pytest.mark.parametrize("concurrency", [1, 3])
+@each("loop", [run_threads, run_tasks, process, process_tasks])
+@each("concurrency", [1, 3])
 def test_a_handler_has_the_context_of_the_caller(loop: Loop, concurrency: int) -> None:
     """What the caller has set is there in each call."""
     seen = []
@@ -76,7 +75,7 @@ def test_a_handler_has_the_context_of_the_caller(loop: Loop, concurrency: int) -
     assert seen == ["shop"] * 9
 
 
-@pytest.mark.parametrize("loop", [run_threads, run_tasks, process_tasks])
+@each("loop", [run_threads, run_tasks, process_tasks])
 def test_a_handler_changes_no_other_context(loop: Loop) -> None:
     """What a handler sets is there until it returns, and nowhere else, in whichever thread it is called."""
     seen = []

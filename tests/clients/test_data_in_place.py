@@ -6,8 +6,6 @@ import asyncio
 from dataclasses import dataclass
 from typing import Any
 
-import pytest
-
 from cloudevents_kafka import (
     AsyncEventConsumer,
     DeadLetter,
@@ -21,6 +19,7 @@ from cloudevents_kafka import (
     to_record,
 )
 from cloudevents_kafka.testing import FakeConsumer, FakeLog, FakeMessage, FakeProducer
+from tests.support.cases import each
 
 DATA = {"total": "9.50", "lines": [1, 2]}
 
@@ -72,7 +71,7 @@ class Handler:
         self(item)
 
 
-@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+@each("options", OPTIONS.values(), ids=OPTIONS)
 def test_a_run_of_threads(options: dict[str, Any]) -> None:
     """The third try of a handler that pops members has all of them, so the record is handled."""
     handler = Handler()
@@ -82,7 +81,7 @@ def test_a_run_of_threads(options: dict[str, Any]) -> None:
     assert handler.seen == 3 * [DATA]
 
 
-@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+@each("options", OPTIONS.values(), ids=OPTIONS)
 def test_a_run_of_tasks(options: dict[str, Any]) -> None:
     """The same holds for a loop of asyncio."""
     handler, events = Handler(), consumer(**options)
@@ -95,7 +94,7 @@ def test_a_run_of_tasks(options: dict[str, Any]) -> None:
     assert handler.seen == 3 * [DATA]
 
 
-@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+@each("options", OPTIONS.values(), ids=OPTIONS)
 def test_a_processor(options: dict[str, Any]) -> None:
     """The same holds for transactions that are repeated."""
     handler, events = Handler(), consumer(**options)

@@ -26,6 +26,7 @@ from cloudevents_kafka import (
 )
 from cloudevents_kafka.clients.dead_letters import deliver, without_value
 from cloudevents_kafka.testing import FakeProducer
+from tests.support.cases import each
 from tests.support.strategies import hostile_records
 
 RECORD = Record(
@@ -124,7 +125,7 @@ def test_any_record_and_error_can_be_sent(record: Record, text: str, attempt: in
     assert reason(found).attempt == attempt + 1
 
 
-@pytest.mark.parametrize("value", [None, b"", b"\xff", b"-1", b"1.5", b"9" * 30, "²".encode()])
+@each("value", [None, b"", b"\xff", b"-1", b"1.5", b"9" * 30, "²".encode()])
 def test_malformed_numbers_are_not_known(value: bytes | None) -> None:
     """Headers of a dead letter are untrusted input."""
     letter = reason(Record(headers=[("dlq_attempt", value), ("dlq_topic", value)]))
@@ -146,7 +147,7 @@ def test_a_record_without_the_headers_is_not_a_dead_letter() -> None:
     assert DeadLetter.of(Record(headers=[("dlq_other", b"1")])) is None
 
 
-@pytest.mark.parametrize(
+@each(
     ("call", "error", "message"),
     [
         (lambda: letters().send(RECORD), TypeError, "error must be the reason"),
@@ -227,8 +228,8 @@ def test_another_record_takes_the_place_of_a_letter_that_is_too_large() -> None:
     assert len(asked) == 2
 
 
-@pytest.mark.parametrize("by_broker", [False, True])
-@pytest.mark.parametrize("has_value", [False, True])
+@each("by_broker", [False, True])
+@each("has_value", [False, True])
 def test_a_letter_that_stays_too_large_is_an_error(*, by_broker: bool, has_value: bool) -> None:
     """Without a value nothing can be left out: the error has the size of what was sent last."""
     item = decode(Record(value=bytes(1_000) if has_value else None, headers=[("x", bytes(2_000))], offset=1))

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from cloudevents_kafka import Delivery, DeliveryError, Event, Record
 from cloudevents_kafka.clients._deliveries import Deliveries
+from tests.support.cases import each
 
 Report = Callable[[object, object], None]
 
@@ -97,7 +98,7 @@ def test_who_waits_is_woken_after_the_report() -> None:
     assert (delivery.partition, delivery.offset) == (3, 1741)
 
 
-@pytest.mark.parametrize(
+@each(
     ("length", "expected"),
     [([2], None), ([0], "without delivery.report.only.error"), (RuntimeError("closed"), "was closed before")],
     ids=["has it", "has no more", "is closed"],

@@ -13,6 +13,7 @@ from confluent_kafka import KafkaError
 from cloudevents_kafka import ConsumeError, Decoded, Event, EventConsumer, to_record
 from cloudevents_kafka.clients._errors import MENDED, PARTITION_EOF
 from cloudevents_kafka.testing import FakeConsumer, FakeMessage
+from tests.support.cases import each
 
 
 def failing(*codes: str, **options: Any) -> EventConsumer[FakeConsumer]:
@@ -72,8 +73,8 @@ FINAL = {
 }
 
 
-@pytest.mark.parametrize("batches", [False, True])
-@pytest.mark.parametrize("code", FINAL)
+@each("batches", [False, True])
+@each("code", FINAL)
 def test_what_is_final_is_raised(code: str, *, batches: bool) -> None:
     """The error says what to do, and iterating again returns the records."""
     events = failing(code)

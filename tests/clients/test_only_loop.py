@@ -22,6 +22,7 @@ from cloudevents_kafka import (
     to_record,
 )
 from cloudevents_kafka.testing import FakeConsumer, FakeLog, FakeMessage, FakeProducer
+from tests.support.cases import each
 
 
 def client(count: int = 3) -> FakeConsumer:
@@ -61,8 +62,8 @@ def async_processor(
     return AsyncEventProcessor(events, producer, handler)
 
 
-@pytest.mark.parametrize("first", ["run", "processor"])
-@pytest.mark.parametrize("second", LOOPS)
+@each("first", ["run", "processor"])
+@each("second", LOOPS)
 def test_another_loop_is_refused_in_a_handler(first: str, second: str) -> None:
     """The error names both; the first loop handles all records, and the consumer is free after it."""
     events = EventConsumer(client(), topics=["in"])
@@ -100,8 +101,8 @@ def test_another_loop_is_refused_in_a_thread() -> None:
     assert events.consumer.offsets == {("in", 0): 3}
 
 
-@pytest.mark.parametrize("first", ["run", "processor"])
-@pytest.mark.parametrize("second", TASKS)
+@each("first", ["run", "processor"])
+@each("second", TASKS)
 def test_another_loop_is_refused_in_a_handler_of_asyncio(first: str, second: str) -> None:
     """The error names both; the first loop handles all records, and the consumer is free after it."""
 

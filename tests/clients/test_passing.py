@@ -21,9 +21,10 @@ from confluent_kafka.schema_registry.error import SchemaRegistryError
 from cloudevents_kafka import DataError, Event, Record
 from cloudevents_kafka.clients.passing import describe_cause, find_passing
 from cloudevents_kafka.clients.serdes import data_reader
+from tests.support.cases import each
 
 
-@pytest.mark.parametrize(
+@each(
     "error",
     [
         ConnectionRefusedError(),
@@ -40,7 +41,7 @@ def test_connections_and_timeouts_pass(error: Exception) -> None:
     assert find_passing(error) is error
 
 
-@pytest.mark.parametrize(
+@each(
     ("module", "name"),
     [
         ("requests", "ConnectionError"),
@@ -67,9 +68,7 @@ def answer_of_urllib(status: int) -> urllib.error.HTTPError:
     return urllib.error.HTTPError("http://registry", status, "no", Message(), io.BytesIO())
 
 
-@pytest.mark.parametrize(
-    "error_of", [lambda status: SchemaRegistryError(status, -1, "no"), Answered, answer_of_urllib]
-)
+@each("error_of", [lambda status: SchemaRegistryError(status, -1, "no"), Answered, answer_of_urllib])
 def test_an_http_answer_passes_by_its_status(error_of: Callable[[int], Exception]) -> None:
     """429 and 5xx say that a later request may succeed; others do not."""
     statuses = (400, 401, 404, 409, 422, 429, 500, 503, 599)
@@ -105,7 +104,7 @@ class Unavailable(http.server.BaseHTTPRequestHandler):
         """Print nothing."""
 
 
-@pytest.mark.parametrize("error", [ValueError("no"), FileNotFoundError(errno.ENOENT, "no"), DataError("no")])
+@each("error", [ValueError("no"), FileNotFoundError(errno.ENOENT, "no"), DataError("no")])
 def test_others_do_not_pass(error: Exception) -> None:
     """Another try has the same error."""
     assert find_passing(error) is None

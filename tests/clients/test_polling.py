@@ -20,6 +20,7 @@ from confluent_kafka import Producer
 
 from cloudevents_kafka import Delivery, DeliveryError, Event, EventProducer
 from cloudevents_kafka.testing import FakeProducer, LocalBroker
+from tests.support.cases import each
 
 
 def order(number: int) -> Event:
@@ -227,7 +228,7 @@ def test_waiting_is_not_a_busy_loop(client: Any) -> None:
     assert all(not delivery._waiters for delivery in deliveries)
 
 
-@pytest.mark.parametrize("role", ["polls", "waits", "flushes"])
+@each("role", ["polls", "waits", "flushes"])
 def test_ctrl_c_ends_a_wait(role: str) -> None:
     """It does so within 0.2 s, whether the main thread polls, waits for another thread, or flushes."""
     client = Client()

@@ -28,6 +28,7 @@ from cloudevents_kafka import (
 )
 from cloudevents_kafka.binding import partition_key
 from cloudevents_kafka.testing import FakeConsumer, FakeProducer
+from tests.support.cases import each
 from tests.support.strategies import scaled
 
 
@@ -247,9 +248,7 @@ class Recorder:
         return 0
 
 
-@pytest.mark.parametrize(
-    "given", [{}, {"partition": 0}, {"timestamp": 0}, {"partition": 2, "timestamp": 1_234_567_890_123}]
-)
+@each("given", [{}, {"partition": 0}, {"timestamp": 0}, {"partition": 2, "timestamp": 1_234_567_890_123}])
 def test_only_passed_arguments_reach_the_client(given: dict[str, int]) -> None:
     """The client's defaults apply otherwise, also after a full queue."""
     client = Recorder()
@@ -580,7 +579,7 @@ class KafkaPythonLike:
     def flush(self, timeout: float | None = None) -> None: ...
 
 
-@pytest.mark.parametrize(
+@each(
     ("client", "expected"),
     [
         (FakeProducer, "got the class FakeProducer; create an instance of it first"),
@@ -599,7 +598,7 @@ def test_other_objects_are_refused(client: Any, expected: str) -> None:
         EventProducer(client)
 
 
-@pytest.mark.parametrize("ended", ["forgotten", "closed", "waited"])
+@each("ended", ["forgotten", "closed", "waited"])
 def test_a_producer_that_is_forgotten_with_an_event_on_its_way_is_freed(ended: str) -> None:
     """Callbacks, which the garbage collector does not see in a client, do not refer to the producer."""
     client = Producer({"bootstrap.servers": "127.0.0.1:1", "log_level": 0})
@@ -692,7 +691,7 @@ def test_an_event_that_is_too_large_is_a_delivery_error() -> None:
     assert not producer._deliveries.pending
 
 
-@pytest.mark.parametrize(
+@each(
     ("thing", "expected"),
     [
         ("x", "got a str; make one: Event"),
@@ -764,7 +763,7 @@ def test_what_a_client_of_settings_has_not_delivered_ends_with_it() -> None:
     producer.close()
 
 
-@pytest.mark.parametrize(
+@each(
     ("settings", "expected"),
     [
         ({}, "have bootstrap.servers, got none"),

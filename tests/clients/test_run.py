@@ -38,6 +38,7 @@ from cloudevents_kafka import (
 from cloudevents_kafka.clients._places import MARK, bits_of
 from cloudevents_kafka.clients.serdes import serialize_data
 from cloudevents_kafka.testing import FakeConsumer, FakeLog, FakeMessage, FakeProducer
+from tests.support.cases import each
 
 
 def message(number: int, partition: int = 0, key: str | None = None) -> FakeMessage:
@@ -129,8 +130,8 @@ def test_a_failure_ends_the_run() -> None:
     assert kafka.start().run(kafka.handle, idle_timeout=0).handled == 13
 
 
-@pytest.mark.parametrize("again", [False, True])
-@pytest.mark.parametrize("strict", [False, True])
+@each("again", [False, True])
+@each("strict", [False, True])
 def test_a_record_that_is_not_an_event_fails_skips_or_goes_on(*, strict: bool, again: bool) -> None:
     """It is not tried again; on_failure decides what becomes of it, also with strict."""
     kafka = Kafka(message(0), FakeMessage("in", b"foreign"), message(2))
@@ -411,7 +412,7 @@ def test_partitions_of_others_are_not_committed(monkeypatch: pytest.MonkeyPatch)
     assert kafka.offsets == {}
 
 
-@pytest.mark.parametrize(
+@each(
     ("options", "error", "expected"),
     [
         (
@@ -441,7 +442,7 @@ class Waits:
     __call__ = staticmethod(waits)
 
 
-@pytest.mark.parametrize(("handler", "got"), [(waits, "a coroutine"), (Waits(), "a coroutine"), (1, "int")])
+@each(("handler", "got"), [(waits, "a coroutine"), (Waits(), "a coroutine"), (1, "int")])
 def test_a_handler_that_would_not_be_awaited_is_refused(handler: Any, got: str) -> None:
     """Its work would never be done, and its records committed."""
     with pytest.raises(TypeError, match=f"handler must be a function of a record, got {got}"):
@@ -689,8 +690,8 @@ def read_data(item: Decoded) -> None:
     assert item.event.data == b"9.50"
 
 
-@pytest.mark.parametrize("strict", [False, True])
-@pytest.mark.parametrize("eager_data", [False, True])
+@each("strict", [False, True])
+@each("eager_data", [False, True])
 def test_data_is_read_again_while_its_server_is_away(*, strict: bool, eager_data: bool) -> None:
     """The handler reads it, or the consumer; the record is handled when the server is back."""
     registry = Registry(away=3)
@@ -721,8 +722,8 @@ def test_a_dead_letter_has_the_cause_that_passes(*, eager_data: bool) -> None:
     assert letter.attempt == 3
 
 
-@pytest.mark.parametrize("eager_data", [False, True])
-@pytest.mark.parametrize(
+@each("eager_data", [False, True])
+@each(
     ("away", "retry_on", "calls"),
     [
         (ConnectionRefusedError(), TimeoutError, 1),
@@ -779,7 +780,7 @@ def raise_error(error: BaseException) -> Any:
     raise error
 
 
-@pytest.mark.parametrize(
+@each(
     ("handler", "on_failure"),
     [
         (lambda _: raise_error(ValueError("no")), lambda *_: raise_error(KeyError("choice"))),

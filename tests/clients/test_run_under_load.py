@@ -23,6 +23,7 @@ from cloudevents_kafka import (
     to_record,
 )
 from cloudevents_kafka.testing import FakeConsumer, FakeLog, FakeMessage, FakeProducer
+from tests.support.cases import each
 
 
 def message(number: int, partition: int = 0, key: str | None = None) -> FakeMessage:
@@ -254,7 +255,7 @@ def test_a_run_does_not_begin_while_a_handler_of_the_last_one_works() -> None:
     assert service.offsets == {("in", 0): 3}
 
 
-@pytest.mark.parametrize("concurrency", [1, 2, 4, 7, 8])
+@each("concurrency", [1, 2, 4, 7, 8])
 def test_slow_keys_slow_no_other(concurrency: int) -> None:
     """With fewer threads than slow keys they take turns with all others; other partitions do not wait."""
     slow = [message(n, key=f"slow{n % 3}") for n in range(1500)]

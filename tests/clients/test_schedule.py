@@ -12,6 +12,7 @@ from confluent_kafka import TopicPartition
 from cloudevents_kafka import Decoded, Event, Record
 from cloudevents_kafka.clients._places import MARK, bits_of
 from cloudevents_kafka.clients._schedule import Schedule, Task
+from tests.support.cases import each
 
 EVENT = Event(id="1", source="/s", type="t")
 BYTES = 10**12
@@ -420,7 +421,7 @@ def in_work(*offsets: int) -> Schedule:
     return schedule
 
 
-@pytest.mark.parametrize(
+@each(
     ("at_assignment", "looks", "found"),
     [
         (-1001, [5, 6], 6),  # of the first unfinished record, not before it
@@ -481,7 +482,7 @@ def test_only_new_offsets_are_committed() -> None:
     assert handle(5) == [6]
 
 
-@pytest.mark.parametrize("metadata", ["other", f"{MARK}*", f"{MARK}====", MARK, f"{MARK}AAA"])
+@each("metadata", ["other", f"{MARK}*", f"{MARK}====", MARK, f"{MARK}AAA"])
 def test_other_metadata_has_no_done_records(metadata: str) -> None:
     """Metadata are what any program has committed."""
     schedule = Schedule(9, BYTES)

@@ -24,6 +24,7 @@ from cloudevents_kafka.clients.schema_registry import (
     registry_settings,
     seconds_of,
 )
+from tests.support.cases import each
 from tests.support.registries import slow_registry
 
 URL = {"url": "http://127.0.0.1:1"}
@@ -53,14 +54,14 @@ def test_texts_are_read_as_numbers_and_booleans() -> None:
     assert registry_settings({"ssl.ca.location": "/etc/ca.pem"})["ssl.ca.location"] == "/etc/ca.pem"
 
 
-@pytest.mark.parametrize("value", ["", "x", "-1", "nan", "inf", "1e999", "1e9", True, [], "5s"])
+@each("value", ["", "x", "-1", "nan", "inf", "1e999", "1e9", True, [], "5s"])
 def test_what_is_no_number_is_refused(value: Any) -> None:
     """The error has the setting, the rule and the value."""
     with pytest.raises(ValueError, match=r"^schema\.registry\.timeout must be a number from 0\.001 to 86400"):
         registry_client({**URL, "timeout": value})
 
 
-@pytest.mark.parametrize(
+@each(
     "settings",
     [{"url": "ftp://r"}, {}, {**URL, "no.such": "1"}, {**URL, "ssl.ca.location": "/no/such/file"}],
     ids=str,
@@ -84,7 +85,7 @@ def test_a_registry_that_does_not_answer(*, drips: bool) -> None:
         assert registry.asked.is_set()
 
 
-@pytest.mark.parametrize(
+@each(
     ("status", "body", "error"),
     [
         *((200, body, NotASchema) for body in (b"<html>log in</html>", b"null", b"[]", b"{}", b"", b'"x"')),

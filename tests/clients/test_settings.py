@@ -9,6 +9,7 @@ import pytest
 from confluent_kafka import Consumer, Producer
 
 from cloudevents_kafka.clients._settings import make_client
+from tests.support.cases import each
 
 QUIET = {"bootstrap.servers": "127.0.0.1:1", "log_level": 0}
 
@@ -23,7 +24,7 @@ def test_a_client_has_the_settings_and_the_defaults() -> None:
     consumer.close()
 
 
-@pytest.mark.parametrize(
+@each(
     ("settings", "expected"),
     [
         ({}, "have bootstrap.servers, got none; add the address of a broker"),

@@ -31,6 +31,7 @@ from cloudevents_kafka import (
 )
 from cloudevents_kafka.clients.typed_data import by_dataschema, by_type
 from cloudevents_kafka.testing import FakeConsumer, FakeMessage
+from tests.support.cases import each
 
 JSON = "application/json"
 
@@ -132,9 +133,9 @@ def test_eager_data_reads_with_a_data_reader() -> None:
     assert "ZeroDivisionError" in str(broken.error)
 
 
-@pytest.mark.parametrize("mode", ["binary", "structured"])
-@pytest.mark.parametrize("content_type", [JSON, "application/vnd.shop+json; charset=utf-16", None])
-@pytest.mark.parametrize("data_type", [Model, Struct, Plain, Typed])
+@each("mode", ["binary", "structured"])
+@each("content_type", [JSON, "application/vnd.shop+json; charset=utf-16", None])
+@each("data_type", [Model, Struct, Plain, Typed])
 def test_data_is_a_value_of_the_type(data_type: Any, content_type: str | None, mode: str) -> None:
     """Each kind of type is read from JSON in any charset and mode."""
     (item,) = read(order({"number": 17}, datacontenttype=content_type), mode=mode, data_type=data_type)
@@ -144,7 +145,7 @@ def test_data_is_a_value_of_the_type(data_type: Any, content_type: str | None, m
     assert item.event.payload is not None
 
 
-@pytest.mark.parametrize("data_type", [list[Model], list[Struct], dict[str, Plain], Model | None, int])
+@each("data_type", [list[Model], list[Struct], dict[str, Plain], Model | None, int])
 def test_containers_and_unions_are_types(data_type: Any) -> None:
     """What pydantic and msgspec read is read, also within containers."""
     values = {"list": [{"number": 1}], "dict": {"a": {"number": 1}}, "int": 3}
@@ -161,8 +162,8 @@ def test_a_type_has_its_article() -> None:
     assert "broken data: the data must be an int: " in str(item.error)
 
 
-@pytest.mark.parametrize("data_type", [Model, Struct, Plain, Typed])
-@pytest.mark.parametrize(
+@each("data_type", [Model, Struct, Plain, Typed])
+@each(
     ("payload", "expected"),
     [
         (b'{"number": "secret-5"}', "number"),
@@ -199,7 +200,7 @@ class Wrapped:
     rest: list[Wrapped]
 
 
-@pytest.mark.parametrize(
+@each(
     ("data_type", "good", "wrong"),
     [
         (Wrapped, {"model": {"number": 1}, "rest": []}, {"model": {"number": "x"}, "rest": []}),
@@ -296,7 +297,7 @@ def test_a_validator_by_dataschema() -> None:
     assert item.event.data == {"number": 1}
 
 
-@pytest.mark.parametrize("wrong", [5, "Order", object(), type("Custom", (), {})])
+@each("wrong", [5, "Order", object(), type("Custom", (), {})])
 def test_other_types_are_refused_at_once(wrong: Any) -> None:
     """The constructor says what may be passed."""
     with pytest.raises(
@@ -307,8 +308,8 @@ def test_other_types_are_refused_at_once(wrong: Any) -> None:
         EventConsumer(records(), data_type={"order.placed": wrong})
 
 
-@pytest.mark.parametrize("data_type", [Model, Struct, Plain, Typed, {"order.placed": Model, "t": Struct}])
-@pytest.mark.parametrize("content_type", [JSON, "application/avro", None])
+@each("data_type", [Model, Struct, Plain, Typed, {"order.placed": Model, "t": Struct}])
+@each("content_type", [JSON, "application/avro", None])
 def test_a_reader_decodes_before_the_type(data_type: Any, content_type: str | None) -> None:
     """The value of a reader is converted, also for JSON; what either refuses is BrokenData."""
 

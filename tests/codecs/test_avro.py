@@ -21,6 +21,7 @@ from cloudevents_kafka.codecs._avro import MAX_DECIMAL_BYTES, MAX_DEPTH, MAX_EMP
 from cloudevents_kafka.codecs.avro_binary import write_bytes
 from cloudevents_kafka.codecs.registry import call_decode, call_encode
 from cloudevents_kafka.primitives import zigzag
+from tests.support.cases import each
 from tests.support.strategies import examples
 
 NODE = {"type": "record", "name": "Node", "fields": [{"name": "next", "type": ["null", "Node"]}]}
@@ -59,7 +60,7 @@ def of_arrays(count: int, arrays: int) -> bytes:
     return zigzag.encode(arrays) + (zigzag.encode(count) + b"\0") * arrays + b"\0"
 
 
-@pytest.mark.parametrize(
+@each(
     ("schema", "value", "said"),
     [
         (NODE, b"\x02" * 5000 + b"\0", "nested deeper than 128 records"),
@@ -127,7 +128,7 @@ def circle() -> Any:
     return value
 
 
-@pytest.mark.parametrize(
+@each(
     ("schema", "value", "said"),
     [
         (NODE, chain(50_000), "a dict cannot be written as .*nested deeper"),
@@ -148,7 +149,7 @@ def test_a_value_beyond_the_limits_is_not_written(schema: Any, value: Any, said:
         written(schema, value)
 
 
-@pytest.mark.parametrize(
+@each(
     ("schema", "value"),
     [
         (NODE, chain(MAX_DEPTH)),

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from cloudevents_kafka import codecs
 from cloudevents_kafka.codecs.avro_writers import writer_schema
+from tests.support.cases import each
 
 
 def record(type_: Any, **more: Any) -> dict[str, Any]:
@@ -18,7 +17,7 @@ def decimal(**more: Any) -> dict[str, Any]:
     return {"type": "bytes", "logicalType": "decimal", **more}
 
 
-@pytest.mark.parametrize(
+@each(
     ("schema", "datum", "value"),
     [
         (record("long", default="0"), b"\x02", 1),

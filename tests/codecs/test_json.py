@@ -11,6 +11,7 @@ import pytest
 
 from cloudevents_kafka import DataError
 from cloudevents_kafka.codecs.json import decode_json, encode_json, is_json, typed_json
+from tests.support.cases import each
 
 
 @dataclasses.dataclass
@@ -30,7 +31,7 @@ def test_raw_json_is_copied(value: Any, text: bytes) -> None:
     assert encode_json(value) == text
 
 
-@pytest.mark.parametrize(
+@each(
     "value",
     [
         None,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -23,7 +22,7 @@ VALUES = st.one_of(make.json_values, SIGNS, st.dictionaries(SIGNS, st.lists(SIGN
 HARD = {"€é\U0001f600": ["¥n", "¥", "‾", "ж漢¢", "50%", '\\"\x7f\x80\u2028', "か\u309a"]}
 
 
-@pytest.mark.parametrize(
+@each(
     ("charset", "data", "payload"),
     [
         ("latin1", "€", rb'"\u20ac"'),

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cloudevents_kafka.codecs.json_grammar import blank_members, find_lone_surrogate, is_json_text
 from tests.support import strategies as make
+from tests.support.cases import each
 
 
 def refuse(_: str) -> Any:
@@ -86,9 +86,7 @@ def test_blank_members_keep_their_texts(members: dict[str, Any], name: str) -> N
     assert kept[name] in text
 
 
-@pytest.mark.parametrize(
-    "text", [b"", b"[]", b"1", b"{", b'{"data"}', b'{"data":1,}', b'{"data":1}x', b'{"a":1 2}']
-)
+@each("text", [b"", b"[]", b"1", b"{", b'{"data"}', b'{"data":1,}', b'{"data":1}x', b'{"a":1 2}'])
 def test_other_texts_have_no_members(text: bytes) -> None:
     """A text that is not an object returns None."""
     assert blank_members(text, "data") is None
@@ -110,7 +108,7 @@ def test_names_with_escapes() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "index"),
     [
         (rb'"\ud83d\ude00"', None),
@@ -131,7 +129,7 @@ def test_the_first_lone_surrogate_is_found(text: bytes, index: int | None) -> No
     assert find_lone_surrogate(text) == index
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         make.deep(b"[", 200_000, b"]"),

@@ -17,6 +17,7 @@ import pytest
 from cloudevents_kafka import DataError, Event, InvalidEvent, codecs, from_record, register_codec, to_record
 from cloudevents_kafka.clients.typed_data import read_as
 from cloudevents_kafka.codecs.json import encode_json
+from tests.support.cases import each
 
 
 class Line(pydantic.BaseModel):
@@ -60,7 +61,7 @@ def placed(data: Any, **attributes: Any) -> Event:
     return Event(id="1", source="/shop", type="order.placed", data=data, **attributes)
 
 
-@pytest.mark.parametrize(
+@each(
     ("data", "payload"),
     [
         (LINE, LINE_JSON),
@@ -73,7 +74,7 @@ def placed(data: Any, **attributes: Any) -> Event:
     ],
     ids=lambda value: type(value).__name__,
 )
-@pytest.mark.parametrize("content_type", [None, "application/json", "application/order+json"])
+@each("content_type", [None, "application/json", "application/order+json"])
 def test_a_model_is_json(data: Any, payload: bytes, content_type: str | None) -> None:
     """A model, also within other values, is a JSON object with the names by which it is read."""
     event = placed(data, datacontenttype=content_type)
@@ -111,9 +112,7 @@ def test_a_registered_codec_writes_models() -> None:
     assert placed(LINE).data == LINE
 
 
-@pytest.mark.parametrize(
-    "data", [Numbers([math.nan]), [Numbers([1.0, -math.inf])], {"a": Numbers([math.inf])}]
-)
+@each("data", [Numbers([math.nan]), [Numbers([1.0, -math.inf])], {"a": Numbers([math.inf])}])
 def test_a_model_with_a_number_that_json_does_not_have(data: Any) -> None:
     """NaN and infinities are refused, as in other values, and are not written as null."""
     with pytest.raises(DataError, match="it has a NaN or infinite number"):

@@ -14,12 +14,13 @@ from hypothesis import given
 from cloudevents_kafka import DataError
 from cloudevents_kafka.codecs.payload import DataKind, from_payload, to_payload
 from tests.support import strategies as make
+from tests.support.cases import each
 from tests.support.ids import stable
 
 B, J, T = DataKind.BYTES, DataKind.JSON, DataKind.TEXT
 
 
-@pytest.mark.parametrize(
+@each(
     ("data", "content_type", "payload", "kind"),
     [
         (None, None, None, B),
@@ -62,7 +63,7 @@ class Point:
     x: float
 
 
-@pytest.mark.parametrize(
+@each(
     ("data", "content_type"),
     [
         ({"a": 1}, "text/plain"),
@@ -98,7 +99,7 @@ def test_values_that_cannot_be_encoded(data: Any, content_type: str | None) -> N
         to_payload(data, content_type)
 
 
-@pytest.mark.parametrize(
+@each(
     ("payload", "kind", "content_type", "data"),
     [
         (None, B, None, None),
@@ -130,7 +131,7 @@ def test_payloads_become_values(
     assert type(value) is type(data)
 
 
-@pytest.mark.parametrize(
+@each(
     ("payload", "content_type"),
     [
         (b"", "application/json"),
@@ -166,8 +167,8 @@ def test_json_round_trip(value: Any) -> None:
     assert from_payload(payload, kind, "application/json") == value
 
 
-@pytest.mark.parametrize("charset", ["utf-16", "UTF16", "utf_32", "Utf-32"])
-@pytest.mark.parametrize("text", ["A text", "é😀", "\ufeffmarked", ""])
+@each("charset", ["utf-16", "UTF16", "utf_32", "Utf-32"])
+@each("text", ["A text", "é😀", "\ufeffmarked", ""])
 def test_text_without_a_byte_order_mark_is_big_endian(charset: str, text: str) -> None:
     """RFC 2781 4.3 for UTF-16, Unicode 3.10 for UTF-32; a byte order mark decides."""
     wide = charset.lower().replace("_", "-").replace("utf16", "utf-16")
@@ -188,7 +189,7 @@ def test_json_without_a_byte_order_mark_is_big_endian_too() -> None:
 SECRETS = "\xe9\u20ac\U0001f600\ud800"
 
 
-@pytest.mark.parametrize(
+@each(
     "charset",
     [
         "us-ascii",
@@ -204,7 +205,7 @@ SECRETS = "\xe9\u20ac\U0001f600\ud800"
         "koi8-r",
     ],
 )
-@pytest.mark.parametrize("kind", ["text/plain", "application/json"])
+@each("kind", ["text/plain", "application/json"])
 def test_error_messages_have_no_data(charset: str, kind: str) -> None:
     """The message has the index of a byte or character, not the byte or character."""
     said: list[str] = []

@@ -11,6 +11,8 @@ from conformance import Case, CaseFailed, Dataset, _raw_encoders
 from conformance._case import require_equal
 from conformance._dataset import KINDS, as_case
 
+from tests.support.cases import each
+
 DATASET = Dataset()
 CASES = {case.id: case for _, case in DATASET.all_cases}
 NOTATIONS = {case["id"]: case for name in DATASET.files for case in DATASET.file(name).cases if "id" in case}
@@ -51,7 +53,7 @@ def changed(name: str, **members: Any) -> Case:
     return as_case(NOTATIONS[name] | members, file="changed.json")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@each("kind", KINDS)
 def test_every_kind_can_fail(kind: str) -> None:
     """A case of any kind with a wrong expectation fails, and says what it found."""
     name = next(name for name in NOTATIONS if CASES[name].kind == kind and CASES[name].accepts)
@@ -60,7 +62,7 @@ def test_every_kind_can_fail(kind: str) -> None:
         changed(name, **WRONG[kind]).run()
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "members"),
     [
         ("D-07/3", {"secret": "noon"}),
@@ -81,7 +83,7 @@ def test_optional_members_can_fail(name: str, members: dict[str, Any]) -> None:
 BROKEN: dict[str, Any] = {"value": {"json": 1}, "key": None, "headers": []}
 
 
-@pytest.mark.parametrize(
+@each(
     ("base", "members"),
     [
         ({"kind": "attribute", "attribute": "x", "accepted": True}, {"value": "v", "typed": True}),
@@ -108,7 +110,7 @@ def test_values_that_cannot_be_compared_fail(base: dict[str, Any], members: dict
         case.run()
 
 
-@pytest.mark.parametrize(
+@each(
     ("path", "wrong"),
     [
         (("strict", "attributes", "id"), "2"),

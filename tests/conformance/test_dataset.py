@@ -38,7 +38,7 @@ def test_file_matches_the_schema(name: str) -> None:
     VALIDATOR.validate(json.loads((folder / name).read_text("utf-8")))
 
 
-@pytest.mark.parametrize(
+@each(
     "wrong",
     [
         {"about": "x", "cases": [{"id": "a", "clause": "K-01"}]},

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cloudevents_kafka.counting import Labels, limit_labels, limit_nested
 from cloudevents_kafka.primitives.bounded import OTHERS
+from tests.support.cases import each
 
 NAMES = st.sampled_from("abcdefghijkl")
 MOST = st.integers(1, 5)
@@ -99,7 +99,7 @@ def test_labels_are_bounded():
     assert labels.most_common(3) == ([], 1000)
 
 
-@pytest.mark.parametrize("number", [0, 1, 2])
+@each("number", [0, 1, 2])
 def test_ties_are_in_order(number):
     """Labels with equal counts are in the order of their names."""
     labels = Labels()

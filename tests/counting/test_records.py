@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,6 +9,7 @@ from cloudevents_kafka import Event, Record, to_record
 from cloudevents_kafka.binding import decode
 from cloudevents_kafka.counting import CUT, MOST_HEADERS, NOT_EVENTS, SAMPLES, RecordCounts
 from cloudevents_kafka.counting._records import MOST_SAMPLED, SAMPLE_BYTES, key_label
+from tests.support.cases import each
 from tests.support.strategies import hostile_records as records
 
 
@@ -90,7 +90,7 @@ def test_few_samples_are_kept():
     assert kept.headers == [("h" * SAMPLE_BYTES + CUT, cut)] * MOST_HEADERS
 
 
-@pytest.mark.parametrize("key", [b"x" * 1000, b"\xff" * 1000, "ä".encode() * 1000])
+@each("key", [b"x" * 1000, b"\xff" * 1000, "ä".encode() * 1000])
 def test_labels_are_cut(key):
     """A long key is cut."""
     assert len(key_label(key)) == 256

@@ -7,9 +7,8 @@ import subprocess
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
-import pytest
-
 from cloudevents_kafka.primitives.installing import pip_install
+from tests.support.cases import each
 
 ROOT = Path(__file__).parents[2]
 _spec = spec_from_file_location("install_pages", ROOT / ".ci" / "install.py")
@@ -26,7 +25,7 @@ def test_the_pages_are_of_today():
     assert install.main(["--check"]) == 0
 
 
-@pytest.mark.parametrize("page", install.PAGES)
+@each("page", install.PAGES)
 def test_a_release_changes_each_page(page):
     """After it each page has one line of pip, and no other source than the index."""
     text = install.written(page, install.PAGES[page], source="")

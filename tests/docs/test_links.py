@@ -7,8 +7,6 @@ import unicodedata
 from functools import cache
 from pathlib import Path
 
-import pytest
-
 from tests.support.cases import each
 
 ROOT = Path(__file__).parents[2]
@@ -70,7 +68,7 @@ def test_links_lead_to_files_and_sections(page: Path) -> None:
     assert [found for target in targets if (found := problem(page, target))] == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("target", "wrong"),
     [
         ("docs/licences.md", False),

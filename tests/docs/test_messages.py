@@ -15,6 +15,7 @@ import cloudevents_kafka
 from cloudevents_kafka import Event, EventConsumer, EventProducer, Record, from_record
 from cloudevents_kafka.testing import FakeProducer
 from tests.docs import pages
+from tests.support.cases import each
 
 PACKAGE = Path(cloudevents_kafka.__file__).parent
 # Messages of other programs.
@@ -58,7 +59,7 @@ def messages(page: Path) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("page", HOW_TO, ids=lambda page: page.stem)
+@each("page", HOW_TO, ids=lambda page: page.stem)
 def test_pages_have_messages_of_the_package(page: Path) -> None:
     """A message on a page is made of texts of the package, but for names and values."""
     shown = [message for message in messages(page) if not FOREIGN.search(message)]
@@ -88,7 +89,7 @@ CALLS = {
 }
 
 
-@pytest.mark.parametrize(("page", "call"), [(page, call) for page, calls in CALLS.items() for call in calls])
+@each(("page", "call"), [(page, call) for page, calls in CALLS.items() for call in calls])
 def test_messages_are_as_printed(page, call):
     """What a call prints when it fails is on its page, where … is any text."""
     try:

@@ -17,6 +17,7 @@ from hypothesis import given
 from cloudevents_kafka import DataError, Event, InvalidEvent, Record, decode, from_record, to_record
 from cloudevents_kafka.codecs.payload import DataKind
 from tests.support import strategies as make
+from tests.support.cases import each
 
 FULL = Event(
     id="1",
@@ -117,7 +118,7 @@ class _Type(StrEnum):
     CREATED = "order.created"
 
 
-@pytest.mark.parametrize(
+@each(
     ("given", "kept"),
     [
         (datetime(2018, 4, 5, tzinfo=UTC), "2018-04-05T00:00:00Z"),
@@ -138,7 +139,7 @@ def test_values_of_each_type_are_kept(given: Any, kept: Any) -> None:
     assert again == event
 
 
-@pytest.mark.parametrize(
+@each(
     ("attributes", "clauses"),
     [
         ({"x": 2**31}, ["T-04"]),
@@ -170,7 +171,7 @@ class Color(Enum):
     RED = 1
 
 
-@pytest.mark.parametrize(
+@each(
     ("attributes", "message"),
     [
         ({"id": UUID(int=5)}, f"id: must be a str, {UUID_TEXT} (R-02, "),
@@ -218,7 +219,7 @@ def test_errors_say_what_to_pass(attributes: Any, message: str) -> None:
     assert message in str(caught.value)
 
 
-@pytest.mark.parametrize(
+@each(
     ("data", "got"),
     [
         (object(), "an object; convert it, or pass bytes"),
@@ -263,7 +264,7 @@ def test_data_is_decoded_once_on_access() -> None:
     assert FULL.data is FULL.data
 
 
-@pytest.mark.parametrize("data", [None, b"", "", "null", b"null", 0, False, [], {}])
+@each("data", [None, b"", "", "null", b"null", 0, False, [], {}])
 def test_no_data_and_empty_data_differ(data: Any) -> None:
     """Only None means no data; other false values are a payload."""
     event = least(data=data)
@@ -280,7 +281,7 @@ def test_an_explicit_json_null_is_data() -> None:
     assert event != least(datacontenttype="application/json")
 
 
-@pytest.mark.parametrize(
+@each(
     ("one", "other", "same"),
     [
         (least(), least(), True),
@@ -354,7 +355,7 @@ def test_self_may_name_an_attribute() -> None:
     assert event.replace(self="w")["self"] == "w"
 
 
-@pytest.mark.parametrize(
+@each(
     ("event", "content_type", "kind", "data"),
     [
         (least(data={"a": 1}), "application/json", DataKind.BYTES, {"a": 1}),

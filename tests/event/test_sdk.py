@@ -70,9 +70,7 @@ def test_the_json_format_of_the_sdk() -> None:
     assert JSONFormat().read(None, written).get_data() == {"a": 1}
 
 
-@pytest.mark.parametrize(
-    "event", [EVENT, EVENT.replace(data=b"\xff", datacontenttype="image/png"), EVENT.replace(data=None)]
-)
+@each("event", [EVENT, EVENT.replace(data=b"\xff", datacontenttype="image/png"), EVENT.replace(data=None)])
 def test_the_http_binding_of_the_sdk(event: Event) -> None:
     """An event is equal after binary and structured HTTP messages."""
     for message in (http.to_binary(event, JSONFormat()), http.to_structured(event, JSONFormat())):
@@ -120,8 +118,8 @@ def test_the_sdk_reads_our_records(attributes: dict[str, Any], data: Any) -> Non
 # --- the SDK's events here --------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", [CloudEvent, OldCloudEvent])
-@pytest.mark.parametrize(
+@each("kind", [CloudEvent, OldCloudEvent])
+@each(
     ("more", "data", "payload", "data_kind"),
     [
         ({}, None, None, DataKind.BYTES),
@@ -164,8 +162,8 @@ class Frozen(Mapping[str, Any]):
         return len(self._values)
 
 
-@pytest.mark.parametrize("kind", [dict, Frozen, ChainMap, OrderedDict, UserDict])
-@pytest.mark.parametrize("view", [lambda values: values, MappingProxyType])
+@each("kind", [dict, Frozen, ChainMap, OrderedDict, UserDict])
+@each("view", [lambda values: values, MappingProxyType])
 def test_attributes_are_any_mapping(kind: Any, view: Any) -> None:
     """The event has attributes of its own if the object returns another mapping, or a view of one."""
 
@@ -251,7 +249,7 @@ def test_types_of_sdk_events() -> None:
     assert ("ce_b", b"true") in to_record(sdk).headers
 
 
-@pytest.mark.parametrize(
+@each(
     ("more", "data", "clauses"),
     [
         ({"x": [1]}, None, {"T-01"}),

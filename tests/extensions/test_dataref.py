@@ -14,6 +14,7 @@ from cloudevents_kafka.extensions import SIZE_LIMIT, fetch_data, size_problem, s
 from cloudevents_kafka.protocol.records import Record as WireRecord
 from cloudevents_kafka.protocol.records import encode_batch
 from tests.support import strategies as make
+from tests.support.cases import each
 
 
 class Shelf(dict[str, bytes]):
@@ -78,7 +79,7 @@ def test_data_may_be_kept_with_its_reference() -> None:
     assert fetch_data(both, shelf.__getitem__) is both
 
 
-@pytest.mark.parametrize(
+@each(
     ("data", "content_type", "stored", "same"),
     [
         (b"ab", None, b"ab", True),
@@ -139,7 +140,7 @@ def test_any_event_is_fetched_unchanged(made: Event) -> None:
     )
 
 
-@pytest.mark.parametrize("reference", [None, "", b"shelf:0"])
+@each("reference", [None, "", b"shelf:0"])
 def test_data_is_not_stored_without_a_reference(reference: Any) -> None:
     """Without a reference the data would be lost, so there is an error."""
     for keep in (False, True):
@@ -147,8 +148,8 @@ def test_data_is_not_stored_without_a_reference(reference: Any) -> None:
             store_data(event(b"x"), lambda _: reference, limit=0, keep=keep)
 
 
-@pytest.mark.parametrize("fetched", [None, "text", {"a": 1}])
-@pytest.mark.parametrize("data", [None, b"text"])
+@each("fetched", [None, "text", {"a": 1}])
+@each("data", [None, b"text"])
 def test_only_bytes_are_fetched(fetched: Any, data: Any) -> None:
     """An object other than bytes is refused: None is not data, and the encoding of a text is unknown."""
     with pytest.raises(DataError, match=r"fetch must return the bytes at dataref 'x'.*X-04.*got"):

@@ -19,6 +19,7 @@ from cloudevents_kafka.extensions.dsse import (
     sign_envelope,
 )
 from tests.support import strategies as make
+from tests.support.cases import each
 
 BODY = {"payloadType": "t", "payload": "aGk=", "signatures": [{"keyid": "k", "sig": "c2ln"}]}
 
@@ -44,7 +45,7 @@ def test_a_signed_payload_is_read(payload_type: str, payload: bytes, keyid: str)
     assert envelope.signed_by({keyid: lambda message, signature: signature == message[::-1]}) == keyid
 
 
-@pytest.mark.parametrize(
+@each(
     "content",
     [
         *(json.dumps({k: v for k, v in BODY.items() if k != name}).encode() for name in BODY),
@@ -94,7 +95,7 @@ def test_several_signatures_are_read() -> None:
     assert len(read_envelope(written(signatures=BODY["signatures"] * 64)).signatures) == 64
 
 
-@pytest.mark.parametrize("wrong", [5, None, "text", [1, 2]])
+@each("wrong", [5, None, "text", [1, 2]])
 def test_a_signature_is_bytes(wrong: Any) -> None:
     """A signature must be bytes: bytes(5) would be 5 zeros."""
     with pytest.raises(TypeError, match=f"must be bytes, got {type(wrong).__name__}"):

@@ -9,6 +9,7 @@ import pytest
 from cloudevents_kafka import Decoded, Event, EventConsumer, Record, Undecodable, from_record, to_record
 from cloudevents_kafka.extensions import expires_at, is_expired, is_past_sunset, unexpired
 from cloudevents_kafka.testing import FakeConsumer, FakeProducer
+from tests.support.cases import each
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -21,7 +22,7 @@ def of_type_until(sunset: str | None) -> Event:
     return Event(id="1", source="/", type="t", deprecated=True, deprecationsunset=sunset)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "expired"),
     [
         (None, False),
@@ -43,7 +44,7 @@ def test_an_event_expires_at_its_moment(text: str | None, *, expired: bool) -> N
     assert expires_at(made) == made.get("expirytime")
 
 
-@pytest.mark.parametrize(
+@each(
     ("now", "first", "last"),
     [
         (datetime.min.replace(tzinfo=timezone(timedelta(hours=5))), False, False),
@@ -98,7 +99,7 @@ def test_a_consumer_may_skip_expired_events() -> None:
     assert [item.record.offset for item in items] == [1, 2, 3]
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "past"),
     [
         (None, False),

@@ -35,6 +35,7 @@ from cloudevents_kafka.extensions.signing import (
 )
 from cloudevents_kafka.registry import temporarily
 from tests.support import strategies as make
+from tests.support.cases import each
 
 PRIVATE = ed25519.Ed25519PrivateKey.from_private_bytes(bytes(32))
 ORDER = Event(
@@ -88,7 +89,7 @@ def test_the_signature_of_the_document() -> None:
     assert sign(event, key, keyid="testkey") == from_record(as_record(case.record))
 
 
-@pytest.mark.parametrize(("mode", "form"), MODES_AND_FORMATS)
+@each(("mode", "form"), MODES_AND_FORMATS)
 def test_a_signature_is_valid_after_every_format(mode: Any, form: str | None) -> None:
     """A signature is valid after any content mode and format."""
     record = to_record(signed(ORDER, "partitionkey", "expirytime"), mode=mode, format=form)
@@ -98,8 +99,8 @@ def test_a_signature_is_valid_after_every_format(mode: Any, form: str | None) ->
     assert not result.unverified
 
 
-@pytest.mark.parametrize("data", [{"a": 1}, "text", b"\xff", None])
-@pytest.mark.parametrize(("mode", "form"), MODES_AND_FORMATS)
+@each("data", [{"a": 1}, "text", b"\xff", None])
+@each(("mode", "form"), MODES_AND_FORMATS)
 def test_a_content_type_that_formats_add_is_signed(mode: Any, form: str | None, data: object) -> None:
     """Data without a content type is verified after any mode and format, also those that add one."""
     event = Event(id="1", source="/s", type="t", data=data)
@@ -154,7 +155,7 @@ CORE_DIGEST = base64.b64encode(core_digest(ORDER))
 NO_NAMES = extension_digest(ORDER, [])
 
 
-@pytest.mark.parametrize(
+@each(
     "material",
     [
         *(
@@ -303,7 +304,7 @@ def test_a_changed_event_is_forwarded_without_its_signature() -> None:
     assert drop_stale_signature(elsewhere := ORDER.replace(source="/elsewhere"), ORDER) is elsewhere
 
 
-@pytest.mark.parametrize(
+@each(
     "wrong",
     [
         *({"keyid": keyid} for keyid in ("", None, "\ud800")),

@@ -22,13 +22,14 @@ from cloudevents_kafka.extensions import (
 from cloudevents_kafka.extensions._tracing import is_traceparent
 from cloudevents_kafka.testing import FakeProducer
 from tests.support import strategies as make
+from tests.support.cases import each
 
 TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 GOOD = f"00-{TRACE}-{SPAN}-01"
 EVENT = Event(id="1", source="/", type="t")
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "good"),
     [
         (GOOD, True),
@@ -63,7 +64,7 @@ def test_traceparents(text: str, *, good: bool) -> None:
             Trace(text)
 
 
-@pytest.mark.parametrize("state", ["", "a=é", "a=b\n", "\ud800"])
+@each("state", ["", "a=é", "a=b\n", "\ud800"])
 def test_invalid_tracestates_are_refused(state: str) -> None:
     """A Trace can be sent, so its tracestate is checked."""
     with pytest.raises(ValueError, match="printable"):
@@ -126,7 +127,7 @@ def test_middleware_may_set_the_origin() -> None:
     assert origin_trace(event) == Trace(GOOD)
 
 
-@pytest.mark.parametrize(
+@each(
     ("headers", "state"),
     [
         ([("traceparent", GOOD.encode()), ("tracestate", b"a=b"), ("tracestate", b"c=d")], "a=b,c=d"),
@@ -139,7 +140,7 @@ def test_tracestates_are_joined_or_discarded(headers: Any, state: str | None) ->
     assert hop_trace(Record(headers=headers)) == Trace(GOOD, state)
 
 
-@pytest.mark.parametrize(
+@each(
     "headers",
     [
         [],
@@ -206,7 +207,7 @@ def test_opentelemetry_reads_our_traces_and_the_reverse() -> None:
         assert Trace.of(carrier) == ours
 
 
-@pytest.mark.parametrize(
+@each(
     ("carrier", "expected"),
     [
         ({}, None),
@@ -223,10 +224,8 @@ def test_any_carrier_is_read(carrier: dict[str, str], expected: Trace | None) ->
     assert Trace.of(carrier) == expected
 
 
-@pytest.mark.parametrize(
-    ("flags", "kept"), [("00", "00"), ("01", "01"), ("02", "02"), ("03", "03"), ("ff", "03"), ("fc", "00")]
-)
-@pytest.mark.parametrize("version", ["00", "cc"])
+@each(("flags", "kept"), [("00", "00"), ("01", "01"), ("02", "02"), ("03", "03"), ("ff", "03"), ("fc", "00")])
+@each("version", ["00", "cc"])
 def test_a_child_keeps_the_defined_flags(version: str, flags: str, kept: str) -> None:
     """The flags sampled and random are propagated (Trace Context level 2), others are 0."""
     trace = Trace(f"{version}-{TRACE}-{SPAN}-{flags}")
@@ -241,7 +240,7 @@ def test_a_new_trace_has_the_random_flag() -> None:
     assert Trace.begin().random
 
 
-@pytest.mark.parametrize(
+@each(
     ("state", "read"),
     [
         ("a=1,\tb=2", "a=1,b=2"),

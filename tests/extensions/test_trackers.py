@@ -21,6 +21,7 @@ from cloudevents_kafka.extensions import (
     severity_name,
 )
 from tests.support import strategies as make
+from tests.support.cases import each
 
 EVENT = Event(id="1", source="/a", type="t")
 
@@ -82,7 +83,7 @@ def test_numbers_are_exhausted() -> None:
             next(numbers)
 
 
-@pytest.mark.parametrize(("start", "digits"), [(-1, 3), (1000, 3), (1, 0), (0, 0), (0, -1)])
+@each(("start", "digits"), [(-1, 3), (1000, 3), (1, 0), (0, 0), (0, -1)])
 def test_a_start_that_does_not_fit_is_refused(start: int, digits: int) -> None:
     """A wrong start is refused by the call, not by the first iteration."""
     with pytest.raises(ValueError, match="start must be from 0"):
@@ -102,7 +103,7 @@ def test_threads_share_the_numbers() -> None:
     assert sorted(int(text) for texts in taken for text in texts) == list(range(1, 8001))
 
 
-@pytest.mark.parametrize(
+@each(
     ("texts", "last"),
     [
         (["1"], Step("first")),
@@ -151,7 +152,7 @@ def test_any_texts_are_sequences(texts: list[str]) -> None:
         furthest = max(furthest, text)
 
 
-@pytest.mark.parametrize(
+@each(
     ("number", "text", "name"),
     [
         (None, None, None),
@@ -174,7 +175,7 @@ def test_a_number_has_a_name(number: int | None, text: str | None, name: str | N
     assert severity_name(severe(number, text)) == name
 
 
-@pytest.mark.parametrize(
+@each(
     ("pairs", "reported"),
     [
         ([(9, "INFO"), (17, "ERROR"), (9, "INFO")], []),

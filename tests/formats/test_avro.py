@@ -15,6 +15,7 @@ from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.formats import avro
 from cloudevents_kafka.formats.avro import SCHEMA, AvroFormat
 from tests.support import strategies as make
+from tests.support.cases import each
 
 AVRO = AvroFormat()
 PARSED = fastavro.parse_schema(SCHEMA)
@@ -34,7 +35,7 @@ def with_entry(entry: str) -> bytes:
     return b"\x0a" + MIN[1:-1] + bytes.fromhex(entry) + b"\x00"
 
 
-@pytest.mark.parametrize(
+@each(
     ("event", "value"),
     [
         (least(), MIN + NONE),
@@ -79,7 +80,7 @@ def test_maps_in_blocks() -> None:
     assert AVRO.decode(b"\x02" + entries[:17] + b"\x06" + entries[17:] + b"\x00" + NONE) == least()
 
 
-@pytest.mark.parametrize(
+@each(
     "data",
     [
         {"a": None, "b": True, "c": 1.5, "d": "é", "e": {"f": {"g": {"h": None}}}},
@@ -101,7 +102,7 @@ def test_json_data_without_a_content_type(data: Any) -> None:
     assert again.kind is DataKind.JSON
 
 
-@pytest.mark.parametrize(
+@each(
     "data",
     [
         [1],
@@ -123,7 +124,7 @@ def test_json_beyond_the_unions_is_refused(data: Any) -> None:
     assert AVRO.decode(AVRO.encode(event)) == event
 
 
-@pytest.mark.parametrize("text", [b"null", b"1e999", b"9" * 5000], ids=lambda text: text[:8])
+@each("text", [b"null", b"1e999", b"9" * 5000], ids=lambda text: text[:8])
 def test_null_and_infinity_are_refused(text: bytes) -> None:
     """A null would be read as no data, and infinity is not JSON."""
     head = b'{"specversion":"1.0","id":"1","source":"/","type":"t","data":'
@@ -187,7 +188,7 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("value", HOSTILE.values(), ids=HOSTILE)
+@each("value", HOSTILE.values(), ids=HOSTILE)
 def test_untrusted_bytes_are_refused_at_once(value: bytes) -> None:
     """Lengths and counts are checked; the error names the schema."""
     start = time.process_time()
@@ -223,7 +224,7 @@ def test_repeated_attributes_are_refused() -> None:
         assert [(p.attribute, p.clause) for p in caught.value.problems] == [("type", "N-05")]
 
 
-@pytest.mark.parametrize(
+@each(
     ("content_type", "data", "kind", "value"),
     [
         ("text/plain", "0c02e9", None, None),

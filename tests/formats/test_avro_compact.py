@@ -18,6 +18,7 @@ from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.formats.avro_compact import AvroCompactFormat, JavaAvroCompactFormat
 from cloudevents_kafka.primitives import zigzag
 from tests.support import strategies as make
+from tests.support.cases import each
 
 from .java_events import java_event
 
@@ -71,7 +72,7 @@ def problems(value: bytes) -> list[tuple[str | None, str]]:
     return [(problem.attribute, problem.clause) for problem in caught.value.problems]
 
 
-@pytest.mark.parametrize(
+@each(
     ("event", "value"),
     [
         (least(), MIN),
@@ -145,7 +146,7 @@ def test_round_trip(event: Event) -> None:
     assert COMPACT.decode(written) == event
 
 
-@pytest.mark.parametrize(
+@each(
     ("data", "content_type", "payload"),
     [
         ({"a": 1}, None, b'{"a":1}'),
@@ -161,7 +162,7 @@ def test_ac_03_data_is_written_as_bytes(data: Any, content_type: str | None, pay
     assert again.data == data
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "2016-12-31T23:59:60Z",
@@ -180,7 +181,7 @@ def test_an_instant_beyond_microseconds_is_refused(text: str) -> None:
     assert again.text("time") == "2018-04-05T15:31:00.5Z"
 
 
-@pytest.mark.parametrize(
+@each(
     ("entry", "value"),
     [
         ("026b0480fda6d9a9c7b405", "2018-04-05T17:31:00.123456Z"),
@@ -196,7 +197,7 @@ def test_a_time_among_extensions(entry: str, value: str) -> None:
     assert type(COMPACT.decode(with_extensions(entry)).text(name)) is str
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "found"),
     [
         (MIN[:-1], (None, "AC-01")),
@@ -270,7 +271,7 @@ CAPTURED = {
 }
 
 
-@pytest.mark.parametrize(("name", "rest"), CAPTURED.items(), ids=CAPTURED)
+@each(("name", "rest"), CAPTURED.items(), ids=CAPTURED)
 def test_values_of_the_java_sdk(name: str, rest: str) -> None:
     """The bytes of the Java SDK are read as its event; data that it writes as null is absent."""
     value = SINGLE + zigzag.encode(len(name)) + name.encode() + bytes.fromhex(BASE + rest)
@@ -289,9 +290,7 @@ def test_the_java_form_is_not_written() -> None:
         to_record(least(), mode="structured", format="avrocompact")
 
 
-@pytest.mark.parametrize(
-    "value", [b"", MIN, SINGLE[:9], SINGLE, bytes([*SINGLE[:9], 0]) + MIN, SINGLE + MIN[:-1]]
-)
+@each("value", [b"", MIN, SINGLE[:9], SINGLE, bytes([*SINGLE[:9], 0]) + MIN, SINGLE + MIN[:-1]])
 def test_invalid_values_of_the_java_form(value: bytes) -> None:
     """The value must have the header of that schema, and one datum."""
     with pytest.raises(InvalidEvent, match="AC-01"):

@@ -11,6 +11,7 @@ from cloudevents_kafka import DataError, Event, Record, from_record, to_record
 from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.formats.json import JsonFormat
 from tests.support import strategies as make
+from tests.support.cases import each
 
 HEAD = b'{"specversion":"1.0","id":"1","source":"/","type":"t"'
 JSON = JsonFormat()
@@ -21,7 +22,7 @@ def least(**more: Any) -> Event:
     return Event(**{"id": "1", "source": "/", "type": "t", **more})
 
 
-@pytest.mark.parametrize(
+@each(
     ("event", "members"),
     [
         (least(), b""),
@@ -81,7 +82,7 @@ def test_written(event: Event, members: bytes) -> None:
     assert {n: again.text(n) for n in again} == {n: event.text(n) for n in event}
 
 
-@pytest.mark.parametrize(
+@each(
     ("content_type", "data", "member"),
     [
         ("text/plain", b"\xc3\xa9", b'"data":"\xc3\xa9"'),
@@ -107,7 +108,7 @@ def test_bytes_as_text(content_type: str, data: bytes, member: bytes) -> None:
     assert b"data_base64" in JSON.encode(event)
 
 
-@pytest.mark.parametrize(
+@each(
     ("members", "payload", "kind", "data"),
     [
         (b"", None, B, None),
@@ -140,7 +141,7 @@ def test_read(members: bytes, payload: bytes | None, kind: DataKind, data: Any) 
         assert JSON.decode(JSON.encode(event.replace(subject="s"))).payload == payload
 
 
-@pytest.mark.parametrize(
+@each(
     ("members", "value"),
     [
         (b',"x":10', 10),
@@ -171,9 +172,9 @@ ODD_JSON = {
 }
 
 
-@pytest.mark.parametrize("place", ["last", "first", "in the middle"])
-@pytest.mark.parametrize("lenient", [False, True])
-@pytest.mark.parametrize(("data", "said"), ODD_JSON.values(), ids=ODD_JSON)
+@each("place", ["last", "first", "in the middle"])
+@each("lenient", [False, True])
+@each(("data", "said"), ODD_JSON.values(), ids=ODD_JSON)
 def test_json_data_that_parsers_refuse(data: bytes, said: str, place: str, *, lenient: bool) -> None:
     """The payload is exact; only access to the value raises an error."""
     members = {
@@ -188,7 +189,7 @@ def test_json_data_that_parsers_refuse(data: bytes, said: str, place: str, *, le
         _ = event.data
 
 
-@pytest.mark.parametrize(("data", "said"), ODD_JSON.values(), ids=ODD_JSON)
+@each(("data", "said"), ODD_JSON.values(), ids=ODD_JSON)
 def test_json_data_that_parsers_refuse_in_both_modes(data: bytes, said: str) -> None:
     """Such data is written as JSON, not as base64."""
     event = JSON.decode(HEAD + b',"data":' + data + b"}").replace(subject="another")

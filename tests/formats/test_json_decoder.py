@@ -9,12 +9,13 @@ import pytest
 from cloudevents_kafka import InvalidEvent, Record, from_record
 from cloudevents_kafka.formats.json import JsonFormat
 from tests.support import strategies as make
+from tests.support.cases import each
 
 HEAD = b'{"specversion":"1.0","id":"1","source":"/","type":"t"'
 JSON = JsonFormat()
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "clause"),
     [
         (b"", "J-01"),
@@ -66,7 +67,7 @@ def test_refused(value: bytes, clause: str) -> None:
     assert [p.clause for p in caught.value.problems] == [clause]
 
 
-@pytest.mark.parametrize(
+@each(
     ("members", "said"),
     [
         (b',"x":1e999,"Y":"z"', ["x: must be a string.* got a number out of range", "Y: an attribute name"]),
@@ -96,7 +97,7 @@ def test_values_that_parsers_refuse(members: bytes, said: list[str]) -> None:
         assert re.match(f".*{words}", str(problem))
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "clauses"),
     [
         (
@@ -132,7 +133,7 @@ def test_all_problems_are_reported_together() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each(
     ("members", "clause"),
     [
         (b',"x":"\\ud83d","data":"\\ud83d"', "J-01"),
@@ -147,7 +148,7 @@ def test_all_problems_are_reported_together() -> None:
     ],
     ids=lambda value: repr(value)[:60],
 )
-@pytest.mark.parametrize("lenient", [False, True])
+@each("lenient", [False, True])
 def test_attributes_are_strict_with_such_data(members: bytes, clause: str, *, lenient: bool) -> None:
     """Problems of attributes, repeats and invalid JSON are reported with such data, too."""
     headers = [("content-type", b"application/cloudevents+json")]

@@ -15,6 +15,7 @@ from cloudevents_kafka.formats.json import JsonFormat
 from cloudevents_kafka.formats.json_decoder import Envelope, split_envelope
 from cloudevents_kafka.formats.json_reader import JsonReader
 from tests.support import strategies as make
+from tests.support.cases import each
 from tests.support.interleaving import in_another_thread, instructions, interrupted
 
 HEAD = b'{"specversion":"1.0","id":"1","source":"/","type":"t"'
@@ -75,7 +76,7 @@ def members(envelope: Envelope) -> Any:
     return [*attributes.items()], [*map(type, attributes.values())], envelope.data, envelope.encoded
 
 
-@pytest.mark.parametrize("value", VALUES)
+@each("value", VALUES)
 def test_valid_events_are_read_after_others(value: bytes) -> None:
     """A valid event is read after records of any kind, and again."""
     for earlier in [*EARLIER, [value], [value, value]]:

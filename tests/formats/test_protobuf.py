@@ -13,6 +13,7 @@ from cloudevents_kafka.attributes.types import AttributeType
 from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.primitives import varint
 from tests.support import strategies as make
+from tests.support.cases import each
 
 from .official import MIN, PROTOBUF, CloudEvent, bytes_field, entry, least, problems
 
@@ -57,7 +58,7 @@ VECTORS = [
 ]
 
 
-@pytest.mark.parametrize(("event", "rest"), VECTORS, ids=lambda value: repr(value)[:60])
+@each(("event", "rest"), VECTORS, ids=lambda value: repr(value)[:60])
 def test_bytes(event: Event, rest: str) -> None:
     """Required attributes are fields, others are in the map by type, data by kind, in both directions."""
     value = MIN + bytes.fromhex(rest)
@@ -132,7 +133,7 @@ def official(**fields: Any) -> Any:
     return message
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "field", "value", "expected"),
     [
         ("datacontenttype", "ce_string", "text/plain", "text/plain"),
@@ -177,7 +178,7 @@ WRONG_FIELDS = {
 }
 
 
-@pytest.mark.parametrize(("name", "wrong_field"), WRONG_FIELDS.items(), ids=WRONG_FIELDS)
+@each(("name", "wrong_field"), WRONG_FIELDS.items(), ids=WRONG_FIELDS)
 def test_p_02_a_wrong_field(name: str, wrong_field: tuple[str, Any]) -> None:
     """A field of another type is refused, and so is none."""
     assert problems(official(**{name: wrong_field}).SerializeToString()) == [(name, "P-02")]
@@ -193,7 +194,7 @@ def test_a_wrong_field_is_reported_with_the_allowed_ones() -> None:
             PROTOBUF.decode(official(**{name: ("ce_integer", 5)}).SerializeToString())
 
 
-@pytest.mark.parametrize(
+@each(
     ("field", "value", "clause"),
     [
         ("ce_uri", "/r", "T-10"),
@@ -207,7 +208,7 @@ def test_a_value_that_is_not_of_its_fields_type(field: str, value: str, clause: 
     assert problems(official(x=(field, value)).SerializeToString()) == [("x", clause)]
 
 
-@pytest.mark.parametrize("name", ["id", "source", "specversion", "type"])
+@each("name", ["id", "source", "specversion", "type"])
 def test_p_01_required_attributes_are_fields(name: str) -> None:
     """A required attribute in the map is refused, with its field or without."""
     there = entry(name, bytes_field(3, b"1.0"))
@@ -266,7 +267,7 @@ def test_a_number_beyond_32_bits_is_refused() -> None:
 # --- times -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "seconds", "nanos", "again"),
     [
         ("2018-04-05T17:31:00.123456789Z", 1522949460, 123456789, None),
@@ -287,7 +288,7 @@ def test_instants(text: str, seconds: int, nanos: int, again: str | None) -> Non
     assert read.text("time") == (again or text)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "2016-12-31T23:59:60Z",
@@ -304,7 +305,7 @@ def test_an_instant_without_epoch_seconds_is_refused(text: str) -> None:
             PROTOBUF.encode(least(**{name: text}))
 
 
-@pytest.mark.parametrize(
+@each(
     ("seconds", "nanos"),
     [(-62135596801, 0), (253402300800, 0), (2**63 - 1, 0), (0, -1), (0, 10**9), (0, -(2**63))],
 )

@@ -11,6 +11,7 @@ from cloudevents_kafka import InvalidEvent, from_record, to_record
 from cloudevents_kafka.binding import ContentMode
 from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.formats.json import JsonFormat
+from tests.support.cases import each
 
 from .official import MIN, PROTOBUF, CloudEvent, bytes_field, entry, least, problems
 
@@ -26,7 +27,7 @@ def with_type(content_type: str | None, data: bytes) -> bytes:
     )
 
 
-@pytest.mark.parametrize(
+@each(
     ("content_type", "field", "raw", "payload", "kind"),
     [
         (None, 6, b"x", b"x", B),
@@ -60,7 +61,7 @@ def test_data(content_type: str | None, field: int, raw: bytes, payload: bytes, 
         assert written == CloudEvent.FromString(value).SerializeToString(deterministic=True)
 
 
-@pytest.mark.parametrize(
+@each(
     ("content_type", "data"),
     [
         (None, bytes_field(7, b"\xff")),

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from cloudevents_kafka import EncodeError, Event, InvalidEvent
 from tests.support import strategies as make
+from tests.support.cases import each
 
 from .official import MIN, PROTOBUF, CloudEvent, bytes_field, entry, least, outcome, problems
 
@@ -41,7 +42,7 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("value", HOSTILE.values(), ids=HOSTILE)
+@each("value", HOSTILE.values(), ids=HOSTILE)
 def test_untrusted_bytes_are_refused_at_once(value: bytes) -> None:
     """Lengths are checked; the error names the message."""
     start = time.process_time()

@@ -13,6 +13,7 @@ from cloudevents_kafka import EncodeError, InvalidEvent, Record, from_record, to
 from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.formats import protobuf
 from cloudevents_kafka.primitives.installing import pip_install
+from tests.support.cases import each
 
 from .java_events import java_event
 from .official import MIN, PROTOBUF, CloudEvent, bytes_field, entry, least, problems, sized
@@ -97,7 +98,7 @@ JAVA = {
 }
 
 
-@pytest.mark.parametrize(("name", "captured"), JAVA.items(), ids=JAVA)
+@each(("name", "captured"), JAVA.items(), ids=JAVA)
 def test_values_of_the_java_sdk(name: str, captured: tuple[DataKind, str]) -> None:
     """The bytes of the Java SDK are read as its event, and written as the same message."""
     kind, rest = captured

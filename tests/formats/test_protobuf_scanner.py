@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,6 +16,7 @@ from cloudevents_kafka.formats import _protobuf_scanner as scanner
 from cloudevents_kafka.formats.protobuf import ProtobufFormat
 from cloudevents_kafka.registry import temporarily
 from tests.support import strategies as make
+from tests.support.cases import each
 
 register_extension("scanurl", AttributeType.URI)
 register_extension("scantime", AttributeType.TIMESTAMP)
@@ -48,7 +48,7 @@ def parts(event: Event) -> Any:
     return list(attributes.items()), [*map(type, attributes.values())], event.payload, event.kind, encoded
 
 
-@pytest.mark.parametrize("value", MESSAGES)
+@each("value", MESSAGES)
 def test_messages_of_this_library_are_parsed(value: bytes) -> None:
     """The scanner reads the messages that this library writes."""
     event = scanner.read_valid(value)
@@ -78,7 +78,7 @@ def test_written_events_are_scanned(event: Event) -> None:
     assert parts(scanned) == read_closely(value)
 
 
-@pytest.mark.parametrize(
+@each(
     "entry",
     [
         b"\x2a\x05\x0a\x01k\x12\x00",
@@ -92,7 +92,7 @@ def test_written_events_are_scanned(event: Event) -> None:
         b"\x2a",
     ],
 )
-@pytest.mark.parametrize("after", [b"", b"\x2a\x08\x0a\x01l\x12\x03\x1a\x01x", b"2\x00"])
+@each("after", [b"", b"\x2a\x08\x0a\x01l\x12\x03\x1a\x01x", b"2\x00"])
 def test_an_entry_with_wrong_lengths(entry: bytes, after: bytes) -> None:
     """The scanner does not read an entry whose lengths differ from those of its parts."""
     value = MESSAGES[0] + entry + after

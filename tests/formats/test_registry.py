@@ -20,6 +20,7 @@ from cloudevents_kafka import (
 )
 from cloudevents_kafka.formats.json import JsonFormat
 from cloudevents_kafka.formats.registry import find, media_type_of, names, register_format, writable
+from tests.support.cases import each
 
 EVENT = Event(id="1", source="/", type="t")
 
@@ -80,7 +81,7 @@ def test_a_format_can_be_replaced() -> None:
     assert b'"data":"hi"' in (to_record(event, mode="structured").value or b"")
 
 
-@pytest.mark.parametrize("name", [None, 5, "", "JSON", "a b", "é", "a+b", "-", "a/b", "²"])
+@each("name", [None, 5, "", "JSON", "a b", "é", "a+b", "-", "a/b", "²"])
 def test_invalid_suffixes_are_refused(name: str) -> None:
     """A name that no media type can end in would never be found."""
     with pytest.raises(ValueError, match="name must be a suffix of a media type"):
@@ -97,8 +98,8 @@ class Rude(JsonFormat):
         return {}[int(value)]
 
 
-@pytest.mark.parametrize("lenient", [False, True])
-@pytest.mark.parametrize(("value", "said"), [(b"?", "raised ValueError"), (b"1", "raised KeyError")])
+@each("lenient", [False, True])
+@each(("value", "said"), [(b"?", "raised ValueError"), (b"1", "raised KeyError")])
 def test_an_exception_in_a_format_is_a_broken_event(value: bytes, said: str, *, lenient: bool) -> None:
     """One record does not stop a loop; the error has the cause."""
     register_format("rude", Rude)
@@ -134,8 +135,8 @@ def lookup() -> JsonFormat:
     return {}["x"]  # type: ignore[no-any-return]  # it never does
 
 
-@pytest.mark.parametrize("lenient", [False, True])
-@pytest.mark.parametrize(
+@each("lenient", [False, True])
+@each(
     ("make", "said", "cause"),
     [
         (lacks, "its make raised ImportError", "no such package"),

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.fuzz import archive, converters, targets
+from tests.support.cases import each
 
 
-@pytest.mark.parametrize("name", targets.TARGETS)
+@each("name", targets.TARGETS)
 def test_corpus(name):
     """An input of the corpus raises only errors of this library."""
     inputs = list(targets.corpus(name))

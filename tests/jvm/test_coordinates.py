@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cloudevents_kafka.jvm._coordinates import Coordinate, JarRequest
+from tests.support.cases import each
 
 
 def test_parts():
@@ -48,14 +49,14 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize("text", BAD)
+@each("text", BAD)
 def test_not_a_coordinate(text):
     """A text that is not three plain names is refused; the error has the rule."""
     with pytest.raises(ValueError, match="must be group:artifact:version"):
         Coordinate.parse(text)
 
 
-@pytest.mark.parametrize("classifier", ["../x", "x/y", ".."])
+@each("classifier", ["../x", "x/y", ".."])
 def test_bad_classifier(classifier):
     """A classifier has rules too."""
     with pytest.raises(ValueError, match="a Maven coordinate must be"):
@@ -75,7 +76,7 @@ def test_paths_stay_below(group, artifact, version, classifier):
     assert len(coordinate.file_name) < 310
 
 
-@pytest.mark.parametrize("text", ["a", "a:b:c", "../a:b", "a:", ":b", "a:*"])
+@each("text", ["a", "a:b:c", "../a:b", "a:", ":b", "a:*"])
 def test_not_an_exclusion(text):
     """An exclusion has two names."""
     with pytest.raises(ValueError, match="must be group:artifact"):

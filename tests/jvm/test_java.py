@@ -9,6 +9,7 @@ import pytest
 
 from cloudevents_kafka.jvm import NoJava, _java, find_java
 from cloudevents_kafka.jvm._java import NEEDED_MODULE, Java
+from tests.support.cases import each
 
 MODULES = f"java.base java.logging {NEEDED_MODULE}"
 
@@ -37,13 +38,13 @@ def search(monkeypatch, tmp_path):
     return search
 
 
-@pytest.mark.parametrize("version", ["17.0.15", "17-ea", "21"])
+@each("version", ["17.0.15", "17-ea", "21"])
 def test_suitable_versions(version):
     """Java 17 and 21 are suitable."""
     assert Java(Path("/java"), version, frozenset({NEEDED_MODULE})).problem is None
 
 
-@pytest.mark.parametrize("version", ["11.0.1", "25.0.3", "1.8.0_402", "9-ea", "170", "x"])
+@each("version", ["11.0.1", "25.0.3", "1.8.0_402", "9-ea", "170", "x"])
 def test_other_versions(version):
     """Older and newer versions are not suitable."""
     assert Java(Path("/java"), version, frozenset({NEEDED_MODULE})).problem == f"version {version}"

@@ -19,6 +19,7 @@ from cloudevents_kafka.jvm._web import (
     network_error,
     status_error,
 )
+from tests.support.cases import each
 
 SECRET_URL = "https://me:hunter2@repo.example/x.jar?token=hunter2"
 
@@ -103,7 +104,7 @@ def test_file(tmp_path):
         read((tmp_path / "c").as_uri())
 
 
-@pytest.mark.parametrize("url", ["http://127.0.0.1:x/a", "http://127.0.0.1:1/a b", "http://127.0.0.1:1/ä"])
+@each("url", ["http://127.0.0.1:x/a", "http://127.0.0.1:1/a b", "http://127.0.0.1:1/ä"])
 def test_bad_url(url):
     """A URL that cannot be requested is an error without its query."""
     with pytest.raises(FetchFailed, match="must have a valid URL") as caught:
@@ -128,7 +129,7 @@ NETWORK_ERRORS = [
 ]
 
 
-@pytest.mark.parametrize(("error", "words"), NETWORK_ERRORS, ids=lambda one: str(one)[:20])
+@each(("error", "words"), NETWORK_ERRORS, ids=lambda one: str(one)[:20])
 def test_network_errors(error, words):
     """A request without an answer has a reason too, with the name of Python's error."""
     failed = network_error(error, SECRET_URL)

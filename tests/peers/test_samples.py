@@ -10,6 +10,7 @@ import pytest
 
 from cloudevents_kafka import Decoded, decode
 from tests.support import peer_samples
+from tests.support.cases import each
 from tests.support.peer_samples import PEERS
 
 SCRIPTS = Path(__file__).parents[2] / "spec-conformance" / "peers"
@@ -42,14 +43,14 @@ def test_each_peer_has_samples_of_each_encoding(kept):
         assert counts == dict.fromkeys(["binary", *about["formats"]], kept.COUNT)
 
 
-@pytest.mark.parametrize("peer", PEERS)
+@each("peer", PEERS)
 def test_reading_agrees_with_the_findings(peer):
     """The strict reader refuses exactly the records of which the findings say so."""
     for sample in peer_samples.read(peer):
         assert isinstance(decode(sample.record), Decoded) is sample.is_event, sample
 
 
-@pytest.mark.parametrize("peer", PEERS)
+@each("peer", PEERS)
 def test_samples_have_all_kinds_of_events(peer):
     """The events have attributes of each type, each kind of data, offsets, and texts that are not ASCII."""
     events = [sample.event for sample in peer_samples.read(peer)]

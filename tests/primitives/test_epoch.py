@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from cloudevents_kafka.primitives.epoch import EPOCH, format_milliseconds
+from tests.support.cases import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("milliseconds", "text"),
     [
         (0, "1970-01-01T00:00:00.000Z"),
@@ -23,7 +24,7 @@ def test_milliseconds_as_text(milliseconds: int, text: str) -> None:
     assert format_milliseconds(milliseconds) == text
 
 
-@pytest.mark.parametrize("milliseconds", [253402300800000, -62135596800001, 2**63 - 1, -(2**63)])
+@each("milliseconds", [253402300800000, -62135596800001, 2**63 - 1, -(2**63)])
 def test_milliseconds_beyond_the_calendar(milliseconds: int) -> None:
     """A time outside of the years 1 to 9999 raises OverflowError."""
     with pytest.raises(OverflowError):

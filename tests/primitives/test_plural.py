@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from cloudevents_kafka.primitives.plural import pluralize, with_article
+from tests.support.cases import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("number", "nouns", "text"),
     [
         (0, ("record",), "0 records"),

@@ -7,12 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cloudevents_kafka.primitives import varint, zigzag
+from tests.support.cases import each
 
 UNSIGNED = st.integers(0, 2**64 - 1)
 SIGNED = st.integers(-(2**63), 2**63 - 1)
 
 
-@pytest.mark.parametrize(
+@each(
     ("number", "encoded"),
     [
         (0, "00"),
@@ -32,7 +33,7 @@ def test_varint(number: int, encoded: str) -> None:
     assert varint.size(number) == len(data)
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "encoded"),
     [
         (0, "00"),
@@ -59,16 +60,16 @@ def test_decode_is_the_inverse_of_encode(number: int, value: int) -> None:
     assert zigzag.decode(zigzag.encode(value), 0) == (value, zigzag.size(value))
 
 
-@pytest.mark.parametrize("decode", [varint.decode, zigzag.decode])
-@pytest.mark.parametrize("data", ["", "80", "ffffffff"])
+@each("decode", [varint.decode, zigzag.decode])
+@each("data", ["", "80", "ffffffff"])
 def test_an_integer_that_ends_too_early(decode: object, data: str) -> None:
     """A missing byte raises IndexError, as indexing does."""
     with pytest.raises(IndexError):
         decode(bytes.fromhex(data), 0)  # type: ignore[operator]  # one of two functions
 
 
-@pytest.mark.parametrize("decode", [varint.decode, zigzag.decode])
-@pytest.mark.parametrize(
+@each("decode", [varint.decode, zigzag.decode])
+@each(
     ("data", "bits", "message"),
     [
         ("ffffffffffffffffff02", 64, "holds more than 64 bits"),

@@ -5,11 +5,10 @@ from __future__ import annotations
 import sys
 import unicodedata
 
-import pytest
-
 from cloudevents_kafka.cli.terminal.text import escape_json
 from cloudevents_kafka.primitives.text_table import format_table
 from cloudevents_kafka.primitives.visible import UNSAFE, escape
+from tests.support.cases import each
 
 # Default_Ignorable_Code_Point of Unicode 16, as first and last characters.
 IGNORABLE = (
@@ -31,9 +30,7 @@ def test_each_character_that_is_not_shown_is_a_code():
         ), hex(code)
 
 
-@pytest.mark.parametrize(
-    "code", [0x34F, 0x115F, 0x3164, 0x17B4, 0x180B, 0xFE0F, 0x600, 0x70F, 0x1D173, 0x9B, 0x1B, 0xD800]
-)
+@each("code", [0x34F, 0x115F, 0x3164, 0x17B4, 0x180B, 0xFE0F, 0x600, 0x70F, 0x1D173, 0x9B, 0x1B, 0xD800])
 def test_all_outputs_have_the_same_codes(code):
     """Text, tables and JSON show the code of the character, and not the character."""
     sign = chr(code)

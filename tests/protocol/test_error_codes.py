@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from cloudevents_kafka.protocol.error_codes import ErrorCode
+from tests.support.cases import each
 
 # The guide's table, in its order, with today's names.
 GUIDE = """
@@ -48,7 +47,7 @@ def test_retriable():
     assert not any(ErrorCode.find(code).retriable for code in (0, 1, 4, 10, 12, 22, 25, 27))
 
 
-@pytest.mark.parametrize("code", [-2, 9999, 32767])
+@each("code", [-2, 9999, 32767])
 def test_unknown(code):
     """An unknown number has no member."""
     assert ErrorCode.find(code) is None

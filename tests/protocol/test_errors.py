@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from cloudevents_kafka.protocol import errors
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import (
@@ -18,6 +16,7 @@ from cloudevents_kafka.protocol.errors import (
     Unencodable,
     Unsupported,
 )
+from tests.support.cases import each
 
 
 def test_tree():
@@ -33,7 +32,7 @@ def test_tree():
             assert f" {name}" in (errors.__doc__ or "")
 
 
-@pytest.mark.parametrize(
+@each(
     ("at", "path", "text"),
     [
         (None, "", "a rule"),
@@ -64,7 +63,7 @@ def test_broker_error():
     assert (error.code, error.subject, error.broker_message) == (6, "topic t, partition 0", "moved")
 
 
-@pytest.mark.parametrize("code", [-2, 9999, 32767])
+@each("code", [-2, 9999, 32767])
 def test_unknown_code(code):
     """An unknown code has its number, and is not retriable."""
     error = BrokerError(code)

@@ -11,6 +11,7 @@ from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.messages.produce import ProduceRequest
 from cloudevents_kafka.protocol.records import Batches
 from tests.protocol.captured import FILES
+from tests.support.cases import each
 from tests.support.wire import only
 
 HOST = "127.0.0.1"
@@ -122,7 +123,7 @@ def test_replicas():
     )
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "acks", "answer"),
     [
         ("produce", 1, ("t1", 0, 0, 0)),
@@ -216,7 +217,7 @@ def test_several_topics():
     assert len(fetched(response_of(RELEASED, named(RELEASED, "multi fetch")))) == 3
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "answer"),
     [
         ("fetch", ("t1", 0, 0, 8, 269)),
@@ -239,8 +240,8 @@ def test_fetch(name, answer):
     assert answer[4] <= only(only(request.topics).partitions).partition_max_bytes
 
 
-@pytest.mark.parametrize("file", BOTH)
-@pytest.mark.parametrize(
+@each("file", BOTH)
+@each(
     ("name", "time", "answer"),
     [
         ("offsets time=-1 n=10", -1, ("t1", 0, 0, [8, 0])),
@@ -264,7 +265,7 @@ def test_coordinators(file, port):
     assert rows == [(15, -1, "", -1), (0, 1, HOST, port), (0, 1, HOST, port)]
 
 
-@pytest.mark.parametrize(
+@each(
     ("file", "number", "rows"),
     [
         (RELEASED, 40, [(-1, "", 3)] * 2),
@@ -318,8 +319,8 @@ def test_a_second_member_starts_a_generation(file):
     }
 
 
-@pytest.mark.parametrize("file", JOINS)
-@pytest.mark.parametrize(
+@each("file", JOINS)
+@each(
     ("scenario", "code", "generation"),
     [
         ("unknown member join", ErrorCode.UNKNOWN_MEMBER_ID, 0),

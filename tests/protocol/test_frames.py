@@ -19,6 +19,7 @@ from cloudevents_kafka.protocol.messages.connection import (
 from cloudevents_kafka.protocol.messages.groups import HeartbeatRequest, HeartbeatResponse
 from cloudevents_kafka.protocol.messages.topics import MetadataRequest
 from tests.protocol.generated import message, versions_of
+from tests.support.cases import each
 from tests.support.strategies import examples
 
 BEAT = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
@@ -26,7 +27,7 @@ API_VERSIONS = [(api, version) for api in APIS.values() for version in versions_
 headers = st.tuples(st.integers(-(1 << 31), (1 << 31) - 1), st.none() | st.text(max_size=5))
 
 
-@pytest.mark.parametrize(
+@each(
     ("prefix", "size"),
     [("00000000", 0), ("00000001", 1), ("06400000", 104_857_600), ("00000007ffff", 7)],
 )
@@ -35,7 +36,7 @@ def test_size(prefix, size):
     assert frames.decode_size(bytes.fromhex(prefix)) == size
 
 
-@pytest.mark.parametrize("prefix", ["ffffffff", "80000000", "06400001", "7fffffff", "47455420"])
+@each("prefix", ["ffffffff", "80000000", "06400001", "7fffffff", "47455420"])
 def test_bad_size(prefix):
     """A negative size, or one above the limit, as of another protocol, is `Malformed`."""
     with pytest.raises(
@@ -51,7 +52,7 @@ def test_own_limit():
         frames.decode_size(b"\0\0\0\x0a", max_size=9)
 
 
-@pytest.mark.parametrize("length", range(4))
+@each("length", range(4))
 def test_cut_size(length):
     """A size of fewer than 4 bytes is `Truncated`."""
     with pytest.raises(Truncated) as caught:
@@ -59,7 +60,7 @@ def test_cut_size(length):
     assert caught.value.missing == 4 - length
 
 
-@pytest.mark.parametrize(
+@each(
     ("sent", "version", "data"),
     [
         (BEAT, 0, "00000016 000c 0000 00000007 0002 6964 0001 67 00000001 0001 6d"),
@@ -84,7 +85,7 @@ def test_null_client_id():
     assert frames.decode_request(data[4:]).header.client_id is None
 
 
-@pytest.mark.parametrize(
+@each(
     ("answer", "version", "data"),
     [
         (HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS), 0, "00000006 00000007 001b"),
@@ -112,7 +113,7 @@ def test_response_bytes(answer, version, data):
     assert frames.decode_response(type(answer), version, data[4:]) == (7, answer)
 
 
-@pytest.mark.parametrize(
+@each(
     ("key", "version", "header"),
     [(7, 0, 0), (7, 1, 1), (3, 8, 1), (3, 9, 2), (17, 1, 1), (18, 2, 1), (18, 3, 2), (60, 0, 1)],
 )
@@ -121,7 +122,7 @@ def test_request_headers(key, version, header):
     assert frames.request_header(key, version) == header
 
 
-@pytest.mark.parametrize(("api", "version"), API_VERSIONS, ids=lambda part: getattr(part, "name", part))
+@each(("api", "version"), API_VERSIONS, ids=lambda part: getattr(part, "name", part))
 def test_all_versions(api, version):
     """Requests and responses of every version round-trip through frames."""
 
@@ -158,7 +159,7 @@ def test_any_bytes(data, key, version):
         assert header.request_api_key in APIS
 
 
-@pytest.mark.parametrize(
+@each(
     ("data", "match"),
     [
         ("003c 0000 00000001 ffff", "DescribeCluster \\(API key 60\\) is not supported"),
@@ -172,7 +173,7 @@ def test_unsupported(data, match):
         frames.decode_request(bytes.fromhex(data))
 
 
-@pytest.mark.parametrize("length", range(4))
+@each("length", range(4))
 def test_no_key(length):
     """A request without API key and version is `Truncated`."""
     with pytest.raises(Truncated):

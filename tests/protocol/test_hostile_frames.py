@@ -27,6 +27,7 @@ from cloudevents_kafka.protocol.messages.topics import (
 from cloudevents_kafka.protocol.records import Batches, Record, encode_batch, encode_message_set, nesting
 from cloudevents_kafka.protocol.schema import STRING, Fixed, Uuid, fields_of, spec_of
 from cloudevents_kafka.protocol.v07 import messages as messages_v07
+from tests.support.cases import each
 
 MIB = 1 << 20
 
@@ -91,7 +92,7 @@ def arrays():
                         yield structure, version, field
 
 
-@pytest.mark.parametrize(
+@each(
     ("structure", "version", "field"),
     list(arrays()),
     ids=lambda part: getattr(part, "__name__", None) or str(getattr(part, "name", part)),
@@ -189,7 +190,7 @@ def broken_at(data, at):
     return data[:at] + b"\xff" * 8 + data[at + 8 :]
 
 
-@pytest.mark.parametrize("share", [0.1, 0.5, 0.99])
+@each("share", [0.1, 0.5, 0.99])
 def test_an_invalid_frame_costs_no_more_than_two_valid_ones(share):
     """To find the error in a frame takes as many calls as to decode it twice."""
     data = compiler.encode(metadata(2000), 8)

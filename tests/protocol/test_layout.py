@@ -27,7 +27,7 @@ def names(layout):
     return [field.name for field in layout.fields]
 
 
-@pytest.mark.parametrize(
+@each(
     ("version", "present"),
     [
         (0, ["replica_id", "max_wait_ms", "min_bytes", "topics"]),
@@ -73,7 +73,7 @@ def test_names():
     assert layout_of(FetchRequest, 0).name == "FetchRequest"
 
 
-@pytest.mark.parametrize("version", range(4))
+@each("version", range(4))
 def test_types_by_version(version):
     """The encoding of a field may depend on the version (KIP-625)."""
     slots = {field.name: field.codec for field in layout_of(Everything, version).fields}
@@ -90,7 +90,7 @@ def test_optional():
     assert layout_of(Everything, 2).optional_from == len(layout_of(Everything, 2).fields)
 
 
-@pytest.mark.parametrize("version", [-1, 19, 99])
+@each("version", [-1, 19, 99])
 def test_no_such_version(version):
     """A version that a message does not have raises `Unsupported` with those it has."""
     with pytest.raises(Unsupported, match=f"FetchRequest must have a version in 0-18, got {version}"):
@@ -120,7 +120,7 @@ def test_defaults(structure, version):
     check(layout_of(structure, version))
 
 
-@pytest.mark.parametrize(
+@each(
     ("structure", "name", "default"),
     [
         (FetchRequest, "max_wait_ms", 0),

@@ -33,6 +33,7 @@ from cloudevents_kafka.protocol.schema import (
     fields_of,
     wire,
 )
+from tests.support.cases import each
 
 
 def alone(declared):
@@ -57,7 +58,7 @@ class Pair(Structure, kw_only=True):
 PAIRS = [Pair(number=1, names=["a", "bc"]), Pair(number=-1, names=[])]
 
 
-@pytest.mark.parametrize(
+@each(
     ("declared", "value", "data"),
     [
         (Int8, -2, "fe"),
@@ -106,7 +107,7 @@ def test_types_of_kip_625():
 ranges = st.builds(Versions, st.integers(0, 20), st.integers(0, 20) | st.just(NEWEST)) | st.just(NONE)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "first", "last"),
     [("0+", 0, 32767), ("2-5", 2, 5), ("7", 7, 7), ("none", 0, -1), ("12+", 12, 32767)],
 )
@@ -117,14 +118,14 @@ def test_notation(text, first, last):
     assert str(found) == text
 
 
-@pytest.mark.parametrize("text", ["", "+", "-", "1-", "-2", "a", "1.0", "1-2-3", "None"])
+@each("text", ["", "+", "-", "1-", "-2", "a", "1.0", "1-2-3", "None"])
 def test_not_a_range(text):
     """An invalid range raises `ValueError`."""
     with pytest.raises(ValueError, match="invalid literal"):
         Versions.parse(text)
 
 
-@pytest.mark.parametrize(("version", "there"), [(1, False), (2, True), (5, True), (6, False), ("2", False)])
+@each(("version", "there"), [(1, False), (2, True), (5, True), (6, False), ("2", False)])
 def test_membership(version, there):
     """A range contains both ends, and only integers."""
     assert (version in Versions(2, 5)) is there
@@ -206,7 +207,7 @@ def test_unknown_types(given):
         wire(**given)
 
 
-@pytest.mark.parametrize("declared", [int, list[int], list[list[Int32]], dict[str, Int32], str | None])
+@each("declared", [int, list[int], list[list[Int32]], dict[str, Int32], str | None])
 def test_fields_of_other_types(declared):
     """A field of another type is refused when it is declared."""
     made = type(Structure)("Wrong", (Structure,), {"__annotations__": {"field": declared}}, kw_only=True)

@@ -14,6 +14,7 @@ from cloudevents_kafka.primitives import zigzag
 from cloudevents_kafka.primitives.varint import MAX_BYTES
 from cloudevents_kafka.protocol import varint
 from cloudevents_kafka.protocol.errors import Malformed, Truncated, Unencodable
+from tests.support.cases import each
 
 VECTORS = json.loads((Path(__file__).parent / "vectors" / "varint.json").read_text())
 ROWS = [(32, row) for row in VECTORS["varint32"]] + [(64, row) for row in VECTORS["varint64"]]
@@ -47,7 +48,7 @@ integers = st.sampled_from([16, 32, 64]).flatmap(
 )
 
 
-@pytest.mark.parametrize(("bits", "row"), ROWS, ids=str)
+@each(("bits", "row"), ROWS, ids=str)
 def test_vectors(bits, row):
     """The bytes are those of Kafka's code."""
     value = row["value"]
@@ -60,14 +61,14 @@ def test_vectors(bits, row):
         assert varint.decode_unsigned(encoded, 0, bits) == (value, len(encoded))
 
 
-@pytest.mark.parametrize(("size", "low", "high"), UNSIGNED)
+@each(("size", "low", "high"), UNSIGNED)
 def test_unsigned_sizes(size, low, high):
     """An unsigned encoding has this size from the start to the end of its range."""
     for value in (low, low + 1, (low + high) // 2, high - 1, high):
         assert len(varint.encode_unsigned(value)) == size
 
 
-@pytest.mark.parametrize(("size", "low", "high"), SIGNED)
+@each(("size", "low", "high"), SIGNED)
 def test_signed_sizes(size, low, high):
     """A zigzag encoding has this size from the start to the end of its range."""
     for value in (low, low + 1, (low + high) // 2, high - 1, high):
@@ -107,8 +108,8 @@ def test_any_bytes(data, bits, signed):
     assert 0 < end <= min(len(data), MAX_BYTES[bits])
 
 
-@pytest.mark.parametrize("bits", [16, 32, 64])
-@pytest.mark.parametrize("signed", [True, False])
+@each("bits", [16, 32, 64])
+@each("signed", [True, False])
 def test_too_large(bits, signed):
     """An integer beyond the bits is refused, by encoding and decoding."""
     encode, decode = CODECS[signed]
@@ -128,9 +129,7 @@ def test_long_forms():
     assert varint.decode_signed(b"\x81\x00") == (-1, 2)
 
 
-@pytest.mark.parametrize(
-    ("data", "length"), [(b"\x00", 0), (b"\x80\x01", 128), (b"\xff\xff\xff\xff\x07", (1 << 31) - 1)]
-)
+@each(("data", "length"), [(b"\x00", 0), (b"\x80\x01", 128), (b"\xff\xff\xff\xff\x07", (1 << 31) - 1)])
 def test_lengths(data, length):
     """A length decodes to its number."""
     assert varint.decode_length(data) == (length, len(data))
@@ -141,7 +140,7 @@ def test_lengths_are_never_negative():
     assert varint.decode_length(b"\xff\xff\xff\xff\x0f") == ((1 << 32) - 1, 5)
 
 
-@pytest.mark.parametrize("value", [0, -1, 1, -2, 2, (1 << 63) - 1, -(1 << 63)])
+@each("value", [0, -1, 1, -2, 2, (1 << 63) - 1, -(1 << 63)])
 def test_zigzag(value):
     """Zigzag numbers of negative integers are between those of positive ones."""
     number = zigzag.fold(value)
@@ -149,7 +148,7 @@ def test_zigzag(value):
     assert zigzag.decode(zigzag.encode(value), 0)[0] == value
 
 
-@pytest.mark.parametrize(("bits", "most"), [(16, 3), (32, 5), (64, 10)])
+@each(("bits", "most"), [(16, 3), (32, 5), (64, 10)])
 def test_longest(bits, most):
     """The largest integers have 3, 5 and 10 bytes in both encodings; KIP-625 states 9 for the last."""
     lowest = -(1 << (bits - 1))

@@ -13,6 +13,7 @@ from cloudevents.v1 import exceptions as v1
 
 from cloudevents_kafka import CloudEventsKafkaError, errors, sdk
 from cloudevents_kafka.sdk import _errors
+from tests.support.cases import each
 
 NAMED = {"specversion": "1.0", "id": "1", "source": "/shop", "type": "order.placed"}
 HEADERS = {f"ce_{name}": value.encode() for name, value in NAMED.items()}
@@ -34,7 +35,7 @@ def raised(call: object, *arguments: object) -> CloudEventsKafkaError:
     return caught.value
 
 
-@pytest.mark.parametrize("kind", CASES)
+@each("kind", CASES)
 def test_a_message_that_cannot_be_read(kind: type[CloudEventsKafkaError]) -> None:
     """The error has the classes of both versions, and the record and verdict of this library."""
     error = raised(sdk.from_kafka_event, CASES[kind])
@@ -82,7 +83,7 @@ def test_an_event_that_cannot_be_written(event: CloudEvent, kind: type[CloudEven
     assert isinstance(error, v1.DataMarshallerError)
 
 
-@pytest.mark.parametrize("kind", CASES)
+@each("kind", CASES)
 def test_errors_can_be_copied(kind: type[CloudEventsKafkaError]) -> None:
     """An error can be pickled and copied, as those of this library."""
     error = raised(sdk.from_kafka_event, CASES[kind])

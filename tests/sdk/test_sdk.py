@@ -30,6 +30,7 @@ from cloudevents_kafka import (
 from cloudevents_kafka.sdk import _v2_reading
 from cloudevents_kafka.testing import FakeProducer
 from tests.support import strategies as make
+from tests.support.cases import each
 
 TIME = datetime(2026, 11, 23, 9, 30, 0, 123456, tzinfo=UTC)
 FUNCTIONS = [name for name in vars(kafka) if name.startswith(("to_", "from_"))]
@@ -46,7 +47,7 @@ def parts(event: Any) -> tuple[type, dict[str, Any], Any]:
     return type(event), dict(event.get_attributes()), event.get_data()
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@each("name", FUNCTIONS)
 def test_names_and_signatures_are_those_of_the_sdk(name: str) -> None:
     """Each function of the SDK's module has the same parameters, defaults and annotations here."""
     assert inspect.signature(getattr(sdk, name)) == inspect.signature(getattr(kafka, name))
@@ -183,8 +184,8 @@ def test_nothing_is_invented() -> None:
 KEYS = [(b"k", "k"), ("k", "k"), (b"", ""), ("", ""), (None, None), (b"\xff\xfe",) * 2, (b"a\x00", "a\x00")]
 
 
-@pytest.mark.parametrize(("key", "expected"), KEYS)
-@pytest.mark.parametrize("write", [sdk.to_binary_event, sdk.to_structured_event])
+@each(("key", "expected"), KEYS)
+@each("write", [sdk.to_binary_event, sdk.to_structured_event])
 def test_keys_survive(write: Any, key: Any, expected: Any) -> None:
     """A key becomes partitionkey, a text if it is UTF-8; the event is written with the same key."""
     written = write(event_with())
@@ -211,7 +212,7 @@ def test_an_attribute_has_precedence_over_the_key() -> None:
     assert sdk.from_kafka_event(message).get_extension("partitionkey") == "c-4"
 
 
-@pytest.mark.parametrize(
+@each(
     ("content_type", "value", "data"),
     [
         (None, b'{"a":1}', {"a": 1}),
@@ -246,7 +247,7 @@ def test_no_data_is_a_null_value(mode: str) -> None:
         assert sdk.from_kafka_event(message).get_data() == data
 
 
-@pytest.mark.parametrize(
+@each(
     ("content_type", "data", "value"),
     [
         ("application/json", ["a", True, None], b'["a",true,null]'),
@@ -260,7 +261,7 @@ def test_no_data_is_a_null_value(mode: str) -> None:
         ("image/png", memoryview(b"\x01"), b"\x01"),
     ],
 )
-@pytest.mark.parametrize("mode", ["binary", "structured"])
+@each("mode", ["binary", "structured"])
 def test_both_modes_write_the_same_data(content_type: Any, data: Any, value: bytes, mode: str) -> None:
     """The data is the same in both modes, where the SDK writes a Python text in one of them."""
     more = {"datacontenttype": content_type} if content_type else {}
@@ -373,7 +374,7 @@ def test_what_cannot_be_written() -> None:
         sdk.to_binary_event(event_with(datacontenttype="application/cloudevents+json"))
 
 
-@pytest.mark.parametrize(("attribute", "value"), [("time", "2026-01-01T10:00:00"), ("id", ""), ("type", 5)])
+@each(("attribute", "value"), [("time", "2026-01-01T10:00:00"), ("id", ""), ("type", 5)])
 def test_the_error_is_that_of_the_value(attribute: str, value: Any) -> None:
     """A record of version 1 that version 2 refuses is a broken event, and the error says why."""
     members = {**NAMED, attribute: value}

@@ -22,6 +22,7 @@ from cloudevents_kafka import (
 from cloudevents_kafka.sdk import v1
 from cloudevents_kafka.sdk._installed import HAS_VERSION_2, exceptions, http, kafka, kafka_exceptions
 from tests.support import strategies as make
+from tests.support.cases import each
 
 CloudEvent, KeyMapperError = http.CloudEvent, kafka_exceptions.KeyMapperError
 TIME = "2026-11-23T09:30:00.123456789Z"
@@ -77,7 +78,7 @@ def fail(_: Any) -> Any:
     raise ZeroDivisionError("secret")
 
 
-@pytest.mark.parametrize(
+@each(
     ("call", "sdk_class", "own_class"),
     [
         (lambda: v1.to_binary(event_with(), key_mapper=fail), KeyMapperError, EncodeError),
@@ -179,7 +180,7 @@ def test_the_structured_record_is_an_event_of_the_binding() -> None:
     assert v1.to_binary(event).headers["ce_partitionkey"] == b"c-4"
 
 
-@pytest.mark.parametrize(
+@each(
     ("content_type", "data", "value", "again"),
     [
         ("text/plain", "hello", b"hello", "hello"),
@@ -207,8 +208,8 @@ def test_data_of_any_type(content_type: Any, data: Any, value: bytes | None, aga
     )
 
 
-@pytest.mark.parametrize("key", [b"k", "k", b"\xff", b"", "", "a\x00"])
-@pytest.mark.parametrize("mode", ["binary", "structured"])
+@each("key", [b"k", "k", b"\xff", b"", "", "a\x00"])
+@each("mode", ["binary", "structured"])
 def test_keys_are_kept_as_they_are(key: Any, mode: str) -> None:
     """A key of bytes stays bytes, and is the key of what is written again, in both modes."""
     write, read = getattr(v1, f"to_{mode}"), getattr(v1, f"from_{mode}")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from cloudevents_kafka.spark import deduplicate
+from tests.support.cases import each
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -76,7 +77,7 @@ def test_stream(spark: SparkSession, tmp_path: Path) -> None:
         assert dropped == len(rows) - expected(rows), run
 
 
-@pytest.mark.parametrize(
+@each(
     ("columns", "within", "words"),
     [
         (COLUMNS, "1 month", "within must be a whole number of seconds, .* got '1 month'"),

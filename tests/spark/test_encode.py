@@ -21,6 +21,7 @@ from cloudevents_kafka import (
 from cloudevents_kafka.attributes.types import CORE, AttributeType, parse
 from cloudevents_kafka.codecs.payload import implies_json
 from cloudevents_kafka.event import raw_parts
+from tests.support.cases import each
 from tests.support.strategies import scaled
 
 from .events import in_columns, written
@@ -448,7 +449,7 @@ def test_keys(spark: SparkSession) -> None:
     assert key(df, key=F.lit("own")) == b"own"
 
 
-@pytest.mark.parametrize(
+@each(
     ("options", "reason"),
     [
         ({"mode": "batch"}, "mode must be"),

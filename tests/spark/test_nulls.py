@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from cloudevents_kafka.record import Record
+from tests.support.cases import each
 
 from .records import BASE, DATA, JSON_TYPE, binary, structured
 from .rows import KAFKA_SCHEMA, expected, read_back, row_fields
@@ -129,7 +130,7 @@ def events(spark: SparkSession) -> DataFrame:
     return spark.createDataFrame(made, EVENT_SCHEMA)
 
 
-@pytest.mark.parametrize(
+@each(
     "options",
     [
         {},
@@ -153,7 +154,7 @@ def test_nulls_of_events_are_absent_or_refused(spark: SparkSession, options: dic
         assert part is None or part in error.reason
 
 
-@pytest.mark.parametrize("mode", ["binary", "structured", "avro", "protobuf"])
+@each("mode", ["binary", "structured", "avro", "protobuf"])
 def test_sql_writes_them_the_same(spark: SparkSession, mode: str) -> None:
     """ce_encode refuses the same rows, and returns null for a null event or mode."""
     from cloudevents_kafka.spark import register

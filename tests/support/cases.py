@@ -86,7 +86,7 @@ def each(
     names: str | Sequence[str],
     values: Iterable[Any],
     *,
-    ids: Sequence[str] | Callable[[Any], Any] | None = None,
+    ids: Iterable[str] | Callable[[Any], Any] | None = None,
 ) -> Callable[[Callable[..., object]], Callable[..., None]]:
     """Return a decorator that runs a test with each of these values, as one item of pytest.
 
@@ -96,7 +96,8 @@ def each(
     members = [name.strip() for name in names.split(",")] if isinstance(names, str) else [*names]
     if isinstance(names, str) and len(members) == 1:
         values = [_one_member(value) for value in values]
-    cases = [_named_case(number, members, one, ids) for number, one in enumerate(values)]
+    texts = ids if ids is None or callable(ids) else list(ids)
+    cases = [_named_case(number, members, one, texts) for number, one in enumerate(values)]
 
     def decorate(test: Callable[..., object]) -> Callable[..., None]:
         signature = inspect.signature(test)

@@ -12,6 +12,7 @@ from cloudevents_kafka.protocol.messages.topics import (
     CreateTopicsRequest,
 )
 from cloudevents_kafka.protocol.records import Record, TimestampType, encode_batch
+from tests.support.cases import each
 from tests.support.wire import Wire, only, produce, produced
 from tests.support.wire_broker import WireBroker
 
@@ -25,7 +26,7 @@ def create(wire, name="t", version=2, **settings):
     return only(wire.ask(CreateTopicsRequest(topics=[topic]), version).topics).error_code
 
 
-@pytest.mark.parametrize(
+@each(
     ("settings", "code", "code_of_1_1"),
     [
         ({"retention_ms": "-1"}, ErrorCode.NONE, ErrorCode.NONE),

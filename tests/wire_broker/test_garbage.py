@@ -9,6 +9,7 @@ import pytest
 
 from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.messages import APIS
+from tests.support.cases import each
 from tests.support.wire import Wire, metadata, only
 from tests.support.wire_broker import RELEASES, Settings, WireBroker, WireBroker07
 
@@ -18,7 +19,7 @@ def is_alive(broker):
         return wire.ask(metadata(), 0) is not None
 
 
-@pytest.mark.parametrize(
+@each(
     ("sent", "reason"),
     [
         (struct.pack(">i", -1), "got -1"),

@@ -13,11 +13,12 @@ from cloudevents_kafka.protocol.messages.connection import ApiVersionsRequest, A
 from cloudevents_kafka.protocol.messages.groups import FindCoordinatorRequest
 from cloudevents_kafka.protocol.messages.topics import CreatableTopic, CreateTopicsRequest, MetadataRequest
 from cloudevents_kafka.protocol.records import Record, encode_message_set
+from tests.support.cases import each
 from tests.support.wire import Wire, fetch, fetched, list_offsets, metadata, only, produce, produced
 from tests.support.wire_broker import RELEASES, ApiError, Settings, WireBroker
 
 
-@pytest.mark.parametrize("name", ["0.10", "1.1", "3.9", "4.3"])
+@each("name", ["0.10", "1.1", "3.9", "4.3"])
 def test_api_versions_lists_the_accepted_versions(name):
     """ApiVersions in each version lists the release's ranges; 4.3 alone also lists Produce 0 to 2."""
     release = RELEASES[name]
@@ -32,7 +33,7 @@ def test_api_versions_lists_the_accepted_versions(name):
             )
 
 
-@pytest.mark.parametrize(("release", "listed"), [("0.10", {}), ("1.1", {}), ("3.9", {18: (0, 4)})])
+@each(("release", "listed"), [("0.10", {}), ("1.1", {}), ("3.9", {18: (0, 4)})])
 def test_an_unknown_version_of_api_versions_is_answered_in_version_0(release, listed):
     """The error is 35; 3.9 lists the versions of ApiVersions with it."""
     with WireBroker(release) as broker, Wire(broker.nodes[0]) as wire:
@@ -44,7 +45,7 @@ def test_an_unknown_version_of_api_versions_is_answered_in_version_0(release, li
         assert {row.api_key: (row.min_version, row.max_version) for row in got.api_keys} == listed
 
 
-@pytest.mark.parametrize(("release", "closed"), [("0.8.2", True), ("0.8.2-beta", True), ("0.9", False)])
+@each(("release", "closed"), [("0.8.2", True), ("0.8.2-beta", True), ("0.9", False)])
 def test_brokers_without_api_versions_do_not_answer_it(release, closed):
     """0.8 closes the connection and 0.9 keeps it; both record why."""
     with WireBroker(release) as broker, Wire(broker.nodes[0], timeout=5 if closed else 0.2) as wire:
@@ -71,7 +72,7 @@ def test_old_brokers_answer_newer_versions_in_their_own_layout():
         assert broker.calls(ApiKey.PRODUCE)[0].version == 0
 
 
-@pytest.mark.parametrize("version", range(14))
+@each("version", range(14))
 def test_metadata_has_brokers_topics_and_leaders(version):
     """Each version has both brokers, and they lead the topic's partitions in turn."""
     release = RELEASES["4.3"]
@@ -100,7 +101,7 @@ def test_all_topics_are_requested_by_empty_or_null_lists():
             assert [topic.name for topic in got.topics] == names
 
 
-@pytest.mark.parametrize(
+@each(
     ("auto", "allow", "name", "code"),
     [
         (True, True, "new", ErrorCode.NONE),
@@ -173,7 +174,7 @@ def test_partitioned_requests_go_to_the_leader():
         assert (row.error_code, row.leader_id) == (ErrorCode.LEADER_NOT_AVAILABLE, -1)
 
 
-@pytest.mark.parametrize("version", range(7))
+@each("version", range(7))
 def test_all_brokers_return_the_same_coordinator(version):
     """Both brokers return one coordinator; that of a transactional id is refused for good."""
     with WireBroker(brokers=2) as broker, Wire(broker.nodes[0]) as one, Wire(broker.nodes[1]) as two:

@@ -14,6 +14,7 @@ from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.messages.fetch import FetchRequest
 from cloudevents_kafka.protocol.messages.produce import InitProducerIdRequest
 from cloudevents_kafka.protocol.records import Batches, Codec, Record, encode_batch, encode_message_set
+from tests.support.cases import each
 from tests.support.wire import (
     Wire,
     eventually,
@@ -44,7 +45,7 @@ def new():
         yield broker
 
 
-@pytest.mark.parametrize(
+@each(
     ("release", "version", "magic"),
     [
         ("0.8.2", 0, 0),
@@ -57,7 +58,7 @@ def new():
         ("4.3", 13, 2),
     ],
 )
-@pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP])
+@each("codec", [Codec.NONE, Codec.GZIP])
 def test_records_are_fetched_with_the_brokers_offsets(release, version, magic, codec):
     """Records produced in each version are fetched with the offsets of the log."""
     sent = (
@@ -83,7 +84,7 @@ def test_records_are_fetched_with_the_brokers_offsets(release, version, magic, c
             ]
 
 
-@pytest.mark.parametrize(
+@each(
     ("records", "code"),
     [
         (b"", ErrorCode.NONE),
@@ -108,7 +109,7 @@ def test_a_bad_message_set_is_refused_and_nothing_is_appended(records, code):
             assert broker.records("t") == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("records", "code"),
     [
         (b"", ErrorCode.INVALID_RECORD),
@@ -203,7 +204,7 @@ def test_producer_ids_are_unique(new):
         assert init(transactional_id="x")[0] == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 
 
-@pytest.mark.parametrize("version", [0, 1, 2])
+@each("version", [0, 1, 2])
 def test_an_old_fetch_is_cut_at_its_size(version):
     """Before version 3 the last message is cut anywhere, also if it is the first."""
     with WireBroker("0.10") as broker, Wire(broker.nodes[0]) as wire:

@@ -6,12 +6,12 @@ import json
 from pathlib import Path
 
 import msgspec
-import pytest
 
 from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.errors import Malformed, Truncated
 from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.records import Batches
+from tests.support.cases import each
 from tests.support.wire import Wire
 from tests.support.wire_broker import RELEASES, WireBroker
 
@@ -98,7 +98,7 @@ def _learn(row, frame, theirs, ids):
         ids[recorded] = ours
 
 
-@pytest.mark.parametrize("captured", list(EMULATED))
+@each("captured", list(EMULATED))
 def test_it_answers_as_the_real_one_did(captured):
     """Each captured request of 16 APIs has the same layout, content or refusal as recorded."""
     release = RELEASES[EMULATED[captured]]

@@ -15,6 +15,7 @@ from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.messages.fetch import FetchRequest
 from cloudevents_kafka.protocol.messages.groups import FindCoordinatorRequest
 from cloudevents_kafka.protocol.messages.topics import MetadataRequest
+from tests.support.cases import each
 from tests.support.strategies import examples
 from tests.support.wire import Wire, metadata, only
 from tests.support.wire_broker import RELEASES, WireBroker
@@ -28,7 +29,7 @@ def refused(structure, version, data):
     return decode_request(structure, version, data)
 
 
-@pytest.mark.parametrize(
+@each(
     ("raw", "text"),
     [
         (b"a\xff\xfe", "a\ufffd\ufffd"),
@@ -55,9 +56,7 @@ def test_negative_lengths_are_null(version, count):
         decode_request(MetadataRequest, 0, b"\xff\xff\xff\xfe")
 
 
-@pytest.mark.parametrize(
-    "tags", [b"\x02\x09\x00\x05\x01x", b"\x02\x05\x00\x05\x00", b"\xff\xff\xff\xff\x0f"], ids=bytes.hex
-)
+@each("tags", [b"\x02\x09\x00\x05\x01x", b"\x02\x05\x00\x05\x00", b"\xff\xff\xff\xff\x0f"], ids=bytes.hex)
 def test_tags_come_in_any_order(tags):
     """Tagged fields that descend, are repeated, or have a negative count are passed over."""
     data = b"\x02g\x00" + tags
@@ -72,7 +71,7 @@ def test_the_size_of_a_declared_tag_is_not_used():
     assert refused(FetchRequest, 12, wrong) == compiler.decode(FetchRequest, 12, data)
 
 
-@pytest.mark.parametrize(
+@each(
     "data",
     [b"\x02g\x00\x01\x05\xff\xff\xff\xff\x0f", b"\x02g\x00\x01\x05\x09x", b"\x02g\x00\x01"],
     ids=bytes.hex,
@@ -103,7 +102,7 @@ def test_any_bytes(data):
         assert found[1] <= len(raw)
 
 
-@pytest.mark.parametrize("release", RELEASES)
+@each("release", RELEASES)
 def test_a_name_that_is_not_text_is_answered(release):
     """A response names the topic as the broker has read it."""
     with WireBroker(release) as broker, Wire(broker.nodes[0]) as wire:

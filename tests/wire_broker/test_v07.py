@@ -16,6 +16,7 @@ from cloudevents_kafka.protocol.v07.messages import (
     OffsetsResponse,
     ProduceRequest,
 )
+from tests.support.cases import each
 from tests.support.wire import Wire, only
 from tests.support.wire_broker import WireBroker07
 
@@ -97,7 +98,7 @@ def test_sizes_and_times_are_limits():
             assert _ask(wire, request).offsets == expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("topic", "partition", "messages", "reason"),
     [
         ("a/b", 0, encode([b"m"]), "'a/b'"),

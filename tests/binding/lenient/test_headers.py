@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from cloudevents_kafka import Record, from_record
 from cloudevents_kafka.binding.lenient._headers import normalize_headers
 from tests.support import strategies as make
+from tests.support.cases import each
 
 CE = make.required_headers
 EVENTS = b"application/cloudevents+json"
 
 
-@pytest.mark.parametrize(
+@each(
     ("headers", "values", "tolerated", "ambiguous"),
     [
         ([], {}, [], []),
@@ -78,7 +77,7 @@ def test_of_a_structured_record_only_the_content_type_is_reported() -> None:
     assert [(problem.attribute, problem.clause) for problem in found] == [("content-type", "K-04")]
 
 
-@pytest.mark.parametrize(
+@each(
     ("headers", "names"),
     [
         ("ce_id ce-b ce_source ce_a ce_specversion ce-type ce_c", "b a c"),

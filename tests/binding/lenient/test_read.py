@@ -33,6 +33,7 @@ from cloudevents_kafka.formats.base import InvalidAttributes
 from cloudevents_kafka.formats.registry import Format, find
 from tests.support import lenient_table
 from tests.support import strategies as make
+from tests.support.cases import each
 
 CE = make.required_headers
 JSON = ("content-type", b"application/cloudevents+json")
@@ -51,7 +52,7 @@ def found_format(name: str) -> Format:
     return form
 
 
-@pytest.mark.parametrize(
+@each(
     ("headers", "attribute", "text", "clauses"),
     [
         ([*CE, ("CE_SUBJECT", b"x")], "subject", "x", ["K-05"]),
@@ -105,7 +106,7 @@ def test_accepted_headers(headers: Any, attribute: str, text: str | None, clause
     assert all(map(str, result.tolerated))
 
 
-@pytest.mark.parametrize(
+@each(
     ("headers", "expected"),
     [
         ([("ce_subject", b"x"), ("CE_SUBJECT", b"y")], ["ignored: ce_subject is present"]),
@@ -123,7 +124,7 @@ def test_ignored_headers_are_reported(headers: Any, expected: list[str]) -> None
         assert words in str(problem)
 
 
-@pytest.mark.parametrize(
+@each(
     "record",
     [
         Record(headers=[("foo", b"x")], value=b"{}", topic="t", offset=1),
@@ -141,7 +142,7 @@ def test_strict_and_lenient_errors_are_equal(record: Record) -> None:
     assert str(strict.error) == str(lenient.error)
 
 
-@pytest.mark.parametrize(
+@each(
     ("members", "attribute", "text", "clauses"),
     [
         (b',"x":{"a":[1]}', "x", '{"a":[1]}', ["J-03"]),
@@ -183,7 +184,7 @@ def test_accepted_members(members: bytes, attribute: str, text: str | None, clau
     assert [p.clause for p in result.tolerated] == clauses
 
 
-@pytest.mark.parametrize(
+@each(
     ("members", "payload", "kind"),
     [
         (b',"datacontenttype":"text/plain","data":{"a": 1}', b'{"a": 1}', DataKind.JSON),
@@ -198,8 +199,8 @@ def test_data_of_another_type_is_kept_as_json(members: bytes, payload: bytes | N
     assert [p.clause for p in result.tolerated] == ["J-16"]
 
 
-@pytest.mark.parametrize("headers", [[], [JSON], [("content-type", b"application/json")]])
-@pytest.mark.parametrize(
+@each("headers", [[], [JSON], [("content-type", b"application/json")]])
+@each(
     ("member", "payload", "kind"),
     [
         (b'"dataContentType":"text/plain"', b"x", DataKind.TEXT),
@@ -234,7 +235,7 @@ def test_records_after_a_corrected_one_are_read_as_before() -> None:
             assert raw_parts(result.event)[1] == (("json", value) if value == valid else None)
 
 
-@pytest.mark.parametrize(
+@each(
     ("members", "clauses"),
     [
         (b',"x":{ "a" : 1 }', ["J-03"]),
@@ -256,7 +257,7 @@ def test_objects_are_read_alike_after_any_record(members: bytes, clauses: list[s
     assert len({repr(result) for result in results}) == 1
 
 
-@pytest.mark.parametrize(
+@each(
     "members",
     [
         b',"x":{},"id":"2"',
@@ -279,7 +280,7 @@ def test_objects_do_not_hide_what_is_refused(members: bytes) -> None:
     assert errors[0] == errors[1] == errors[2]
 
 
-@pytest.mark.parametrize("name", ["\u212a", "é", "", "X", "x-y"])
+@each("name", ["\u212a", "é", "", "X", "x-y"])
 def test_invalid_names_are_reported_as_they_are(name: str) -> None:
     """A reader that has met an invalid name does not take another name for it."""
     for known in (name, "\u212a\u212a", "", name):
@@ -304,7 +305,7 @@ def test_an_empty_extension_does_not_hide_a_valid_event(names: list[str]) -> Non
     assert read(headers).event == from_record(Record(headers=headers[:5]))
 
 
-@pytest.mark.parametrize(
+@each(
     ("headers", "value", "clauses"),
     [
         ([], HEAD + b"}", ["K-09"]),
@@ -323,7 +324,7 @@ def test_accepted_structured_records(headers: Any, value: bytes, clauses: list[s
     assert result.event.id == "1"
 
 
-@pytest.mark.parametrize(
+@each(
     ("headers", "value", "error"),
     [
         (CE[:3], None, NotAnEvent),
@@ -370,11 +371,11 @@ def test_refused_records(headers: Any, value: bytes | None, error: type[Exceptio
 OTHER = b'{"specversion":"1.0","id":"OTHER","source":"/o","type":"o","data":1}'
 
 
-@pytest.mark.parametrize("content_type", [b"application/cloudevents+json", b"Application/CloudEvents-batch"])
-@pytest.mark.parametrize(
+@each("content_type", [b"application/cloudevents+json", b"Application/CloudEvents-batch"])
+@each(
     "name", ["Content-Type", "CONTENT-TYPE", "ce-datacontenttype", "CE_DATACONTENTTYPE", "ce_datacontenttype"]
 )
-@pytest.mark.parametrize("more", [[], [("ce_time", b"2018-04-05 17:31:00Z")]])
+@each("more", [[], [("ce_time", b"2018-04-05 17:31:00Z")]])
 def test_only_content_type_makes_an_event_structured(name: str, content_type: bytes, more: Any) -> None:
     """If all required ce_ headers are present, the event is in binary mode."""
     result = read([*CE, *more, (name, content_type)], OTHER)
@@ -382,7 +383,7 @@ def test_only_content_type_makes_an_event_structured(name: str, content_type: by
     assert "ignored" in str(result.tolerated)
 
 
-@pytest.mark.parametrize(
+@each(
     "headers",
     [
         [("cloudEvents:subject", b"x"), ("ce-subject", b"y"), ("CE_SUBJECT", b"z")],
@@ -408,7 +409,7 @@ def test_valid_misspelled_headers_are_read() -> None:
     assert (result.event.time, result.event.subject, result.event["sampledrate"]) == (None, "x", 5)
 
 
-@pytest.mark.parametrize("form", ["json", "avro", "protobuf"])
+@each("form", ["json", "avro", "protobuf"])
 def test_in_structured_mode_no_other_header_adds_anything(form: str) -> None:
     """The value has the whole event; only deviations of the content-type are reported."""
     record = to_record(from_record(Record(headers=CE)), mode="structured", format=form)
@@ -433,7 +434,7 @@ def test_all_problems_are_reported() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each(
     "header",
     [
         ("Content-Type", b"\x00"),
@@ -466,7 +467,7 @@ def test_a_valid_record_has_no_deviations() -> None:
         assert to_record(result.event, like=record) == record
 
 
-@pytest.mark.parametrize(
+@each(
     ("content_type", "members", "datacontenttype", "payload"),
     [
         (b"application/json", b',"data":1', None, b"1"),
@@ -486,8 +487,8 @@ def test_a_content_type_other_than_json_is_that_of_the_data(
 BINARY_FORMATS = ["avro", "avro-compact", "protobuf"]
 
 
-@pytest.mark.parametrize("form", BINARY_FORMATS)
-@pytest.mark.parametrize(
+@each("form", BINARY_FORMATS)
+@each(
     ("broken", "clauses"),
     [
         ({"dataschema": "type.googleapis.com/shop.Order"}, ["T-10"]),
@@ -509,8 +510,8 @@ def test_accepted_attributes_in_other_formats(form: str, broken: dict[str, Any],
     assert sorted(problem.clause for problem in result.tolerated) == clauses
 
 
-@pytest.mark.parametrize("form", ["json", *BINARY_FORMATS])
-@pytest.mark.parametrize(
+@each("form", ["json", *BINARY_FORMATS])
+@each(
     ("members", "found"),
     [
         ({"myExt": "v"}, {"myext": "v"}),
@@ -550,7 +551,7 @@ def test_a_content_type_that_is_not_a_format_is_reported(content_type: bytes, pr
     assert str(problem).startswith(f"{rule}, got {preview} (K-15")
 
 
-@pytest.mark.parametrize("form", BINARY_FORMATS)
+@each("form", BINARY_FORMATS)
 def test_other_formats_have_one_spelling(form: str) -> None:
     """Headers of other formats may be misspelled, but malformed values are refused."""
     value = to_record(from_record(Record(headers=CE)), mode="structured", format=form).value or b""

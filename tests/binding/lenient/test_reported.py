@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from cloudevents_kafka import Decoded, Record, Undecodable, decode, to_record
 from cloudevents_kafka.errors import LeftOut
 from cloudevents_kafka.event import raw_parts, unchecked_event
+from tests.support.cases import each
 from tests.support.reported_records import REPORTED
 
 
-@pytest.mark.parametrize(
-    ("record", "more", "left_out"), [row[1:] for row in REPORTED], ids=[row[0] for row in REPORTED]
-)
+@each(("record", "more", "left_out"), [row[1:] for row in REPORTED], ids=[row[0] for row in REPORTED])
 def test_reported_record(
     record: Record, more: dict[str, Any] | None, left_out: dict[str, str | bytes]
 ) -> None:

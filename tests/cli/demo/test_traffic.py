@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from cloudevents_kafka import Decoded, Undecodable, decode, to_record
 from cloudevents_kafka.cli.demo.traffic import (
     ENCODINGS,
@@ -13,6 +11,7 @@ from cloudevents_kafka.cli.demo.traffic import (
     file_traffic,
     shop_traffic,
 )
+from tests.support.cases import each
 
 LINES = [
     b'{"specversion": "1.0", "id": "1", "source": "/a", "type": "t", "data": [1]}',
@@ -30,7 +29,7 @@ def test_same_seed_same_traffic() -> None:
     assert list(shop_traffic(1, 300)) != list(shop_traffic(2, 300))
 
 
-@pytest.mark.parametrize("count", [1, 5, 17, 300, 1000])
+@each("count", [1, 5, 17, 300, 1000])
 def test_traffic_is_complete(count: int) -> None:
     """There are ``count`` events, every invalid record, and with enough events every encoding."""
     items = list(shop_traffic(3, count))
@@ -47,7 +46,7 @@ def test_traffic_is_complete(count: int) -> None:
     assert times == sorted(times)  # type: ignore[type-var]
 
 
-@pytest.mark.parametrize("kind", INVALID_RECORDS, ids=lambda kind: kind.name)
+@each("kind", INVALID_RECORDS, ids=lambda kind: kind.name)
 def test_verdicts(kind: InvalidRecord) -> None:
     """Each invalid record has its verdict."""
     item = decode(kind.record)

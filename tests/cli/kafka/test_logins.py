@@ -16,6 +16,7 @@ from cloudevents_kafka.cli.kafka.logins import (
 from cloudevents_kafka.cli.kafka.settings import Settings
 from cloudevents_kafka.cli.terminal.errors import BadUsage
 from cloudevents_kafka.clients.oauth import TokenError
+from tests.support.cases import each
 
 NO_TOKEN = "Failed to acquire SASL OAUTHBEARER token: why"
 
@@ -42,7 +43,7 @@ def test_other_logins_are_as_they_were():
     assert client_settings(settings, None) == {"sasl.mechanism": "PLAIN"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("other", "words"),
     [
         ({"sasl_mechanism": "PLAIN"}, "needs sasl.mechanism=OAUTHBEARER"),
@@ -66,7 +67,7 @@ OIDC = {
 }
 
 
-@pytest.mark.parametrize(
+@each(
     ("settings", "reason", "expected", "words"),
     [
         ({"sasl_mechanism": "PLAIN"}, "no", "no", "check sasl.username"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cloudevents_kafka.cli.kafka.reader import Position, parse_position, resolve_offset
+from tests.support.cases import each
 
 POSITIONS = [
     ("earliest", Position("earliest")),
@@ -35,7 +36,7 @@ def test_positions(text, position, monkeypatch):
     assert parse_position(text) == position
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         *("", "begin", "+1", "-0", "--1", "1.5", "٣", "@", "@-1", "@yesterday", "9" * 30),
@@ -76,7 +77,7 @@ RESOLVED = [
 ]
 
 
-@pytest.mark.parametrize(("position", "known", "offset"), RESOLVED)
+@each(("position", "known", "offset"), RESOLVED)
 def test_offsets_are_within_the_watermarks(position, known, offset):
     """A position resolves to an offset of the partition, or to its end."""
     assert resolve_offset(position, (5, 9), known) == offset

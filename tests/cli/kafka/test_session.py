@@ -9,6 +9,7 @@ from cloudevents_kafka.cli.kafka.session import BrokerSession, is_transient
 from cloudevents_kafka.cli.kafka.settings import Settings
 from cloudevents_kafka.cli.terminal.errors import BadUsage, BrokerFailure
 from cloudevents_kafka.cli.terminal.signals import Interrupts
+from tests.support.cases import each
 
 DOWN = KafkaError(KafkaError._ALL_BROKERS_DOWN, "all down")
 REFUSED = KafkaError(KafkaError._TRANSPORT, "connection refused")
@@ -31,7 +32,7 @@ ADVICE = [
 ]
 
 
-@pytest.mark.parametrize(("code", "advice"), ADVICE)
+@each(("code", "advice"), ADVICE)
 def test_failures_have_advice(code, advice):
     """A failure has the address, the cause without secrets, and what to check."""
     session = session_with(**{"sasl.password": "hunter22"})

@@ -7,6 +7,7 @@ import pytest
 from cloudevents_kafka.cli.kafka.settings import Settings, load_settings
 from cloudevents_kafka.cli.terminal.errors import BadUsage
 from cloudevents_kafka.primitives.redaction import MASK
+from tests.support.cases import each
 
 
 def settings_of(
@@ -90,7 +91,7 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("option", "reason"), BAD)
+@each(("option", "reason"), BAD)
 def test_bad_settings(option, reason):
     """The error of an invalid setting does not quote text that may be a secret."""
     with pytest.raises(BadUsage) as caught:
@@ -126,7 +127,7 @@ def test_line_ends(tmp_path):
     assert settings_of(config=str(file)).effective == {"sasl.password": "a\x0cb\x85c\u2028d", "acks": "1"}
 
 
-@pytest.mark.parametrize("brokers", ["me:hunter22@h:9092", "SSL://me:hunter22@h:9092", "a:1,me@h:1"])
+@each("brokers", ["me:hunter22@h:9092", "SSL://me:hunter22@h:9092", "a:1,me@h:1"])
 def test_no_credentials_in_addresses(brokers):
     """Credentials in an address are refused and not quoted."""
     with pytest.raises(BadUsage, match=r"sasl\.username and sasl\.password") as caught:

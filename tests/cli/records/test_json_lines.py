@@ -16,6 +16,7 @@ from cloudevents_kafka.cli.records.json_lines import BadLine, read_line, read_re
 from cloudevents_kafka.cli.records.resolve import Overrides, resolve_line
 from cloudevents_kafka.errors import CloudEventsKafkaError
 from tests.support import strategies as make
+from tests.support.cases import each
 
 EVENT = Event(
     id="1",
@@ -72,8 +73,8 @@ def resolved(line: bytes, **overrides: object) -> Record:
     return resolve_line(read_line(line), Overrides(**overrides))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("lenient", [False, True])
-@pytest.mark.parametrize("record", HOSTILE.values(), ids=HOSTILE)
+@each("lenient", [False, True])
+@each("record", HOSTILE.values(), ids=HOSTILE)
 def test_lines_keep_records(record, lenient):
     """Any record becomes one line, which resolves to the same record with its place."""
     placed = msgspec.structs.replace(record, topic="t", partition=2, offset=7)
@@ -96,7 +97,7 @@ def jq(line: bytes) -> bytes:
     return json.dumps(members, sort_keys=True, indent=None).encode()
 
 
-@pytest.mark.parametrize("record", HOSTILE.values(), ids=HOSTILE)
+@each("record", HOSTILE.values(), ids=HOSTILE)
 def test_jq_is_not_an_edit(record):
     """Rewritten numbers, spaces and order of members do not change the record."""
     assert content(resolved(jq(write_line(decode(record))))) == content(record)
@@ -139,9 +140,7 @@ def edit(line: bytes, **changes: object) -> bytes:
     return json.dumps(members).encode()
 
 
-@pytest.mark.parametrize(
-    "form", [("binary", None), ("structured", "json"), ("structured", "avro"), ("structured", "protobuf")]
-)
+@each("form", [("binary", None), ("structured", "json"), ("structured", "avro"), ("structured", "protobuf")])
 def test_an_edited_event_is_sent(form):
     """An edited event is encoded with the mode, key and headers of its record."""
     mode, format = form
@@ -235,7 +234,7 @@ BAD_LINES = [
 ]
 
 
-@pytest.mark.parametrize(("line", "reason"), BAD_LINES)
+@each(("line", "reason"), BAD_LINES)
 def test_bad_lines(line, reason):
     """A line that is neither an event nor a record is an error with the reason."""
     with pytest.raises(CloudEventsKafkaError, match=re.escape(reason)):
@@ -291,11 +290,9 @@ def test_wide_data_is_not_deep():
         assert content(resolved(line)) == content(to_record(event))
 
 
-@pytest.mark.parametrize(
-    "data", [b'{"t":"cut \\ud83d"}', make.deep(b"[", 100_000, b"]")], ids=["lone surrogate", "deep"]
-)
-@pytest.mark.parametrize("content_type", ["application/json", None])
-@pytest.mark.parametrize("mode", ["binary", "structured"])
+@each("data", [b'{"t":"cut \\ud83d"}', make.deep(b"[", 100_000, b"]")], ids=["lone surrogate", "deep"])
+@each("content_type", ["application/json", None])
+@each("mode", ["binary", "structured"])
 def test_data_that_parsers_refuse_becomes_base64(data, content_type, mode):
     """A line is JSON that every parser reads, and resolves to the same record, also through jq."""
     event = Event(id="1", source="/s", type="t", datacontenttype=content_type, data=msgspec.Raw(data))

@@ -6,6 +6,7 @@ import pytest
 
 from cloudevents_kafka import Event, Record, decode, to_record
 from cloudevents_kafka.cli.records.selection import Filter
+from tests.support.cases import each
 
 EVENT = decode(
     to_record(
@@ -41,7 +42,7 @@ FILTERS = [
 ]
 
 
-@pytest.mark.parametrize(("filter_", "event", "other"), FILTERS)
+@each(("filter_", "event", "other"), FILTERS)
 def test_filters(filter_, event, other):
     """All conditions on attributes and headers must match; other records have no attributes."""
     assert filter_.matches(EVENT) is event

@@ -118,7 +118,7 @@ def test_json_of_other_commands(words: list[str], shown: str, streams: Streams, 
     assert encoding == "utf-8" or out.isascii()
 
 
-@pytest.mark.parametrize(
+@each(
     "env",
     [
         {"PYTHONIOENCODING": "latin-1"},

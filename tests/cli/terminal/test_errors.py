@@ -11,6 +11,7 @@ from cloudevents_kafka.jvm import resolve
 from cloudevents_kafka.primitives.installing import pip_install
 from cloudevents_kafka.spark.connector import connector_jars
 from cloudevents_kafka.testing.local import KAFKA_VERSION, kafka_coordinates
+from tests.support.cases import each
 from tests.support.wire_broker import WireBroker
 
 WITHOUT = """
@@ -73,7 +74,7 @@ def test_missing_packages_are_reported_first(tmp_path, packages, words, message,
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("packages", "words"),
     [
         ("cramjam,google_crc32c,kazoo", ["protocol", "produce", "--compression", "gzip", "-b"]),

@@ -99,7 +99,7 @@ AS_BYTES = [
 ]
 
 
-@pytest.mark.parametrize("words", AS_BYTES, ids=lambda words: ascii(words[-3:]))
+@each("words", AS_BYTES, ids=lambda words: ascii(words[-3:]))
 def test_arguments_as_bytes(words):
     """Arguments that the operating system passes as bytes are checked in the same way."""
     result = subprocess.run(

@@ -14,6 +14,7 @@ import pytest
 
 from cloudevents_kafka.cli.terminal.streams import Progress
 from tests.cli.command_line import start
+from tests.support.cases import each
 
 FULL = Path("/dev/full")
 PRINTING = [
@@ -45,8 +46,8 @@ def without(words, *closed, stdin=b""):
     )
 
 
-@pytest.mark.parametrize("buffered", [True, False])
-@pytest.mark.parametrize("words", PRINTING, ids=" ".join)
+@each("buffered", [True, False])
+@each("words", PRINTING, ids=" ".join)
 def test_stdout_is_full(words, buffered):
     """A full disk is one error and bad usage, with buffered and unbuffered output."""
     env = {**os.environ, "PYTHONUNBUFFERED": "" if buffered else "1"}
@@ -58,7 +59,7 @@ def test_stdout_is_full(words, buffered):
     assert "Exception ignored" not in errors
 
 
-@pytest.mark.parametrize("words", PRINTING, ids=" ".join)
+@each("words", PRINTING, ids=" ".join)
 def test_stdout_is_closed(words):
     """A closed stdout is one error and bad usage."""
     result = without(words, 1)
@@ -88,7 +89,7 @@ READING = [
 ]
 
 
-@pytest.mark.parametrize("words", READING, ids=" ".join)
+@each("words", READING, ids=" ".join)
 def test_stdin_is_closed(words):
     """Reading from a closed stdin is bad usage."""
     result = without(words, 0)

@@ -23,6 +23,7 @@ from cloudevents_kafka import (
     Event,
     to_record,
 )
+from tests.support.cases import each
 
 
 class Reader:
@@ -196,7 +197,7 @@ READING: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("how", READING)
+@each("how", READING)
 def test_a_consumer_that_was_not_started_is_refused(how: str) -> None:
     """No error of the client names what was forgotten."""
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from cloudevents_kafka import AsyncEventConsumer, ConsumeError, Decoded, Undecodable
 from tests.clients.aio.test_aiokafka_source import COUNT, PARTITIONS, Reader, record
 from tests.support import strategies as make
+from tests.support.cases import each
 
 Item = Decoded | Undecodable
 Place = tuple[int, int]
@@ -120,8 +121,8 @@ def test_each_record_is_an_item_in_order(bad: set[Place], history: list[tuple[st
     run(work())
 
 
-@pytest.mark.parametrize("size", [1, 7, 100])
-@pytest.mark.parametrize("skips", [False, True])
+@each("size", [1, 7, 100])
+@each("skips", [False, True])
 def test_the_position_after_an_error_does_not_matter(*, skips: bool, size: int) -> None:
     """A client may stand at the record that has raised the error, or behind it."""
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from cloudevents_kafka import AsyncEventProducer, DeliveryError, Event
 from cloudevents_kafka.clients.aio._aiokafka_sender import AiokafkaSender
+from tests.support.cases import each
 
 Producer = AsyncEventProducer[Any]
 
@@ -72,8 +73,8 @@ RESUMED: dict[str, Callable[[Producer], Awaitable[object]]] = {
 }
 
 
-@pytest.mark.parametrize("how", RESUMED)
-@pytest.mark.parametrize("turns", [0, 1])
+@each("how", RESUMED)
+@each("turns", [0, 1])
 def test_a_cancelled_sender_begins_again(how: str, turns: int) -> None:
     """The next event, drain, flush and close send what is queued, the record in hand first, and each once."""
 
@@ -101,7 +102,7 @@ WAITING: dict[str, Callable[[Producer], Coroutine[Any, Any, object]]] = {
 }
 
 
-@pytest.mark.parametrize("how", WAITING)
+@each("how", WAITING)
 def test_who_waits_while_the_sender_is_cancelled_waits_for_the_next(how: str) -> None:
     """A task that waits for room, for a delivery or for all of them is not left without a sender."""
 

@@ -23,6 +23,7 @@ from cloudevents_kafka import AsyncEventConsumer, Decoded, Event, Undecodable, t
 from cloudevents_kafka.clients._places import places_of
 from cloudevents_kafka.clients._steps import Ask
 from tests.support import strategies as make
+from tests.support.cases import each
 
 Item = Decoded | Undecodable
 PARTITIONS = [TopicPartition("orders", number) for number in range(3)]
@@ -388,7 +389,7 @@ def test_a_rebalance_waits_for_no_fetch() -> None:
     run(work())
 
 
-@pytest.mark.parametrize("by", ["stop", "SIGTERM", "cancel", "idle"])
+@each("by", ["stop", "SIGTERM", "cancel", "idle"])
 def test_a_run_ends_while_its_group_is_rebalanced(by: str) -> None:
     """A group may wait for another member for minutes."""
 

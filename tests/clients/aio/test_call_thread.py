@@ -12,9 +12,10 @@ from random import Random
 import pytest
 
 from cloudevents_kafka.clients.aio._call_thread import CallThread, call_once
+from tests.support.cases import each
 
 
-@pytest.mark.parametrize("seed", range(20))
+@each("seed", range(20))
 def test_calls_are_made_in_order_by_one_thread(seed: int) -> None:
     """Also those that come while a call waits for the loop; those that do not nest are made after it."""
     chosen = Random(seed)

@@ -26,6 +26,7 @@ from cloudevents_kafka import (
     to_record,
 )
 from cloudevents_kafka.testing import FakeConsumer, FakeLog, FakeProducer
+from tests.support.cases import each
 
 BROKEN = [("ce_specversion", b"1.0"), ("ce_id", b""), ("ce_source", b"/s"), ("ce_type", b"t")]
 
@@ -258,7 +259,7 @@ def test_commit_is_after_what_was_returned() -> None:
     run(work())
 
 
-@pytest.mark.parametrize("returned", [1, 4, 10])
+@each("returned", [1, 4, 10])
 def test_what_was_not_returned_is_read_again(returned: int) -> None:
     """After close the group reads on after the records that were returned, also with automatic commits."""
 
@@ -367,7 +368,7 @@ class AIOConsumer:
     async def consume(self) -> None: ...
 
 
-@pytest.mark.parametrize(
+@each(
     ("client", "message"),
     [
         (FakeConsumer, "got the class FakeConsumer; create an instance"),

@@ -27,6 +27,7 @@ from cloudevents_kafka import (
     from_record,
 )
 from cloudevents_kafka.testing import FakeLog, FakeProducer
+from tests.support.cases import each
 
 
 def order(number: int) -> Event:
@@ -417,7 +418,7 @@ class AIOProducer:
     async def produce(self) -> None: ...
 
 
-@pytest.mark.parametrize(
+@each(
     ("client", "message"),
     [
         (FakeProducer, "got the class FakeProducer; create an instance"),

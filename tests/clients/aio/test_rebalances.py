@@ -16,6 +16,7 @@ from cloudevents_kafka import AsyncEventConsumer, AsyncEventProducer, Decoded, E
 from cloudevents_kafka.clients._policy import RunPolicy
 from cloudevents_kafka.clients._protocols import expels_after
 from cloudevents_kafka.testing import LocalBroker
+from tests.support.cases import each
 
 pytestmark = pytest.mark.broker
 PARTITIONS, KEYS = 6, 30
@@ -117,7 +118,7 @@ def test_rebalances_under_load_end(kafka_broker: LocalBroker, rebalances: int) -
     asyncio.run(work())
 
 
-@pytest.mark.parametrize(
+@each(
     ("settings", "wait", "limit"),
     [
         ({}, 5, "rebalance_timeout_ms, which is 10 s"),  # aiokafka's default is session_timeout_ms

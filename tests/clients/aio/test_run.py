@@ -36,6 +36,7 @@ from cloudevents_kafka import (
 from cloudevents_kafka.clients.observing import Observer
 from cloudevents_kafka.testing import FakeConsumer, FakeLog, FakeMessage, FakeProducer
 from tests.support import strategies as make
+from tests.support.cases import each
 
 Handler = Callable[[Decoded], Awaitable[object]]
 
@@ -357,7 +358,7 @@ def test_a_failure_is_raised_when_the_other_handlers_have_returned() -> None:
     asyncio.run(work())
 
 
-@pytest.mark.parametrize("concurrency", [1, 4, 8])
+@each("concurrency", [1, 4, 8])
 def test_slow_keys_slow_no_other(concurrency: int) -> None:
     """With fewer places than slow keys they take turns with all others; other partitions do not wait."""
 

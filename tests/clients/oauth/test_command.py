@@ -10,6 +10,7 @@ import time
 import pytest
 
 from cloudevents_kafka.clients.oauth import TokenCommand, TokenError
+from tests.support.cases import each
 
 # Prints a token that differs each time, as JSON; the argument is its life in seconds.
 PRINT = """
@@ -96,9 +97,7 @@ def test_the_next_run_may_succeed(tmp_path):
     assert command.error is None
 
 
-@pytest.mark.parametrize(
-    ("words", "problem"), [("", "got nothing"), ([], "got nothing"), ("a 'b", "closed quotes")]
-)
+@each(("words", "problem"), [("", "got nothing"), ([], "got nothing"), ("a 'b", "closed quotes")])
 def test_no_command(words, problem):
     """An empty command and an open quote are errors of the constructor."""
     with pytest.raises(ValueError, match=problem):
@@ -118,7 +117,7 @@ SHOWN = [
 ]
 
 
-@pytest.mark.parametrize("line", SHOWN)
+@each("line", SHOWN)
 def test_secrets_in_stderr(line):
     """A secret in the last line of stderr is not shown, in each of its forms."""
     with pytest.raises(TokenError, match="exit code 1") as caught:
@@ -134,7 +133,7 @@ def test_the_value_of_an_argument():
     assert "hunter2" not in str(caught.value)
 
 
-@pytest.mark.parametrize("text", ["a", "a.", "://a:", "password "])
+@each("text", ["a", "a.", "://a:", "password "])
 def test_long_stderr(text):
     """The work for stderr grows with its size, and what is shown is short."""
     times = []

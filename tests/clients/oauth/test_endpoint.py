@@ -11,6 +11,7 @@ import urllib.request
 import pytest
 
 from cloudevents_kafka.clients.oauth import TokenCommand, TokenEndpoint
+from tests.support.cases import each
 from tests.support.oidc import SOON, unsigned_jwt
 
 LOCAL = urllib.request.build_opener(urllib.request.ProxyHandler({}))
@@ -44,7 +45,7 @@ def test_a_token():
     assert isinstance(answer["expires_in"], int)
 
 
-@pytest.mark.parametrize("secret", ["", "wrong", "\xfc"])
+@each("secret", ["", "wrong", "\xfc"])
 def test_other_users(secret):
     """Without the secret there is no token, and the command does not run."""
     command = printing(unsigned_jwt(exp=SOON))

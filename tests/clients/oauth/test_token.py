@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cloudevents_kafka.clients.oauth._token import TokenError, read_token
+from tests.support.cases import each
 from tests.support.oidc import SOON, unsigned_jwt
 
 
@@ -36,7 +37,7 @@ def test_a_signed_url():
     assert not token.is_jwt
 
 
-@pytest.mark.parametrize(
+@each(
     "answer",
     [
         {"access_token": "opaque", "expires_in": 86_400, "token_type": "Bearer"},
@@ -59,7 +60,7 @@ def test_an_answer_without_an_end():
     assert read_token(json.dumps(both).encode()).expires == SOON - 60
 
 
-@pytest.mark.parametrize(
+@each(
     ("output", "words"),
     [
         (b"", "printed 0 bytes that have no token in them; it must print a JWT"),
@@ -98,7 +99,7 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("output", HOSTILE, ids=range(len(HOSTILE)))
+@each("output", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_output(output):
     """JSON of any depth and numbers of any length are a token or a `TokenError`."""
     try:

@@ -37,6 +37,7 @@ from cloudevents_kafka import (
 )
 from cloudevents_kafka.clients.observing import Notice, Observer
 from cloudevents_kafka.testing import FakeConsumer, FakeLog, FakeMessage, FakeProducer
+from tests.support.cases import each
 
 Call = tuple[str, Any]
 BROKEN: Any = [("ce_specversion", b"1.0"), ("ce_id", b""), ("ce_source", b"/s"), ("ce_type", b"t")]
@@ -81,8 +82,8 @@ NOTICES = (
     *("delivered", "failed", "received", "retried", "skipped", "dead_lettered"),
     *("committed", "reached", "revoked"),
 )
-for each in NOTICES:
-    setattr(Recorder, each, _recording(each))
+for notice in NOTICES:
+    setattr(Recorder, notice, _recording(notice))
 
 
 class Raising(Observer):
@@ -115,8 +116,8 @@ def _raising(name: str) -> Callable[..., None]:
     return method
 
 
-for each in NOTICES:
-    setattr(Raising, each, _raising(each))
+for notice in NOTICES:
+    setattr(Raising, notice, _raising(notice))
 
 
 def event(number: int) -> Event:
@@ -280,8 +281,8 @@ def test_without_observers_nothing_is_different(observers: Any) -> None:
     assert given == [list]
 
 
-@pytest.mark.parametrize("client", [FakeProducer(), FakeConsumer(FakeLog())])
-@pytest.mark.parametrize("observers", [Recorder(), [Recorder], ["otel"], [None], None])
+@each("client", [FakeProducer(), FakeConsumer(FakeLog())])
+@each("observers", [Recorder(), [Recorder], ["otel"], [None], None])
 def test_other_objects_are_refused(client: Any, observers: Any) -> None:
     """An observer without a list, a class, and an object without the methods raise `TypeError`."""
     kinds = (EventProducer, AsyncEventProducer) if hasattr(client, "produce") else (EventConsumer,)

@@ -36,6 +36,7 @@ from cloudevents_kafka.clients.observing.prometheus import (
 )
 from cloudevents_kafka.primitives.bounded import MAX_KEY_LENGTH, OTHERS
 from cloudevents_kafka.testing import FakeConsumer, FakeLog, FakeMessage, FakeProducer
+from tests.support.cases import each
 
 
 class Served:
@@ -339,7 +340,7 @@ def test_a_late_member_takes_no_lag_from_the_next(scraped: Scraped) -> None:
     assert not lags(scraped)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@each("seed", range(20))
 def test_lags_are_those_of_a_model(seed: int) -> None:
     """Members of two groups receive, commit and lose partitions in any order, and some learn of it late."""
     random, registry = Random(seed), CollectorRegistry()
@@ -386,8 +387,8 @@ def test_lags_are_bounded(scraped: Scraped) -> None:
     """Partitions beyond the bound have one lag together: the sum, and the greatest age."""
     count, record = MOST_LAGS + 9, Record(value=b"1", timestamp=int((time.time() - 100) * 1000))
     place: Any = {"group": "g", "consumer": 1, "topic": "in"}
-    for each in range(count):
-        notice = Notice(**place, partition=each, offset=0, end=3, record=record)
+    for number in range(count):
+        notice = Notice(**place, partition=number, offset=0, end=3, record=record)
         scraped.observer.received([notice])
     found = lags(scraped)
     assert len(found) == MOST_LAGS

@@ -40,6 +40,7 @@ from cloudevents_kafka.protocol.schema import (
     Structure,
     wire,
 )
+from tests.support.cases import each
 
 FIXED, UNSIGNED, ZIGZAG = 9, 10, 11  # versions of the private messages; up to 9 they are Kafka's
 
@@ -339,7 +340,7 @@ def test_ranges():
         assert all(before.last + 1 == after.first for before, after in pairwise(ranges))
 
 
-@pytest.mark.parametrize(("value", "count"), [(-1, 5), (-(2**31), 5), (2**31 - 1, 5), (127, 1)])
+@each(("value", "count"), [(-1, 5), (-(2**31), 5), (2**31 - 1, 5), (127, 1)])
 def test_negative_unsigned(value, count):
     """A negative integer has 5 bytes as an unsigned varint, also error code -1."""
     assert len(varint.encode_unsigned(value)) == count

@@ -19,6 +19,7 @@ from cloudevents_kafka.primitives.redaction import (
     mask_url,
     mask_urls,
 )
+from tests.support.cases import each
 
 PATTERNS = {name: found for name, found in vars(redaction).items() if isinstance(found, re.Pattern)}
 # What the expressions match; each prefix of them is repeated.
@@ -87,7 +88,7 @@ def noise(seed):
     return "".join(letters.choices("aZ09 .:/@?#=\"'\\-_%<>\n[]eyJpasword", k=997))
 
 
-@pytest.mark.parametrize("name", PATTERNS)
+@each("name", PATTERNS)
 def test_each_expression_is_linear(name):
     """Each expression searches repetitions of each prefix of what one of them matches in linear time."""
     for unit in (*UNITS[::14], *map(noise, range(2))):
@@ -103,7 +104,7 @@ def test_each_expression_is_linear_in_a_megabyte(name):
         assert is_linear(search(PATTERNS[name]), unit, 1_000_000), unit
 
 
-@pytest.mark.parametrize("name", TEXTS)
+@each("name", TEXTS)
 def test_each_function_is_linear(name):
     """Each function masks such texts in linear time."""
     for unit in (*UNITS[::7], *map(noise, range(3))):
@@ -124,7 +125,7 @@ def test_a_quadratic_expression_is_found():
     assert not is_linear(search(re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")), "a", 1 << 14)
 
 
-@pytest.mark.parametrize("function", [mask_text, mask_urls, mask_credentials, mask_assignments])
+@each("function", [mask_text, mask_urls, mask_credentials, mask_assignments])
 def test_a_long_text_is_cut(function):
     """A text is shown to a bound."""
     assert len(function("a b " * 250_000)) < 16_400

@@ -84,7 +84,7 @@ def test_secret(name, value):
     assert mask_setting(name, value) == MASK
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "value"),
     [
         ("acks", "hunter2"),
@@ -104,7 +104,7 @@ def test_wrong_shape(name, value):
     assert mask_setting(name, value) == MASK
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "is_name"),
     [
         *((name, True) for name in ("sasl.passwd", "linger.ms", "acks", "log_level", "no.such")),
@@ -121,7 +121,7 @@ def test_names(name, is_name):
 KEY = "-----BEGIN PRIVATE KEY-----\nhunter2hunter2\n"
 
 
-@pytest.mark.parametrize(
+@each(
     ("settings", "text"),
     [
         ({"sasl.passwd": "hunter2"}, "no such user: hunter2!"),
@@ -172,7 +172,7 @@ def test_assignments():
     assert mask_assignments("cannot read a.b=c: no") == "cannot read a.b=c: no"
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "is_secret"),
     [
         *((name, True) for name in ("sasl.passwd", "fs.s3a.access.key", "ssl.key.pem")),
@@ -245,7 +245,7 @@ def test_masked_text_stays(text):
     assert mask_text(text) == text
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "wrong password: check --user",
@@ -270,7 +270,7 @@ def test_a_value_on_the_next_line():
 JAAS = 'org.example.Module required username="me" password="hun\\\\ter\\"2" x="y";'
 
 
-@pytest.mark.parametrize("text", ['bad: hun\\ter"2!', 'bad: hun\\\\ter\\"2!', 'password="hun\\\\ter\\"2"'])
+@each("text", ['bad: hun\\ter"2!', 'bad: hun\\\\ter\\"2!', 'password="hun\\\\ter\\"2"'])
 def test_a_password_of_jaas_stands_alone(text):
     """The password in a line of JAAS is masked without the rest of the line, escaped or not."""
     masked = mask_settings(text, {"sasl.jaas.config": JAAS})

@@ -23,26 +23,25 @@ from cloudevents_kafka.protocol.messages.fetch import FetchRequest
 from cloudevents_kafka.protocol.messages.produce import ProduceRequest
 from cloudevents_kafka.protocol.messages.topics import MetadataResponse
 from cloudevents_kafka.protocol.schema import Versions
+from tests.support.cases import each
 from tests.support.wire_broker import RELEASES, faults
 
 API_VERSIONS, PRODUCE, METADATA = 18, 0, 3
 
 
-@pytest.mark.parametrize("key", CLIENT_VERSIONS)
+@each("key", CLIENT_VERSIONS)
 def test_client_versions_are_declared(key):
     """Every version that the client may choose is declared."""
     assert APIS[key].versions.common(CLIENT_VERSIONS[key]) == CLIENT_VERSIONS[key]
 
 
-@pytest.mark.parametrize(
-    ("offered", "version"), [(Versions(0, 13), 12), (Versions(3, 11), 11), (Versions(0, 2), 2)]
-)
+@each(("offered", "version"), [(Versions(0, 13), 12), (Versions(3, 11), 11), (Versions(0, 2), 2)])
 def test_the_highest_common_version_is_chosen(offered, version):
     """The highest version is chosen, because 4.x lists Produce 0 but refuses it (KAFKA-18659)."""
     assert choose_version(ProduceRequest, {PRODUCE: offered}) == version
 
 
-@pytest.mark.parametrize("offered", [{}, {1: Versions(13, 99)}, {1: Versions(5, 4)}])
+@each("offered", [{}, {1: Versions(13, 99)}, {1: Versions(5, 4)}])
 def test_no_common_version_is_unsupported(offered):
     """The error names the request and both sides."""
     with pytest.raises(Unsupported, match=r"Fetch: the broker accepts .*, this client uses 0-12"):

@@ -17,6 +17,7 @@ from cloudevents_kafka.protocol.client._assignors import (
 from cloudevents_kafka.protocol.codec import compiler
 from cloudevents_kafka.protocol.errors import Malformed, Truncated
 from cloudevents_kafka.protocol.messages.groups import Subscription
+from tests.support.cases import each
 
 TWO = {"a": ["t", "u"], "b": ["t", "u"]}
 
@@ -51,8 +52,8 @@ def test_each_partition_has_one_reader(name, members, partitions):
     assert all(topic in members[member] for member, places in plan.items() for topic, _ in places)
 
 
-@pytest.mark.parametrize("version", [0, 1, 3, 32767])
-@pytest.mark.parametrize("more", [b"", b"\0\0\0\1new field"], ids=["same", "longer"])
+@each("version", [0, 1, 3, 32767])
+@each("more", [b"", b"\0\0\0\1new field"], ids=["same", "longer"])
 def test_assignments_of_later_versions(version, more):
     """What is known of a later version is read, and the rest is ignored, as in the Java client."""
     parts = [("t", 0), ("t", 2), ("u", 1)]
@@ -62,7 +63,7 @@ def test_assignments_of_later_versions(version, more):
     assert decode_subscription(version.to_bytes(2) + subscription[2:] + more) == ["t"]
 
 
-@pytest.mark.parametrize("data", [b"\0", b"\0\3\0\0\0\1\0", b"\0\0\x7f\xff\xff\xff"], ids=bytes.hex)
+@each("data", [b"\0", b"\0\3\0\0\0\1\0", b"\0\0\x7f\xff\xff\xff"], ids=bytes.hex)
 def test_broken_assignments_are_refused(data):
     """An assignment that ends too soon is an error of the protocol."""
     with pytest.raises((Malformed, Truncated)):

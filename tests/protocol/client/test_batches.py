@@ -19,6 +19,7 @@ from cloudevents_kafka.protocol.client._batches import (
 from cloudevents_kafka.protocol.client._retry import Deadline
 from cloudevents_kafka.protocol.errors import DeadlineExceeded, Disconnected, Unsupported
 from cloudevents_kafka.protocol.records import Batches, Codec, Record, RecordBatch
+from tests.support.cases import each
 
 
 def pending(value=b"v", headers=()):
@@ -37,7 +38,7 @@ def test_drain_keeps_all_records_in_order(sizes, most_records, most_bytes):
     assert all(len(batch) == 1 or sum(one.size for one in batch) <= most_bytes for batch in batches)
 
 
-@pytest.mark.parametrize(("version", "magic"), [(0, 0), (1, 0), (2, 1), (3, 2), (12, 2)])
+@each(("version", "magic"), [(0, 0), (1, 0), (2, 1), (3, 2), (12, 2)])
 def test_each_version_has_its_format(version, magic):
     """Versions 0 to 2 send message sets; from 3 on record batches have producer id and sequence."""
     records = [pending().record, pending().record]
@@ -49,7 +50,7 @@ def test_each_version_has_its_format(version, magic):
         assert (first.producer_id, first.producer_epoch, first.base_sequence) == (7, 1, 5)
 
 
-@pytest.mark.parametrize(
+@each(
     ("headers", "version", "fits"),
     [
         ([], 0, True),

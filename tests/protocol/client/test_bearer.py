@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from cloudevents_kafka.protocol.client._sasl import authenticate
 from cloudevents_kafka.protocol.client._settings import ConnectionSettings, OAuthBearer
 from cloudevents_kafka.protocol.client._socket import AuthenticationFailed
+from tests.support.cases import each
 
 TOKEN = "eyJhbGciOiJub25lIn0.e30.c2ln"
 
@@ -39,8 +40,8 @@ def test_the_token_and_its_extensions():
     assert sent_messages(OAuthBearer(TOKEN), b"")[0] == [b"n,,\1auth=Bearer %s\1\1" % TOKEN.encode()]
 
 
-@pytest.mark.parametrize("last", [b"", AuthenticationFailed("closed")])
-@pytest.mark.parametrize(
+@each("last", [b"", AuthenticationFailed("closed")])
+@each(
     ("answer", "words"),
     [
         (b'{"status": "invalid_token", "scope": "kafka"}', "status invalid_token, scope kafka"),

@@ -12,6 +12,7 @@ from cloudevents_kafka.protocol import frames
 from cloudevents_kafka.protocol.client._capture import CapturedFrame, parse_line, stream_trace, to_trace
 from cloudevents_kafka.protocol.errors import Malformed
 from cloudevents_kafka.protocol.messages.topics import MetadataRequest
+from tests.support.cases import each
 from tests.support.wire import eventually, fill, numbers, take
 
 HEARTBEAT = 12
@@ -27,7 +28,7 @@ def test_captures_round_trip():
     assert [parse_line(line, "line") for line in stream.getvalue().splitlines()] == sent
 
 
-@pytest.mark.parametrize(
+@each(
     "line",
     [
         "x",

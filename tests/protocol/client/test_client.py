@@ -13,9 +13,10 @@ from cloudevents_kafka.protocol.client import EARLIEST, LATEST
 from cloudevents_kafka.protocol.client._address import Address, parse_addresses
 from cloudevents_kafka.protocol.client._client import Client
 from cloudevents_kafka.protocol.errors import BrokerError, Unsupported
+from tests.support.cases import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "expected"),
     [
         ("h:1", [("h", 1)]),
@@ -51,14 +52,14 @@ INVALID = [
 ]
 
 
-@pytest.mark.parametrize("text", INVALID)
+@each("text", INVALID)
 def test_invalid_addresses_are_refused(text):
     """The constructor raises ValueError."""
     with pytest.raises(ValueError, match=r"an address must be host:port|a bootstrap address is missing"):
         Client(text)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "advice"),
     [
         ("::1", r"put IPv6 in brackets: \[::1\]:9092"),
@@ -122,7 +123,7 @@ def test_events_round_trip(start, connect, release, mode):
     assert (decoded.event.id, decoded.event.data) == ("1", {"a": 1})
 
 
-@pytest.mark.parametrize(
+@each(
     "bootstrap",
     [
         "u:hunter2@host:9092",

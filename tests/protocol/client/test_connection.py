@@ -16,6 +16,7 @@ from cloudevents_kafka.protocol.client._connection import Connection
 from cloudevents_kafka.protocol.client._retry import Deadline
 from cloudevents_kafka.protocol.client._settings import ConnectionSettings
 from cloudevents_kafka.protocol.errors import DeadlineExceeded, Disconnected, Malformed, ProtocolError
+from tests.support.cases import each
 from tests.support.wire import interrupted, metadata
 from tests.support.wire_broker import faults
 
@@ -112,14 +113,14 @@ def test_a_refused_connection(mute):
 HOSTS = ["a..b", ".a", "a" * 64, "a" * 64 + ".b", "\udcff", "a\0b", "é" * 64]
 
 
-@pytest.mark.parametrize("host", HOSTS, ids=ascii)
+@each("host", HOSTS, ids=ascii)
 def test_an_invalid_host(host):
     """A name that cannot be a host raises `Disconnected`."""
     with pytest.raises(Disconnected, match="cannot connect"):
         Connection(Address(host, 1), soon())
 
 
-@pytest.mark.parametrize("port", [-1, 65536, 2**31 - 1, -(2**31)])
+@each("port", [-1, 65536, 2**31 - 1, -(2**31)])
 def test_an_invalid_port(port):
     """A port out of range, as in a broker's metadata, raises `Disconnected`."""
     with pytest.raises(Disconnected, match="cannot connect"):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import kafka.partitioner.default as peer
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cloudevents_kafka.protocol.client._partitioners import at_random, by_key, murmur2, round_robin
+from tests.support.cases import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("key", "hashed"),
     [
         (b"21", -973932308),

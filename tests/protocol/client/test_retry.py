@@ -19,12 +19,13 @@ from cloudevents_kafka.protocol.client._settings import ConnectionSettings
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import DeadlineExceeded
 from cloudevents_kafka.protocol.messages.topics import MetadataResponseTopic
+from tests.support.cases import each
 from tests.support.wire_broker import faults
 
 LIST_OFFSETS = 2
 
 
-@pytest.mark.parametrize("seconds", [None, -1, -0.5, math.inf, -math.inf, math.nan, 1e300, 2**31 / 1000])
+@each("seconds", [None, -1, -0.5, math.inf, -math.inf, math.nan, 1e300, 2**31 / 1000])
 def test_deadlines_that_never_expire(seconds):
     """None, negative numbers, and more seconds than a socket accepts never expire."""
     deadline = Deadline(seconds)

@@ -18,6 +18,7 @@ from cloudevents_kafka.protocol.client._settings import ConnectionSettings, Plai
 from cloudevents_kafka.protocol.client._socket import AuthenticationFailed
 from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.errors import BrokerError, ClientError, ProtocolError
+from tests.support.cases import each
 from tests.support.wire import eventually, self_signed
 from tests.support.wire_broker import RELEASES, faults
 
@@ -55,7 +56,7 @@ def test_the_example_of_rfc_7677():
     )
 
 
-@pytest.mark.parametrize(
+@each(
     ("hash", "password", "signature"),
     [
         ("sha256", "\u2168", "FIgQxlEPk9TRZ+iEiZd53Y00IZBcAWduvCewhLymZys="),
@@ -73,7 +74,7 @@ def test_passwords_are_hashed_as_they_are(hash, password, signature):
     assert base64.b64encode(keys.server_signature(b"message")).decode() == signature
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "prepared"),
     [
         # RFC 4013 3
@@ -170,7 +171,7 @@ def test_names_are_escaped():
     assert sent == [b"n,,n=a=2Cb=3Dc,r=x"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("answer", "text"),
     [
         (b"", "nonce"),
@@ -194,7 +195,7 @@ def test_a_hostile_first_answer_is_refused(answer, text):
     assert time.process_time() - began < 1
 
 
-@pytest.mark.parametrize(
+@each(
     ("answer", "text"),
     [
         (b"", "cannot prove"),
@@ -216,7 +217,7 @@ R, S, COUNT = FIRST.split(",")
 FINAL = "v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4="
 
 
-@pytest.mark.parametrize(
+@each(
     ("answer", "text"),
     [
         (f"m=x,{FIRST}", "mandatory extension"),
@@ -250,7 +251,7 @@ def test_the_first_answer_has_the_form_of_the_rfc(answer, text):
         sent_messages(answer.encode(errors="surrogateescape"), FINAL.encode())
 
 
-@pytest.mark.parametrize(
+@each(
     ("answer", "text"),
     [
         (f"m=x,{FINAL}", "mandatory extension"),
@@ -323,7 +324,7 @@ def test_nonces_are_never_used_twice():
     assert len(set(seen)) == 3
 
 
-@pytest.mark.parametrize("make", MECHANISMS, ids=IDS)
+@each("make", MECHANISMS, ids=IDS)
 def test_passwords_are_not_shown(make):
     """repr, str and format, also of containers, leave the password out."""
     sasl = make("ann", PASSWORD)

@@ -165,7 +165,7 @@ def test_odd_values(case, data):
     assert result[0] in {"done", Unencodable}
 
 
-@pytest.mark.parametrize(
+@each(
     ("message", "version", "match"),
     [
         (
@@ -334,7 +334,7 @@ def test_arrays_are_lists_or_tuples():
     assert compiler.encoder(FindCoordinatorRequest, 4)(tupled) == compiler.encode(listed, 4)
 
 
-@pytest.mark.parametrize("coordinator", [b"", b"\0\0\0\1", b"\0\0\0\1\0\1h", b"\0\0\0\1\0\1h\0\0\x23\x84"])
+@each("coordinator", [b"", b"\0\0\0\1", b"\0\0\0\1\0\1h", b"\0\0\0\1\0\1h\0\0\x23\x84"])
 def test_optional_fields(coordinator):
     """The optional fields of the coordinator may be missing in a response; they are always encoded."""
     result = read_both(FindCoordinatorResponse, 0, b"\0\x0f" + coordinator)

@@ -32,7 +32,7 @@ def read(structure, version, data):
 ONE_BROKER = MetadataResponse(brokers=[MetadataResponseBroker(node_id=1, host="h", port=9092)], topics=[])
 
 
-@pytest.mark.parametrize(
+@each(
     ("message", "version", "data"),
     [
         (ONE_BROKER, 0, "00000001 00000001 000168 00002384 00000000"),
@@ -65,7 +65,7 @@ def test_bytes(message, version, data):
     assert read(type(message), version, data) == (message, len(data))
 
 
-@pytest.mark.parametrize(
+@each(
     ("structure", "version", "data", "match"),
     [
         (SaslHandshakeRequest, 0, "ffff", "mechanism at byte 0: the value must not be null in this version"),
@@ -101,7 +101,7 @@ def test_malformed(structure, version, data, match):
         read(structure, version, bytes.fromhex(data))
 
 
-@pytest.mark.parametrize(
+@each(
     ("structure", "version", "data", "at", "missing", "path"),
     [
         (SaslHandshakeRequest, 0, "", 0, 2, "mechanism"),
@@ -156,7 +156,7 @@ def test_visitor_covers_all_bytes(structure, version):
         assert visited == set(range(len(data)))
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "match"),
     [
         ({"tiny": 128}, "Everything.tiny must be int8, got 128"),

@@ -7,7 +7,6 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -148,7 +147,7 @@ RECORDS = [Record(b"k", b"v", [("h", b"1"), ("n", None)], 5), Record(None, None,
 PLAIN = [("key", b"k"), ("value", b"v"), ("key", None), ("value", None)]
 
 
-@pytest.mark.parametrize("codec", Codec)
+@each("codec", Codec)
 def test_batches(codec):
     """The records of a batch are explained with their headers, for each codec."""
     data = produced(encode_batch(RECORDS, codec, base_offset=3), 3)
@@ -168,8 +167,8 @@ def test_batches(codec):
     assert {f.within for f in found.fields} == {""} | ({f"{batch}.compressed"} if codec else set())
 
 
-@pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP, Codec.SNAPPY, Codec.LZ4])
-@pytest.mark.parametrize("magic", [0, 1])
+@each("codec", [Codec.NONE, Codec.GZIP, Codec.SNAPPY, Codec.LZ4])
+@each("magic", [0, 1])
 def test_message_sets(magic, codec):
     """The messages of a set are explained, and those of a compressed set after it."""
     plain = [Record(b"k", b"v", [], 5 if magic else None), Record(None, None, [], 6 if magic else None)]
@@ -280,7 +279,7 @@ def test_error_codes_have_names():
     assert notes(explain_response_07(struct.pack(">ih", 2, 3), 1))["error_code"] == "WRONG_PARTITION"
 
 
-@pytest.mark.parametrize(
+@each(
     ("hex", "at", "rule"),
     [
         ("", 0, "the data must have at least 4 more bytes"),

@@ -236,7 +236,7 @@ def tree(parent: Production) -> Iterator[Production]:
         yield from tree(part)
 
 
-@pytest.mark.parametrize("message", GUIDE, ids=lambda message: message.__name__)
+@each("message", GUIDE, ids=lambda message: message.__name__)
 def test_guide(message):
     """Version 0 is the guide's grammar, production by production, in its order."""
     expected = lines(GUIDE[message])
@@ -331,7 +331,7 @@ def test_null():
     assert "Records => nullable_records" in text(ProduceRequest, 3)
 
 
-@pytest.mark.parametrize(("version", "records"), [(2, False), (3, True), (9, True)])
+@each(("version", "records"), [(2, False), (3, True), (9, True)])
 def test_record_batches(version, records):
     """From version 3 on, the records of Produce have their own name."""
     assert ("MessageSet" in text(ProduceRequest, version)) is not records

@@ -11,6 +11,7 @@ import pytest
 
 from cloudevents_kafka.protocol.errors import Corrupt, Malformed
 from cloudevents_kafka.protocol.records import Batches, Record, encode_batch, encode_message_set
+from tests.support.cases import each
 
 A, B, C = (
     encode_message_set([Record(value=b"a")], 0, base_offset=5),
@@ -27,7 +28,7 @@ def test_magics_may_be_mixed():
     assert (len(batches), batches.first_offset, batches.last_offset, batches.partial_size) == (3, 5, 8, 0)
 
 
-@pytest.mark.parametrize("data", [b"", C[:1], C[:11], C[:12], C[:-1], struct.pack(">qi", -1, 2**31 - 1)])
+@each("data", [b"", C[:1], C[:11], C[:12], C[:-1], struct.pack(">qi", -1, 2**31 - 1)])
 def test_only_a_partial_entry(data):
     """A buffer with only a partial entry is partial; an empty buffer is not."""
     batches = Batches(data)
@@ -42,7 +43,7 @@ def test_an_entry_that_is_never_complete_is_partial():
     assert (len(batches), batches.partial_size, batches.is_partial) == (1, len(fake), False)
 
 
-@pytest.mark.parametrize("size", [-(2**31), -1, 0, 3, 13])
+@each("size", [-(2**31), -1, 0, 3, 13])
 def test_sizes_too_small_are_refused(size):
     """Negative and small sizes are `Malformed`, also for a partial entry."""
     for tail in (b"", bytes(40)):
@@ -50,14 +51,14 @@ def test_sizes_too_small_are_refused(size):
             Batches(A + struct.pack(">qi", 0, size) + tail)
 
 
-@pytest.mark.parametrize("magic", [3, 127, 128, 255])
+@each("magic", [3, 127, 128, 255])
 def test_unknown_magics_are_refused(magic):
     """An unknown magic is `Malformed`, and the error names it."""
     with pytest.raises(Malformed, match=f"0, 1 or 2, got {magic}"):
         Batches(A[:16] + bytes([magic]) + A[17:])
 
 
-@pytest.mark.parametrize(("magic", "least"), [(0, 26), (1, 34), (2, 61)])
+@each(("magic", "least"), [(0, 26), (1, 34), (2, 61)])
 def test_the_smallest_entry_of_each_magic(magic, least):
     """An entry smaller than its fixed fields is `Malformed`."""
     small = struct.pack(">qiiB", 0, least - 12, 0, magic) + bytes(least - 17)

@@ -17,6 +17,7 @@ import pytest
 from cloudevents_kafka.protocol.errors import Malformed, Unencodable, Unsupported
 from cloudevents_kafka.protocol.records import Batches, Codec, Record, encode_batch, encode_message_set
 from cloudevents_kafka.protocol.records.compression import compress, decompress
+from tests.support.cases import each
 
 MIB = 1 << 20
 XERIAL = bytes.fromhex("82534e41505059000000000100000001")
@@ -25,21 +26,21 @@ PACKED = [codec for codec in Codec if codec != Codec.NONE]
 DATA = b"".join(b"reading %d of sensor %d; " % (i, i % 7) for i in range(20_000))
 
 
-@pytest.mark.parametrize("codec", Codec)
-@pytest.mark.parametrize("size", [0, 1, 32 * 1024, 32 * 1024 + 1, 64 * 1024 + 1, len(DATA)])
+@each("codec", Codec)
+@each("size", [0, 1, 32 * 1024, 32 * 1024 + 1, 64 * 1024 + 1, len(DATA)])
 def test_round_trip(codec, size):
     """Data of any size round-trips, also beyond the size of a block."""
     assert decompress(compress(DATA[:size], codec), codec) == DATA[:size]
 
 
-@pytest.mark.parametrize("codec", PACKED)
+@each("codec", PACKED)
 def test_random_data_round_trips(codec):
     """Random data round-trips."""
     noise = b"".join(zlib.crc32(b"%d" % i).to_bytes(4) for i in range(40_000))
     assert decompress(compress(noise, codec), codec) == noise
 
 
-@pytest.mark.parametrize("codec", PACKED)
+@each("codec", PACKED)
 def test_the_limit_is_exact(codec):
     """Data of exactly the limit decompresses, and one byte more raises `Malformed`."""
     packed = compress(DATA, codec)
@@ -48,7 +49,7 @@ def test_the_limit_is_exact(codec):
         decompress(packed, codec, limit=len(DATA) - 1)
 
 
-@pytest.mark.parametrize("codec", PACKED)
+@each("codec", PACKED)
 def test_cut_and_followed_bytes_are_refused(codec):
     """Truncated data is `Malformed`, and so is data after the end, but for gzip."""
     packed = compress(DATA[:1000], codec)
@@ -59,7 +60,7 @@ def test_cut_and_followed_bytes_are_refused(codec):
             decompress(broken, codec)
 
 
-@pytest.mark.parametrize("codec", PACKED)
+@each("codec", PACKED)
 def test_no_bytes_are_not_compressed_data(codec):
     """An empty value is `Malformed`, not an empty set."""
     with pytest.raises(Malformed):
@@ -93,7 +94,7 @@ BOMBS: dict[str, tuple[Codec, Callable[[], bytes]]] = {
 }
 
 
-@pytest.mark.parametrize("name", BOMBS)
+@each("name", BOMBS)
 def test_bombs_are_refused_in_bounded_memory(name):
     """Data that expands beyond the limit of 1 MiB uses little memory and time."""
     codec, make = BOMBS[name]
@@ -177,7 +178,7 @@ def test_lz4_of_another_writer_decodes():
     assert bytes(cramjam.lz4.decompress(compress(DATA, Codec.LZ4))) == DATA
 
 
-@pytest.mark.parametrize(
+@each(
     "header",
     ["04224d18", "04224d19604082", "04224d18a04082", "04224d18404082", "04224d18614082", "04224d18603082"],
 )
@@ -218,7 +219,7 @@ MEMBER = gzip.compress(DATA[:1000], mtime=1)
 EMPTY = gzip.compress(b"", mtime=1)
 
 
-@pytest.mark.parametrize(
+@each(
     ("data", "members"),
     [
         (MEMBER + MEMBER, 2),
@@ -238,7 +239,7 @@ def test_what_follows_a_gzip_member(data, members):
     assert decompress(data, Codec.GZIP) == DATA[:1000] * members
 
 
-@pytest.mark.parametrize("second", [MEMBER[:-1], MEMBER[:30], MEMBER[:-8] + bytes(8)])
+@each("second", [MEMBER[:-1], MEMBER[:30], MEMBER[:-8] + bytes(8)])
 def test_a_broken_second_gzip_member_is_refused(second):
     """A later member that is cut, or whose checksum is wrong, is `Malformed`, as in the Java client."""
     with pytest.raises(Malformed, match="gzip must"):
@@ -252,7 +253,7 @@ def test_the_limit_is_shared_by_gzip_members():
         decompress(MEMBER * 3, Codec.GZIP, limit=2999)
 
 
-@pytest.mark.parametrize("number", [5, 6, 7])
+@each("number", [5, 6, 7])
 def test_a_number_without_codec_is_refused(number):
     """Codecs 5 to 7 are `Malformed`."""
     with pytest.raises(Malformed, match=f"0 to 4, got {number}"):

@@ -18,6 +18,7 @@ from cloudevents_kafka.protocol.records import (
     encode_message_set,
 )
 from cloudevents_kafka.protocol.records.compression import compress
+from tests.support.cases import each
 
 THREE = [Record(value=b"a"), Record(value=b"b"), Record(key=b"", value=None)]
 
@@ -133,7 +134,7 @@ def test_magics_may_be_mixed_in_a_wrapper():
     assert offsets(wrapper(encode_message_set(THREE, 0), magic=1, offset=2)) == [0, 1, 2]
 
 
-@pytest.mark.parametrize(
+@each(
     ("inner", "says"),
     [
         (encode_message_set(THREE, 0)[:-1], "complete message"),
@@ -151,7 +152,7 @@ def test_wrappers_with_other_content_are_refused(inner, says):
 NULL = b"\xff\xff\xff\xff"
 
 
-@pytest.mark.parametrize(
+@each(
     ("body", "says"),
     [
         (b"\0\0" + NULL + NULL + b"x", "end with its value"),
@@ -191,8 +192,8 @@ def test_the_checksum_is_unsigned():
         assert only(encode_message_set([Record(value=value)], 0)).records()[0].value == value
 
 
-@pytest.mark.parametrize("magic", [0, 1])
-@pytest.mark.parametrize(("codec", "number"), [(Codec.NONE, 0), (Codec.GZIP, 1), (Codec.SNAPPY, 2)])
+@each("magic", [0, 1])
+@each(("codec", "number"), [(Codec.NONE, 0), (Codec.GZIP, 1), (Codec.SNAPPY, 2)])
 def test_attributes_are_the_codec(magic, codec, number):
     """The codec is in the lowest two bits of the attributes; the other bits are 0."""
     data = encode_message_set(THREE[:1], magic, codec)
@@ -206,7 +207,7 @@ def test_an_empty_set_has_no_bytes(codec):
     assert encode_message_set([], 0, codec) == b""
 
 
-@pytest.mark.parametrize(
+@each(
     ("record", "options", "says"),
     [
         (Record(headers=[("a", b"1")]), {"magic": 1}, "headers"),

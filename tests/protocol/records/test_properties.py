@@ -13,6 +13,7 @@ from cloudevents_kafka.protocol.errors import Malformed
 from cloudevents_kafka.protocol.records import Batches, Codec, Record
 from cloudevents_kafka.protocol.records.compression import decompress
 from tests.protocol.records.samples import FORMS, encoded, records
+from tests.support.cases import each
 from tests.support.strategies import examples
 
 SAMPLE = [
@@ -46,8 +47,8 @@ def test_encoded_records_decode(magic, codec, data):
     )
 
 
-@pytest.mark.parametrize("magic", [0, 1, 2])
-@pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP])
+@each("magic", [0, 1, 2])
+@each("codec", [Codec.NONE, Codec.GZIP])
 def test_an_entry_cut_anywhere_is_partial(magic, codec):
     """Complete entries decode if the next one is partial, and its size is counted."""
     first, second = (encoded(sample(magic), magic, codec, base_offset=base) for base in (0, 3))
@@ -62,7 +63,7 @@ def test_an_entry_cut_anywhere_is_partial(magic, codec):
         assert len(batches) >= whole
 
 
-@pytest.mark.parametrize(("magic", "codec"), FORMS)
+@each(("magic", "codec"), FORMS)
 def test_a_changed_byte_is_detected(magic, codec):
     """A changed byte raises an error, makes the entry partial, or changes a field outside the checksum."""
     data = encoded(sample(magic), magic, codec, base_offset=7)

@@ -9,11 +9,10 @@ from __future__ import annotations
 import struct
 import zlib
 
-import pytest
-
 from cloudevents_kafka.protocol.records import Batches, Codec, Record, encode_batch, encode_message_set
 from cloudevents_kafka.protocol.records.checksum import crc32c, slow_crc32c
 from cloudevents_kafka.protocol.records.record import ABORT
+from tests.support.cases import each
 
 MAGIC_0 = bytes.fromhex(
     "000000000000000000000011feb01dbf0000ffffffff0000000331323300000000000000010000000e795748e00000ff"
@@ -92,7 +91,7 @@ def test_a_control_batch():
     assert batch.records()[0].value == b"opaque-control-message"
 
 
-@pytest.mark.parametrize("codec", WRAPPERS)
+@each("codec", WRAPPERS)
 def test_two_empty_messages_by_codec(codec):
     """The wrapper of each codec, by another client, has the same two messages."""
     message = WRAPPERS[codec]
@@ -109,16 +108,14 @@ def test_the_message_of_the_annotated_request():
     assert encode_message_set([Record(value=b"Hello!")], 0).hex() == expected
 
 
-@pytest.mark.parametrize(
-    ("text", "crc"), [(b"ale", 0x42C4C979), (b"alejandro", 0xAAC5A14F), (b"martin", 0x2D01D7F0)]
-)
+@each(("text", "crc"), [(b"ale", 0x42C4C979), (b"alejandro", 0xAAC5A14F), (b"martin", 0x2D01D7F0)])
 def test_the_checksum_of_old_messages_is_zlibs(text, crc):
     """The CRC-32 in the documents of 0.7 is zlib's."""
     assert zlib.crc32(text) == crc
 
 
-@pytest.mark.parametrize("checksum", [crc32c, slow_crc32c])
-@pytest.mark.parametrize(
+@each("checksum", [crc32c, slow_crc32c])
+@each(
     ("data", "crc"),
     [
         (b"", 0),

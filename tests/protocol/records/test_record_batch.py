@@ -20,6 +20,7 @@ from cloudevents_kafka.protocol.records import (
 )
 from cloudevents_kafka.protocol.records.checksum import crc32c
 from cloudevents_kafka.protocol.records.record import ABORT, COMMIT
+from tests.support.cases import each
 
 HEADER = ">qiiBIhiqqqhii"
 ONE = Record(b"k", b"v", [("a", b"1"), ("a", None), ("", b"")], 1_700_000_000_000)
@@ -37,7 +38,7 @@ def batch_of(body: bytes, count: int, *, attributes: int = 0, last_delta: int = 
     return struct.pack(">qiiBI", 7, 9 + len(rest), 0, 2, crc32c(rest)) + rest
 
 
-@pytest.mark.parametrize("codec", Codec)
+@each("codec", Codec)
 def test_all_fields_of_the_header_come_back(codec):
     """Offsets, epochs, producer and flags round-trip."""
     data = encode_batch(
@@ -101,7 +102,7 @@ def test_a_delete_horizon():
     assert only(batch_of(b"", 0, attributes=0x40)).delete_horizon == 1000
 
 
-@pytest.mark.parametrize("codec", range(8))
+@each("codec", range(8))
 def test_an_empty_batch_has_no_records(codec):
     """A batch that compaction has emptied keeps its offsets, and may keep its codec."""
     batch = only(batch_of(b"", 0, attributes=codec, last_delta=4))
@@ -117,7 +118,7 @@ def test_control_records(kind):
     assert batch.records()[0].key == struct.pack(">hh", 0, kind)
 
 
-@pytest.mark.parametrize("key", [None, b"", b"\0\0\0"])
+@each("key", [None, b"", b"\0\0\0"])
 def test_control_records_with_a_short_key_are_refused(key):
     """A control record whose key is too short for version and type is `Malformed`."""
     with pytest.raises(Malformed, match="key"):
@@ -164,7 +165,7 @@ BODIES = {
 }
 
 
-@pytest.mark.parametrize("name", BODIES)
+@each("name", BODIES)
 def test_broken_bodies_are_refused(name):
     """A malformed body is `Malformed` at once, and uses little memory, although its checksum is correct."""
     body, count = BODIES[name]
@@ -178,7 +179,7 @@ def test_broken_bodies_are_refused(name):
     tracemalloc.stop()
 
 
-@pytest.mark.parametrize("codec", [Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD])
+@each("codec", [Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD])
 def test_uncompressed_records_with_a_codec_are_refused(codec):
     """Uncompressed records with a codec in the attributes are `Malformed`."""
     with pytest.raises(Malformed):
@@ -199,7 +200,7 @@ def test_the_limit_of_a_batch():
         only(data, limit=5000).records()
 
 
-@pytest.mark.parametrize(
+@each(
     ("records", "options", "says"),
     [
         ([], {}, "at least 1 record"),

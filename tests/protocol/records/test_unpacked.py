@@ -16,6 +16,7 @@ from cloudevents_kafka.protocol.errors import Malformed
 from cloudevents_kafka.protocol.records import Batches, Codec, Record, encode_batch, encode_message_set
 from cloudevents_kafka.protocol.records._unpacked import LARGE, Pieces, finish, free, new_mapping, take
 from cloudevents_kafka.protocol.records.compression import compress, decompress
+from tests.support.cases import each
 from tests.support.wire import Wire, metadata, produce
 from tests.support.wire_broker import WireBroker
 
@@ -62,7 +63,7 @@ FORMS = {
 SIZES = [0, 1, LARGE - 1, LARGE, LARGE + 1, 3 * LARGE + 5]
 
 
-@pytest.mark.parametrize(
+@each(
     ("form", "size"),
     [(form, size) for form in FORMS for size in SIZES if size or form != "gzip of members"],
 )
@@ -130,7 +131,7 @@ def test_the_peak_of_a_process_is_one_copy(tmp_path, form, mib):
     assert peak < 1.1 * size
 
 
-@pytest.mark.parametrize("form", FORMS)
+@each("form", FORMS)
 def test_the_peak_of_python_is_one_copy(form):
     """Python's own count of memory says the same."""
     codec, pack = FORMS[form]

@@ -30,6 +30,7 @@ from cloudevents_kafka.protocol.v07 import (
     frames,
 )
 from cloudevents_kafka.protocol.v07.messages import ANY_PARTITION
+from tests.support.cases import each
 from tests.support.kafka07 import EXCHANGES, Replay
 
 BY_NAME = {exchange.name: exchange for exchange in EXCHANGES}
@@ -193,7 +194,7 @@ def struct_response(data):
     return (len(data) + 2).to_bytes(4, "big") + b"\0\0" + data
 
 
-@pytest.mark.parametrize(
+@each(
     ("answer", "error"),
     [
         ("00000001 00", Truncated),
@@ -262,7 +263,7 @@ def test_deadline():
             connected.fetch("t", 0, 0, 9)
 
 
-@pytest.mark.parametrize(("host", "port"), [("127.0.0.1", 1), ("127.0.0.1", 70000), ("a..b", 9092)])
+@each(("host", "port"), [("127.0.0.1", 1), ("127.0.0.1", 70000), ("a..b", 9092)])
 def test_no_server(host, port):
     """An address without a broker raises `Disconnected` with the address."""
     with pytest.raises(Disconnected, match=f"{host}:{port}"):

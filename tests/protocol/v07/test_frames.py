@@ -27,6 +27,7 @@ from cloudevents_kafka.protocol.v07.messages import (
     ProduceRequest,
     RequestHeader,
 )
+from tests.support.cases import each
 from tests.support.kafka07 import EXCHANGES
 
 KNOWN = [exchange for exchange in EXCHANGES if exchange.name != "unknown type 9"]
@@ -64,7 +65,7 @@ def test_all_exchanges_are_here():
     assert {answer_of(frames.decode_request(e.request[4:])) for e in ANSWERED} == set(RESPONSES.values())
 
 
-@pytest.mark.parametrize("exchange", KNOWN, ids=lambda e: e.name)
+@each("exchange", KNOWN, ids=lambda e: e.name)
 def test_exchange(exchange):
     """Requests and responses decode to the last byte, and encode to the same bytes."""
     request = frames.decode_request(exchange.request[4:])
@@ -74,7 +75,7 @@ def test_exchange(exchange):
         assert frames.encode_response(response) == exchange.response
 
 
-@pytest.mark.parametrize("exchange", ANSWERED, ids=lambda e: e.name)
+@each("exchange", ANSWERED, ids=lambda e: e.name)
 def test_multi_fetch_parts(exchange):
     """A multi-fetch response splits into a response for each fetch, and joins to the same bytes."""
     request = frames.decode_request(exchange.request[4:])
@@ -87,7 +88,7 @@ def test_multi_fetch_parts(exchange):
         assert answer_of(request) is not MultiFetchResponse
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "wanted"),
     [
         ("offsets t7-0 time=-1 n=10", OffsetsResponse(error_code=ErrorCode.NO_ERROR, offsets=[43, 0])),

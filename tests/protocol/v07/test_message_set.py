@@ -16,6 +16,7 @@ from cloudevents_kafka.protocol.records.compression import compress
 from cloudevents_kafka.protocol.v07 import FetchRequest, Message, MessageSet, encode, frames
 from cloudevents_kafka.protocol.v07.message_set import pack
 from cloudevents_kafka.protocol.v07.messages import FetchResponse, MultiFetchResponse
+from tests.support.cases import each
 from tests.support.kafka07 import EXCHANGES
 
 messages = st.builds(Message, st.binary(max_size=30), st.sampled_from([0, 1]), st.just(0))
@@ -29,9 +30,7 @@ def fetched(name):
     return MessageSet(frames.decode_response(FetchResponse, exchange.response[4:]).messages, request.offset)
 
 
-@pytest.mark.parametrize(
-    ("payload", "crc"), [(b"ale", 0x42C4C979), (b"alejandro", 0xAAC5A14F), (b"martin", 0x2D01D7F0)]
-)
+@each(("payload", "crc"), [(b"ale", 0x42C4C979), (b"alejandro", 0xAAC5A14F), (b"martin", 0x2D01D7F0)])
 def test_checksums_of_kafka_rb(payload, crc):
     """The checksum covers the payload only, as in kafka-rb's tests."""
     assert encode([Message(payload)])[6:10] == struct.pack(">I", crc)
@@ -59,7 +58,7 @@ def test_mixed_magics():
     assert encode(entry.message for entry in found) == found.data
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "whole", "partial"),
     [
         ("fetch t7-0 off=0 max=20", 1, "0000000e00"),
@@ -135,7 +134,7 @@ def test_size_is_capped():
     assert len(list(MessageSet(found.data, limit=2000))) == 2
 
 
-@pytest.mark.parametrize(
+@each(
     ("inner", "error", "said"),
     [
         (encode([b"good", b"cut"])[:-1], Malformed, "got 12 more bytes"),
@@ -176,7 +175,7 @@ def test_corrupt():
     assert raised.value.at == 50 + 14
 
 
-@pytest.mark.parametrize(
+@each(
     "raw",
     ["00000004", "ffffffff", "80000000", "0000000501", "00000005010000000000", "0000000a02", "00000000"],
 )
@@ -186,7 +185,7 @@ def test_invalid_lengths_and_magics(raw):
         list(MessageSet(bytes.fromhex(raw)))
 
 
-@pytest.mark.parametrize(
+@each(
     "message",
     [
         Message("text"),  # type: ignore[arg-type]  # what is refused

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cloudevents_kafka.protocol.v07.partitions import BrokerPartition, Cluster, assign, by_key
+from tests.support.cases import each
 
 
 def texts(partitions):
@@ -33,7 +33,7 @@ def test_wiki_example():
     }
 
 
-@pytest.mark.parametrize(
+@each(
     ("count", "consumers", "sizes"),
     [
         (18, 4, [5, 5, 4, 4]),

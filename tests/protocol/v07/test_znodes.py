@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from cloudevents_kafka.protocol.errors import Malformed, Unencodable
 from cloudevents_kafka.protocol.v07 import _znodes as znodes
 from cloudevents_kafka.protocol.v07._znodes import Broker, BrokerPartition
+from tests.support.cases import each
 
 CAPTURED = b"127.0.0.1-1795255874813:127.0.0.1:29072"
 
@@ -40,9 +41,7 @@ def test_broker():
     assert Broker.parse(1, b"c:h:1:more") == (1, "c", "h", 1)
 
 
-@pytest.mark.parametrize(
-    "value", [b"", b"host:9092", b"c:h:", b"c:h:p", b"c:h:-1", b"\xff:h:1", b"c:h:" + b"9" * 5000]
-)
+@each("value", [b"", b"host:9092", b"c:h:", b"c:h:p", b"c:h:-1", b"\xff:h:1", b"c:h:" + b"9" * 5000])
 def test_no_broker(value):
     """Any other value is `Malformed`, with the node's path."""
     with pytest.raises(Malformed, match=r"^/brokers/ids/8: "):
@@ -55,9 +54,7 @@ def test_topics():
     assert znodes.parse_topics(b'{ "topic1" : 1 }', "/x") == {"topic1": 1}
 
 
-@pytest.mark.parametrize(
-    "value", [b"", b"[]", b'{"a":"1"}', b'{"a":-1}', b'{"a":1000000}', b"\xff", b"[" * 100_000]
-)
+@each("value", [b"", b"[]", b'{"a":"1"}', b'{"a":-1}', b'{"a":1000000}', b"\xff", b"[" * 100_000])
 def test_no_topics(value):
     """Any other value is `Malformed`, with the node's path."""
     with pytest.raises(Malformed, match=r"^/x: "):
@@ -79,7 +76,7 @@ def test_any_bytes(value):
             parse(value, "/x")
 
 
-@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "nul\0"])
+@each("name", ["", ".", "..", "a/b", "nul\0"])
 def test_names(name):
     """A name that is not valid for a node is `Unencodable`."""
     for path in (znodes.topic_path, znodes.group_path, lambda n: znodes.consumer_path("g", n)):

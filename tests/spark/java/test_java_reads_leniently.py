@@ -18,6 +18,7 @@ from tests.spark.generated import generated
 from tests.spark.records import BASE, changed, edges, structured, vectors
 from tests.spark.rows import expected, in_order, read_by_java, rows_of
 from tests.support import peer_samples
+from tests.support.cases import each
 from tests.support.reported_records import REPORTED
 from tests.support.strategies import scaled
 
@@ -47,7 +48,7 @@ def test_no_event_of_a_known_producer_needs_python(spark: SparkSession) -> None:
     assert (counts["deviating, left"], counts["valid, left"]) == (0, 0)
 
 
-@pytest.mark.parametrize("peer", peer_samples.PEERS)
+@each("peer", peer_samples.PEERS)
 def test_valid_events_are_read_by_java(spark: SparkSession, peer: str) -> None:
     """Lenient reading leaves no more of the valid records of other SDKs to Python than strict reading."""
     samples = [sample for sample in peer_samples.read(peer) if sample.encoding in ("binary", "json")]

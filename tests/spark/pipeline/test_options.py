@@ -10,11 +10,12 @@ import pytest
 from cloudevents_kafka.spark.pipeline._option_checks import is_launch_setting
 from cloudevents_kafka.spark.pipeline._options import PipelineOptions
 from cloudevents_kafka.spark.pipeline.stores import local_path
+from tests.support.cases import each
 
 GOOD: dict[str, Any] = {"bootstrap_servers": "b:1", "topics": ("t",), "out": "o"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("changed", "words"),
     [
         ({"topics": ()}, "topics must have"),
@@ -68,7 +69,7 @@ def test_source_options() -> None:
     assert PipelineOptions(**GOOD).checkpoint_url == "o/_checkpoint"
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "default"),
     [
         ("kafka.isolation.level", "read_committed"),
@@ -83,7 +84,7 @@ def test_defaults_of_the_source(name: str, default: str) -> None:
     assert PipelineOptions(**GOOD, kafka_options={name: "x"}).source_options()[name] == "x"
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "may"),
     [
         ("spark.master", True),
@@ -121,7 +122,7 @@ def test_options_hide_secrets() -> None:
         assert "hunter2" not in options.redact(f"bad: {value}")
 
 
-@pytest.mark.parametrize(
+@each(
     ("location", "path"),
     [
         ("/a/b", Path("/a/b")),

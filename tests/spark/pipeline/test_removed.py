@@ -12,12 +12,13 @@ from click.testing import CliRunner
 from cloudevents_kafka.cli.app import app
 from cloudevents_kafka.spark.pipeline import EventPipeline, NotOnConnect, PipelineOptions
 from cloudevents_kafka.spark.pipeline.removed import CONNECT, OPTIONS, TOPICS
+from tests.support.cases import each
 
 CHANGELOG = (Path(__file__).parents[3] / "CHANGELOG.md").read_text("utf-8")
 GOOD: dict[str, Any] = {"bootstrap_servers": "b:1", "topics": ("t",), "out": "o"}
 
 
-@pytest.mark.parametrize("sentence", [CONNECT, TOPICS, *OPTIONS.values()])
+@each("sentence", [CONNECT, TOPICS, *OPTIONS.values()])
 def test_changelog(sentence: str) -> None:
     """Each sentence is a row of the table, and names pages that exist."""
     rows = re.findall(r"^\|.*\| (.+) \|$", CHANGELOG, re.MULTILINE)
@@ -27,7 +28,7 @@ def test_changelog(sentence: str) -> None:
     assert all((Path(__file__).parents[3] / page).exists() for page in pages)
 
 
-@pytest.mark.parametrize(
+@each(
     ("options", "words", "sentence"),
     [
         ({"to": "kafka", "table": "x"}, "to must be parquet, delta or iceberg, got 'kafka'", TOPICS),

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from cloudevents_kafka.spark.pipeline._errors import failure_of
 from cloudevents_kafka.spark.pipeline._reports import Summary, batch_progress
 from cloudevents_kafka.spark.pipeline.notes import BatchCounts, CountMismatch, PartitionCounts
+from tests.support.cases import each
 
 COUNTS = BatchCounts(
     read=3,
@@ -49,7 +50,7 @@ CALLED = """py4j.protocol.Py4JJavaError: An error occurred while calling o60.sql
 """
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "words"),
     [
         ("x\nCaused by: java.lang.IllegalStateException: Some data may have been lost", "--allow-data-loss"),

@@ -17,6 +17,7 @@ from cloudevents_kafka.primitives import zigzag
 from cloudevents_kafka.spark.typed.avro_checks import AvroChecks, check_avro
 from cloudevents_kafka.spark.typed.framed import Writer
 from cloudevents_kafka.spark.typed.schemas import data_schema
+from tests.support.cases import each
 
 MOST_CALLS: Final = 400_000
 """Of Python and C for a datum of 1 KB: 50 ms are about a million."""
@@ -116,7 +117,7 @@ def ways(schema: Any, datum: bytes) -> dict[str, Callable[[], str | None]]:
     }
 
 
-@pytest.mark.parametrize("name", BOMBS)
+@each("name", BOMBS)
 def test_a_datum_of_a_kilobyte_costs_little(name: str) -> None:
     """Each way refuses it by the bound that it names, with few calls and little memory."""
     schema, datum = BOMBS[name]

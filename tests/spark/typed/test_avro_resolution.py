@@ -8,7 +8,6 @@ import random
 from typing import Any, Final
 
 import fastavro
-import pytest
 
 from cloudevents_kafka.codecs.avro_binary import write_bytes
 from cloudevents_kafka.primitives import zigzag
@@ -17,6 +16,7 @@ from cloudevents_kafka.spark.typed.avro_resolution import Resolution
 from cloudevents_kafka.spark.typed.checks import Misfit
 from cloudevents_kafka.spark.typed.framed import Writer
 from cloudevents_kafka.spark.typed.schemas import data_schema
+from tests.support.cases import each
 from tests.support.strategies import scaled
 
 PAIRS: Final = 3_000
@@ -276,7 +276,7 @@ SCALARS: Final[list[tuple[Any, Any, bytes, bytes | str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("writer", "reader", "datum", "expected"), SCALARS)
+@each(("writer", "reader", "datum", "expected"), SCALARS)
 def test_numbers_and_bytes_are_copied_scaled_or_misfits(
     writer: Any, reader: Any, datum: bytes, expected: bytes | str
 ) -> None:
@@ -307,7 +307,7 @@ DEFAULTS: Final[list[tuple[Any, Any, bytes | None]]] = [
 ]
 
 
-@pytest.mark.parametrize(("type_", "default", "expected"), DEFAULTS)
+@each(("type_", "default", "expected"), DEFAULTS)
 def test_defaults_are_those_of_the_reader(type_: Any, default: Any, expected: bytes) -> None:
     """A field that the writer does not have has the reader's default; bytes are characters to U+00FF."""
     inner = {**type_, "name": "Inner"} if isinstance(type_, dict) and type_["type"] == "record" else type_
@@ -336,7 +336,7 @@ WRITTEN: Final = [
 ]
 
 
-@pytest.mark.parametrize(("writer", "reader", "datum"), WRITTEN)
+@each(("writer", "reader", "datum"), WRITTEN)
 def test_a_schema_of_a_writer_is_read_by_its_bytes_alone(writer: Any, reader: Any, datum: bytes) -> None:
     """What does not change the bytes of a writer does not make them unreadable."""
     found = Writer("AVRO", (json.dumps(writer),)).read(datum, data_schema(reader))

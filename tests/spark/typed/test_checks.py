@@ -7,7 +7,6 @@ from contextlib import suppress
 from typing import Any
 
 import jsonschema
-import pytest
 from hypothesis import given
 
 from cloudevents_kafka.spark.typed.avro_checks import check_avro
@@ -23,6 +22,7 @@ from tests.spark.typed.payloads import (
     json_payloads,
     read_avro,
 )
+from tests.support.cases import each
 from tests.support.strategies import examples
 
 SHAPE = shape_of(EVERY_TYPE)
@@ -89,21 +89,21 @@ NUMBERS = ("1.5", "-0.5", "1e1", "1.50E+0", "0", "-0")
 FLOATS = ("1e39", "-1e39", "3.4028235677973366e38", "1e400", "9" * 4_001)
 
 
-@pytest.mark.parametrize("text", NO_NUMBERS)
+@each("text", NO_NUMBERS)
 def test_decimals_are_numbers_of_json(text: str) -> None:
     """A text is a decimal only if it is written as a number of JSON is, which is what all readers accept."""
     reason = check_json(json.dumps({"a": 1, "d": text}).encode(), SMALL).reason
     assert reason == "data: /d must be a decimal of DECIMAL(5,2), got another text"
 
 
-@pytest.mark.parametrize("text", NUMBERS)
+@each("text", NUMBERS)
 def test_decimals_of_texts_and_numbers_are_equal(text: str) -> None:
     """A number is read from a text as from a number."""
     texts = [check_json(f'{{"a":1,"d":{form}}}'.encode(), SMALL).payload for form in (text, f'"{text}"')]
     assert texts[0] == texts[1] is not None
 
 
-@pytest.mark.parametrize("number", FLOATS)
+@each("number", FLOATS)
 def test_numbers_that_are_infinite_do_not_fit(number: str) -> None:
     """Each type of numbers has the bound of its own bits."""
     shape = Shape("STRUCT", members=(Member("f", Shape("FLOAT")), Member("d", Shape("DOUBLE"))))
@@ -148,7 +148,7 @@ def test_a_reason_is_a_short_text_for_any_key() -> None:
     assert len(long) < 300
 
 
-@pytest.mark.parametrize(("payload", "reason"), MISFITS)
+@each(("payload", "reason"), MISFITS)
 def test_each_misfit_has_a_reason_with_its_place(payload: bytes | None, reason: str) -> None:
     """The reason says where the data does not fit, and why, without the data."""
     assert check_json(payload, SMALL) == (None, reason)

@@ -32,6 +32,7 @@ from cloudevents_kafka.spark import data_as
 from cloudevents_kafka.spark.typed.fetching import RegistryFailed, SchemaFetcher
 from cloudevents_kafka.spark.typed.framed import Writer, check_payload, check_reader
 from cloudevents_kafka.spark.typed.schemas import data_schema
+from tests.support.cases import each
 from tests.support.strategies import scaled
 
 if TYPE_CHECKING:
@@ -244,7 +245,7 @@ def test_each_id_is_fetched_once_within_a_bound(spark: SparkSession, registry: A
     assert reason == "data: it must have one of the schemas that are fetched for its batch, got one more, 902"
 
 
-@pytest.mark.parametrize(
+@each(
     ("error", "final"),
     [
         (SchemaRegistryError(503, 50301, "later"), False),

@@ -16,6 +16,7 @@ import pytest
 from cloudevents_kafka.spark.typed.json_schema import shape_of
 from cloudevents_kafka.spark.typed.schemas import data_schema
 from tests.spark.typed.payloads import AVRO, EVERY_TYPE
+from tests.support.cases import each
 
 
 class Kind(Enum):
@@ -108,7 +109,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("schema", "message"), REFUSED)
+@each(("schema", "message"), REFUSED)
 def test_what_has_no_type_is_refused_with_its_place(schema: Any, message: str) -> None:
     """The error names the JSON pointer of the place."""
     if isinstance(schema, dict) and "type" not in schema:

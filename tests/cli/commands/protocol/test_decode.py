@@ -21,6 +21,7 @@ from cloudevents_kafka.protocol.messages.produce import PartitionProduceData, Pr
 from cloudevents_kafka.protocol.messages.topics import MetadataRequest, MetadataRequestTopic
 from cloudevents_kafka.protocol.records import Codec, Record, encode_batch
 from tests.cli.command_line import lines
+from tests.support.cases import each
 
 VECTORS = Path(__file__).parents[3] / "protocol" / "vectors"
 ASK = "0000000a00120000000000070000"
@@ -301,7 +302,7 @@ def test_a_frame_as_a_tree(run, monkeypatch):
     assert line.split() == ["16", "acks", "int16", "-1", "all", "replicas", "in", "sync"]
 
 
-@pytest.mark.parametrize("width", [40, 60, 80, 120, 200])
+@each("width", [40, 60, 80, 120, 200])
 def test_a_tree_fits_the_width(width):
     """Each line of a tree is one line of the terminal, also of broken frames and of wide characters."""
     exchanges = [pair for file in ("0.8.2.2.json", "old-apis-4.3.1.json") for pair in vectors(file)]

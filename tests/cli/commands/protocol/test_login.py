@@ -12,6 +12,7 @@ from cloudevents_kafka.cli.commands.protocol._login import Login, read_login
 from cloudevents_kafka.cli.kafka.settings import load_settings
 from cloudevents_kafka.cli.terminal.errors import BadUsage
 from cloudevents_kafka.protocol import OAuthBearer, Plain, Scram
+from tests.support.cases import each
 from tests.support.wire_broker import WireBroker
 
 OIDC = {
@@ -80,7 +81,7 @@ def test_a_command_is_a_function_of_the_client():
         assert (found.token(), found.extensions) == ("abc", {"logicalCluster": "lkc-1"})
 
 
-@pytest.mark.parametrize(
+@each(
     ("settings", "words"),
     [
         (["group.id=g"], "the client of these commands does not have group.id; leave it out"),

@@ -12,6 +12,7 @@ from cloudevents_kafka.spark.pipeline import PipelineFailed, PipelineOptions
 from cloudevents_kafka.spark.pipeline._backfill_range import BackfillRange
 from cloudevents_kafka.spark.pipeline.backfill._gaps import Asked, Gap, next_batch
 from cloudevents_kafka.spark.pipeline.notes import REPLAYS, GapCounts, Ledger, OffsetRange
+from tests.support.cases import each
 
 EXAMPLES = int(os.environ.get("HISTORIES", "500"))
 AT = {"earliest": {"0": 3, "1": 0}, "latest": {"0": 99, "1": 50}}
@@ -80,7 +81,7 @@ def test_a_batch_has_one_range_of_each_partition() -> None:
     assert left == [Gap("a", "0", OffsetRange(6, 9)), Gap("b", "1", OffsetRange(3, 9))]
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "expected"),
     [
         ("earliest..latest", {"0": (3, 99), "1": (0, 50)}),
@@ -101,7 +102,7 @@ def test_ranges(text: str, expected: dict[str, tuple[int, int]]) -> None:
     assert found == {number: OffsetRange(*range_) for number, range_ in expected.items()}
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "",
@@ -149,9 +150,7 @@ def test_a_begin_stays_next_to_what_has_landed() -> None:
     assert whole.landed(ids) == {"orders": {"0": OffsetRange(0, 6)}}
 
 
-@pytest.mark.parametrize(
-    "options", [{"group": "g"}, {"thresholds": ("lag>5m:end",)}, {"to": "delta", "upsert": ("key",)}]
-)
+@each("options", [{"group": "g"}, {"thresholds": ("lag>5m:end",)}, {"to": "delta", "upsert": ("key",)}])
 def test_what_is_for_the_pipeline_only(options: Any) -> None:
     """A group and thresholds are about its own progress; what compares rows would be ended by its commits."""
     with pytest.raises(

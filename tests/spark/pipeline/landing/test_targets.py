@@ -11,14 +11,15 @@ from click.testing import CliRunner
 from cloudevents_kafka.cli.app import app
 from cloudevents_kafka.spark.pipeline import EventPipeline, PipelineOptions, WrongStore
 from cloudevents_kafka.spark.pipeline.landing import check_renames
+from tests.support.cases import each
 
 
 def options(out: str, **more: Any) -> PipelineOptions:
     return PipelineOptions(bootstrap_servers="127.0.0.1:1", topics=("t",), out=out, **more)
 
 
-@pytest.mark.parametrize("scheme", ["s3", "s3a", "S3A", "s3n", "gs", "wasb", "wasbs", "oss", "cosn", "swift"])
-@pytest.mark.parametrize("to", ["parquet", "iceberg"])
+@each("scheme", ["s3", "s3a", "S3A", "s3n", "gs", "wasb", "wasbs", "oss", "cosn", "swift"])
+@each("to", ["parquet", "iceberg"])
 def test_object_stores(scheme: str, to: Any) -> None:
     """The error has the folder without its login, the reason, and what to use instead."""
     with pytest.raises(WrongStore, match=rf"^out must .* for {to}.*, got {scheme}://.*copies and") as raised:
@@ -28,7 +29,7 @@ def test_object_stores(scheme: str, to: Any) -> None:
     assert "hunter2" not in str(raised.value)
 
 
-@pytest.mark.parametrize(
+@each(
     ("out", "more"),
     [
         ("lake", {}),

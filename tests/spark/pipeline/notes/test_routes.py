@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from cloudevents_kafka.spark.pipeline import PipelineOptions
 from cloudevents_kafka.spark.pipeline.notes import table_for
 from cloudevents_kafka.spark.pipeline.notes._routes import MAX_ROUTES
+from tests.support.cases import each
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -20,7 +21,7 @@ GOOD: dict[str, Any] = {"bootstrap_servers": "b:1", "topics": ("read",), "out": 
 PAID = "com.example.order.paid"
 
 
-@pytest.mark.parametrize(
+@each(
     ("options", "words"),
     [
         ({"tables": {"": "orders"}}, "a pattern of tables must be a type"),

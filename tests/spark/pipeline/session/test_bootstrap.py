@@ -10,6 +10,7 @@ import pytest
 
 from cloudevents_kafka.spark.pipeline import EventPipeline, PipelineFailed, PipelineOptions
 from cloudevents_kafka.spark.pipeline.session import check_reachable
+from tests.support.cases import each
 
 
 def test_one_that_accepts_is_enough() -> None:
@@ -27,7 +28,7 @@ def test_none_accepts() -> None:
         check_reachable("127.0.0.1:1,[::1]:1")
 
 
-@pytest.mark.parametrize("text", ["host", "host:99999", "a b", "host:port"])
+@each("text", ["host", "host:99999", "a b", "host:port"])
 def test_what_is_not_an_address(text: str) -> None:
     """A text that is not an address is for Java to refuse."""
     check_reachable(text)

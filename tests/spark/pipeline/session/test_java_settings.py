@@ -8,6 +8,7 @@ import pytest
 
 from cloudevents_kafka.spark.pipeline.session import allow_token_endpoint, to_java_settings
 from cloudevents_kafka.spark.pipeline.topics._librdkafka import librdkafka_settings
+from tests.support.cases import each
 
 OAUTH = {
     "security.protocol": "SASL_SSL",
@@ -22,7 +23,7 @@ OAUTH = {
 }
 
 
-@pytest.mark.parametrize(
+@each(
     ("settings", "reason"),
     [
         (
@@ -126,7 +127,7 @@ def test_the_other_names_of_client_credentials() -> None:
     assert to_java_settings(short) == to_java_settings(OAUTH)
 
 
-@pytest.mark.parametrize(
+@each(
     ("changed", "words"),
     [
         ({"sasl.oauthbearer.client.secret": ""}, "method=oidc needs sasl.oauthbearer.client.secret$"),

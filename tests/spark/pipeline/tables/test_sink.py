@@ -28,6 +28,7 @@ from cloudevents_kafka.spark.pipeline.tables import (
     table_in_folder,
 )
 from tests.spark.pipeline.sample_batches import PIPELINE, SCHEMA, has, offsets, ranges, rows, take
+from tests.support.cases import each
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -354,7 +355,7 @@ def test_no_catalog(session):
         table_by_name(session, "iceberg", "nowhere.lake.events").exists()
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "parts"),
     [("a.b.c", ("a", "b", "c")), ("`a.b`.c", ("a.b", "c")), ("a.`b``c`", ("a", "b`c")), ("c", ("c",))],
 )
@@ -363,7 +364,7 @@ def test_name_parts(name, parts):
     assert name_parts(name) == parts
 
 
-@pytest.mark.parametrize("name", ["", ".", "a.", ".a", "a..b", "a b", "`a", "a.`b`c"])
+@each("name", ["", ".", "a.", ".a", "a..b", "a b", "`a", "a.`b`c"])
 def test_wrong_names(name):
     """Other texts are not names of tables."""
     with pytest.raises(ValueError, match=r"must be catalog\.schema\.name"):

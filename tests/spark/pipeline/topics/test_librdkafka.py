@@ -7,6 +7,7 @@ import pytest
 from cloudevents_kafka.spark.pipeline import to_java_settings
 from cloudevents_kafka.spark.pipeline._errors import failure_of
 from cloudevents_kafka.spark.pipeline.topics._librdkafka import NoCounterpart, librdkafka_settings
+from tests.support.cases import each
 
 
 def test_settings_for_librdkafka() -> None:
@@ -23,7 +24,7 @@ def test_settings_for_librdkafka() -> None:
     assert librdkafka_settings({**options, "kafka.fetch.max.bytes": "1"})["sasl.username"] == "me"
 
 
-@pytest.mark.parametrize(
+@each(
     "setting",
     ["kafka.sasl.login.callback.handler.class", "kafka.ssl.keystore.location", "kafka.sasl.jaas.config"],
 )

@@ -10,6 +10,7 @@ import pytest
 
 from cloudevents_kafka.spark.pipeline import BatchCounts, BatchProgress, PartitionCounts, PipelineOptions
 from cloudevents_kafka.spark.pipeline.watching import Lags, Threshold, Thresholds
+from tests.support.cases import each
 
 TOPICS = ("a", "b")
 
@@ -86,7 +87,7 @@ def random_threshold(rng: random.Random) -> Threshold:
     return Threshold(figure="lag_seconds", above=rng.randint(0, 60), action=action)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@each("seed", range(60))
 def test_law(seed: int) -> None:
     """The thresholds fire when those of the model do, which computes each value from all batches."""
     rng = random.Random(seed)
@@ -144,7 +145,7 @@ def test_once_for_each_crossing() -> None:
     assert len(Thresholds([threshold]).look(lags, 0)) == 1
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "fields"),
     [
         ("quarantine>5%/10m", {"figure": "quarantine", "above": 0.05, "seconds": 600}),
@@ -163,7 +164,7 @@ def test_texts(text: str, fields: dict[str, Any]) -> None:
     assert Threshold.parse(text) == Threshold(**fields)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         *("", "lag", "lag>", "lag>x", "lag>5%", "lag<5", "lag>5:never", "lag>5/10m", "lag>-1"),
@@ -177,7 +178,7 @@ def test_wrong_texts(text: str) -> None:
         Threshold.parse(text)
 
 
-@pytest.mark.parametrize(
+@each(
     "fields",
     [
         {"figure": "rate", "above": 1},
