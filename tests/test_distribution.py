@@ -42,6 +42,7 @@ def built(distribution, tmp_path_factory) -> tuple[Path, Path]:
     return distribution.build(tmp_path_factory.mktemp("dist"))
 
 
+@pytest.mark.release  # the step package inspects both files
 def test_both_are_complete(distribution, built):
     """Inspection finds no problem; the changelog is in the sdist."""
     sdist, wheel = distribution.sdist_files(built[0]), distribution.wheel_files(built[1])

@@ -32,7 +32,16 @@ def test_each_need_has_a_test() -> None:
 
 
 def parameters(needs: str) -> list[object]:
-    return [pytest.param(doc, id=f"{doc.module}.{doc.name}") for doc in EXAMPLES if doc.needs == needs]
+    """Return the examples with a need; those that start a broker of their own run in `make release`."""
+    return [
+        pytest.param(
+            doc,
+            id=f"{doc.module}.{doc.name}",
+            marks=[pytest.mark.release] * (".testing.local." in doc.module),
+        )
+        for doc in EXAMPLES
+        if doc.needs == needs
+    ]
 
 
 @pytest.mark.usefixtures("registry")

@@ -41,6 +41,7 @@ from cloudevents_kafka.spark.typed.checks import Misfit, check_json
 from cloudevents_kafka.spark.typed.shape import Member, Shape
 from tests.support import strategies as make
 from tests.support.cases import each
+from tests.support.samples import one_in
 
 GROWTH: Final = 8
 """The factor from the small input to the large one; work may grow by three times that."""
@@ -262,10 +263,8 @@ def taken(action: Callable[[], object]) -> float:
     return min(seconds)
 
 
-# The law by steps has all inputs in each run; by time of a processor, each fourth.
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.release] * (n % 4 > 0)) for n, name in enumerate(INPUTS)]
-)
+# The law by steps has all inputs in each run; by memory and by time of a processor, each fourth.
+@pytest.mark.parametrize("name", one_in(4, INPUTS))
 def test_work_is_linear(name: str) -> None:
     """An input of eight times the size takes about eight times the work."""
     small, large = INPUTS[name](SIZE), INPUTS[name](SIZE * GROWTH)
@@ -326,7 +325,7 @@ def test_calls_are_linear(name: str) -> None:
             assert for_each == 0, way
 
 
-@pytest.mark.parametrize("name", INPUTS)
+@pytest.mark.parametrize("name", one_in(4, INPUTS))
 def test_memory_is_linear(name: str) -> None:
     """The peak of memory is bounded by the size of the input, and a count alone allocates nothing."""
     record = INPUTS[name](SIZE * GROWTH)
@@ -526,7 +525,7 @@ def test_steps_of_records_are_linear(name: str) -> None:
     assert_linear([count_steps(partial(do_everything, INPUTS[name](size))) for size in STEPS], name)
 
 
-@each("name", DATA)
+@pytest.mark.parametrize("name", one_in(4, DATA))
 def test_work_of_data_is_linear(name: str) -> None:
     """The same for what C does within a step, such as a search in a list or a copy."""
     small, large = (DATA[name](_MANY * factor) for factor in (1, GROWTH))

@@ -29,7 +29,7 @@ PAGES = (
     "operations",
     "security",
 )
-IN_EACH_RUN = {"how-to/dead_letters", "how-to/look_into_a_topic", "operations"}
+IN_EACH_RUN = {"how-to/dead_letters", "operations"}
 SPARK_PAGES = (
     "how-to/connect_and_clusters",
     "how-to/delta_and_iceberg",

@@ -85,6 +85,7 @@ def test_types_of_the_public_names() -> None:
     assert mypy(PROJECT / "sdk.py") == []
 
 
+@pytest.mark.release  # `test_wrong_calls_are_refused` runs both checkers
 def test_a_service_is_typed() -> None:
     """A user's services pass mypy and pyright, both strict."""
     services = [PROJECT / "service.py", PROJECT / "asyncio_service.py"]

@@ -23,6 +23,7 @@ from cloudevents_kafka.jvm import NoJars
 from cloudevents_kafka.primitives.installing import pip_install
 from cloudevents_kafka.testing import BrokerFailed
 from tests.support.cases import each
+from tests.support.samples import one_in
 
 HEAVY = ("confluent_kafka", "pyspark", "fastavro", "pandas", "pyarrow", "cloudevents")
 LOADED = """
@@ -47,7 +48,7 @@ WORDS = [["--version"], ["--help"], *([name, "--help"] for name in COMMANDS)]
 WORDS += [["table", name, "--help"] for name in TABLE_COMMANDS]
 
 
-@pytest.mark.parametrize("arguments", WORDS)
+@pytest.mark.parametrize("arguments", one_in(4, WORDS))
 def test_help_loads_nothing_heavy(arguments):
     """Help loads neither a Kafka client nor Spark nor Avro."""
     result = python(LOADED.format(heavy=HEAVY), *arguments)
@@ -55,7 +56,7 @@ def test_help_loads_nothing_heavy(arguments):
     assert result.stdout
 
 
-@each("name", [None, *PROTOCOL_COMMANDS])
+@pytest.mark.parametrize("name", one_in(4, [None, *PROTOCOL_COMMANDS]))
 def test_help_of_protocol_loads_no_client(name):
     """Help of the protocol commands loads no other client; their list does not load the codec either."""
     unwanted = ("confluent_kafka", "cramjam", *([] if name else ["cloudevents_kafka.protocol"]))

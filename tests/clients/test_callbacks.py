@@ -44,7 +44,16 @@ def run(program: str, *, timeout: float = 60) -> str:
     return done.stdout
 
 
-@each("way", ["send", "send_record", "flush", "result", "a thread that flushes"])
+@pytest.mark.parametrize(
+    "way",
+    [
+        "send",
+        pytest.param("send_record", marks=pytest.mark.release),
+        pytest.param("flush", marks=pytest.mark.release),
+        pytest.param("result", marks=pytest.mark.release),
+        "a thread that flushes",
+    ],
+)
 def test_a_callback_sends_to_another_topic(way: str) -> None:
     """Five events that are refused together are sent to a fallback topic, and all are reported."""
     printed = run(f"""
@@ -81,7 +90,15 @@ def test_a_callback_sends_to_another_topic(way: str) -> None:
     assert printed == "['0', '1', '2', '3', '4'] 5\n"
 
 
-@each("call", ["poll(1)", "flush(1)", "purge()", "abort_transaction()"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        "poll(1)",
+        pytest.param("flush(1)", marks=pytest.mark.release),
+        pytest.param("purge()", marks=pytest.mark.release),
+        "abort_transaction()",
+    ],
+)
 def test_a_callback_that_sends_in_a_call_of_the_user(call: str) -> None:
     """The user polls, flushes, purges or ends a transaction himself; the callback may send."""
     printed = run(f"""
@@ -135,7 +152,9 @@ def test_an_observer_sends() -> None:
 
 
 @each("kind", ["sync", "asyncio"])
-@each("order", ["the client first", "the client only"])
+@pytest.mark.parametrize(
+    "order", ["the client first", pytest.param("the client only", marks=pytest.mark.release)]
+)
 def test_a_client_that_is_closed_outside(kind: str, order: str) -> None:
     """`with Producer(…)` ends before ours, or ours is never closed: no crash, no wait without end."""
     printed = run(f"""

@@ -93,6 +93,7 @@ def logged(caplog: pytest.LogCaptureFixture, code: str) -> bool:
     return bool(found)
 
 
+@pytest.mark.release
 def test_a_topic_that_appears_late(broker: LocalBroker, topic: str, caplog: pytest.LogCaptureFixture) -> None:
     """The consumer waits for the topic, and its records arrive."""
     with reading(broker, topic) as events:
@@ -238,7 +239,12 @@ def test_a_run_ends_in_time_while_the_broker_is_away(
 
 
 @pytest.mark.parametrize(
-    "seconds", [2, pytest.param(60, marks=[pytest.mark.release, pytest.mark.timeout(180)])]
+    "seconds",
+    [
+        # `test_a_run_ends_in_time_while_the_broker_is_away` is their sample.
+        pytest.param(2, marks=pytest.mark.release),
+        pytest.param(60, marks=[pytest.mark.release, pytest.mark.timeout(180)]),
+    ],
 )
 def test_a_broker_that_is_away(
     broker: LocalBroker, topic: str, seconds: int, caplog: pytest.LogCaptureFixture

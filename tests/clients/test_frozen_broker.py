@@ -71,7 +71,7 @@ def broker() -> Iterator[LocalBroker]:
     "loop",
     [
         "run",
-        "processor",
+        pytest.param("processor", marks=pytest.mark.release),
         pytest.param("asyncio", marks=pytest.mark.release),
         pytest.param("asyncio processor", marks=pytest.mark.release),
     ],

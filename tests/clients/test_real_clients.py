@@ -272,6 +272,7 @@ def test_nothing_acknowledged_is_lost_when_the_broker_dies() -> None:
     assert ids == [str(number) for number in range(500)]
 
 
+@pytest.mark.release  # tests/clients/test_consumer_errors.py has a broker that is away
 @pytest.mark.broker
 def test_a_broker_that_stays_away_fails_deliveries_in_time() -> None:
     """The message timeout of the client ends the wait, and the error has every lost event."""

@@ -137,7 +137,7 @@ def check_order(lines: list[Line]) -> None:
         pytest.param("threads", "consumer", marks=pytest.mark.release),
         pytest.param("asyncio", "range", marks=pytest.mark.release),
         pytest.param("asyncio", "cooperative", marks=pytest.mark.release),
-        ("asyncio", "consumer"),
+        pytest.param("asyncio", "consumer", marks=pytest.mark.release),
         pytest.param("aiokafka", "range", marks=pytest.mark.release),
     ],
 )

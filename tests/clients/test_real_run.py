@@ -422,6 +422,7 @@ def test_a_paused_partition_is_read_when_it_comes_back(kafka_broker: LocalBroker
     assert seen == set(range(400))
 
 
+@pytest.mark.release  # tests/clients/test_run_under_load.py has the law with fakes
 def test_a_slow_handler_fetches_little_twice(kafka_broker: LocalBroker) -> None:
     """A pause makes the client drop what it has fetched: it fetches at most 1.5 times what is read."""
     topic = kafka_broker.create_topic(f"slow-{uuid.uuid4()}", partitions=4)

@@ -23,7 +23,6 @@ from cloudevents_kafka import (
     to_record,
 )
 from cloudevents_kafka.testing import FakeConsumer, FakeLog, FakeMessage, FakeProducer
-from tests.support.cases import each
 
 
 def message(number: int, partition: int = 0, key: str | None = None) -> FakeMessage:
@@ -255,7 +254,16 @@ def test_a_run_does_not_begin_while_a_handler_of_the_last_one_works() -> None:
     assert service.offsets == {("in", 0): 3}
 
 
-@each("concurrency", [1, 2, 4, 7, 8])
+@pytest.mark.parametrize(
+    "concurrency",
+    [
+        pytest.param(1, marks=pytest.mark.release),
+        2,
+        pytest.param(4, marks=pytest.mark.release),
+        7,
+        pytest.param(8, marks=pytest.mark.release),
+    ],
+)
 def test_slow_keys_slow_no_other(concurrency: int) -> None:
     """With fewer threads than slow keys they take turns with all others; other partitions do not wait."""
     slow = [message(n, key=f"slow{n % 3}") for n in range(1500)]

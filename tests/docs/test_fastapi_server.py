@@ -110,6 +110,7 @@ def test_a_consumer_that_is_well(kafka_broker: LocalBroker, tmp_path: Path) -> N
         assert "Application shutdown complete" in server.text
 
 
+@pytest.mark.release
 def test_a_consumer_that_has_ended(kafka_broker: LocalBroker, tmp_path: Path) -> None:
     """The server goes on with 200, its health answers 503, and the log has the error at once."""
     with serving(tmp_path, kafka_broker, **FAILS) as server:
@@ -120,6 +121,7 @@ def test_a_consumer_that_has_ended(kafka_broker: LocalBroker, tmp_path: Path) ->
         assert server.end() in {0, -signal.SIGTERM}
 
 
+@pytest.mark.release  # `test_a_consumer_that_is_well` starts the page, too
 def test_a_consumer_that_hangs(kafka_broker: LocalBroker, tmp_path: Path) -> None:
     """A handler that does not return is a 503 when its record is in work for longer than the bound."""
     hang = {

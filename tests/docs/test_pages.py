@@ -17,6 +17,8 @@ from tests.support.cases import each
 FAKES = re.compile(r"\bFake\w+|test\.mock")
 FRAMEWORKS = {"fastapi", "faststream"}  # each has a page of its name
 HOW_TO = [page for page in pages.PAGES if page.parent.name == "how-to"]
+LONG = {"asyncio", "logging", "look_at_the_wire", "registry_data"}
+"""Pages that take a second of a processor or more; the others are their sample."""
 
 
 @pytest.fixture(scope="session")
@@ -44,7 +46,8 @@ def printed(
         pytest.param(
             page,
             marks=[pytest.mark.spark] * ("kafka.spark " in pages.python(page))
-            + [pytest.mark.broker] * pages.needs_broker(page),
+            + [pytest.mark.broker] * pages.needs_broker(page)
+            + [pytest.mark.release] * (page.stem in LONG),
         )
         for page in pages.PAGES
         if pages.python(page)
@@ -66,6 +69,7 @@ def test_pages_run(page: Path, request: pytest.FixtureRequest, tmp_path: Path) -
         )
 
 
+@pytest.mark.release  # the page testing runs in each run
 @pytest.mark.broker
 def test_the_test_on_a_page_passes(tmp_path: Path) -> None:
     """The tests that pages show pass, in a folder of their own."""

@@ -143,6 +143,7 @@ def stop() -> None:
     raise Stopped
 
 
+@pytest.mark.release  # `test_a_signal_handler_may_raise_at_any_moment` is its sample
 @pytest.mark.parametrize(
     "other",
     [SHARED[1], *(pytest.param(other, marks=pytest.mark.release) for other in SHARED if other != SHARED[1])],

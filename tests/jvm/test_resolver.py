@@ -109,7 +109,9 @@ def test_bad_pom(mirror, case):
         resolve(mirror)
 
 
-@pytest.mark.parametrize("case", BAD)
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=[pytest.mark.release] * (case == "its own parent")) for case in BAD]
+)
 def test_bad_pom_of_a_dependency(mirror, case):
     """So is that of a dependency, which jgo alone would ignore."""
     mirror.put(THING.pom_path, pom(THING, NEEDED))

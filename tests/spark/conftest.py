@@ -15,6 +15,7 @@ import pytest
 
 from cloudevents_kafka.jvm import find_java
 from cloudevents_kafka.spark.table_formats import table_jars
+from tests.support.quick_spark import COMPILED, SETTINGS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,7 +34,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"))
 
 
-@pytest.fixture(params=["java", "python"])
+@pytest.fixture(params=["java", pytest.param("python", marks=pytest.mark.release)])
 def reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Read records by the Java function, then by Python workers."""
     if request.param == "python":
@@ -41,7 +42,7 @@ def reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.fixture(scope="package")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """Start Spark without the Kafka connector: two threads, in UTC, quiet, on loopback."""
     pytest.importorskip("pyspark", minversion="4.0")
     from pyspark.sql import SparkSession
@@ -64,6 +65,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "spark.local.dir": str(folder),
         "spark.python.daemon.module": "tests.spark.worker_daemon",
     }
+    if request.config.option.quick_spark:
+        settings |= SETTINGS
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("JAVA_HOME", str(find_java().home))
         patch.setenv("PYSPARK_PYTHON", sys.executable)
@@ -82,6 +85,17 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ResourceWarning)
             gc.collect()  # close the last sockets here, and not in another test
+
+
+@pytest.fixture
+def compiled(spark: SparkSession) -> Iterator[None]:
+    """Compile the queries of a test, as Spark does by default, also with the option ``--quick-spark``."""
+    before = {name: spark.conf.get(name) for name in COMPILED}
+    for name, value in COMPILED.items():
+        spark.conf.set(name, value)
+    yield
+    for name, value in before.items():
+        spark.conf.set(name, value)
 
 
 def _end_java() -> None:

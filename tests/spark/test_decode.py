@@ -86,7 +86,8 @@ def _decoded(df: DataFrame) -> DataFrame:
     return decode_events(df, keep=["offset"])
 
 
-@pytest.mark.usefixtures("reader")
+@pytest.mark.usefixtures("reader", "compiled")
+@pytest.mark.parametrize("reader", ["java", "python"], indirect=True)
 def test_same_verdict_on_every_record(spark: SparkSession, kafka: Path, records: list[Record]) -> None:
     """Vectors, edges and thousands of changed records have the events and errors of `decode`."""
     read = read_back(spark.read.parquet(str(kafka)).transform(_decoded))
@@ -192,6 +193,7 @@ def test_the_plan_calls_python_once(spark: SparkSession) -> None:
     assert execution.executedPlan().toString().count("ArrowEvalPython") == 1
 
 
+@pytest.mark.usefixtures("compiled")
 def test_the_plan_is_compiled(spark: SparkSession) -> None:
     """No compiled method exceeds 8,000 bytes, which the JVM would not optimize."""
     from cloudevents_kafka.spark import decode_events

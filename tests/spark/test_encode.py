@@ -37,8 +37,8 @@ WAYS: list[dict[str, Any]] = [
     {"mode": "structured", "format": "avro"},
     {"mode": "structured", "format": "protobuf"},
 ]
-# The other formats take the way of JSON, and have tests of their own.
-IN_EACH_RUN = WAYS[:2]
+# The other formats take the way of JSON, and have tests of their own; `test_without_java` has binary mode.
+IN_EACH_RUN = WAYS[1:2]
 ALL_WAYS = pytest.mark.parametrize(
     "way",
     [pytest.param(way, marks=[] if way in IN_EACH_RUN else pytest.mark.release) for way in WAYS],
@@ -128,6 +128,7 @@ def record_of(row: Row) -> tuple[Any, Any]:
     return headers, None if row.value is None else bytes(row.value)
 
 
+@pytest.mark.usefixtures("compiled")
 @ALL_WAYS
 def test_same_records_as_to_record(spark: SparkSession, way: dict[str, Any]) -> None:
     """Vectors, edges, changed records and odd rows: the same bytes, or an error in both."""
@@ -150,7 +151,7 @@ def test_same_records_as_to_record(spark: SparkSession, way: dict[str, Any]) -> 
     assert not different, different[:3]
 
 
-@pytest.mark.parametrize("way", WAYS[:2], ids=lambda way: way["mode"])
+@ALL_WAYS
 def test_java_writes_valid_rows(spark: SparkSession, way: dict[str, Any]) -> None:
     """Java leaves only rows to Python whose content type is that of JSON and whose data may not be."""
     from cloudevents_kafka.spark import _event_columns, encode
@@ -164,7 +165,7 @@ def test_java_writes_valid_rows(spark: SparkSession, way: dict[str, Any]) -> Non
     assert [row["partition"] for row in left if row["partition"] not in json] == []
 
 
-@pytest.mark.parametrize("way", WAYS[:2], ids=lambda way: way["mode"])
+@pytest.mark.parametrize("way", [WAYS[0], pytest.param(WAYS[1], marks=pytest.mark.release)], ids=str)
 def test_without_java(spark: SparkSession, way: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """Python writes the same rows, and refuses the same ones, in a session without the Java function."""
     from cloudevents_kafka.spark import encode_events
@@ -329,7 +330,7 @@ def test_data_has_its_kind(spark: SparkSession, way: dict[str, Any]) -> None:
             assert read.kind.value == kind or way.get("format") == "avro"
 
 
-@pytest.mark.parametrize("way", WAYS[:2], ids=lambda way: way["mode"])
+@ALL_WAYS
 def test_values_of_extensions_may_have_other_types(spark: SparkSession, way: dict[str, Any]) -> None:
     """Integers, Booleans, bytes and instants are written as `Event` has them."""
     from cloudevents_kafka.spark import encode_events
@@ -374,7 +375,7 @@ def test_an_integer_beyond_32_bits_is_refused(spark: SparkSession) -> None:
     assert row.error.attribute == "ext"
 
 
-@pytest.mark.parametrize("zone", ["UTC", "Asia/Kathmandu"])
+@pytest.mark.parametrize("zone", [pytest.param("UTC", marks=pytest.mark.release), "Asia/Kathmandu"])
 def test_an_instant_among_extensions_is_written_as_rfc_3339(spark: SparkSession, zone: str) -> None:
     """Instants are written in UTC in any time zone of the session."""
     from cloudevents_kafka.spark import encode_events
@@ -404,7 +405,7 @@ def test_an_invalid_row_fails_the_job_by_default(spark: SparkSession) -> None:
         df.collect()
 
 
-@pytest.mark.parametrize("zone", ["UTC", "Asia/Kathmandu"])
+@pytest.mark.parametrize("zone", [pytest.param("UTC", marks=pytest.mark.release), "Asia/Kathmandu"])
 def test_times_are_written_in_utc(spark: SparkSession, zone: str) -> None:
     """The time zone of the session does not change times, even at a change to summer time or before 1970."""
     from cloudevents_kafka.spark import encode_events
@@ -473,6 +474,7 @@ def test_missing_columns_are_named(spark: SparkSession) -> None:
         encode_events(spark.createDataFrame([("1",)], "id string"))
 
 
+@pytest.mark.release  # `test_sql_functions_read_and_write` is its sample
 def test_sql_functions_keep_types_and_kinds(spark: SparkSession) -> None:
     """ce_encode writes the results of ce_decode as `to_record` writes the decoded events."""
     from cloudevents_kafka.spark import register

@@ -49,6 +49,7 @@ def _compare(spark: SparkSession, records: list[Record]) -> Counter[str]:
 
 
 @pytest.mark.usefixtures("reader")
+@pytest.mark.parametrize("reader", ["java", "python"], indirect=True)
 def test_all_known_producers(spark: SparkSession) -> None:
     """Each record of `spec-conformance/lenient.md` has the row of `decode`."""
     records = [record for _, record in producers()]

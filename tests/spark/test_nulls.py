@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from cloudevents_kafka.record import Record
-from tests.support.cases import each
 
 from .records import BASE, DATA, JSON_TYPE, binary, structured
 from .rows import KAFKA_SCHEMA, expected, read_back, row_fields
@@ -130,14 +129,14 @@ def events(spark: SparkSession) -> DataFrame:
     return spark.createDataFrame(made, EVENT_SCHEMA)
 
 
-@each(
+@pytest.mark.parametrize(
     "options",
     [
         {},
         {"mode": "structured"},
-        {"mode": "structured", "format": "avro"},
-        {"mode": "structured", "format": "protobuf"},
-        {"key": "x"},
+        pytest.param({"mode": "structured", "format": "avro"}, marks=pytest.mark.release),
+        pytest.param({"mode": "structured", "format": "protobuf"}, marks=pytest.mark.release),
+        pytest.param({"key": "x"}, marks=pytest.mark.release),
     ],
     ids=str,
 )
@@ -154,7 +153,15 @@ def test_nulls_of_events_are_absent_or_refused(spark: SparkSession, options: dic
         assert part is None or part in error.reason
 
 
-@each("mode", ["binary", "structured", "avro", "protobuf"])
+@pytest.mark.parametrize(
+    "mode",
+    [
+        "binary",
+        pytest.param("structured", marks=pytest.mark.release),
+        "avro",
+        pytest.param("protobuf", marks=pytest.mark.release),
+    ],
+)
 def test_sql_writes_them_the_same(spark: SparkSession, mode: str) -> None:
     """ce_encode refuses the same rows, and returns null for a null event or mode."""
     from cloudevents_kafka.spark import register

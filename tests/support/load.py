@@ -55,7 +55,7 @@ COMBINATIONS: Final = (
     *(Combination("processor", "confluent", protocol) for protocol in _PROTOCOLS),
     Combination("asyncio-processor", "confluent", "range"),
 )
-IN_EACH_RUN: Final = (COMBINATIONS[1], COMBINATIONS[6])  # one of threads, and one of aiokafka
+IN_EACH_RUN: Final = (COMBINATIONS[6],)  # tests of rebalances have one of threads
 
 
 class Trial:

@@ -71,7 +71,14 @@ def _spoilt(dice, data):
     return bytes(data)
 
 
-@pytest.mark.parametrize("release", ["0.8.2-beta", "0.9", "4.3"])
+@pytest.mark.parametrize(
+    "release",
+    [
+        pytest.param("0.8.2-beta", marks=pytest.mark.release),
+        pytest.param("0.9", marks=pytest.mark.release),
+        "4.3",
+    ],
+)
 def test_no_bytes_kill_the_broker(release, some_requests):
     """The broker answers after a thousand damaged requests of every API.
 

@@ -201,7 +201,7 @@ def test_wrong_settings_of_a_registry(consume):
     assert "schema.registry.timeout must be a number from 0.001 to 86400, got 'soon'" in result.stderr
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.release)])
 def test_a_signal_ends_the_waiting_for_a_registry(consume, mock_cluster, topic, number):
     """Ctrl-C and SIGTERM end a command that waits for a registry, at once."""
     consume(framed(1, b"x"))

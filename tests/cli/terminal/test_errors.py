@@ -12,6 +12,7 @@ from cloudevents_kafka.primitives.installing import pip_install
 from cloudevents_kafka.spark.connector import connector_jars
 from cloudevents_kafka.testing.local import KAFKA_VERSION, kafka_coordinates
 from tests.support.cases import each
+from tests.support.samples import one_in
 from tests.support.wire_broker import WireBroker
 
 WITHOUT = """
@@ -60,7 +61,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("packages", "words", "message", "extra"), CASES)
+@pytest.mark.parametrize(("packages", "words", "message", "extra"), one_in(3, CASES, members=4))
 def test_missing_packages_are_reported_first(tmp_path, packages, words, message, extra):
     """One message has the missing packages and the command to install them; nothing is written."""
     if extra == "spark":

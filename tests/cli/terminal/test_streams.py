@@ -15,6 +15,7 @@ import pytest
 from cloudevents_kafka.cli.terminal.streams import Progress
 from tests.cli.command_line import start
 from tests.support.cases import each
+from tests.support.samples import one_in
 
 FULL = Path("/dev/full")
 PRINTING = [
@@ -47,7 +48,7 @@ def without(words, *closed, stdin=b""):
 
 
 @each("buffered", [True, False])
-@each("words", PRINTING, ids=" ".join)
+@pytest.mark.parametrize("words", one_in(3, PRINTING), ids=" ".join)
 def test_stdout_is_full(words, buffered):
     """A full disk is one error and bad usage, with buffered and unbuffered output."""
     env = {**os.environ, "PYTHONUNBUFFERED": "" if buffered else "1"}
@@ -59,7 +60,7 @@ def test_stdout_is_full(words, buffered):
     assert "Exception ignored" not in errors
 
 
-@each("words", PRINTING, ids=" ".join)
+@pytest.mark.parametrize("words", one_in(3, PRINTING), ids=" ".join)
 def test_stdout_is_closed(words):
     """A closed stdout is one error and bad usage."""
     result = without(words, 1)
@@ -89,7 +90,7 @@ READING = [
 ]
 
 
-@each("words", READING, ids=" ".join)
+@pytest.mark.parametrize("words", one_in(2, READING), ids=" ".join)
 def test_stdin_is_closed(words):
     """Reading from a closed stdin is bad usage."""
     result = without(words, 0)
@@ -98,7 +99,7 @@ def test_stdin_is_closed(words):
     assert b"Traceback" not in result.stderr
 
 
-@pytest.mark.parametrize("buffered", [True, False])
+@pytest.mark.parametrize("buffered", [True, pytest.param(False, marks=pytest.mark.release)])
 def test_stderr_is_closed_or_full(monkeypatch, buffered):
     """Without stderr the exit code and stdout are the same, with buffered and unbuffered output."""
     monkeypatch.setenv("PYTHONUNBUFFERED", "" if buffered else "1")

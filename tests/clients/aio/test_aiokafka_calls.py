@@ -122,7 +122,7 @@ def test_each_record_is_an_item_in_order(bad: set[Place], history: list[tuple[st
 
 
 @each("size", [1, 7, 100])
-@each("skips", [False, True])
+@pytest.mark.parametrize("skips", [pytest.param(False, marks=pytest.mark.release), True])
 def test_the_position_after_an_error_does_not_matter(*, skips: bool, size: int) -> None:
     """A client may stand at the record that has raised the error, or behind it."""
 

@@ -516,6 +516,7 @@ def test_only_one_batch_is_unpacked(broker, client, reader, memory):
     ]
 
 
+@pytest.mark.release  # tests/protocol/records bounds the memory of one record
 def test_records_of_many_headers_are_decoded_one_by_one(broker, client, reader, memory):
     """A slice ends with a record of very many headers, whose memory is ten times their bytes."""
     many = encode_batch([Record(headers=[("", None)] * 50_000)] * 6, Codec.ZSTD, base_offset=200_000)

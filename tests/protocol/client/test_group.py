@@ -371,7 +371,10 @@ def test_a_failed_assignment_is_repeated(broker, client, join):
     assert take(consumer, 3) == numbers(3)
 
 
-@pytest.mark.parametrize("release", ["0.10", "1.1", "4.3"])
+@pytest.mark.parametrize(
+    "release",
+    [pytest.param("0.10", marks=pytest.mark.release), pytest.param("1.1", marks=pytest.mark.release), "4.3"],
+)
 def test_many_members_join_and_leave(start, connect, join, release):
     """Each record is read at least once, and all members have left in the end."""
     broker = start(release, settings={"partitions": 6})

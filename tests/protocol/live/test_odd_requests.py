@@ -103,6 +103,7 @@ def test_odd_requests_have_the_same_outcome(kafka, names):
                 assert ours == real, name
 
 
+@pytest.mark.release
 def test_there_are_enough_requests():
     """The newest release is asked hundreds of odd requests, the oldest more than a hundred."""
     for release, least in (("4.3", 600), ("0.8.2", 150)):

@@ -209,7 +209,7 @@ RELEASE = pytest.mark.release  # the rest is the sample
     [
         pytest.param(USERS[0], 0.0, id="PLAIN-busy", marks=RELEASE),
         pytest.param(USERS[0], 2.0, id="PLAIN-idle", marks=RELEASE),
-        pytest.param(USERS[1], 0.0, id="SCRAM-SHA-256-busy"),
+        pytest.param(USERS[1], 0.0, id="SCRAM-SHA-256-busy", marks=pytest.mark.release),
         pytest.param(USERS[2], 2.0, id="SCRAM-SHA-512-idle", marks=RELEASE),
     ],
 )

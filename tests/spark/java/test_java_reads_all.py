@@ -19,7 +19,7 @@ from tests.spark.generated import ADDRESSES, generated
 from tests.spark.records import BASE, binary, changed, document, edges, structured, vectors
 from tests.spark.rows import expected, read_by_java, rows_of
 from tests.support import peer_samples
-from tests.support.cases import each
+from tests.support.samples import one_in
 from tests.support.strategies import scaled
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def compare(spark: SparkSession, records: list[Record]) -> dict[str, int]:
     return counts
 
 
-@each("peer", peer_samples.PEERS)
+@pytest.mark.parametrize("peer", one_in(3, peer_samples.PEERS))
 def test_no_record_of_a_peer_needs_python(spark: SparkSession, peer: str) -> None:
     """The share of rows for Python is 0 among the valid binary and JSON records of each other SDK."""
     samples = [sample for sample in peer_samples.read(peer) if sample.encoding in ("binary", "json")]

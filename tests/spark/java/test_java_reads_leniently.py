@@ -18,8 +18,8 @@ from tests.spark.generated import generated
 from tests.spark.records import BASE, changed, edges, structured, vectors
 from tests.spark.rows import expected, in_order, read_by_java, rows_of
 from tests.support import peer_samples
-from tests.support.cases import each
 from tests.support.reported_records import REPORTED
+from tests.support.samples import one_in
 from tests.support.strategies import scaled
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def test_no_event_of_a_known_producer_needs_python(spark: SparkSession) -> None:
     assert (counts["deviating, left"], counts["valid, left"]) == (0, 0)
 
 
-@each("peer", peer_samples.PEERS)
+@pytest.mark.parametrize("peer", one_in(3, peer_samples.PEERS))
 def test_valid_events_are_read_by_java(spark: SparkSession, peer: str) -> None:
     """Lenient reading leaves no more of the valid records of other SDKs to Python than strict reading."""
     samples = [sample for sample in peer_samples.read(peer) if sample.encoding in ("binary", "json")]
@@ -81,6 +81,7 @@ def test_reported_records(spark: SparkSession) -> None:
     compare(spark, [*reported, *(Record(value=record.value) for record in reported)])
 
 
+@pytest.mark.usefixtures("compiled")
 def test_the_plan_is_compiled(spark: SparkSession) -> None:
     """No compiled method exceeds 8,000 bytes, which the JVM would not optimize, and Python is called once."""
     from cloudevents_kafka.spark import decode_events

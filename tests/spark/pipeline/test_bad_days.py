@@ -123,7 +123,7 @@ def _read_only(folder: Path) -> Iterator[None]:
 
 
 @pytest.mark.parametrize(
-    "folder", [".", "_checkpoint/offsets", "events", *_release("_batches", "_checkpoint/commits")]
+    "folder", ["events", *_release(".", "_checkpoint/offsets", "_batches", "_checkpoint/commits")]
 )
 def test_read_only_folder(lake: Lake, folder: str) -> None:
     """Where nothing can be created, the run fails with the reason and advice; the next one continues."""

@@ -142,6 +142,7 @@ def record(**types: Any) -> dict[str, Any]:
     return {"type": "record", "name": "R", "fields": fields}
 
 
+@pytest.mark.release  # test_avro_is_read_as_python_reads_it is its sample
 def test_avro_beyond_the_budget_or_the_calendar_is_a_misfit(spark: SparkSession) -> None:
     """Java suspects it, and Python names the bound; nothing becomes null."""
     nulls = {"type": "array", "items": {"type": "array", "items": "null"}}
@@ -161,6 +162,7 @@ def test_avro_beyond_the_budget_or_the_calendar_is_a_misfit(spark: SparkSession)
         assert suspects(spark, payloads, read) == [False, *[True] * (len(payloads) - 1)]
 
 
+@pytest.mark.release  # test_misfits_have_reasons is its sample
 def test_what_the_parser_refuses_is_a_suspect(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """If Java were wrong about a payload that Spark does not read, Python would decide it."""
     payloads = [b'{"a":1}', b'{"a":"x"}', b'{"a":3', b'{"a":1,"d":1000}']
@@ -170,6 +172,7 @@ def test_what_the_parser_refuses_is_a_suspect(spark: SparkSession, monkeypatch: 
     assert values(spark, payloads, schema) == expected
 
 
+@pytest.mark.release  # the tests above compare with Python, too
 def test_python_alone_reads_the_same(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the Java function Python checks all rows, with the same results."""
     payloads = [b'{"a":1,"s":"x"}', *(payload for payload, _ in MISFITS)]
@@ -254,12 +257,13 @@ def test_the_table_of_types_is_that_of_spark(spark: SparkSession) -> None:
         "record": {"type": "record", "name": "R", "fields": [{"name": "a", "type": "string"}]},
         "decimal": {"type": "bytes", "logicalType": "decimal", "precision": 38, "scale": 18},
     }
+    empty = frame(spark, [])
     for row in TYPES:
         for name in filter(None, row.avro.split(", ")):
             base = logical.get(name, "long" if "timestamp" in name else name)
             type_ = more.get(name, {"type": base, "logicalType": name} if base != name else name)
             schema = {"type": "record", "name": "Root", "fields": [{"name": "a", "type": type_}]}
             fastavro.parse_schema(schema)
-            found = data_as(frame(spark, []), schema).select("value.a").schema["a"].dataType.simpleString()
+            found = data_as(empty, schema).select("value.a").schema["a"].dataType.simpleString()
             assert found.upper().partition("<")[0] == row.spark, name
     assert avro_of

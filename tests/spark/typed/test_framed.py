@@ -146,6 +146,7 @@ def plain(value: Any) -> Any:
     return value
 
 
+@pytest.mark.release  # test_json and test_avro_resolution are its sample
 def test_three_versions_of_writers(spark: SparkSession, registry: Any) -> None:
     """Values by several versions, with an id or in a header a GUID, are those of the deserializer."""
     serializers = [avro(registry, schema, header=header) for schema in VERSIONS for header in (False, True)]

@@ -83,6 +83,7 @@ def cluster_id(broker):
     return client.describe_cluster().result(10).cluster_id
 
 
+@pytest.mark.release  # tests/jvm/test_cache.py has two processes
 def test_two_at_once(kafka_broker):
     """Two brokers are two clusters with their own data."""
     with LocalBroker() as other:

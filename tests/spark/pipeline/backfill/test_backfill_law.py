@@ -21,7 +21,8 @@ from cloudevents_kafka.spark.pipeline.landing._table_landing import TableLanding
 from cloudevents_kafka.spark.pipeline.notes import EVENTS
 from tests.spark.pipeline.landing import test_landing_law as law
 
-HISTORIES = int(os.environ.get("HISTORIES", "500"))
+HISTORIES = int(os.environ.get("HISTORIES", "150"))
+IN_A_RELEASE = 500
 STEPS = 12
 
 
@@ -158,10 +159,11 @@ class History:
             self.kinds["killed"] += 1
 
 
-def test_random_histories() -> None:
+@pytest.mark.parametrize("count", [HISTORIES, pytest.param(IN_A_RELEASE, marks=pytest.mark.release)])
+def test_random_histories(count: int) -> None:
     """After each step each table has the rows of its ledger once, and no run of the pipeline is stopped."""
     seen: Counter[str] = Counter()
-    for seed in range(HISTORIES):
+    for seed in range(count):
         history = History(seed)
         try:
             history.go()
@@ -169,5 +171,5 @@ def test_random_histories() -> None:
             error.add_note(f"seed {seed}")
             raise
         seen += history.kinds
-    assert min(seen[kind] for kind in ("run", "backfill", "killed")) > HISTORIES / 20, seen
-    assert seen["WrongTable"] or HISTORIES < 500, seen  # of two at once
+    assert min(seen[kind] for kind in ("run", "backfill", "killed")) > count / 20, seen
+    assert seen["WrongTable"] or count < 500, seen  # of two at once

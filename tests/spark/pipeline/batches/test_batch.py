@@ -111,7 +111,13 @@ def write(
 
 @pytest.mark.parametrize(
     "records",
-    [events(50), [*events(40), BAD, *avro(3)], [BAD] * 5, avro(10), events(1)],
+    [
+        pytest.param(events(50), marks=pytest.mark.release),
+        [*events(40), BAD, *avro(3)],
+        pytest.param([BAD] * 5, marks=pytest.mark.release),
+        pytest.param(avro(10), marks=pytest.mark.release),
+        pytest.param(events(1), marks=pytest.mark.release),
+    ],
     ids=["events", "mixture", "bad", "avro", "one"],
 )
 def test_rows_and_counts(session: SparkSession, tmp_path: Path, records: list[Record]) -> None:

@@ -39,7 +39,8 @@ from cloudevents_kafka.spark.pipeline.notes import (
 from cloudevents_kafka.spark.pipeline.stores import Store
 from cloudevents_kafka.spark.pipeline.tables import LedgerChanged, Staged
 
-HISTORIES = int(os.environ.get("HISTORIES", "1500"))
+HISTORIES = int(os.environ.get("HISTORIES", "400"))
+IN_A_RELEASE = 1500
 STEPS = 14
 TOPIC = "orders"
 OPTIONS = PipelineOptions(bootstrap_servers="127.0.0.1:1", topics=(TOPIC,), out="lake", to="delta", once=True)
@@ -467,10 +468,11 @@ def in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cloudevents_kafka.spark.pipeline.tables.filter_offsets", only)
 
 
-def test_random_histories() -> None:
+@pytest.mark.parametrize("count", [HISTORIES, pytest.param(IN_A_RELEASE, marks=pytest.mark.release)])
+def test_random_histories(count: int) -> None:
     """After each step each table has the rows of its ledger once, and a complete run has missed nothing."""
     seen: Counter[str] = Counter()
-    for seed in range(HISTORIES):
+    for seed in range(count):
         history = History(seed)
         try:
             history.go()
@@ -478,7 +480,7 @@ def test_random_histories() -> None:
             error.add_note(f"seed {seed}")
             raise
         seen += history.kinds
-    assert min(seen[kind] for kind in ("complete", "killed", "WrongTable")) > HISTORIES / 20, seen
+    assert min(seen[kind] for kind in ("complete", "killed", "WrongTable")) > count / 20, seen
 
 
 def test_a_first_batch_without_records() -> None:

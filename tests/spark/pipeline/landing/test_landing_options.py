@@ -40,7 +40,8 @@ from tests.spark.pipeline.landing.test_landing_law import (
 )
 from tests.spark.pipeline.landing.test_landing_law import count as count_rows
 
-HISTORIES = int(os.environ.get("HISTORIES", "300"))
+HISTORIES = int(os.environ.get("HISTORIES", "100"))
+IN_A_RELEASE = 300
 STEPS = 16
 TYPES = ("a", "b", "c")
 WRONG = "wrong"
@@ -255,10 +256,11 @@ class History:
         self.check_complete()
 
 
-def test_random_options() -> None:
+@pytest.mark.parametrize("count", [HISTORIES, pytest.param(IN_A_RELEASE, marks=pytest.mark.release)])
+def test_random_options(count: int) -> None:
     """After any history one start with options that work lands all; all rows of a batch are read alike."""
     seen: Counter[str] = Counter()
-    for seed in range(HISTORIES):
+    for seed in range(count):
         history = History(seed)
         try:
             history.go()
@@ -267,7 +269,7 @@ def test_random_options() -> None:
             raise
         seen += history.kinds
     assert not seen["wrong"]
-    assert min(seen[kind] for kind in ("complete", "killed", "failed", "half")) > HISTORIES / 5, seen
+    assert min(seen[kind] for kind in ("complete", "killed", "failed", "half")) > count / 5, seen
 
 
 def test_another_start_after_rows() -> None:

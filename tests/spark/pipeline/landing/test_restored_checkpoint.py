@@ -178,7 +178,9 @@ def damage(path: str, content: str) -> Callable[[Lake], None]:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lose_checkpoint, "another checkpoint .*this is a new one.*fresh folder"),
+        pytest.param(
+            lose_checkpoint, "another checkpoint .*this is a new one.*fresh folder", marks=pytest.mark.release
+        ),
         (lose_manifests, "has no manifest"),
         (lose_last_manifest, r"continues with batch 2 .* are missing in"),
         (lose_both, "has no manifest"),

@@ -259,6 +259,13 @@ def read_row(row: Any) -> Row:
 )
 def test_history(session: SparkSession, tmp_path: Path, table_format: str) -> None:
     """After each batch each row is what the last record of its key is by the options of its batch."""
+    ReadHistory(session, table_format, tmp_path, 5).go(2, (None, "quarantine"))
+
+
+@pytest.mark.release
+@pytest.mark.parametrize("table_format", FORMATS)
+def test_history_of_two_kills(session: SparkSession, tmp_path: Path, table_format: str) -> None:
+    """So it is if each batch is killed."""
     ReadHistory(session, table_format, tmp_path, 5).go(2, ("staged", "quarantine"))
 
 

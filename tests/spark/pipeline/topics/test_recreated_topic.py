@@ -72,7 +72,7 @@ def test_recreated_before_the_start(lake: Lake, count: int, *, allow_data_loss: 
 @pytest.mark.parametrize(
     ("count", "allow_data_loss"),
     [
-        (50, True),
+        pytest.param(50, True, marks=pytest.mark.release),
         pytest.param(20, False, marks=pytest.mark.release),
         (5, False),
         pytest.param(5, True, marks=pytest.mark.release),
