@@ -133,7 +133,8 @@ def _references(client: Any, schema: Any, seen: set[str]) -> list[str]:
     for one in schema.references or ():
         if one.name not in seen:
             seen.add(one.name)
-            referred = client.get_version(one.subject, one.version).schema
+            # Also if it was deleted: data of the schemas that refer to it is still there.
+            referred = client.get_version(one.subject, one.version, deleted=True).schema
             texts += [*_references(client, referred, seen), referred.schema_str]
     return texts
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
 import threading
 import time
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -100,9 +102,34 @@ def test_a_registry_that_does_not_answer(*, drips: bool) -> None:
 )
 def test_other_servers_answer_no_schema(status: int, body: bytes, error: type[Exception]) -> None:
     """A page of a proxy, or a wrong path, is never a schema, nor the answer that there is none."""
+    with registry_that_answers(lambda _: (status, body)) as client, pytest.raises(error) as caught:
+        find_schema(client, "1")
+    assert not is_unknown(caught.value, by_guid=False)
+
+
+def test_a_schema_refers_to_one_that_was_deleted() -> None:
+    """It is read, as registries keep what was deleted: topics still have data of such schemas."""
+    order = {"schema": '"Part"', "references": [{"name": "Part", "subject": "part", "version": 3}]}
+    part = {"schema": '{"type":"enum"}', "subject": "part", "version": 3, "id": 7}
+    gone = {"error_code": 40402, "message": "Version 3 not found."}
+
+    def answer(path: str) -> tuple[int, bytes]:
+        if path.startswith("/schemas/ids/1"):
+            return 200, json.dumps(order).encode()
+        was_asked = path.startswith("/subjects/part/versions/3") and "deleted=true" in path.lower()
+        return (200, json.dumps(part).encode()) if was_asked else (404, json.dumps(gone).encode())
+
+    with registry_that_answers(answer) as client:
+        assert find_schema(client, "1") == ("AVRO", ('{"type":"enum"}', '"Part"'))
+
+
+@contextmanager
+def registry_that_answers(answer: Callable[[str], tuple[int, bytes]]) -> Iterator[Any]:
+    """Yield the client of a server that answers each path with a status and a body."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:  # the name that the server calls
+            status, body = answer(self.path)
             self.send_response(status)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
@@ -114,10 +141,11 @@ def test_other_servers_answer_no_schema(status: int, body: bytes, error: type[Ex
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
         settings = {"url": f"http://127.0.0.1:{server.server_port}", "max.retries": 0}
-        with closing(registry_client(settings)) as client, pytest.raises(error) as caught:
-            find_schema(client, "1")
-        server.shutdown()
-    assert not is_unknown(caught.value, by_guid=False)
+        try:
+            with closing(registry_client(settings)) as client:
+                yield client
+        finally:
+            server.shutdown()
 
 
 def test_a_call_has_as_much_time_as_all_its_waits() -> None:
