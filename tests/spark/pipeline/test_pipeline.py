@@ -168,7 +168,7 @@ def produce_weird(broker: LocalBroker, topic: str) -> int:
 def stop_in_the_middle(pipeline: Pipeline, topic: str, out: Path) -> None:
     """Send Ctrl-C after the first report; until then no other pipeline can fill the folder."""
     running = pipeline(topic, out, "--interval", "0.2", "--max-records", "150")
-    running.until(lambda: any(line.startswith("batch 0: ") for line in running.stderr_lines))
+    running.until(lambda: any("batch 0: " in line for line in running.stderr_lines))
     java = running.java()
     code, stderr = pipeline(topic, out).end()
     assert code == 2

@@ -103,7 +103,7 @@ def test_recreated_under_way_of_the_program(
     topic = create(kafka_broker, "recreated")
     produce(kafka_broker, topic, 200)
     running = pipeline(topic, tmp_path, "--interval", "0.2")
-    running.until(lambda: any(line.startswith("batch 0: ") for line in running.stderr_lines))
+    running.until(lambda: any("batch 0: " in line for line in running.stderr_lines))
     recreate(kafka_broker, topic, 500)
     check_end(running, topic)
     check_end(pipeline(topic, tmp_path, "--once", "--allow-data-loss"), topic)
