@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,7 +10,7 @@ from cloudevents_kafka.primitives.redaction import mask_url
 from cloudevents_kafka.spark._java import java_of
 from cloudevents_kafka.spark.pipeline._errors import PipelineFailed
 from cloudevents_kafka.spark.pipeline.notes import OffsetRanges
-from cloudevents_kafka.spark.pipeline.topics._listing import FEWEST, EndRequest, ends_of, listed_ids
+from cloudevents_kafka.spark.pipeline.topics._answers import Answers, DescribedTopic, EndRequest, Offsets
 from cloudevents_kafka.spark.pipeline.topics._topics import (
     TopicChanged,
     TopicNotDescribed,
@@ -47,15 +47,14 @@ class KafkaAdmin:
             self._create(admin_class, source_options) if isinstance(admin_class, JavaClass) else None
         )
         # The arguments of each check are made once, too.
-        self._requests: dict[tuple[str, tuple[str, ...]], tuple[Any, dict[str, Any]]] = {}
-        self._names: dict[str, Any] = {}
         self._options: dict[float, tuple[Any, Any]] = {}
-        self._sizes: dict[str, int] = {}  # numbers of partitions by the ids of topics
         if self._admin is not None:
             self._partition: Any = kafka.common.TopicPartition
-            self._latest: Any = self._clients.OffsetSpec.latest()
             self._seconds: Any = jvm.java.util.concurrent.TimeUnit.SECONDS
-            self._all_ends = EndRequest(jvm.java.util.HashMap, self._partition, self._latest)
+            self._commas: Any = jvm.java.util.regex.Pattern.compile(",")
+            self._answers = Answers(jvm)
+            latest = self._clients.OffsetSpec.latest()
+            self._end_request = EndRequest(jvm.java.util.HashMap, self._partition, latest)
 
     def _create(self, admin_class: Any, source_options: Mapping[str, str]) -> Any:
         """Return Java's client, which logs in first; an error names the token endpoint, unlike Java's."""
@@ -82,49 +81,55 @@ class KafkaAdmin:
         The value is None for a topic that does not exist. Raises `PipelineFailed` if no broker
         answers within ``timeout`` seconds, or if a broker refuses the connection.
         """
+        names = tuple(topics)
         if self._admin is None:
-            return dict.fromkeys(
-                topics, TopicState(None, None, "Spark has no AdminClient under Kafka's name")
-            )
-        names = list(topics)
-        listed = self._describe_listed(names, landed, timeout) if len(names) >= FEWEST else {}
-        return {
-            name: listed[name] if name in listed else self._describe(name, landed.get(name, {}), timeout)
-            for name in names
+            return dict.fromkeys(names, TopicState(None, None, "Spark has no AdminClient under Kafka's name"))
+        # One that does not exist, or that must not be described, fails a request for all.
+        return self._describe_all(names, landed, timeout) or {
+            name: self._describe(name, landed.get(name, ()), timeout) for name in names
         }
 
-    def _describe_listed(
-        self, names: Collection[str], landed: OffsetRanges, timeout: float
-    ) -> dict[str, TopicState | None]:
-        """Return the states of topics that were described before and that are listed with the same id.
+    def _describe_all(
+        self, names: tuple[str, ...], landed: OffsetRanges, timeout: float
+    ) -> dict[str, TopicState | None] | None:
+        """Return the states of topics, None if those of some are not known."""
+        with suppress(TopicNotDescribed):
+            found = self._topics(names, timeout)
+            places = {(name, int(number)) for name in found for number in landed.get(name, ())}
+            ends = self._ends(found, places, timeout)
+            if found and ends is not None:
+                return {name: _state(found[name], ends.get(name, {})) for name in names}
+        return None
 
-        Such a topic has as many partitions as before, or more.
-        """
-        listings = call_java(
-            lambda: self._admin.listTopics().listings().get(round(timeout) + 5, self._seconds)
-        )
-        ids = listed_ids(listings)
-        known = {name: ids[name] for name in names if self._has_all(ids.get(name), landed.get(name, ()))}
-        places = frozenset((name, number) for name in known for number in landed.get(name, ()))
-        ends: Mapping[str, Mapping[str, int]] | None = {}
-        if places:
-            result = self._admin.listOffsets(self._all_ends.of(places), self._timeouts(timeout)[1])
-            try:
-                found = self._wait(result.all(), timeout)
-            except TopicNotDescribed:
-                found = None
-            ends = None if found is None else ends_of(found, places)
-        if ends is None:
+    def _describe(self, name: str, partitions: Iterable[str], timeout: float) -> TopicState | None:
+        try:
+            found = self._topics((name,), timeout)
+        except TopicNotDescribed as error:
+            return TopicState(None, None, str(error))
+        if not found:
+            return None
+        ends: Offsets | None = None
+        with suppress(TopicNotDescribed):
+            ends = self._ends(found, {(name, int(number)) for number in partitions}, timeout) or {}
+        return _state(found[name], None if ends is None else ends.get(name, {}))
+
+    def _topics(self, names: tuple[str, ...], timeout: float) -> dict[str, DescribedTopic]:
+        """Return topics by their names, none if one of them does not exist."""
+        listed = self._commas.splitAsStream(",".join(names)).toList()  # not a call for each name
+        described = self._admin.describeTopics(listed, self._timeouts(timeout)[0])
+        found = self._wait(described.allTopicNames(), timeout)
+        return {} if found is None else self._answers.topics(found)
+
+    def _ends(
+        self, topics: Mapping[str, DescribedTopic], places: set[tuple[str, int]], timeout: float
+    ) -> Offsets | None:
+        """Return the ends of those places that the topics have, None if one does not exist any more."""
+        there = frozenset(place for place in places if place[1] < len(topics[place[0]].partitions))
+        if not there:
             return {}
-        return {
-            name: TopicState(id_, ends.get(name, {}), partitions=self._sizes[id_])
-            for name, id_ in known.items()
-        }
-
-    def _has_all(self, topic_id: str | None, partitions: Iterable[str]) -> bool:
-        """Return whether a topic was described before, and is known to have these partitions."""
-        size = self._sizes.get(topic_id or _ZERO_ID)
-        return size is not None and all(int(number) < size for number in partitions)
+        request = self._end_request.of(there)
+        found = self._wait(self._admin.listOffsets(request, self._timeouts(timeout)[1]).all(), timeout)
+        return None if found is None else self._answers.offsets(found)
 
     def list_names(self, timeout: float) -> list[str]:
         """Return the names of all topics; raise `PipelineFailed` if no broker answers."""
@@ -132,36 +137,6 @@ class KafkaAdmin:
             raise PipelineFailed("topic_pattern needs Kafka's AdminClient, which this Spark does not have")
         names = call_java(lambda: self._admin.listTopics().names().get(round(timeout) + 5, self._seconds))
         return str(self._jvm.String.join(",", names)).split(",")
-
-    def _describe(self, name: str, partitions: Iterable[str], timeout: float) -> TopicState | None:
-        try:
-            description = self._description(name, timeout)
-        except TopicNotDescribed as error:
-            return TopicState(None, None, str(error))
-        if description is None:
-            return None
-        topic_id = str(description.topicId().toString())
-        size = description.partitions().size()  # partitions are numbered from 0
-        if topic_id != _ZERO_ID:
-            self._sizes[topic_id] = size
-        ends = self._end_offsets(name, [number for number in partitions if int(number) < size], timeout)
-        return TopicState(None if topic_id == _ZERO_ID else topic_id, ends, partitions=size)
-
-    def _description(self, name: str, timeout: float) -> Any:
-        if name not in self._names:
-            self._names[name] = self._jvm.java.util.List.of(name)
-        futures = self._admin.describeTopics(self._names[name], self._timeouts(timeout)[0])
-        return self._wait(futures.topicNameValues().get(name), timeout)
-
-    def _end_offsets(self, name: str, partitions: list[str], timeout: float) -> dict[str, int] | None:
-        request, wanted = self._request(name, tuple(sorted(partitions)))
-        result = self._admin.listOffsets(request, self._timeouts(timeout)[1])
-        with suppress(TopicNotDescribed):
-            ends = self._wait(result.all(), timeout)
-            if ends is not None:
-                return {number: ends.get(partition).offset() for number, partition in wanted.items()}
-            return {}
-        return None
 
     def offsets_at(self, topic: str, partitions: Iterable[str], position: str | int) -> dict[str, int]:
         """Return the ``earliest`` or ``latest`` offsets, or the first from a time on, in milliseconds.
@@ -172,10 +147,9 @@ class KafkaAdmin:
             raise PipelineFailed("a backfill needs Kafka's AdminClient, which this Spark does not have")
         specs = self._clients.OffsetSpec
         spec = specs.forTimestamp(position) if isinstance(position, int) else getattr(specs, position)()
-        wanted = {number: self._partition(topic, int(number)) for number in partitions}
         request = self._jvm.java.util.HashMap()
-        for partition in wanted.values():
-            request.put(partition, spec)
+        for number in partitions:
+            request.put(self._partition(topic, int(number)), spec)
         level = self._jvm.org.apache.kafka.common.IsolationLevel.READ_COMMITTED
         options = self._clients.ListOffsetsOptions(level).timeoutMs(60_000)
         try:
@@ -184,19 +158,9 @@ class KafkaAdmin:
             raise PipelineFailed(f"the offsets of {topic} cannot be read: {error}") from error
         if found is None:
             raise TopicChanged(f"topic {topic} has lost a partition, or was deleted")
-        offsets = {number: int(found.get(partition).offset()) for number, partition in wanted.items()}
+        offsets = dict(self._answers.offsets(found).get(topic, {}))
         absent = [number for number, offset in offsets.items() if offset < 0]
         return {**offsets, **(self.offsets_at(topic, absent, "latest") if absent else {})}
-
-    def _request(self, name: str, partitions: tuple[str, ...]) -> tuple[Any, dict[str, Any]]:
-        """Return the request of end offsets, and its partitions."""
-        if (name, partitions) not in self._requests:
-            request = self._jvm.java.util.HashMap()
-            wanted = {number: self._partition(name, int(number)) for number in partitions}
-            for partition in wanted.values():
-                request.put(partition, self._latest)
-            self._requests[name, partitions] = request, wanted
-        return self._requests[name, partitions]
 
     def _timeouts(self, timeout: float) -> tuple[Any, Any]:
         """Return the options of both calls, with the client's own timeout."""
@@ -217,3 +181,8 @@ class KafkaAdmin:
         """Close the connections."""
         if self._admin is not None:
             self._admin.close(self._jvm.java.time.Duration.ZERO)
+
+
+def _state(topic: DescribedTopic, ends: Mapping[str, int] | None) -> TopicState:
+    id_ = None if topic.topic_id == _ZERO_ID else topic.topic_id
+    return TopicState(id_, ends, partitions=len(topic.partitions))

@@ -1,0 +1,82 @@
+"""`Answers`: what Kafka's AdminClient knows of many topics as values of Python, by one call of Java for all.
+
+A call for each topic, or even some, takes seconds for a thousand topics, at each check. So Jackson, which is
+one of Spark's jars, writes the fields of an answer as JSON, and a request is changed where the topics change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import msgspec
+
+T = TypeVar("T")
+Places = frozenset[tuple[str, int]]
+Offsets = Mapping[str, Mapping[str, int]]
+"""Offsets by topic and partition, as text."""
+
+
+class DescribedTopic(msgspec.Struct, frozen=True, rename="camel"):
+    """Fields of Java's ``TopicDescription``."""
+
+    topic_id: str
+    partitions: list[msgspec.Raw]
+
+
+class _Offset(msgspec.Struct, frozen=True):
+    """A field of Java's ``ListOffsetsResultInfo``."""
+
+    offset: int
+
+
+class Answers:
+    """Reads the answers of a client by their fields, as its classes have no properties of Java's beans."""
+
+    def __init__(self, jvm: Any) -> None:
+        jackson, common = jvm.com.fasterxml.jackson, jvm.org.apache.kafka.common
+        serializers = jackson.databind.ser.std
+        module = jackson.databind.module.SimpleModule()
+        module.addSerializer(common.Uuid.ZERO_UUID.getClass(), serializers.ToStringSerializer.instance)
+        module.addSerializer(common.Node.noNode().getClass(), serializers.NullSerializer.instance)
+        self._mapper = jackson.databind.ObjectMapper().registerModule(module)
+        fields = jackson.annotation.PropertyAccessor.FIELD
+        self._mapper.setVisibility(fields, jackson.annotation.JsonAutoDetect.Visibility.ANY)
+        self._mapper.configOverride(jvm.java.util.Optional.empty().getClass()).setIsIgnoredType(True)
+
+    def topics(self, described: Any) -> dict[str, DescribedTopic]:
+        """Return topics by their names from Java's map of them."""
+        return self._read(described, dict[str, DescribedTopic])
+
+    def offsets(self, found: Any) -> Offsets:
+        """Return the offsets in Java's map of them."""
+        offsets: dict[str, dict[str, int]] = {}
+        for place, info in self._read(found, dict[str, _Offset]).items():
+            topic, _, partition = place.rpartition("-")
+            offsets.setdefault(topic, {})[partition] = info.offset
+        return offsets
+
+    def _read(self, answer: Any, type_: type[T]) -> T:
+        return msgspec.json.decode(self._mapper.writeValueAsString(answer), type=type_)
+
+
+class EndRequest:
+    """Java's request of the ends of partitions, which is made once and changed where they change."""
+
+    def __init__(self, new_map: Callable[[], Any], new_place: Callable[[str, int], Any], latest: Any) -> None:
+        self._new_map, self._new_place, self._latest = new_map, new_place, latest
+        self._map: Any = None
+        self._places: Mapping[tuple[str, int], Any] = {}
+
+    def of(self, places: Places) -> Any:
+        """Return the request of places."""
+        kept = {place: one for place, one in self._places.items() if place in places}
+        if self._map is None or len(kept) < len(self._places):
+            self._map = self._new_map()
+            for one in kept.values():
+                self._map.put(one, self._latest)
+        for place in sorted(places - kept.keys()):
+            kept[place] = self._new_place(*place)
+            self._map.put(kept[place], self._latest)
+        self._places = kept
+        return self._map
