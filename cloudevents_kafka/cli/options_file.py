@@ -23,6 +23,7 @@ from cloudevents_kafka.cli.terminal.parameters import is_utf8
 from cloudevents_kafka.cli.terminal.text import escape_toml, near
 from cloudevents_kafka.primitives.options import Field
 from cloudevents_kafka.primitives.preview import preview
+from cloudevents_kafka.primitives.redaction import mask_name
 
 SETTINGS: Final = "settings"
 """The table of a file, and the key of its values, that has settings."""
@@ -45,7 +46,7 @@ def read_options(path: str, fields: Sequence[Field], removed: Mapping[str, str])
     found: dict[str, Any] = {}
     for name, value in read_toml(path, f"--options: cannot read {path}: ").items():
         if name == SETTINGS:
-            found[name] = _settings(value, path, known)
+            found |= {name: settings} if (settings := _settings(value, path, known)) else {}
         elif name in known:
             found[name] = _in_folder(_read(known[name], value, path), known[name], Path(path).parent)
         elif name in removed:
@@ -206,6 +207,6 @@ def _check_printable(field: Field, value: Any) -> None:
 def _check_setting(name: str, value: str | Reference) -> None:
     if isinstance(value, str) and may_be_secret(name, value):
         raise BadUsage(
-            f"-X: {name} may be a secret, and is not printed: pass {name}@=FILE, or write it into the "
-            f'table [{SETTINGS}] of the file as {{ env = "…" }}'
+            f"-X: {mask_name(name)} may be a secret, and is not printed: pass {mask_name(name)}@=FILE, or "
+            f'write it into the table [{SETTINGS}] of the file as {{ env = "…" }}'
         )

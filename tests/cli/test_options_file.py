@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
+import tomlkit
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from cloudevents_kafka.cli.commands._pipeline_options import FIELDS
 from cloudevents_kafka.cli.kafka.references import Reference
 from cloudevents_kafka.cli.options_file import read_options, resolve, to_toml
 from cloudevents_kafka.cli.terminal.errors import BadUsage
+from tests.support.strategies import scaled
 
 SECRET = "hunter2-hunter2"
 
@@ -182,6 +187,30 @@ def test_what_is_not_printed(values, message):
         to_toml(values, FIELDS)
     assert message in caught.value.message
     assert SECRET not in caught.value.message
+
+
+TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=6)
+ANY = st.recursive(
+    st.booleans() | st.integers() | st.floats(allow_nan=False) | TEXT | st.datetimes(),
+    lambda values: st.lists(values, max_size=3) | st.dictionaries(TEXT, values, max_size=3),
+    max_leaves=5,
+)
+KEYS = st.sampled_from([*(field.name for field in FIELDS), "settings", "mode", "route"]) | TEXT
+
+
+@settings(max_examples=scaled(100))
+@given(st.dictionaries(KEYS, ANY, max_size=3))
+def test_any_file_is_read_or_refused(values):
+    """Of any TOML the options are read, and are the same when they are printed and read again, or refused."""
+    text = tomlkit.dumps(values)
+    try:
+        found, refusal = read(text), ""
+    except BadUsage as error:
+        found, refusal = {}, error.message
+    assert re.match(r"p\.toml(, settings)?(: | must be )|$", refusal)
+    printed = to_toml(found, FIELDS)
+    assert read(printed) == found
+    assert to_toml(read(printed), FIELDS) == printed
 
 
 def test_containers_of_azure_are_no_logins():

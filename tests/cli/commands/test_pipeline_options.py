@@ -187,6 +187,26 @@ def test_the_command_line_replaces_options(runs: Runs, monkeypatch, words, expec
     assert found.kafka_options["kafka.client.id"] == "p"
 
 
+@pytest.mark.parametrize(
+    ("line", "words", "message"),
+    [
+        ("interval = -1", (), "pipeline.toml: interval must be 0 seconds or more, got -1"),
+        ("interval = -1", ("--interval", "nan"), "'--interval': nan is not a number of seconds"),
+        ("rescue = true", (), "pipeline.toml: rescue must be False without schemas"),
+        ("rescue = true", ("--from", "x"), "kafka: start must be earliest, latest, or offsets"),
+        ("thresholds = ['lag>x']", (), "a threshold must be quarantine>SHARE%/WINDOW or lag>LIMIT"),
+        ("schemas = { a = 'none.json' }", (), "pipeline.toml: schemas: a: the schema none.json must be"),
+    ],
+)
+def test_errors_name_the_file(runs: Runs, line: str, words: tuple[str, ...], message: str) -> None:
+    """A wrong value of the file is named with it, in a run and when the file is checked."""
+    path = runs.file(f"{line}\n")
+    for more in ((), ("--print-options",)):
+        done = runs.run(*BASE, "-b", "b:1", "--options", path, *words, *more)
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert message in done.stderr
+
+
 # --- what is printed is what was passed -----------------------------------------------
 
 TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), min_size=1, max_size=8)
