@@ -42,7 +42,7 @@ def read_options(path: str, fields: Sequence[Field], removed: Mapping[str, str])
 
     ``removed`` has what to do instead, by the names of options that earlier versions had.
     """
-    known = {field.name: field for field in fields}
+    known = {field.name: field for field in fields if not field.option.of_settings}
     found: dict[str, Any] = {}
     for name, value in read_toml(path, f"--options: cannot read {path}: ").items():
         if name == SETTINGS:
@@ -57,13 +57,12 @@ def read_options(path: str, fields: Sequence[Field], removed: Mapping[str, str])
 
 
 def _advice(name: str, fields: Sequence[Field]) -> str:
-    by_flag = {field.flag.removeprefix("--").replace("-", "_"): field.name for field in fields}
-    own = by_flag.get(name.replace("-", "_"))
-    if own is not None:
-        return f"; a file has it as {own!r}"
-    if "." in name or name in {"conf", "kafka_options"}:
+    if "." in name or name in {field.name for field in fields if field.option.of_settings}:
         return f"; a setting, as -X has it, stands in the table [{SETTINGS}]"
-    return near(name, [field.name for field in fields]) or "; see --print-options for their names"
+    names = {field.flag.removeprefix("--").replace("-", "_"): field.name for field in fields}
+    if own := names.get(name.replace("-", "_")):
+        return f"; a file has it as {own!r}"
+    return near(name, names.values()) or "; see --print-options for their names"
 
 
 def _settings(table: object, path: str, known: Mapping[str, Field]) -> dict[str, str | Reference]:

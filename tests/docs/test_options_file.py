@@ -48,6 +48,8 @@ def test_the_other_file_is_checked_without_its_secrets() -> None:
     assert done.exit_code == 0, done.stderr
     assert '"sasl.password" = {file = "/run/secrets/kafka"}' in done.stdout
     assert 'out = {env = "ORDERS_LAKE"}' in done.stdout
+    wrong = run("pipeline", "--options", "orders.toml", "--print-options", "--group", "")
+    assert "group must be the name of a consumer group" in wrong.stderr
     refused = run("pipeline", "--options", "orders.toml")
     assert (refused.exit_code, refused.stdout) == (2, "")
     assert "the environment must have the variable that out names" in refused.stderr

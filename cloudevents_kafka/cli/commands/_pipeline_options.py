@@ -27,9 +27,12 @@ _SOURCE_SETTINGS: Final = (
 # Settings that are options, too: on the command line either replaces the option of a file.
 _SAME: Final = {
     "bootstrap.servers": "bootstrap_servers",
+    "metadata.broker.list": "bootstrap_servers",
     "schema.registry.url": "schema_registry",
     "spark.master": "master",
 }
+# Rules of other options depend on these: with a reference to one, they are checked when it is read.
+_DECIDING: Final = ("to", "topic_pattern")
 
 
 class RunOptions(msgspec.Struct, frozen=True):
@@ -48,9 +51,7 @@ class RunOptions(msgspec.Struct, frozen=True):
     ] = False
 
 
-_OF_PIPELINE: Final = tuple(
-    field for field in fields_of(pipeline.PipelineOptions) if not field.option.of_settings
-)
+_OF_PIPELINE: Final = fields_of(pipeline.PipelineOptions)
 FIELDS: Final = (*_OF_PIPELINE, *fields_of(SettingFiles), *fields_of(RunOptions))
 """The options that a command line, and a file of options, may have."""
 
@@ -114,17 +115,11 @@ class ChosenOptions(msgspec.Struct, frozen=True):
             **self.file.get(SETTINGS, {}),
             **settings_of_pairs((pair, "-X") for pair in self.pairs),
         }
-        text = to_toml({**self.file, **self.line, SETTINGS: settings}, FIELDS)
-        known = {name: value for name, value in {**self.file, **self.line}.items() if name != SETTINGS}
-        literal = {name: value for name, value in settings.items() if isinstance(value, str)}
-        if all(map(_is_literal, known.values())):
+        options = {**self.file, **self.line, SETTINGS: settings}
+        text = to_toml(options, FIELDS)
+        if not any(isinstance(options.get(name), Reference) for name in _DECIDING):
             try:
-                _checked(
-                    {"out": "-", **known},
-                    "-",
-                    kafka_options=_starting(literal, ("kafka.",)),
-                    conf=_starting(literal, ("spark.",)),
-                )
+                _check(_without_references(options), _without_references(settings))
             except ValueError as error:
                 raise BadUsage(self._place(str(error))) from None
         return text
@@ -145,5 +140,11 @@ def _starting(settings: Mapping[str, str], prefixes: tuple[str, ...]) -> dict[st
     return {name: value for name, value in settings.items() if name.startswith(prefixes)}
 
 
-def _is_literal(value: object) -> bool:
-    return not isinstance(value, Reference)
+def _check(options: Mapping[str, Any], settings: Mapping[str, str]) -> None:
+    """Raise `ValueError` for options that are wrong with any values of references and of other sources."""
+    source, spark = _starting(settings, ("kafka.",)), _starting(settings, ("spark.",))
+    _checked({"out": "-", **options}, "-", kafka_options=source, conf=spark)
+
+
+def _without_references(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if not isinstance(value, Reference)}
