@@ -321,7 +321,9 @@ def places(runs: Runs, monkeypatch) -> None:
 
 
 @pytest.mark.usefixtures("places")
-@pytest.mark.parametrize("count", [100, pytest.param(2_000, marks=pytest.mark.release)])
+@pytest.mark.parametrize(
+    "count", [100, pytest.param(2_000, marks=[pytest.mark.release, pytest.mark.timeout(900)])]
+)
 def test_what_is_printed_is_what_was_passed(runs: Runs, count: int) -> None:
     """Printed and read again, options are the same, and wrong ones are the same error; none is a secret."""
 
