@@ -22,7 +22,8 @@ Form = Literal["value", "list", "table"]
 class Option(msgspec.Struct, frozen=True):
     """What a field is for users; ``flags`` are those of the command line, ``--name-of-the-field`` by default.
 
-    ``check`` raises `ValueError` for the name of the field and a value that is not None. Numbers must be
+    ``check`` raises `ValueError` for the name of the field and a value that is not None. It is a function of
+    a module: in a lambda in an annotation msgspec does not find the names of the module. Numbers must be
     ``least`` or more; values that were removed are in ``instead``, with what to do. ``parse`` makes a value
     of the struct from a text of a list or a table. ``path`` is for names of files, which the program "reads"
     or "writes". An option ``of_settings`` has no flag: its entries are settings, under their own names.
