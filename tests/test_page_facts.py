@@ -11,8 +11,9 @@ from cloudevents_kafka.cli.commands import pipeline as command
 from cloudevents_kafka.cli.terminal import errors
 from cloudevents_kafka.clients.observing import prometheus
 from cloudevents_kafka.formats import registry as formats
-from cloudevents_kafka.spark import connector, pipeline, table_formats
+from cloudevents_kafka.spark import connector, pipeline
 from cloudevents_kafka.spark.pipeline.watching import FIGURES
+from cloudevents_kafka.spark.table_formats import FORMATS, TABLE_FORMATS
 from cloudevents_kafka.spark.typed.shape import TYPES
 from tests.support import clauses_page, speed_page
 from tests.support.cases import each
@@ -83,7 +84,7 @@ def test_versions_of_spark() -> None:
     expected = []
     for version in connector.KNOWN_GOOD:
         minor = version.rpartition(".")[0]
-        found = [table.get(minor) for table in (table_formats.DELTA_RELEASES, table_formats.ICEBERG_RELEASES)]
+        found = [FORMATS[name].releases.get(minor) for name in TABLE_FORMATS]
         expected.append([version, version, *(f.split(":")[2] if f else "none is known" for f in found)])
     assert rows("how-to/delta_and_iceberg", "## Land in one") == expected
 

@@ -10,7 +10,7 @@ import importlib.util
 from collections.abc import Iterable, Mapping
 from importlib.metadata import version
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple, get_args
 
 from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.jvm import NoJars, print_jars, resolve
@@ -18,47 +18,65 @@ from cloudevents_kafka.primitives.installing import pip_install
 from cloudevents_kafka.spark.connector import IN_PYSPARK, KNOWN_GOOD
 
 TableFormat = Literal["delta", "iceberg"]
-SessionFormat = Literal["delta", "iceberg", "avro"]
-"""What a session may read: tables of Delta and Iceberg, and data of Avro."""
-
-# By the minor version of PySpark: its interfaces for tables differ from one to the next.
-DELTA_RELEASES: Final[Mapping[str, str]] = {
-    "4.0": "io.delta:delta-spark_2.13:4.0.0",
-    "4.1": "io.delta:delta-spark_2.13:4.1.0",
-}
-ICEBERG_RELEASES: Final[Mapping[str, str]] = {
-    "4.0": "org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.10.0",
-    "4.1": "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0",
-}
-AVRO_RELEASES: Final[Mapping[str, str]] = {
-    version.rpartition(".")[0]: f"org.apache.spark:spark-avro_2.13:{version}" for version in KNOWN_GOOD
-}
-_RELEASES: Final = {"delta": DELTA_RELEASES, "iceberg": ICEBERG_RELEASES, "avro": AVRO_RELEASES}
-
-# Dependencies of Delta that PySpark contains. Iceberg's jar has no dependencies.
-DELTA_IN_PYSPARK: Final = (
-    "com.google.code.findbugs:jsr305",
-    "org.antlr:antlr4-runtime",
-    "org.apache.logging.log4j:log4j-api",
-    "org.apache.logging.log4j:log4j-core",
-    "org.apache.logging.log4j:log4j-slf4j2-impl",
-    "org.scala-lang:scala-library",
-    "org.slf4j:slf4j-api",
-)
-
-# Dependencies of Spark's Avro that PySpark contains.
-AVRO_IN_PYSPARK: Final = (*IN_PYSPARK, "org.tukaani:xz")
+TABLE_FORMATS: Final[tuple[TableFormat, ...]] = get_args(TableFormat)
+SessionFormat = Literal[TableFormat, "avro"]
+"""What a session may read: tables of Delta and Iceberg, and data of Avro. `FORMATS` has a row for each."""
 
 EXTENSIONS: Final = "spark.sql.extensions"
-_SETTINGS: Final[Mapping[str, Mapping[str, str]]] = {
-    "delta": {
-        EXTENSIONS: "io.delta.sql.DeltaSparkSessionExtension",
-        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-        # With the default, 50, each small commit takes more than three times as long.
-        "spark.databricks.delta.snapshotPartitions": "2",
-    },
-    "iceberg": {EXTENSIONS: "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"},
-    "avro": {},
+
+
+class Format(NamedTuple):
+    """What a session needs of a format, and how the folder of a table is known.
+
+    ``releases`` are Maven coordinates by the minor version of PySpark, whose interfaces for tables differ
+    from one to the next; ``in_pyspark`` are dependencies of these that PySpark contains. ``mark`` is what the
+    folder of a table has, None for a format of data. ``renames`` is whether a commit to a table in a folder
+    renames a file.
+    """
+
+    releases: Mapping[str, str]
+    in_pyspark: tuple[str, ...] = ()
+    settings: Mapping[str, str] = {}
+    mark: str | None = None
+    renames: bool = False
+
+
+FORMATS: Final[Mapping[SessionFormat, Format]] = {
+    "delta": Format(
+        releases={"4.0": "io.delta:delta-spark_2.13:4.0.0", "4.1": "io.delta:delta-spark_2.13:4.1.0"},
+        in_pyspark=(
+            "com.google.code.findbugs:jsr305",
+            "org.antlr:antlr4-runtime",
+            "org.apache.logging.log4j:log4j-api",
+            "org.apache.logging.log4j:log4j-core",
+            "org.apache.logging.log4j:log4j-slf4j2-impl",
+            "org.scala-lang:scala-library",
+            "org.slf4j:slf4j-api",
+        ),
+        settings={
+            EXTENSIONS: "io.delta.sql.DeltaSparkSessionExtension",
+            "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+            # With the default, 50, each small commit takes more than three times as long.
+            "spark.databricks.delta.snapshotPartitions": "2",
+        },
+        mark="_delta_log",
+    ),
+    "iceberg": Format(  # its jar has no dependencies
+        releases={
+            "4.0": "org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.10.0",
+            "4.1": "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0",
+        },
+        settings={EXTENSIONS: "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"},
+        mark="metadata/version-hint.text",
+        renames=True,
+    ),
+    "avro": Format(
+        releases={
+            version.rpartition(".")[0]: f"org.apache.spark:spark-avro_2.13:{version}"
+            for version in KNOWN_GOOD
+        },
+        in_pyspark=(*IN_PYSPARK, "org.tukaani:xz"),
+    ),
 }
 # Spark's default, INT96, has no time zone, and other readers decode it as nanoseconds.
 _TIMES: Final = {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS"}
@@ -73,9 +91,7 @@ def table_package(table_format: str) -> str:
 
     Raises `NoTableFormat` if none is known for it, or if PySpark is not installed.
     """
-    releases = _RELEASES.get(table_format)
-    if releases is None:
-        raise ValueError(f"a format must be one of {', '.join(_RELEASES)}, got {table_format!r}")
+    releases = _format(table_format).releases
     if importlib.util.find_spec("pyspark") is None:
         raise NoTableFormat(f"PySpark is not installed; do: {pip_install('spark')}")
     installed = version("pyspark")
@@ -88,9 +104,16 @@ def table_package(table_format: str) -> str:
     return found
 
 
+def _format(name: str) -> Format:
+    found = next((each for known, each in FORMATS.items() if known == name), None)
+    if found is None:
+        raise ValueError(f"a format must be one of {', '.join(FORMATS)}, got {name!r}")
+    return found
+
+
 def excluded_from(table_format: str) -> tuple[str, ...]:
     """Return the dependencies of a format that PySpark contains."""
-    return {"delta": DELTA_IN_PYSPARK, "avro": AVRO_IN_PYSPARK}.get(table_format, ())
+    return _format(table_format).in_pyspark
 
 
 def table_jars(formats: Iterable[str]) -> list[Path]:
@@ -118,10 +141,9 @@ def table_settings(formats: Iterable[str], conf: Mapping[str, str] | None = None
     settings = dict(_TIMES)
     extensions: list[str] = []
     for name in formats:
-        if name not in _SETTINGS:
-            raise ValueError(f"a format must be one of {', '.join(_SETTINGS)}, got {name!r}")
-        settings |= _SETTINGS[name]
-        extensions += filter(None, [_SETTINGS[name].get(EXTENSIONS)])
+        own = _format(name).settings
+        settings |= own
+        extensions += filter(None, [own.get(EXTENSIONS)])
     extensions += filter(None, map(str.strip, conf.get(EXTENSIONS, "").split(",")))
     if extensions:
         conf[EXTENSIONS] = ",".join(dict.fromkeys(extensions))
@@ -129,4 +151,4 @@ def table_settings(formats: Iterable[str], conf: Mapping[str, str] | None = None
 
 
 if __name__ == "__main__":
-    print_jars(lambda: table_jars(_RELEASES))
+    print_jars(lambda: table_jars(FORMATS))

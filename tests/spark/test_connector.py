@@ -12,7 +12,7 @@ from cloudevents_kafka.jvm import NoJars
 from cloudevents_kafka.jvm._coordinates import JarRequest, jar_sets
 from cloudevents_kafka.primitives.installing import pip_install
 from cloudevents_kafka.spark import connector
-from cloudevents_kafka.spark.table_formats import DELTA_RELEASES, ICEBERG_RELEASES
+from cloudevents_kafka.spark.table_formats import FORMATS
 
 PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
 CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13"
@@ -64,7 +64,8 @@ def test_the_extra_allows_what_has_all_jars():
     complete = [
         release
         for release in connector.KNOWN_GOOD
-        if {release.rpartition(".")[0]} <= DELTA_RELEASES.keys() & ICEBERG_RELEASES.keys()
+        if {release.rpartition(".")[0]}
+        <= FORMATS["delta"].releases.keys() & FORMATS["iceberg"].releases.keys()
     ]
     requires = tomllib.loads(PYPROJECT.read_text("utf-8"))["project"]["optional-dependencies"]["spark"]
     assert f"pyspark>={complete[0]},<={complete[-1]}" in requires

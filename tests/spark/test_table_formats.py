@@ -26,7 +26,7 @@ def test_package(monkeypatch, pyspark, delta, iceberg):
     monkeypatch.setattr(table_formats, "version", lambda _: pyspark)
     assert table_package("delta") == f"io.delta:delta-spark_2.13:{delta}"
     assert table_package("iceberg") == f"org.apache.iceberg:iceberg-spark-runtime-{iceberg}"
-    excluded = table_formats.DELTA_IN_PYSPARK
+    excluded = table_formats.FORMATS["delta"].in_pyspark
     jars = jar_sets()[JarRequest.create([table_package("delta")], excluded)]
     assert {"delta-spark_2.13", "delta-storage"} <= {jar.artifact for jar in jars}
     assert len(jar_sets()[JarRequest.create([table_package("iceberg")])]) == 1

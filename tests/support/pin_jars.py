@@ -19,20 +19,16 @@ from cloudevents_kafka.jvm._repository import find_repository
 from cloudevents_kafka.jvm._web import Repository
 from cloudevents_kafka.spark.connector import IN_PYSPARK
 from cloudevents_kafka.spark.table_formats import (
-    AVRO_IN_PYSPARK,
-    AVRO_RELEASES,
-    DELTA_IN_PYSPARK,
-    DELTA_RELEASES,
-    ICEBERG_RELEASES,
+    FORMATS,
 )
 from cloudevents_kafka.testing.local import kafka_coordinates
 from tests.support.old_brokers import RELEASES
 
 KAFKA = ("3.9.1", "4.3.1")
 PYSPARK = ("4.0.0", "4.1.1", "4.2.0")  # the versions whose connector is complete in Maven Central
-DELTA = (*DELTA_RELEASES.values(), "io.delta:delta-spark_2.13:4.0.1")
+DELTA = (*FORMATS["delta"].releases.values(), "io.delta:delta-spark_2.13:4.0.1")
 ICEBERG = (
-    *ICEBERG_RELEASES.values(),
+    *FORMATS["iceberg"].releases.values(),
     "org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.10.1",
     "org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.11.0",
 )
@@ -52,9 +48,12 @@ REQUESTS = {
         )
         for version in PYSPARK
     },
-    **{_name(one): JarRequest.create([one], DELTA_IN_PYSPARK) for one in DELTA},
+    **{_name(one): JarRequest.create([one], FORMATS["delta"].in_pyspark) for one in DELTA},
     **{_name(one): JarRequest.create([one]) for one in ICEBERG},
-    **{_name(one): JarRequest.create([one], AVRO_IN_PYSPARK) for one in AVRO_RELEASES.values()},
+    **{
+        _name(one): JarRequest.create([one], FORMATS["avro"].in_pyspark)
+        for one in FORMATS["avro"].releases.values()
+    },
 }
 HEAD = "# The named sets of jars: the answer to each request, with SHA-256. By tests/support/pin_jars.py.\n"
 

@@ -26,6 +26,7 @@ from cloudevents_kafka.cli.needs import (
 from cloudevents_kafka.cli.terminal.errors import BAD_USAGE, BROKER_FAILURE, BrokerFailure
 from cloudevents_kafka.cli.terminal.text import escape_lines, near, print_lines
 from cloudevents_kafka.primitives.text_table import format_table
+from cloudevents_kafka.spark.table_formats import TABLE_FORMATS
 
 PARTS: Final[dict[str, Check]] = {
     **{f"extra {name}": packages(name) for name in ("metrics", "protobuf", "protocol", "report", "spark")},
@@ -33,10 +34,10 @@ PARTS: Final[dict[str, Check]] = {
     "Kafka": kafka_jars,
     "connector": connector,
     "class archive": class_archive,
-    "Delta": table_format("delta"),
-    "Iceberg": table_format("iceberg"),
+    **{name.capitalize(): table_format(name) for name in TABLE_FORMATS},
 }
 _PIPELINE: Final = ("extra spark", "Java", "connector")
+_TABLES: Final = tuple(map(str.capitalize, TABLE_FORMATS))
 COMMAND_NEEDS: Final[dict[str, tuple[str, ...]]] = {
     **dict.fromkeys(
         ("consume", "produce", "topics", "groups", "stats", "replay", "decode", "spark-zip", "protocol"), ()
@@ -46,12 +47,11 @@ COMMAND_NEEDS: Final[dict[str, tuple[str, ...]]] = {
     "demo": (*_PIPELINE, "Kafka"),
     "pipeline": _PIPELINE,
     "pipeline --once": (*_PIPELINE, "class archive"),
-    "pipeline --to delta": (*_PIPELINE, "Delta"),
-    "pipeline --to iceberg": (*_PIPELINE, "Iceberg"),
+    **{f"pipeline --to {name}": (*_PIPELINE, name.capitalize()) for name in TABLE_FORMATS},
     "pipeline --metrics-port": (*_PIPELINE, "extra metrics"),
     "report": ("extra report",),
-    "report --out": ("extra report", "extra spark", "Java", "Delta", "Iceberg"),
-    "table": ("extra spark", "Java", "Delta", "Iceberg"),
+    "report --out": ("extra report", "extra spark", "Java", *_TABLES),
+    "table": ("extra spark", "Java", *_TABLES),
     "spark-jar": ("extra spark",),
     "protocol produce --compression": ("extra protocol",),
 }

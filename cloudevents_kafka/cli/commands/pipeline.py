@@ -28,6 +28,7 @@ from cloudevents_kafka.cli.terminal.text import near
 from cloudevents_kafka.spark import pipeline
 from cloudevents_kafka.spark.pipeline.landing import check_renames
 from cloudevents_kafka.spark.pipeline.removed import OPTIONS, removed_text
+from cloudevents_kafka.spark.table_formats import TABLE_FORMATS
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _ASK_SECONDS: Final = 2.0  # the longest wait for brokers before Spark starts
@@ -113,7 +114,7 @@ def command(ctx: click.Context, /, *, print_options: bool, **_: Any) -> None:
 
 
 def _require(values: dict[str, Any]) -> None:
-    tables = [table_format(values["to"])] if values.get("to") in ("delta", "iceberg") else []
+    tables = [table_format(values["to"])] if values.get("to") in TABLE_FORMATS else []
     for_prometheus = "metrics_port" in values or str(values.get("metrics_file")).endswith(".prom")
     metrics = [packages("metrics")] if for_prometheus else []
     require("pipeline", packages("spark"), java, connector, *tables, *metrics)

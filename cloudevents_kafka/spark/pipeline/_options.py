@@ -14,9 +14,10 @@ from cloudevents_kafka.primitives.redaction import mask_settings, mask_urls
 from cloudevents_kafka.spark.pipeline import _option_checks as rules
 from cloudevents_kafka.spark.pipeline._schema_options import Rescue, SchemaRegistry, Schemas
 from cloudevents_kafka.spark.pipeline._source_options import DEFAULTS, ISOLATION, assign
-from cloudevents_kafka.spark.pipeline.notes import CHECKPOINT, OffsetRanges, Target, Upsert, check_routes
+from cloudevents_kafka.spark.pipeline.notes import CHECKPOINT, Kind, OffsetRanges, Upsert, check_routes
 from cloudevents_kafka.spark.pipeline.removed import TOPICS, OptionsMeta
 from cloudevents_kafka.spark.pipeline.watching import Threshold
+from cloudevents_kafka.spark.table_formats import TABLE_FORMATS
 from cloudevents_kafka.spark.typed.fetching import SchemaFetcher
 from cloudevents_kafka.spark.typed.schemas import DataSchema, read_schemas
 
@@ -137,7 +138,7 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
             check=rules.check_location,
         ),
     ]
-    to: Annotated[Target, Option("The kind of the tables.", instead={"kafka": TOPICS})] = "parquet"
+    to: Annotated[Kind, Option("The kind of the tables.", instead={"kafka": TOPICS})] = "parquet"
     table: Annotated[
         str | None,
         Option(
@@ -312,9 +313,10 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
     def _check_compared(self) -> None:
         named = [name for name in ("deduplicate", "upsert") if getattr(self, name)]
         is_alone = len(named) == 1 and not self.tables and not (self.upsert and self.adopt)
-        if named and not (is_alone and self.to in {"delta", "iceberg"}):
+        if named and not (is_alone and self.to in TABLE_FORMATS):
+            kinds = " or ".join(f"to={kind!r}" for kind in TABLE_FORMATS)
             raise ValueError(
-                f"{' and '.join(named)} must be used alone, with to='delta' or to='iceberg', without tables, "
+                f"{' and '.join(named)} must be used alone, with {kinds}, without tables, "
                 f"and upsert without adopt, got to={self.to!r}, tables={dict(self.tables)!r} and "
                 f"adopt={self.adopt}"
             )

@@ -25,7 +25,7 @@ from cloudevents_kafka.spark.pipeline.tables import (
     table_by_name,
     table_in_folder,
 )
-from cloudevents_kafka.spark.table_formats import TableFormat
+from cloudevents_kafka.spark.table_formats import TABLE_FORMATS, TableFormat
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,7 +36,6 @@ KEEP_HOURS: Final = 168.0
 """How long what readers of older versions may still read is kept, by default."""
 
 _LONGEST_BATCH_HOURS: Final = 24.0
-_FORMATS: tuple[TableFormat, ...] = ("delta", "iceberg")
 
 
 class Maintenance(msgspec.Struct, frozen=True):
@@ -177,11 +176,11 @@ def needed_formats(folder: str | None, names: Sequence[str]) -> tuple[TableForma
     """
     local = None if folder is None else local_path(folder)
     if folder is None or local is None or names:
-        return _FORMATS
+        return TABLE_FORMATS
     found = set(find_tables(LocalStore(local)).values()) if local.is_dir() else set()
     if not found:
         raise _no_table(folder)
-    return tuple(format_ for format_ in _FORMATS if format_ in found)
+    return tuple(format_ for format_ in TABLE_FORMATS if format_ in found)
 
 
 def _pipeline_folder(folder: str) -> str:
@@ -218,7 +217,7 @@ def _named(spark: SparkSession, name: str) -> Table:
             f"spark.sql.warehouse.dir). {failure_of(str(error))}"
         ) from error
     provider = next((row["data_type"] for row in rows if row["col_name"] == "Provider"), "")
-    for format_ in _FORMATS:
+    for format_ in TABLE_FORMATS:
         if format_ == provider:
             return table_by_name(spark, format_, name)
     raise WrongTable(f"the table {name} must be of Delta or Iceberg, got {provider or 'another kind'}")

@@ -52,11 +52,12 @@ def command(
     require("table", packages("spark"), java)
     from cloudevents_kafka.spark.pipeline import replay_quarantine
     from cloudevents_kafka.spark.pipeline.replays import replayed_kind
+    from cloudevents_kafka.spark.table_formats import TABLE_FORMATS
 
     registry = tuple(setting for setting in settings if setting.startswith(REGISTRY))
     with in_words(tuple(setting for setting in settings if setting not in registry)) as conf:
         kind = replayed_kind(out)
-        require("table", *([table_format(kind)] if kind in ("delta", "iceberg") else []))
+        require("table", *([table_format(kind)] if kind in TABLE_FORMATS else []))
         function = None if mend is None else _load(mend)
         fields = fields_of(ReplayOptions)
         values = struct_values(fields, passed_options(ctx, fields))

@@ -35,7 +35,7 @@ from cloudevents_kafka.spark.pipeline.notes._routes import (
     QUARANTINE,
     TABLE,
     TABLES,
-    Target,
+    Kind,
     check_routes,
     check_topic,
     table_for,

@@ -11,8 +11,10 @@ from collections.abc import Mapping
 from typing import Final, Literal
 
 from cloudevents_kafka.spark._patterns import matches
+from cloudevents_kafka.spark.table_formats import TableFormat
 
-Target = Literal["parquet", "delta", "iceberg"]
+Kind = Literal["parquet", TableFormat]
+"""The kinds of tables."""
 
 EVENTS: Final = "events"
 QUARANTINE: Final = "quarantine"
@@ -69,6 +71,11 @@ def check_topic(name: str) -> None:
         raise ValueError(
             f"the name of a topic must be 1 to 249 ASCII letters, digits, '.', '_' and '-', got {name!r}"
         )
+
+
+def table_names(routes: Mapping[str, str]) -> list[str]:
+    """Return the names of all tables of a pipeline; the first is that of events, the last the quarantine."""
+    return list(dict.fromkeys((EVENTS, *routes.values(), QUARANTINE)))
 
 
 def table_for(type_: str, routes: Mapping[str, str]) -> str:

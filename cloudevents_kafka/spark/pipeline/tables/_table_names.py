@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 from cloudevents_kafka.spark.pipeline._sql import quote
 from cloudevents_kafka.spark.pipeline.notes import Upsert
@@ -12,38 +13,38 @@ from cloudevents_kafka.spark.pipeline.tables._delta import DeltaTable
 from cloudevents_kafka.spark.pipeline.tables._iceberg import IcebergTable
 from cloudevents_kafka.spark.pipeline.tables._sink import Table
 from cloudevents_kafka.spark.pipeline.tables._upserts import UpsertDeltaTable, UpsertIcebergTable
-from cloudevents_kafka.spark.table_formats import TableFormat
+from cloudevents_kafka.spark.table_formats import FORMATS, TABLE_FORMATS, TableFormat
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _PART: Final = r"(?:`((?:[^`]|``)+)`|([^`.\s]+))"
-# What each format has in the folder of a table.
-_MARKS: Final[dict[TableFormat, str]] = {"delta": "_delta_log", "iceberg": "metadata/version-hint.text"}
+# The tables of each format: those with a row for each record, and those with one for each key.
+_TABLES: Final[Mapping[TableFormat, tuple[Callable[..., Table], Callable[..., Table]]]] = {
+    "delta": (DeltaTable, UpsertDeltaTable),
+    "iceberg": (IcebergTable, UpsertIcebergTable),
+}
 
 
 def table_in_folder(
     spark: SparkSession, table_format: TableFormat, url: str, upsert: Upsert | None = None
 ) -> Table:
     """Return the table in the folder with this URL; with ``upsert`` it has one row for each key."""
-    table = _class_of(table_format, upsert)(spark, url=url)
-    table.upsert = upsert
-    return table
+    return _open(spark, table_format, upsert, url=url)
 
 
 def table_by_name(
     spark: SparkSession, table_format: TableFormat, name: str, upsert: Upsert | None = None
 ) -> Table:
     """Return the table of a catalog with a name such as ``catalog.schema.orders``; see `table_in_folder`."""
-    table = _class_of(table_format, upsert)(spark, name=name_parts(name))
+    return _open(spark, table_format, upsert, name=name_parts(name))
+
+
+def _open(spark: SparkSession, table_format: TableFormat, upsert: Upsert | None, **place: Any) -> Table:
+    rows, keyed = _TABLES[table_format]
+    table = (rows if upsert is None else keyed)(spark, **place)
     table.upsert = upsert
     return table
-
-
-def _class_of(table_format: TableFormat, upsert: Upsert | None) -> type[DeltaTable | IcebergTable]:
-    if table_format == "iceberg":
-        return IcebergTable if upsert is None else UpsertIcebergTable
-    return DeltaTable if upsert is None else UpsertDeltaTable
 
 
 def name_parts(name: str) -> tuple[str, ...]:
@@ -73,7 +74,7 @@ def sibling_name(name: str, sibling: str = "{}_quarantine") -> str:
 def folder_format(store: Store, folder: str = "") -> TableFormat | None:
     """Return the format of the table in a folder of a store, or None if it is neither Delta nor Iceberg."""
     prefix = f"{folder}/" if folder else ""
-    return next((name for name, mark in _MARKS.items() if store.exists(prefix + mark)), None)
+    return next((name for name in TABLE_FORMATS if store.exists(f"{prefix}{FORMATS[name].mark}")), None)
 
 
 def find_tables(store: Store) -> dict[str, TableFormat]:
