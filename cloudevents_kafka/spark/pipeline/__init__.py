@@ -6,19 +6,18 @@ It also calls a function with each batch, in place of tables.
 settings (`to_java_settings` translates those of librdkafka), `Summary` the result. `EventBatch` is what
 a function of the user is called with.
 
-Read `_event_pipeline`, `_job` and `landing._lander` first. Then `landing._landing`, which explains how
-batches land, and its kinds: `_parquet_landing`, `_table_landing` and `_function_landing`, of which
-`_targets` chooses one. `batches` computes the rows of a batch and counts them, and `tables` has their
-columns and writes them. `notes` and `stores` have what is known about batches, and Spark's checkpoint.
-`topics` notices topics that were created again, and `watching` has metrics and thresholds. `replays`
-lands records of the quarantine, `backfill` gaps. `session` starts and stops a local Spark. A user reads
-`_reports` and `_errors`; `_options` has the settings, and `removed` what earlier versions had.
+Read `runs._event_pipeline` first, then `landing._lander`: it has the way of a batch, from Spark's call to its
+manifest, and names what it asks. `runs` has what reads, a stream or a backfill, and what watches. `landing`
+knows what has landed, and has the targets: files, tables, a function. `batches` computes the rows of a batch
+and counts them, and `tables` has their columns and writes them. `notes` and `stores` have what is known about
+batches, and Spark's checkpoint. `topics` notices topics that were created again, and `watching` has metrics
+and thresholds. `replays` lands records of the quarantine. `session` starts and stops a local Spark. A user
+reads `_reports` and `_errors`; `_options` has the settings, and `removed` what earlier versions had.
 """
 
 from __future__ import annotations
 
 from cloudevents_kafka.spark.pipeline._errors import NotOnConnect, PipelineError, PipelineFailed, WrongTable
-from cloudevents_kafka.spark.pipeline._event_pipeline import EventPipeline
 from cloudevents_kafka.spark.pipeline._options import PipelineOptions
 from cloudevents_kafka.spark.pipeline._reports import BatchProgress, Summary
 from cloudevents_kafka.spark.pipeline.landing import EventBatch, WrongStore
@@ -30,6 +29,7 @@ from cloudevents_kafka.spark.pipeline.notes import (
     WrongCheckpoint,
 )
 from cloudevents_kafka.spark.pipeline.replays import ReplayOptions, ReplaySummary, replay_quarantine
+from cloudevents_kafka.spark.pipeline.runs import EventPipeline
 from cloudevents_kafka.spark.pipeline.session import SparkFailed, local_session, to_java_settings
 from cloudevents_kafka.spark.pipeline.stores import FolderFailed, InUse
 from cloudevents_kafka.spark.pipeline.topics import TopicChanged

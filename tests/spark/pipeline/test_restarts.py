@@ -10,8 +10,8 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewPartitions
 
 from cloudevents_kafka.spark.pipeline import PipelineFailed
-from cloudevents_kafka.spark.pipeline._job import Job
 from cloudevents_kafka.spark.pipeline.landing import BatchLander
+from cloudevents_kafka.spark.pipeline.runs._stream import Stream
 from tests.spark.pipeline.lake import Lake, produce
 from tests.spark.pipeline.test_bad_days import _read_only as read_only
 
@@ -108,13 +108,13 @@ def test_restarted_once(
     lake: Lake, monkeypatch: pytest.MonkeyPatch, errors: list[str], error: str | None
 ) -> None:
     """Only this defect starts the query again, and only once."""
-    start, texts = Job._start_query, iter(errors)
+    start, texts = Stream._start_query, iter(errors)
 
-    def fail_first(self: Job, spark: Any) -> Any:
+    def fail_first(self: Stream) -> Any:
         text = next(texts, None)
-        return start(self, spark) if text is None else Ended(text)
+        return start(self) if text is None else Ended(text)
 
-    monkeypatch.setattr(Job, "_start_query", fail_first)
+    monkeypatch.setattr(Stream, "_start_query", fail_first)
     if error is not None:
         with pytest.raises(PipelineFailed, match=error):
             lake.run()

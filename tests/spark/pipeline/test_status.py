@@ -7,7 +7,8 @@ from contextlib import closing
 
 import pytest
 
-from cloudevents_kafka.spark.pipeline import PipelineFailed, _job
+from cloudevents_kafka.spark.pipeline import PipelineFailed
+from cloudevents_kafka.spark.pipeline.runs import _stream
 from tests.spark.pipeline.lake import Lake, produce, until
 
 pytestmark = [
@@ -22,7 +23,7 @@ pytestmark = [
 def test_status(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """The lag and the age of the newest record; while no broker answers, for how long."""
     produce(lake.broker, lake.topic, 5)
-    monkeypatch.setattr(_job, "_TOPIC_CHECK_SECONDS", 0.0)
+    monkeypatch.setattr(_stream, "_TOPIC_CHECK_SECONDS", 0.0)
     with closing(lake.start(once=False, interval=0.1)) as pipeline:
         until(pipeline, lambda: pipeline.summary().total.read == 5)
         newest = pipeline.summary().total.newest
@@ -33,7 +34,7 @@ def test_status(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
         def silent(**_: object) -> None:
             raise PipelineFailed("no broker answered")
 
-        monkeypatch.setattr(pipeline._running._lander, "check_topics", silent)
+        monkeypatch.setattr(pipeline._running.reader._lander, "check_topics", silent)
         until(pipeline, lambda: pipeline.status().startswith("no broker has answered for "))
         monkeypatch.undo()
         until(pipeline, lambda: not pipeline.status().startswith("no broker"))

@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.storagelevel import StorageLevel
@@ -39,8 +39,11 @@ _MOST_IN_DRIVER: Final = 5_000  # rows that are decoded in this process
 _MOST_ERRORS: Final = 5_000  # errors in a batch whose rows are not kept
 
 
-# Takes the events of a batch, its other records, and its counts.
-Deliver = Callable[[DataFrame, DataFrame, notes.BatchCounts], None]
+Append = Callable[[str, DataFrame], bool]
+"""Writes rows of ``events`` or ``quarantine``; returns whether it has, not if the table has them already."""
+
+Take = Callable[[DataFrame, DataFrame, notes.BatchCounts], None]
+"""Takes the events of a batch, its other records, and its counts."""
 
 
 class KeptBatch(NamedTuple):
@@ -57,13 +60,6 @@ class KeptBatch(NamedTuple):
 Compare = Callable[[KeptBatch], AbstractContextManager[KeptBatch]]
 
 
-class Tables(Protocol):
-    """The tables of a pipeline, while one batch is written to them."""
-
-    def append(self, table: str, rows: DataFrame) -> bool:
-        """Return whether rows were written to ``events`` or ``quarantine``: not if it has them already."""
-
-
 class BatchWriter:
     """Writes batches; the share of rows that needed Python in one decides how the next is read."""
 
@@ -76,35 +72,35 @@ class BatchWriter:
         """Return whether the next batch is read in Java first, rather than all of it in Python."""
         return self._share < _LARGE_SHARE and reader_sql(records) is not None
 
-    def write(self, records: DataFrame, batch: notes.BegunBatch, tables: Tables) -> notes.BatchCounts:
-        """Write the records of a batch to the tables, read as its note says, and return the counts.
+    def write(self, records: DataFrame, batch: notes.BegunBatch, append: Append) -> notes.BatchCounts:
+        """Write the records of a batch, read as its note says, and return the counts.
 
         If the batch has routes, the rows of events have the column `TABLE`. Raises `CountMismatch` if Spark
         has read other records, or one twice.
         """
-        rows = Rows.of(batch)
+        rows = Rows(batch.offsets, batch)
         records = self._limit_tasks(records, batch.offsets)
         if not batch.in_java:
-            return self._write_in_python(records, rows, tables)
+            return self._write_in_python(records, rows, append)
         reading = Reading(records, rows)
-        if not tables.append(notes.EVENTS, reading.events):
+        if not append(notes.EVENTS, reading.events):
             _run(reading.events)
         counts = reading.counts()
         if left := self._left(counts):
             with _rest(reading, left, rows) as rest:
                 counts = _add_left(counts, rest.counts, left)
-                _append(rest, tables)
+                _append(rest, append)
         return counts
 
     def write_kept(
         self,
         records: DataFrame,
         batch: notes.BegunBatch,
-        deliver: Deliver,
+        take: Take,
         compare: Compare = nullcontext,
     ) -> notes.BatchCounts:
         """Pass all rows of the tables to a function at once, kept until it returns, and return the counts."""
-        rows = Rows.of(batch)
+        rows = Rows(batch.offsets, batch)
         records = self._limit_tasks(records, batch.offsets)
         with ExitStack() as kept:
             if not batch.in_java:
@@ -121,7 +117,7 @@ class BatchWriter:
                     events = events.unionByName(rest.events)
             decoded = KeptBatch(events, rest.quarantine, counts.check(), rows, records)
             events, quarantine, counts, *_ = kept.enter_context(compare(decoded))
-            deliver(events, quarantine, counts.check())
+            take(events, quarantine, counts.check())
         return counts
 
     def _limit_tasks(self, records: DataFrame, offsets: notes.OffsetRanges) -> DataFrame:
@@ -139,21 +135,21 @@ class BatchWriter:
         self._share = left / counts.read if counts.read else 0.0
         return left
 
-    def _write_in_python(self, records: DataFrame, rows: Rows, tables: Tables) -> notes.BatchCounts:
+    def _write_in_python(self, records: DataFrame, rows: Rows, append: Append) -> notes.BatchCounts:
         """Write the events and the other records, all decoded in Python, and return the counts."""
         decoded = self._decode(records, rows)
         if self._has_many_errors or reader_sql(records) is None:
             with _counted(decoded, rows) as counted:
-                _append(counted, tables, always=True)
+                _append(counted, append, always=True)
             self._has_many_errors = counted.counts.quarantined > _MOST_ERRORS
             return counted.counts
         decoding = Decoding(decoded, rows)
-        if not tables.append(notes.EVENTS, decoding.events):
+        if not append(notes.EVENTS, decoding.events):
             _run(decoding.events)
         counts = decoding.counts()
         if counts.quarantined:
             self._has_many_errors = counts.quarantined > _MOST_ERRORS
-            tables.append(notes.QUARANTINE, decoding.quarantine(counts.quarantined))
+            append(notes.QUARANTINE, decoding.quarantine(counts.quarantined))
         return counts
 
 
@@ -166,12 +162,12 @@ class _CountedRows:
     counts: notes.BatchCounts
 
 
-def _append(decoded: DecodedRows, tables: Tables, *, always: bool = False) -> None:
+def _append(decoded: DecodedRows, append: Append, *, always: bool = False) -> None:
     """Write events, also if there are none where ``always`` is set, and other records."""
     if always or decoded.counts.events:
-        tables.append(notes.EVENTS, decoded.events)
+        append(notes.EVENTS, decoded.events)
     if decoded.counts.quarantined:
-        tables.append(notes.QUARANTINE, decoded.quarantine)
+        append(notes.QUARANTINE, decoded.quarantine)
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, Protocol
 
@@ -41,9 +41,8 @@ from cloudevents_kafka.spark.pipeline.notes import (
     DELETED,
     EVENTS,
     BatchCounts,
-    BegunBatch,
     OffsetRanges,
-    Upsert,
+    ReadSettings,
 )
 from cloudevents_kafka.spark.pipeline.tables import (
     KAFKA_COLUMNS,
@@ -53,10 +52,8 @@ from cloudevents_kafka.spark.pipeline.tables import (
     table_of,
 )
 from cloudevents_kafka.spark.schema import FROM_JSON, HEADERS, error_schema, event_schema
-from cloudevents_kafka.spark.typed.framed import Writers
 from cloudevents_kafka.spark.typed.frames import refuse_misfits, typed_columns
 from cloudevents_kafka.spark.typed.values import (
-    Schemas,
     is_read_sql,
     read_checked,
     read_values,
@@ -85,8 +82,6 @@ _KAFKA: Final = [f"`{name}`" for name in KAFKA_COLUMNS]
 _RECORD: Final = ", ".join(
     f"unix_micros({column}) AS micros" if column == "`timestamp`" else column for column in _KAFKA
 )
-Routes = Mapping[str, str]
-"""Tables by patterns of types."""
 
 
 class DecodedRows(Protocol):
@@ -107,39 +102,23 @@ class DecodedRows(Protocol):
 
 @dataclass(frozen=True)
 class Rows:
-    """How the rows of a batch are read, laid out and counted."""
+    """How the rows of a batch with these offsets are read, laid out and counted."""
 
     offsets: OffsetRanges
-    lenient: bool
-    routes: Routes
-    schemas: Schemas = field(default_factory=dict)
-    rescue: bool = False
-    writers: Writers | None = None
-    upsert: Upsert | None = None
-
-    @classmethod
-    def of(cls, batch: BegunBatch) -> Rows:
-        """Return how the rows of a batch are read, as its note says."""
-        return cls(
-            batch.offsets,
-            batch.lenient,
-            batch.routes,
-            batch.schemas,
-            rescue=batch.rescue,
-            writers=batch.writers,
-            upsert=batch.upsert,
-        )
+    read: ReadSettings
 
     def decode(self, records: DataFrame) -> DataFrame:
-        decoded = decode_events(records, keep=KAFKA_COLUMNS, lenient=self.lenient)
+        decoded = decode_events(records, keep=KAFKA_COLUMNS, lenient=self.read.lenient)
         unread = self.unread()
-        return refuse_misfits(decoded, self.schemas, self.writers, rescue=self.rescue, unread=unread)
+        return refuse_misfits(
+            decoded, self.read.schemas, self.read.writers, rescue=self.read.rescue, unread=unread
+        )
 
     def none(self, spark: SparkSession) -> tuple[DataFrame, DataFrame]:
         """Return events and records of the quarantine without rows, in the columns that they have."""
         kafka = [field for field in PACKED.fields if field.name != "micros"]
         fields = [
-            *event_schema(lenient=self.lenient).fields,
+            *event_schema(lenient=self.read.lenient).fields,
             *kafka,
             StructField("timestamp", TimestampType()),
         ]
@@ -148,33 +127,35 @@ class Rows:
 
     def with_values(self, decoded: DataFrame) -> DataFrame:
         """Return events with the values of their data, which fits."""
-        if not self.schemas:
+        if not self.read.schemas:
             return decoded
-        return read_checked(decoded, self.schemas, rescue=self.rescue, unread=self.unread())
+        return read_checked(decoded, self.read.schemas, rescue=self.read.rescue, unread=self.unread())
 
     def unread(self, event: str = "") -> str | None:
         """Return SQL for whether the data of an event is not read: it deletes its row."""
-        return None if self.upsert is None else self.upsert.deletes_sql(event)
+        return None if self.read.upsert is None else self.read.upsert.deletes_sql(event)
 
     def events(self, decoded: DataFrame) -> DataFrame:
         return decoded.where("error IS NULL").selectExpr(*self.columns())
 
     def columns(self, event: str = "", *, by_java: bool = False) -> list[str]:
         """Return SQL for the columns of the table of events; see `event_columns`."""
-        typed, unread = typed_columns(self.schemas, event), self.unread(event)
+        typed, unread = typed_columns(self.read.schemas, event), self.unread(event)
         if unread is not None:
             typed[DELETED] = unread
-        return event_columns(event, lenient=self.lenient, routes=self.routes, by_java=by_java, typed=typed)
+        return event_columns(
+            event, lenient=self.read.lenient, routes=self.read.routes, by_java=by_java, typed=typed
+        )
 
     def counting(self, event: str = "", *, by_java: bool = False, others: bool = False) -> Counting:
         """Return how rows are counted; ``others`` is whether records that are not events have an error."""
         is_event, type_ = f"{event}id IS NOT NULL", f"{event}`type`"
         labels = {"event": Labels(is_event, type_, f"{event}mode")}
-        if self.lenient:
+        if self.read.lenient:
             tolerated = event + TOLERATED
             labels[TOLERATED] = Labels(f"{tolerated} IS NOT NULL", *tolerated_rules(tolerated))
-        if self.routes:
-            labels["table"] = Labels(is_event, "''", table_of(type_, self.routes))
+        if self.read.routes:
+            labels["table"] = Labels(is_event, "''", table_of(type_, self.read.routes))
         if others:
             labels["error"] = Labels("error IS NOT NULL", "error.verdict", error_rule())
             labels["topic"] = Labels("error IS NOT NULL", "''", "`topic`")
@@ -185,7 +166,7 @@ class Reading:
     """The rows of a batch that Java reads, their counts, and the rows that Java does not read."""
 
     def __init__(self, records: DataFrame, rows: Rows) -> None:
-        sql = reader_sql(records, lenient=rows.lenient)
+        sql = reader_sql(records, lenient=rows.read.lenient)
         if sql is None:
             raise PipelineFailed(
                 "a batch that was begun must be read by the Java function again, which this session does not "
@@ -195,12 +176,12 @@ class Reading:
         self._rows = rows
         self._records = records
         read = records.selectExpr(f"{sql} AS {_READ}", *_KAFKA)
-        if rows.schemas:  # data that may not fit is left to Python, too
+        if rows.read.schemas:  # data that may not fit is left to Python, too
             event = f"{_READ}."
-            options: Any = {"rescue": rows.rescue, "unread": rows.unread(event)}
-            read = read_values(read, rows.schemas, event, rows.writers, **options)
-            kept = f"CASE WHEN {is_read_sql(rows.schemas)} THEN {_READ} END AS {_READ}"
-            read = read.selectExpr(kept, *value_names(rows.schemas).values(), *_KAFKA)
+            options: Any = {"rescue": rows.read.rescue, "unread": rows.unread(event)}
+            read = read_values(read, rows.read.schemas, event, rows.read.writers, **options)
+            kept = f"CASE WHEN {is_read_sql(rows.read.schemas)} THEN {_READ} END AS {_READ}"
+            read = read.selectExpr(kept, *value_names(rows.read.schemas).values(), *_KAFKA)
         self._read = read
         self._observation = Observation()
         left = few_sql(f"CASE WHEN {_READ} IS NULL THEN to_json(struct({_RECORD})) END", _MOST_BYTES)

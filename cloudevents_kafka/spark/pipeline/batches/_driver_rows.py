@@ -71,7 +71,7 @@ class DriverRows:
 
     def _frame(self, rows: Collection[_Row]) -> DataFrame:
         """Return the rows with the columns of `decode_events` and of Kafka."""
-        lenient = self._rows.lenient
+        lenient = self._rows.read.lenient
         frame = frame_of(
             self._spark,
             record=[row.packed for row in rows],
@@ -89,20 +89,22 @@ class DriverRows:
 
 def _decode(text: str, rows: Rows) -> _Row:
     record = msgspec.json.decode(text, type=_PackedRow)
-    fields = result_fields(record, lenient=rows.lenient)
+    fields = result_fields(record, lenient=rows.read.lenient)
     return _Row(text, record.place, _checked(fields, record, rows))
 
 
 def _checked(fields: _Fields, record: _PackedRow, rows: Rows) -> _Fields:
     """Return the fields of an event with data that Spark reads whole, or those of an error."""
     type_ = fields.get("type")
-    if type_ and rows.upsert is not None and rows.upsert.deletes(fields):
+    if type_ and rows.read.upsert is not None and rows.read.upsert.deletes(fields):
         return fields
-    schema = next((each for name, each in rows.schemas.items() if type_ and matches(type_, name)), None)
+    schema = next((each for name, each in rows.read.schemas.items() if type_ and matches(type_, name)), None)
     if schema is None:
         return fields
     frames = (each.value for each in record.headers or () if each and each.key == HEADER)
-    checked = check_payload(schema, fields.get("data"), next(frames, None), rows.writers, rescue=rows.rescue)
+    checked = check_payload(
+        schema, fields.get("data"), next(frames, None), rows.read.writers, rescue=rows.read.rescue
+    )
     if checked.reason is not None:
         return {
             "error": {"verdict": "broken-data", "attribute": "data", "reason": checked.reason, "clause": None}
@@ -113,7 +115,7 @@ def _checked(fields: _Fields, record: _PackedRow, rows: Rows) -> _Fields:
 def _counts(events: Collection[_Row], others: Collection[_Row], rows: Rows) -> BatchCounts:
     errors = [row.fields["error"] for row in others]
     tolerated = [row.fields["tolerated"] for row in events if "tolerated" in row.fields]
-    tables = Counter(table_for(row.fields["type"], rows.routes) for row in events)
+    tables = Counter(table_for(row.fields["type"], rows.read.routes) for row in events)
     return BatchCounts(
         read=len({row.place for row in (*events, *others)}),
         events=len(events),

@@ -27,6 +27,8 @@ from cloudevents_kafka.spark.pipeline.notes._manifests import (
     Beginning,
     BegunBatch,
     Manifests,
+    PlannedBatch,
+    ReadSettings,
     TopicIds,
 )
 from cloudevents_kafka.spark.pipeline.notes._routes import (
@@ -39,5 +41,6 @@ from cloudevents_kafka.spark.pipeline.notes._routes import (
     check_routes,
     check_topic,
     table_for,
+    table_names,
 )
 from cloudevents_kafka.spark.pipeline.notes._upsert import DELETED, Upsert, attribute_sql

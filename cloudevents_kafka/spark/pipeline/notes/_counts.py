@@ -193,6 +193,13 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
         """The numbers of events by table; the first is the common one, `EVENTS`."""
         return {EVENTS: self.events - sum(self.routed.values()), **self.routed}
 
+    @property
+    def filled(self) -> list[str]:
+        """The tables of events that get rows: an older record changes none."""
+        if self.changes:
+            return [EVENTS] if self.changes.keys() - {"older"} else []
+        return [table for table, number in self.by_table.items() if number]
+
     def skipped_since(self, earlier: BatchCounts) -> dict[str, dict[str, int]]:
         """Return the numbers of offsets without a record since an earlier total, by topic and partition."""
         nothing = PartitionCounts(0, -1, 0)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
@@ -33,17 +33,48 @@ _Note = TypeVar("_Note")
 TopicIds = Mapping[str, str]
 
 
-class BegunBatch(msgspec.Struct, frozen=True, kw_only=True):
-    """A batch that is about to be written.
+class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How the records of a batch are read, and which tables their rows go to.
 
-    ``number`` counts the batches of the folder; ``batch`` is Spark's number, which differs after a checkpoint
-    was set back. ``query`` is the id of the checkpoint, ``ids`` are those of the topics. ``planned`` are all
-    offsets that Spark planned, and ``offsets`` those that have not landed. ``in_java`` and ``lenient`` are
-    how the records are read, ``routes`` has the tables of events by patterns of types, in order, ``schemas``
-    has those of their data, ``rescue`` is whether what does not fit lands, ``writers`` has what a schema
-    registry knew of framed data, ``upsert`` is how records change rows, and ``to`` is the kind of the tables,
-    see `Landing.kind`. ``counted`` has the counts of a batch that was compared with the rows of its table, as
-    its commit changes what they would be.
+    ``routes`` has the tables of events by patterns of types, in order, ``schemas`` has those of their data,
+    ``rescue`` is whether what does not fit lands, ``writers`` has what a schema registry knew of framed data,
+    and ``upsert`` is how records change rows.
+    """
+
+    lenient: bool = False
+    routes: Mapping[str, str] = {}
+    schemas: Mapping[str, DataSchema] = {}
+    rescue: bool = False
+    writers: Mapping[str, Writer] | None = None
+    upsert: Upsert | None = None
+
+
+class PlannedBatch(NamedTuple):
+    """The records of a batch that has not begun.
+
+    ``batch`` is Spark's number, ``query`` is the id of the checkpoint, ``ids`` are those of the topics.
+    ``planned`` are all offsets that Spark planned, and ``offsets`` those that have not landed.
+    """
+
+    batch: int
+    query: str
+    ids: TopicIds
+    offsets: OffsetRanges
+    planned: OffsetRanges
+
+    @classmethod
+    def of(cls, batch: BegunBatch) -> PlannedBatch:
+        """Return the records of a batch that was begun."""
+        return cls(batch.batch, batch.query, batch.ids, batch.offsets, batch.planned)
+
+
+class BegunBatch(ReadSettings, frozen=True, kw_only=True):
+    """A batch that is about to be written, see `PlannedBatch`.
+
+    ``number`` counts the batches of the folder; Spark's number differs after a checkpoint was set back.
+    ``in_java`` is whether the Java function reads first, and ``to`` is the kind of the tables.
+    ``counted`` has the counts of a batch that was compared with the rows of its table, as its commit changes
+    what they would be.
     """
 
     version: int = VERSION
@@ -55,12 +86,6 @@ class BegunBatch(msgspec.Struct, frozen=True, kw_only=True):
     offsets: OffsetRanges
     planned: OffsetRanges
     in_java: bool
-    lenient: bool = False
-    routes: Mapping[str, str] = {}
-    schemas: Mapping[str, DataSchema] = {}
-    rescue: bool = False
-    writers: Mapping[str, Writer] | None = None
-    upsert: Upsert | None = None
     to: str | None = None
     counted: BatchCounts | None = None
 

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import cache, partial
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, cast
 
 import msgspec
 from msgspec.structs import asdict, replace
@@ -22,7 +22,7 @@ from cloudevents_kafka.spark.pipeline._errors import (
     failures_in_words,
 )
 from cloudevents_kafka.spark.pipeline._sql import write_settings
-from cloudevents_kafka.spark.pipeline.landing import TableLanding, open_sibling
+from cloudevents_kafka.spark.pipeline.landing import Landed, TablesTarget, open_sibling
 from cloudevents_kafka.spark.pipeline.replays._replay_landing import ParquetReplay, Rows, TablesReplay
 from cloudevents_kafka.spark.pipeline.replays._replay_notes import (
     LANDED,
@@ -42,7 +42,7 @@ from cloudevents_kafka.spark.pipeline.stores import (
     open_store,
     without_patterns,
 )
-from cloudevents_kafka.spark.table_formats import SessionFormat, TableFormat
+from cloudevents_kafka.spark.table_formats import TABLE_FORMATS, SessionFormat, TableFormat
 from cloudevents_kafka.spark.typed.fetching import RegistryFailed, SchemaFetcher
 from cloudevents_kafka.spark.typed.schemas import has_avro, open_schemas
 
@@ -51,9 +51,6 @@ if TYPE_CHECKING:
 
     from cloudevents_kafka.spark.typed.framed import Writers
     from cloudevents_kafka.spark.udf import Mend
-
-
-_FORMATS: Final[tuple[TableFormat, ...]] = ("delta", "iceberg")
 
 
 class ReplaySummary(ReplayCounts, frozen=True, kw_only=True):
@@ -135,7 +132,7 @@ def replay_quarantine(
     if spark is not None:
         check_in_process(spark)
     last = _local_batch(options.out)
-    formats: list[SessionFormat] = [name for name in _FORMATS if last is None or last.to == name]
+    formats: list[SessionFormat] = [name for name in TABLE_FORMATS if last is None or last.to == name]
     if has_avro(options.schemas or (last.schemas if last else {})):
         formats.append("avro")
     with ExitStack() as stack:
@@ -172,7 +169,7 @@ def _last_batch(store: Store) -> notes.BatchManifest:
     url = store.url("")
     if last is None:
         raise WrongTable(f"{url} has no batch: it must be the folder of a pipeline that has landed records")
-    if last.to not in {"parquet", "delta", "iceberg"}:
+    if last.to not in {"parquet", *TABLE_FORMATS}:
         where = "in topics" if last.to == "kafka" else "by a function"
         raise WrongTable(
             f"the batches of {url} landed {where}, which have no table of a quarantine: a replay needs "
@@ -191,23 +188,32 @@ class _Folder:
         self._store, self._spark, self._options = store, spark, options
         self._notes = ReplayNotes(store)
         last = _last_batch(store)
-        self._routes = dict(last.routes)
-        self._schemas, self._rescue, self._writers = last.schemas, last.rescue, last.writers
+        read = notes.ReadSettings(
+            lenient=options.lenient,
+            routes=last.routes,
+            schemas=last.schemas,
+            rescue=last.rescue,
+            writers=last.writers,
+        )
         if options.schemas:
-            self._schemas = open_schemas(spark, options.schemas, self._routes)
-            self._rescue, self._writers = options.rescue, None
+            schemas = open_schemas(spark, options.schemas, last.routes)
+            read = replace(read, schemas=schemas, rescue=options.rescue, writers=None)
         self._ledger = last.ledger
         if last.to == "parquet":
-            self._target: ParquetReplay | TablesReplay = ParquetReplay(store, spark, self._routes.values())
+            self._target: ParquetReplay | TablesReplay = ParquetReplay(store, spark, last.routes.values())
             self.outcomes_table = store.url(notes.OUTCOMES)
-            return
-        open_table = cache(partial(open_sibling, spark, cast("TableFormat", last.to), store, options.table))
-        landing = TableLanding(store, str(last.to), open_table, self._routes)
-        landing.recover()  # which compares the tables with the notes
-        self._ledger = landing.ledger
-        self._schemas = landing.fit(self._schemas, rescue=self._rescue, lenient=options.lenient)
-        self._target = TablesReplay(open_table, self._routes.values(), spark)
-        self.outcomes_table = open_table(notes.OUTCOMES).name
+        else:
+            open_table = cache(
+                partial(open_sibling, spark, cast("TableFormat", last.to), store, options.table)
+            )
+            landed = Landed(store, str(last.to), in_notes=False)
+            landed.recover()
+            tables = TablesTarget(landed, open_table, read)
+            tables.recover()  # which compares the tables with the notes
+            self._ledger, read = landed.ledger, tables.fit()
+            self._target = TablesReplay(open_table, last.routes.values(), spark)
+            self.outcomes_table = open_table(notes.OUTCOMES).name
+        self._read = read
 
     def replay(self, mend: Mend | None) -> ReplaySummary:
         """Finish the last replay, and do another one."""
@@ -227,31 +233,30 @@ class _Folder:
         rows = self._chosen()
         if rows is None:
             return summary
-        lenient = self._options.lenient
-        fetch = self._fetcher()
-        again = read_again(rows, mend, self._schemas, fetch, lenient=lenient, rescue=self._rescue)
+        again = read_again(rows, mend, self._read, self._fetcher())
         if apply:
             note = self._apply(again, number)
             counts = {name: asdict(note)[name] for name in ReplayCounts.__struct_fields__}
             return replace(summary, number=note.number if note.outcomes else None, **counts)
         kept = again.select("was", "outcome", "type").persist()  # read twice
         try:
-            return replace(summary, **count_outcomes(kept, self._routes))
+            return replace(summary, **count_outcomes(kept, self._read.routes))
         finally:
             kept.unpersist()
 
     def _is_withdrawn(self, note: ReplayNote) -> bool:
         """Return whether a replay of other options is in no table, and cannot get there meanwhile."""
+        read = self._read
         noted = (note.routes, note.schemas, note.rescue, note.lenient)
-        if noted == (self._routes, self._schemas, self._rescue, self._options.lenient):
+        if noted == (read.routes, read.schemas, read.rescue, read.lenient):
             return False
         return self.is_locked and not self._target.has_landed(note)
 
     def _fetcher(self) -> Callable[[DataFrame], Writers | None]:
         """Return a function from decoded events to what is known of the schemas of their writers."""
-        if self._options.schema_registry is None or not self._schemas:
-            return lambda _: self._writers
-        fetcher = SchemaFetcher(self._options.schema_registry, self._schemas)
+        if self._options.schema_registry is None or not self._read.schemas:
+            return lambda _: self._read.writers
+        fetcher = SchemaFetcher(self._options.schema_registry, self._read.schemas)
 
         def fetch(decoded: DataFrame) -> Writers:
             try:
@@ -277,14 +282,14 @@ class _Folder:
             number=number,
             run=uuid.uuid4().hex[:12],
             micros=time.time_ns() // 1000,
-            routes=self._routes,
-            lenient=self._options.lenient,
-            schemas=self._schemas,
-            rescue=self._rescue,
+            routes=self._read.routes,
+            lenient=self._read.lenient,
+            schemas=self._read.schemas,
+            rescue=self._read.rescue,
         )
         with write_settings(self._spark):
             again.write.parquet(self._store.url(f"{note.staging}/rows"))
-        note = replace(note, **count_outcomes(self._staged(note), self._routes))
+        note = replace(note, **count_outcomes(self._staged(note), self._read.routes))
         if note.outcomes:
             note = self._target.prepare(note, self._rows(note))
             try:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cloudevents_kafka.primitives.bounded import OTHERS
 from cloudevents_kafka.spark.pipeline.batches import error_rule
-from cloudevents_kafka.spark.pipeline.notes import EVENTS
+from cloudevents_kafka.spark.pipeline.notes import EVENTS, ReadSettings
 from cloudevents_kafka.spark.pipeline.replays._replay_notes import LANDED, REFUSED, ReplayNote
 from cloudevents_kafka.spark.pipeline.replays._replay_options import PLACE
 from cloudevents_kafka.spark.pipeline.tables import event_columns, record_date, table_of
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from cloudevents_kafka.spark.typed.framed import Writers
-    from cloudevents_kafka.spark.typed.values import Schemas
     from cloudevents_kafka.spark.udf import Mend
 
 _MOST_COUNTS: Final = 1000  # reasons have untrusted texts
@@ -34,11 +33,8 @@ _PACKED: Final = (
 def read_again(
     quarantined: DataFrame,
     mend: Mend | None,
-    schemas: Schemas,
+    read: ReadSettings,
     find_writers: Callable[[DataFrame], Writers | None],
-    *,
-    lenient: bool,
-    rescue: bool,
 ) -> DataFrame:
     """Return quarantined rows with their outcome and the columns of their event or error; ``was`` is the old.
 
@@ -51,17 +47,17 @@ def read_again(
     from cloudevents_kafka.spark.typed.frames import refuse_misfits
     from cloudevents_kafka.spark.typed.values import value_names
 
-    again = _again(mend, lenient=lenient)
+    again = _again(mend, lenient=read.lenient)
     rows = quarantined.select("error", *PLACE, again(_PACKED).alias("again"))
-    fields = {name: f"again.event.`{name}`" for name in event_schema(lenient=lenient).names}
+    fields = {name: f"again.event.`{name}`" for name in event_schema(lenient=read.lenient).names}
     fields |= {"time": "timestamp_micros(again.event.`time`)", **{name: f"`{name}`" for name in PLACE}}
     fields |= {"was": "`error`", **{name: f"again.{name}" for name in ("outcome", "key", "headers")}}
     decoded = rows.selectExpr(*(f"{value} AS `{name}`" for name, value in fields.items()))
-    if not schemas:
+    if not read.schemas:
         return decoded
     outcome = f"CASE WHEN outcome = '{LANDED}' AND error IS NOT NULL THEN '{REFUSED}' ELSE outcome END"
-    checked = refuse_misfits(decoded, schemas, find_writers(decoded), rescue=rescue)
-    return checked.drop(*value_names(schemas).values()).withColumn("outcome", F.expr(outcome))
+    checked = refuse_misfits(decoded, read.schemas, find_writers(decoded), rescue=read.rescue)
+    return checked.drop(*value_names(read.schemas).values()).withColumn("outcome", F.expr(outcome))
 
 
 def _again(mend: Mend | None, *, lenient: bool) -> Any:

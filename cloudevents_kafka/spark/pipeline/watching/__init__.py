@@ -2,4 +2,9 @@
 
 from cloudevents_kafka.spark.pipeline.watching._figures import FIGURES, PREFIX, Lags
 from cloudevents_kafka.spark.pipeline.watching._metrics import Metrics, split_address
-from cloudevents_kafka.spark.pipeline.watching._thresholds import Threshold, ThresholdCrossed, Thresholds
+from cloudevents_kafka.spark.pipeline.watching._thresholds import (
+    Crossing,
+    Threshold,
+    ThresholdCrossed,
+    Thresholds,
+)

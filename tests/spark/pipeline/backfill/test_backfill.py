@@ -19,7 +19,7 @@ from cloudevents_kafka.spark.pipeline import (
     WrongCheckpoint,
     WrongTable,
 )
-from cloudevents_kafka.spark.pipeline.landing._table_landing import TableLanding
+from cloudevents_kafka.spark.pipeline.landing import TablesTarget
 from cloudevents_kafka.spark.pipeline.tables import table_in_folder
 from tests.spark.pipeline.lake import Lake, create, produce, produce_broken, until
 
@@ -143,16 +143,16 @@ def test_killed_between_commits(lake: Lake, to: str, step: str, monkeypatch: pyt
     produce_broken(lake.broker, lake.topic, 4)
     produce(lake.broker, lake.topic, 4)
     lake.run(to=to, start="latest")
-    commit = TableLanding._commit
+    commit = TablesTarget._commit
     with monkeypatch.context() as patch:
 
-        def die(self: TableLanding, table: str) -> None:
+        def die(self: TablesTarget, table: str) -> None:
             if step != "staged":
                 commit(self, table)
             if step in {"staged", table}:
                 raise Killed
 
-        patch.setattr(TableLanding, "_commit", die)
+        patch.setattr(TablesTarget, "_commit", die)
         with pytest.raises(Killed):
             lake.run(to=to, backfill="2..9")
     summary = lake.run(to=to, backfill="earliest..latest", max_records=3, lenient=True)
@@ -172,18 +172,18 @@ def test_beside_a_running_pipeline(lake: Lake, to: str, monkeypatch: pytest.Monk
     try:
         produce(lake.broker, lake.topic, 1)
         until(pipeline, lambda: pipeline.summary().total.read == 1)
-        commit = TableLanding._commit
+        commit = TablesTarget._commit
 
-        def after_a_batch(self: TableLanding, table: str) -> None:
+        def after_a_batch(self: TablesTarget, table: str) -> None:
             if self is backfilled:
                 before = pipeline.summary().total.read
                 produce(lake.broker, lake.topic, 1)
                 until(pipeline, lambda: pipeline.summary().total.read == before + 1)
             commit(self, table)
 
-        monkeypatch.setattr(TableLanding, "_commit", after_a_batch)
+        monkeypatch.setattr(TablesTarget, "_commit", after_a_batch)
         with lake.start(to=to, backfill="earliest..latest", max_records=3) as backfill:
-            backfilled = backfill._running._landing
+            backfilled = backfill._running._landing.landed
             assert "6 offsets are left" in backfill.status()
             assert backfill.wait(100)
             assert backfill.summary().counts.read == 6
@@ -200,16 +200,16 @@ def test_two_backfills_at_once(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> N
     """One lands a batch, and the other ends with a sentence."""
     produce(lake.broker, lake.topic, 6)
     lake.run(to="delta", start="latest")
-    commit = TableLanding._commit
+    commit = TablesTarget._commit
 
-    def meanwhile(self: TableLanding, table: str) -> None:
-        monkeypatch.setattr(TableLanding, "_commit", commit)
+    def meanwhile(self: TablesTarget, table: str) -> None:
+        monkeypatch.setattr(TablesTarget, "_commit", commit)
         other = lake.run(to="delta", backfill="earliest..latest")
         assert other.recovered is not None  # it finishes the batch that has begun
         assert other.counts.read == 2
         commit(self, table)
 
-    monkeypatch.setattr(TableLanding, "_commit", meanwhile)
+    monkeypatch.setattr(TablesTarget, "_commit", meanwhile)
     with pytest.raises(
         WrongTable, match=r"another run of pipeline \w{12} has landed .*@0 to 3 in .* meanwhile"
     ):

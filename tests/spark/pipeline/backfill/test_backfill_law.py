@@ -15,10 +15,16 @@ from typing import Any, cast
 import pytest
 
 from cloudevents_kafka.spark.pipeline import PipelineError, PipelineOptions
-from cloudevents_kafka.spark.pipeline.backfill import BackfillJob, _backfill_job
-from cloudevents_kafka.spark.pipeline.landing import BatchLander, _table_landing
-from cloudevents_kafka.spark.pipeline.landing._table_landing import TableLanding
-from cloudevents_kafka.spark.pipeline.notes import EVENTS
+from cloudevents_kafka.spark.pipeline.landing import (
+    BatchLander,
+    Landed,
+    Landing,
+    TablesTarget,
+    _tables_target,
+)
+from cloudevents_kafka.spark.pipeline.notes import EVENTS, ReadSettings
+from cloudevents_kafka.spark.pipeline.runs import _backfill
+from cloudevents_kafka.spark.pipeline.runs._backfill import Backfill
 from tests.spark.pipeline.landing import test_landing_law as law
 
 HISTORIES = int(os.environ.get("HISTORIES", "150"))
@@ -39,12 +45,12 @@ class Lander(BatchLander):
 
     world: law.World
 
-    def _read(self, spark: Any, offsets: Any) -> Any:
+    def _records(self, spark: Any, offsets: Any) -> Any:
         return law.read(self.world, offsets)
 
 
-class Job(BackfillJob):
-    """A backfill of a folder in memory; see `BackfillJob`."""
+class Gaps(Backfill):
+    """A backfill of a folder in memory; see `Backfill`."""
 
     def __init__(
         self, world: law.World, pipeline: str, asked: str, rng: random.Random, meanwhile: Any
@@ -58,17 +64,17 @@ class Job(BackfillJob):
             backfill=asked,
             max_records=most,
         )
-        store = cast("Any", law.MemoryStore(world, pipeline))
-        self._landing = TableLanding(store, "delta", cast("Any", world.table))
-        parts = (self._options, self._landing, None, Topics(world), law.Writer(meanwhile))
-        self._lander = Lander(*cast("Any", parts))
-        cast("Lander", self._lander).world = world
-        self._admin = cast("Any", self)
-        self._world, self._spark = world, cast("Any", world)
-        self._counts, self._batches, self._stopping = law.BatchCounts(), 0, False
-        self._report = lambda _: None
-        self._metrics = cast("Any", SimpleNamespace(add=self._report))
-        self._prepare(self._spark)
+        landed = Landed(cast("Any", law.MemoryStore(world, pipeline)), "delta", in_notes=False)
+        self._landing = Landing(landed, TablesTarget(landed, cast("Any", world.table)), ReadSettings())
+        parts: Any = (None, Topics(world), law.Writer(meanwhile))
+        lander = Lander(self._options, *self._landing, *parts)
+        lander.world = world
+        self._lander, self._admin = lander, cast("Any", self)
+        self._world, self._spark, self._stopping = world, cast("Any", world), False
+        counts = SimpleNamespace(batches=0, count=lambda _: None, report=lambda _: None)
+        self._watch = cast("Any", counts)
+        self._recover()
+        self._find_gaps()
 
     def offsets_at(self, topic: str, numbers: Any, position: Any) -> dict[str, int]:
         return dict(self._world.begins if position == "earliest" else self._world.ends)
@@ -76,15 +82,15 @@ class Job(BackfillJob):
 
 @pytest.fixture(autouse=True)
 def in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_table_landing, "filter_offsets", law.only)
+    monkeypatch.setattr(_tables_target, "filter_offsets", law.only)
     monkeypatch.setattr("cloudevents_kafka.spark.pipeline.tables.filter_offsets", law.only)
-    monkeypatch.setattr(_backfill_job, "open_store", lambda out, world: law.MemoryStore(world, out))
+    monkeypatch.setattr(_backfill, "open_store", lambda out, world: law.MemoryStore(world, out))
 
 
 def backfill(world: law.World, pipeline: str, asked: str, rng: random.Random, meanwhile: Any = None) -> None:
-    job = Job(world, pipeline, asked, rng, meanwhile)
-    while job._gaps:
-        job._land_next()
+    gaps = Gaps(world, pipeline, asked, rng, meanwhile)
+    while gaps._gaps:
+        gaps._land_next()
 
 
 class History:

@@ -16,7 +16,7 @@ from cloudevents_kafka.primitives.bounded import OTHERS
 from cloudevents_kafka.spark.java.reader import foreign_sql, reader_sql
 from cloudevents_kafka.spark.pipeline.batches import BatchWriter, _batch, _batch_rows
 from cloudevents_kafka.spark.pipeline.batches._observed import label_counts
-from cloudevents_kafka.spark.pipeline.landing._parquet_landing import ParquetFiles
+from cloudevents_kafka.spark.pipeline.landing._parquet_target import ParquetFiles
 from cloudevents_kafka.spark.pipeline.notes import (
     BatchCounts,
     CountMismatch,
@@ -85,7 +85,7 @@ def write(
     rows, offsets = frame(spark, records)
     files = ParquetFiles(spark, f"file://{folder}")
     writer = writer or BatchWriter(tasks=2)
-    counts = writer.write(rows, batch_of(offsets, in_java=writer.starts_in_java(rows)), files)
+    counts = writer.write(rows, batch_of(offsets, in_java=writer.starts_in_java(rows)), files.append)
     files.check(counts)
     counts.check()
     landed, refused = written(folder, "events"), written(folder, "quarantine")
@@ -166,7 +166,7 @@ def test_counts_in_the_driver(
         files = ParquetFiles(session, f"file://{tmp_path}/{most}")
         writer = BatchWriter(tasks=2)
         routes = {"a*o": "avro", "shop.*": "shop"}
-        counts = writer.write(rows, batch_of(offsets, lenient=lenient, routes=routes), files)
+        counts = writer.write(rows, batch_of(offsets, lenient=lenient, routes=routes), files.append)
         files.check(counts.check())
         tables = [path.name for path in (tmp_path / str(most)).iterdir()]
         found = {table: written(tmp_path / str(most), table) for table in tables}
@@ -213,7 +213,7 @@ def test_records_that_were_not_planned(session: SparkSession, tmp_path: Path, ch
     offsets["topic0"]["0"] = OffsetRange(first.start + max(change, 0), first.end + min(change, 0))  # type: ignore[index]  # a dict here
     writer = BatchWriter(tasks=2)
     with pytest.raises(CountMismatch, match=r"but 1 other records were read: the checkpoint was changed"):
-        writer.write(rows, batch_of(offsets), ParquetFiles(session, f"file://{tmp_path}"))
+        writer.write(rows, batch_of(offsets), ParquetFiles(session, f"file://{tmp_path}").append)
 
 
 def test_records_that_are_read_twice(session: SparkSession, tmp_path: Path) -> None:
@@ -221,7 +221,9 @@ def test_records_that_are_read_twice(session: SparkSession, tmp_path: Path) -> N
     rows, offsets = frame(session, events(12))
     writer = BatchWriter(tasks=2)
     with pytest.raises(CountMismatch, match=r"must have at most \d records, got \d+: some were read twice"):
-        writer.write(rows.unionAll(rows), batch_of(offsets), ParquetFiles(session, f"file://{tmp_path}"))
+        writer.write(
+            rows.unionAll(rows), batch_of(offsets), ParquetFiles(session, f"file://{tmp_path}").append
+        )
 
 
 HEADERS_OF_ROWS = (

@@ -14,8 +14,8 @@ from cloudevents_kafka.primitives.bounded import OTHERS
 from cloudevents_kafka.spark.pipeline import BatchCounts, PipelineFailed
 from cloudevents_kafka.spark.pipeline.batches import BatchWriter
 from cloudevents_kafka.spark.pipeline.batches._observed import rule_counts
-from cloudevents_kafka.spark.pipeline.landing import TableLanding
-from cloudevents_kafka.spark.pipeline.landing._parquet_landing import ParquetFiles
+from cloudevents_kafka.spark.pipeline.landing import TablesTarget
+from cloudevents_kafka.spark.pipeline.landing._parquet_target import ParquetFiles
 from cloudevents_kafka.spark.pipeline.tables import table_in_folder
 from tests.spark.deviating import producers
 from tests.spark.pipeline.batches.test_batch import frame
@@ -84,7 +84,7 @@ def test_known_producers(session: SparkSession, tmp_path: Path, *, in_java: bool
     rows, offsets = frame(session, PRODUCERS, parts=1)
     files = ParquetFiles(session, f"file://{tmp_path}")
     writer = BatchWriter(tasks=2)
-    counts = writer.write(rows, batch_of(offsets, in_java=in_java, lenient=True), files)
+    counts = writer.write(rows, batch_of(offsets, in_java=in_java, lenient=True), files.append)
     files.check(counts)
     check_counts(counts, PRODUCERS)
     tables = (session.read.parquet(f"{tmp_path}/{table}") for table in ("events", "quarantine"))
@@ -164,15 +164,15 @@ def test_from_strict_to_lenient_and_back(lake: Lake, table_format: Any) -> None:
 @pytest.mark.broker
 def test_begun_leniently_and_finished_strictly(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """A batch that a lenient run has begun is finished leniently, so no record is in both tables."""
-    append, events = TableLanding.append, []
+    append, events = TablesTarget.append, []
 
-    def die(self: TableLanding, *arguments: Any) -> bool:
+    def die(self: TablesTarget, *arguments: Any) -> bool:
         events.append(append(self, *arguments))
         raise RuntimeError
 
     send(lake, DEVIATING)
     with monkeypatch.context() as patch:
-        patch.setattr(TableLanding, "append", die)
+        patch.setattr(TablesTarget, "append", die)
         with pytest.raises(PipelineFailed):
             lake.run(to="delta", lenient=True)
     summary = lake.run(to="delta")

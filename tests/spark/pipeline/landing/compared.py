@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from cloudevents_kafka.spark.pipeline.batches import BatchWriter
-from cloudevents_kafka.spark.pipeline.landing._landing import Landing
-from cloudevents_kafka.spark.pipeline.landing._table_landing import TableLanding
+from cloudevents_kafka.spark.pipeline.landing import TablesTarget
 from cloudevents_kafka.spark.pipeline.notes import (
     EVENTS,
     QUARANTINE,
@@ -27,6 +26,7 @@ from cloudevents_kafka.spark.pipeline.notes import (
 )
 from cloudevents_kafka.spark.pipeline.stores import LocalStore
 from cloudevents_kafka.spark.pipeline.tables import Table, filter_offsets
+from tests.spark.pipeline.landing.parts import Parts
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -60,9 +60,9 @@ def killed_after(step: str | None) -> Iterator[None]:
     if step is None:
         yield
         return
-    commit = TableLanding._commit
+    commit = TablesTarget._commit
 
-    def count(self: TableLanding, table: str) -> None:
+    def count(self: TablesTarget, table: str) -> None:
         if step == "staged":
             raise Killed
         commit(self, table)
@@ -73,7 +73,7 @@ def killed_after(step: str | None) -> Iterator[None]:
         raise Killed
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(TableLanding, "_commit", count)
+        patch.setattr(TablesTarget, "_commit", count)
         if step == "manifest":
             patch.setattr(Manifests, "add", die)
         with suppress(Killed):  # a batch without a record for the quarantine has no such step
@@ -87,7 +87,7 @@ class History:
     spark: SparkSession
     folder: Path
     open_table: Callable[[str], Table]
-    open_landing: Callable[[LocalStore], Landing]
+    open_landing: Callable[[LocalStore], Parts]
     log: list[list[Sent]] = field(default_factory=lambda: [[], []])
     landed: list[int] = field(default_factory=lambda: [0, 0])
     batches: int = 0

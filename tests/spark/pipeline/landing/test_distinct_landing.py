@@ -15,10 +15,11 @@ import pytest
 from cloudevents_kafka import Event, to_record
 from cloudevents_kafka.spark.pipeline import WrongTable
 from cloudevents_kafka.spark.pipeline.batches import without_duplicates
-from cloudevents_kafka.spark.pipeline.landing._compared_landing import ComparedLanding
+from cloudevents_kafka.spark.pipeline.landing import Landed, TablesTarget
 from cloudevents_kafka.spark.pipeline.stores import LocalStore
 from cloudevents_kafka.spark.pipeline.tables import Table, table_in_folder
 from tests.spark.pipeline.landing.compared import START, STEPS, History, Place, Sent, cut
+from tests.spark.pipeline.landing.parts import Parts
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,10 +43,10 @@ def open_table(spark: SparkSession, table_format: Any, out: Path, name: str) -> 
 def history(spark: SparkSession, table_format: str, out: Path, notes: str = "notes") -> History:
     opened = partial(open_table, spark, table_format, out)
 
-    def open_landing(store: LocalStore) -> ComparedLanding:
-        landing = ComparedLanding(store, table_format, opened)
-        landing.compare = partial(without_duplicates, within=HOUR)
-        return landing
+    def open_landing(store: LocalStore) -> Parts:
+        landed = Landed(store, table_format, in_notes=False)
+        compare = partial(without_duplicates, within=HOUR)
+        return Parts(landed, TablesTarget(landed, opened, compare=compare))
 
     return History(spark, out / notes, opened, open_landing)
 
@@ -169,14 +170,14 @@ def test_another_commit_after_the_comparison(session: SparkSession, tmp_path: Pa
     second.log[1] += [sent("1", at(1))]
     first.land([1, 0])
     first.log[0] += [sent("2", at(0))]
-    stage = first.landing.append
+    stage = first.landing.target.append
 
     def be_late(table: str, rows: Any) -> bool:
         staged = stage(table, rows)
         second.land([0, 1])
         return staged
 
-    first.landing.append = be_late  # type: ignore[attr-defined]
+    first.landing.target.append = be_late  # type: ignore[attr-defined]
     with pytest.raises(WrongTable, match="one pipeline at a time"):
         first.land([2, 0])
     assert second.total.duplicates == 1

@@ -20,7 +20,7 @@ from cloudevents_kafka.spark.pipeline import (
     PipelineOptions,
     WrongTable,
 )
-from cloudevents_kafka.spark.pipeline.landing import TableLanding
+from cloudevents_kafka.spark.pipeline.landing import TablesTarget
 from tests.spark.pipeline.conftest import Run
 from tests.spark.pipeline.lake import Lake
 from tests.spark.pipeline.landing.test_fan_out import Killed, kill_after
@@ -90,7 +90,7 @@ def test_a_start_after_one_that_failed(
     begin(lake, to)
     with monkeypatch.context() as patch:
         # As if the table had changed after the start has looked.
-        patch.setattr(TableLanding, "fit", lambda _, schemas, *__, **___: schemas)
+        patch.setattr(TablesTarget, "fit", lambda self, *_: self._read)
         with pytest.raises(PipelineError):
             lake.run(to=to, schemas={"order": "Total INT"}, rescue=True, lenient=True)
     assert (lake.out / "_batches" / "begun.json").exists()
@@ -110,7 +110,7 @@ def test_a_backfill_after_one_that_failed(lake: Lake, to: str, monkeypatch: pyte
     send_data(lake, "order", JSON, payload(1), payload(2), payload(3))
     lake.run(to=to, schemas={"order": FIRST}, start=json.dumps({lake.topic: {"0": 2}}))
     with monkeypatch.context() as patch:
-        patch.setattr(TableLanding, "fit", lambda _, schemas, *__, **___: schemas)
+        patch.setattr(TablesTarget, "fit", lambda self, *_: self._read)
         with pytest.raises(PipelineError):
             lake.run(to=to, schemas={"order": "Total INT"}, rescue=True, backfill="0..2")
     assert (lake.out / "_backfill" / "_batches" / "begun.json").exists()
@@ -126,7 +126,7 @@ def test_a_first_batch_without_records(lake: Lake, to: str, monkeypatch: pytest.
     """A first batch that has no records, and was killed, holds up no start."""
     send_data(lake, "order", JSON, payload(1))
     with monkeypatch.context() as patch:
-        patch.setattr(TableLanding, "complete", fail)
+        patch.setattr(TablesTarget, "commit", fail)
         with pytest.raises(PipelineFailed):
             lake.run(to=to, start="latest")
     lake.run(to=to, start="latest", schemas={"order": FIRST})
@@ -223,11 +223,11 @@ def test_random_failing_starts(lake: Lake, to: str, seed: int, monkeypatch: pyte
         sent += 2
         with monkeypatch.context() as patch:
             if chance.random() < 0.5:
-                patch.setattr(TableLanding, "fit", lambda _, schemas, *__, **___: schemas)
+                patch.setattr(TablesTarget, "fit", lambda self, *_: self._read)
             if chance.random() < 0.6:
                 kill_after(chance.randint(1, 3), patch)
             else:
-                patch.setattr(TableLanding, "complete", fail)
+                patch.setattr(TablesTarget, "commit", fail)
             schema = chance.choice(["Total INT", "total STRING", FIRST, "`a b` INT", None])
             options: dict[str, Any] = {"schemas": {"order": schema}} if schema else {}
             if schema:

@@ -26,8 +26,7 @@ from cloudevents_kafka.spark.pipeline import (
     WrongCheckpoint,
     WrongTable,
 )
-from cloudevents_kafka.spark.pipeline.landing import check_catalog
-from cloudevents_kafka.spark.pipeline.landing._table_landing import TableLanding
+from cloudevents_kafka.spark.pipeline.landing import TablesTarget, check_catalog
 from cloudevents_kafka.spark.pipeline.notes import Manifests
 from cloudevents_kafka.spark.pipeline.tables import table_in_folder
 from tests.spark.pipeline.conftest import Run
@@ -146,9 +145,9 @@ def test_killed_between_tables(lake: Lake, to: str, step: int, monkeypatch: pyte
 
 def kill_after(step: int, patch: pytest.MonkeyPatch) -> None:
     """Let the process die after so many tables have taken their rows, or, after all, before the manifest."""
-    commit, calls = TableLanding._commit, itertools.count(1)
+    commit, calls = TablesTarget._commit, itertools.count(1)
 
-    def count(self: TableLanding, table: str) -> None:
+    def count(self: TablesTarget, table: str) -> None:
         commit(self, table)
         if next(calls) == step:
             raise Killed
@@ -156,7 +155,7 @@ def kill_after(step: int, patch: pytest.MonkeyPatch) -> None:
     def die(*_: Any) -> None:
         raise Killed
 
-    patch.setattr(TableLanding, "_commit", count)
+    patch.setattr(TablesTarget, "_commit", count)
     patch.setattr(Manifests, "add", die)
 
 

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cloudevents_kafka.spark.pipeline._fresh_start import forget_topics
-from cloudevents_kafka.spark.pipeline.landing._parquet_landing import ParquetLanding, final_path
+from cloudevents_kafka.spark.pipeline.landing._parquet_target import final_path
 from cloudevents_kafka.spark.pipeline.notes import (
     BatchCounts,
     BatchManifest,
@@ -23,7 +22,9 @@ from cloudevents_kafka.spark.pipeline.notes import (
     PartitionCounts,
     WrongCheckpoint,
 )
+from cloudevents_kafka.spark.pipeline.runs._fresh_start import forget_topics
 from cloudevents_kafka.spark.pipeline.stores import InUse, LocalStore
+from tests.spark.pipeline.landing.parts import ParquetParts
 
 FILES = (
     "events/record_date=1/part-0.parquet",
@@ -94,9 +95,9 @@ def writer(batch: int) -> Write:
     return write
 
 
-def land(store: LocalStore, root: Path, batches: int) -> ParquetLanding:
+def land(store: LocalStore, root: Path, batches: int) -> ParquetParts:
     """Do what Spark does after a start: run the first batch that is not committed, and continue."""
-    landing = ParquetLanding(store)
+    landing = ParquetParts(store)
     landing.recover()
     done = root / "done"
     first = int(done.read_text()) + 1 if done.exists() else 0
@@ -106,12 +107,12 @@ def land(store: LocalStore, root: Path, batches: int) -> ParquetLanding:
     return landing
 
 
-def land_one(landing: ParquetLanding, batch: int) -> BatchManifest | None:
+def land_one(landing: ParquetParts, batch: int) -> BatchManifest | None:
     return land_plan(landing, plan_of(batch), writer(batch))
 
 
 def land_plan(
-    landing: ParquetLanding,
+    landing: ParquetParts,
     plan: BatchPlan,
     write: Write,
     query: str = "query",
@@ -199,12 +200,12 @@ def one(start: int, end: int, batch: int = 0) -> BatchPlan:
     return BatchPlan(batch, {"t": {"0": OffsetRange(start, end)}})
 
 
-def begun(root: Path, *plans: BatchPlan) -> ParquetLanding:
+def begun(root: Path, *plans: BatchPlan) -> ParquetParts:
     """Land some batches and start again on the folder."""
-    first = ParquetLanding(LocalStore(root))
+    first = ParquetParts(LocalStore(root))
     for plan in plans:
         assert land_plan(first, plan, count) is not None
-    landing = ParquetLanding(LocalStore(root))
+    landing = ParquetParts(LocalStore(root))
     landing.recover()
     return landing
 
@@ -212,9 +213,9 @@ def begun(root: Path, *plans: BatchPlan) -> ParquetLanding:
 def test_repeated_batch_is_not_written_again(tmp_path: Path) -> None:
     """A batch that landed, and that Spark has not committed, is not written again."""
     store = LocalStore(tmp_path)
-    landing = ParquetLanding(store)
+    landing = ParquetParts(store)
     assert land_one(landing, 0) is not None
-    again = ParquetLanding(store)
+    again = ParquetParts(store)
     assert again.recover() is None
     assert land_plan(again, plan_of(0), never) is None
     assert again.total == counts_of(0)
@@ -308,7 +309,7 @@ def test_foreign_checkpoint_before_any_batch(
 
 def test_checkpoint_ahead_of_an_empty_folder(tmp_path: Path) -> None:
     """A checkpoint that has landed batches elsewhere is refused in an empty folder."""
-    landing = ParquetLanding(LocalStore(tmp_path))
+    landing = ParquetParts(LocalStore(tmp_path))
     with pytest.raises(WrongCheckpoint, match="no batch"):
         land_plan(landing, plan_of(7), never)
     with pytest.raises(WrongCheckpoint, match="no batch"):
@@ -318,7 +319,7 @@ def test_checkpoint_ahead_of_an_empty_folder(tmp_path: Path) -> None:
 @pytest.mark.parametrize("left", [0, 1, 2])
 def test_manifests_removed(tmp_path: Path, left: int) -> None:
     """A folder whose last manifests were removed, or all, is refused: its records would land twice."""
-    landing = ParquetLanding(LocalStore(tmp_path))
+    landing = ParquetParts(LocalStore(tmp_path))
     for batch in range(3):
         land_one(landing, batch)
     for batch in range(left, 3):
@@ -334,7 +335,7 @@ def test_manifests_removed(tmp_path: Path, left: int) -> None:
 
 
 def recover_and_land(store: LocalStore, batch: int) -> None:
-    landing = ParquetLanding(store)
+    landing = ParquetParts(store)
     landing.recover()
     land_one(landing, batch)
 
@@ -346,7 +347,7 @@ def test_staged_file_removed(tmp_path: Path) -> None:
     (staged,) = tmp_path.glob("_staging/*/events/record_date=1/*.parquet")
     staged.unlink()
     with pytest.raises(WrongCheckpoint, match=r"record_date=1/.*part-0.parquet must exist"):
-        ParquetLanding(LocalStore(tmp_path)).recover()
+        ParquetParts(LocalStore(tmp_path)).recover()
 
 
 @pytest.mark.parametrize(
@@ -369,7 +370,7 @@ def test_staged_file_removed(tmp_path: Path) -> None:
 )
 def test_counts_that_do_not_add_up(tmp_path: Path, wrong: BatchCounts) -> None:
     """A batch whose counts contradict each other does not land."""
-    landing = ParquetLanding(LocalStore(tmp_path))
+    landing = ParquetParts(LocalStore(tmp_path))
     with pytest.raises(CountMismatch, match="come to"):
         land_plan(landing, plan_of(0), lambda *_: wrong)
     assert landing.total == BatchCounts()
@@ -381,7 +382,7 @@ def test_damaged_manifest(tmp_path: Path) -> None:
     store = LocalStore(tmp_path)
     store.create("_batches/00000000.json", b'{"version": 4}')
     with pytest.raises(WrongCheckpoint, match=r"00000000\.json must be the manifest .*number"):
-        ParquetLanding(store).recover()
+        ParquetParts(store).recover()
 
 
 @pytest.mark.parametrize(
@@ -397,16 +398,16 @@ def test_manifests_of_another_version(tmp_path: Path, file: str, content: bytes,
     store = LocalStore(tmp_path)
     store.create(f"_batches/{file}", content)
     with pytest.raises(WrongCheckpoint, match=f"manifests' format, got version {version}.* fresh folder"):
-        ParquetLanding(store).recover()
+        ParquetParts(store).recover()
 
 
 def test_old_manifests_are_removed(tmp_path: Path) -> None:
     """Old manifests are removed; the last one has the offsets, ids and counts of all batches."""
-    landing = ParquetLanding(LocalStore(tmp_path))
+    landing = ParquetParts(LocalStore(tmp_path))
     for batch in range(105):
         land_plan(landing, plan_of(batch), count)
     assert len(landing.store.list_names("_batches")) == 100
-    again = ParquetLanding(landing.store)
+    again = ParquetParts(landing.store)
     again.recover()
     assert again.total.read == 105 * 3
     assert again.landed == {"t": {"0": OffsetRange(0, 105 * 3)}}
@@ -418,17 +419,17 @@ def test_old_manifests_are_removed(tmp_path: Path) -> None:
 def test_first_topic_ids(tmp_path: Path) -> None:
     """The topics' ids are written before the first batch; later ones are added."""
     store = LocalStore(tmp_path)
-    landing = ParquetLanding(store)
+    landing = ParquetParts(store)
     landing.recover()
     landing.record_beginning({"t": "first"}, "earliest")
-    again = ParquetLanding(store)
+    again = ParquetParts(store)
     again.recover()
     assert again.topic_ids == {"t": "first"}
     again.record_beginning({"t": "second"}, "earliest")
     assert again.topic_ids == {"t": "first"}
     land_plan(again, plan_of(0), writer(0), ids={"t": "first", "u": "new"})
     assert again.topic_ids == {"t": "first", "u": "new"}
-    last = ParquetLanding(store)
+    last = ParquetParts(store)
     last.recover()
     assert last.topic_ids == {"t": "first", "u": "new"}
 
@@ -436,7 +437,7 @@ def test_first_topic_ids(tmp_path: Path) -> None:
 def test_no_topic_ids(tmp_path: Path) -> None:
     """Topics of brokers without topic ids are noted once, also if a run ended before its first batch."""
     for _ in range(2):
-        landing = ParquetLanding(LocalStore(tmp_path))
+        landing = ParquetParts(LocalStore(tmp_path))
         landing.recover()
         landing.record_beginning({}, None)
         assert landing.topic_ids == {}
@@ -477,10 +478,10 @@ def test_topic_forgotten_before_any_batch(tmp_path: Path) -> None:
         sources_0_0=f"\0v1\n{ends}",
         offsets_0=f"v1\n{{}}\n{ends}",
     )
-    landing = ParquetLanding(LocalStore(tmp_path))
+    landing = ParquetParts(LocalStore(tmp_path))
     landing.recover()
     landing.record_beginning({"t": "A", "u": "B"}, "latest")
-    forget_topics(landing, found, ["u"])
+    forget_topics(landing.landed_so_far, found, ["u"], landing.recover)
     landing.use_topic_ids({"t": "A"})
     assert found.query_id() is None
     assert landing.landed == {"t": {"0": OffsetRange(5, 5)}, "u": {}}
@@ -552,7 +553,7 @@ def test_offsets_between_two_runs_are_counted() -> None:
 def test_folders_by_another_date(tmp_path: Path) -> None:
     """Events that are in folders by another column are refused."""
     store = LocalStore(tmp_path)
-    land_plan(ParquetLanding(store), plan_of(0), count)
+    land_plan(ParquetParts(store), plan_of(0), count)
     (tmp_path / "events" / "event_date=2026-05-01").mkdir(parents=True)
     with pytest.raises(WrongCheckpoint, match=r"must be by record_date, got event_date\. Land into a fresh"):
-        ParquetLanding(store).recover()
+        ParquetParts(store).recover()

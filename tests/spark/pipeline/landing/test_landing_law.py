@@ -23,8 +23,7 @@ from cloudevents_kafka.spark.pipeline import (
     TopicChanged,
     WrongTable,
 )
-from cloudevents_kafka.spark.pipeline.landing import BatchLander, _table_landing
-from cloudevents_kafka.spark.pipeline.landing._table_landing import TableLanding
+from cloudevents_kafka.spark.pipeline.landing import BatchLander, Landed, TablesTarget, _tables_target
 from cloudevents_kafka.spark.pipeline.notes import (
     EVENTS,
     QUARANTINE,
@@ -34,10 +33,12 @@ from cloudevents_kafka.spark.pipeline.notes import (
     OffsetRange,
     OffsetRanges,
     PartitionCounts,
+    ReadSettings,
     iter_partitions,
 )
 from cloudevents_kafka.spark.pipeline.stores import Store
 from cloudevents_kafka.spark.pipeline.tables import LedgerChanged, Staged
+from tests.spark.pipeline.landing.parts import Parts
 
 HISTORIES = int(os.environ.get("HISTORIES", "400"))
 IN_A_RELEASE = 1500
@@ -155,6 +156,8 @@ class MemoryStore:
 class Records:
     """The records of a plan."""
 
+    sparkSession = None  # noqa: N815  # PySpark's name
+
     def __init__(self, rows: list[Row]) -> None:
         self.rows = rows
 
@@ -186,14 +189,14 @@ class Writer:
     def starts_in_java(self, records: Any) -> bool:
         return True
 
-    def write(self, records: Records, batch: Any, tables: Any) -> BatchCounts:
+    def write(self, records: Records, batch: Any, append: Any) -> BatchCounts:
         rows = only(records, batch.offsets).rows
         events = [row for row in rows if table_of(row) == EVENTS]
-        tables.append(EVENTS, [row for row in events if row[2] % 3])
+        append(EVENTS, [row for row in events if row[2] % 3])
         if rest := [row for row in events if not row[2] % 3]:
-            tables.append(EVENTS, rest)
+            append(EVENTS, rest)
         if others := [row for row in rows if table_of(row) == QUARANTINE]:
-            tables.append(QUARANTINE, others)
+            append(QUARANTINE, others)
         if self._meanwhile is not None:
             self._meanwhile()
         return count(rows)
@@ -260,19 +263,21 @@ def run(
 ) -> None:
     """Run a pipeline until it has read the topic, as `Job` does."""
     store = cast("Store", MemoryStore(world, pipeline))
-    landing = TableLanding(store, "delta", cast("Any", world.table), adopt=adopt)
+    landed = Landed(store, "delta", in_notes=False)
+    target = TablesTarget(landed, cast("Any", world.table), adopt=adopt)
     state = world.checkpoints.get(pipeline)
     writer, topics = Writer(meanwhile), Topics(world)
-    lander = BatchLander(OPTIONS, landing, cast("Any", state), cast("Any", topics), cast("Any", writer))
-    landing.recover()
+    parts: Any = (state, topics, writer)
+    lander = BatchLander(OPTIONS, landed, target, ReadSettings(), *parts)
+    lander.recover()
     lander.check_start(state and state.query, state and state.last_committed())
     if state is None:
-        landed = landing.landed.get(TOPIC, {})
-        starts = {**world.begins, **{number: range_.end for number, range_ in landed.items()}}
+        ranges = landed.landed.get(TOPIC, {})
+        starts = {**world.begins, **{number: range_.end for number, range_ in ranges.items()}}
         world.made += 1
         state = world.checkpoints[pipeline] = SparkState(f"q{world.made}", starts)
         lander._checkpoint = cast("Any", state)
-    if (begun := landing.begun()) is not None:
+    if (begun := landed.begun()) is not None:
         lander._finish(begun, read(world, begun.planned))
     while True:
         world.step()
@@ -464,7 +469,7 @@ class History:
 @pytest.fixture(autouse=True)
 def in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let records in memory be filtered by their offsets."""
-    monkeypatch.setattr(_table_landing, "filter_offsets", only)
+    monkeypatch.setattr(_tables_target, "filter_offsets", only)
     monkeypatch.setattr("cloudevents_kafka.spark.pipeline.tables.filter_offsets", only)
 
 
@@ -487,7 +492,8 @@ def test_a_first_batch_without_records() -> None:
     """After a first batch without records, as a start at the end has, the same run goes on behind it."""
     world = World(ends={"0": 9, "1": 0})
     store = cast("Store", MemoryStore(world, "a"))
-    landing = TableLanding(store, "delta", cast("Any", world.table))
+    landed = Landed(store, "delta", in_notes=False)
+    landing = Parts(landed, TablesTarget(landed, cast("Any", world.table)))
     landing.recover()
     landing.use_topic_ids({TOPIC: world.topic_id})
     landing.check(None, None)

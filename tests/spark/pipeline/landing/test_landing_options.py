@@ -17,10 +17,16 @@ import pytest
 from msgspec.structs import replace
 
 from cloudevents_kafka.spark.pipeline import PipelineError, PipelineFailed
-from cloudevents_kafka.spark.pipeline._fresh_start import use_newest_start
-from cloudevents_kafka.spark.pipeline.landing import BatchLander
-from cloudevents_kafka.spark.pipeline.landing._table_landing import TableLanding
-from cloudevents_kafka.spark.pipeline.notes import EVENTS, QUARANTINE, BatchCounts, BegunBatch, OffsetRanges
+from cloudevents_kafka.spark.pipeline.landing import BatchLander, Landed, Landing, TablesTarget
+from cloudevents_kafka.spark.pipeline.notes import (
+    EVENTS,
+    QUARANTINE,
+    BatchCounts,
+    BegunBatch,
+    OffsetRanges,
+    ReadSettings,
+)
+from cloudevents_kafka.spark.pipeline.runs._fresh_start import use_newest_start
 from cloudevents_kafka.spark.pipeline.stores import Store
 from cloudevents_kafka.spark.typed.framed import Writer as Registered
 from cloudevents_kafka.spark.typed.schemas import DataSchema
@@ -91,7 +97,7 @@ class Writer:
     def starts_in_java(self, _: Any) -> bool:
         return True
 
-    def write(self, records: Records, batch: BegunBatch, tables: Any) -> BatchCounts:
+    def write(self, records: Records, batch: BegunBatch, append: Any) -> BatchCounts:
         by_table: dict[str, list[Any]] = {EVENTS: []}
         for row in only(records, batch.offsets).rows:
             by_table.setdefault(table_of(row[2], batch), []).append((*row, reading_of(batch)))
@@ -99,7 +105,7 @@ class Writer:
         for table, rows in by_table.items():
             if wrong and table != QUARANTINE:
                 raise PipelineFailed("the table cannot take the rows")
-            tables.append(table, rows)
+            append(table, rows)
         rows = [row[:3] for rows in by_table.values() for row in rows]
         found = {table: len(rows) for table, rows in by_table.items() if table != QUARANTINE}
         others = len(by_table.get(QUARANTINE, ()))
@@ -113,8 +119,8 @@ class Writer:
             routed={table: number for table, number in found.items() if number and table != EVENTS},
         )
 
-    def write_kept(self, records: Records, batch: BegunBatch, deliver: Any) -> BatchCounts:
-        return self.write(records, batch, deliver.__self__)
+    def write_kept(self, records: Records, batch: BegunBatch, take: Any, _: Any) -> BatchCounts:
+        return self.write(records, batch, take.__self__.append)
 
 
 class Lander(BatchLander):
@@ -123,7 +129,7 @@ class Lander(BatchLander):
     world: World
     start: Start
 
-    def _read(self, spark: Any, offsets: OffsetRanges) -> Any:
+    def _records(self, spark: Any, offsets: OffsetRanges) -> Any:
         return read(self.world, offsets)
 
     def _find_writers(self, *_: Any) -> Any:
@@ -136,24 +142,27 @@ class Run:
     def __init__(self, world: World, start: Start, rng: random.Random) -> None:
         self.world, self.rng = world, rng
         store = cast("Store", MemoryStore(world, "a"))
-        self.landing = TableLanding(store, "delta", cast("Any", world.table), dict(start.routes))
-        self.landing.schemas, self.landing.rescue = start.schemas, start.rescue
-        options = replace(OPTIONS, lenient=start.lenient)
+        self.landed = Landed(store, "delta", in_notes=False)
+        read = ReadSettings(
+            lenient=start.lenient, routes=dict(start.routes), schemas=start.schemas, rescue=start.rescue
+        )
+        target = TablesTarget(self.landed, cast("Any", world.table), read)
+        self.landing = Landing(self.landed, target, read)
         state, topics, writer = world.checkpoints.get("a"), Topics(world), Writer()
-        parts = (options, self.landing, cast("Any", state), cast("Any", topics), cast("Any", writer))
-        self.lander = Lander(*parts)
+        parts: Any = (state, topics, writer)
+        self.lander = Lander(OPTIONS, *self.landing, *parts)
         self.lander.world, self.lander.start = world, start
 
     def go(self) -> None:
         """Land the topic to its end, as `Job` does."""
-        world, landing, lander = self.world, self.landing, self.lander
-        landing.recover()
+        world, lander = self.world, self.lander
+        lander.recover()
         state = world.checkpoints.get("a")
         lander.check_start(state and state.query, state and state.last_committed())
         lander.finish_begun(cast("Any", None))
         if state is None:
-            landed = landing.landed.get(TOPIC, {})
-            starts = {**world.begins, **{number: range_.end for number, range_ in landed.items()}}
+            ranges = self.landed.landed.get(TOPIC, {})
+            starts = {**world.begins, **{number: range_.end for number, range_ in ranges.items()}}
             world.made += 1
             state = world.checkpoints["a"] = SparkState(f"q{world.made}", starts)
         lander._checkpoint = cast("Any", state)
@@ -287,8 +296,8 @@ def test_another_start_after_rows() -> None:
             world = World(ends={"0": 30, "1": 0})
     world.steps_to_live = -1
     run, warnings = Run(world, start, rng), list[str]()
-    run.landing.recover()
-    use_newest_start(run.landing, cast("Any", None), "latest", warnings.append)
+    run.lander.recover()
+    use_newest_start(run.landing, cast("Any", None), "latest", run.lander.recover, warnings.append)
     assert "has no effect" in warnings[0]
 
 
@@ -300,10 +309,10 @@ def test_a_note_of_a_failed_start() -> None:
         Run(world, wrong, rng).go()
     right = Start((), "y", rescue=False, lenient=False, registry="")
     run = Run(world, right, rng)
-    run.landing.recover()
-    begun = run.landing.begun()
+    run.lander.recover()
+    begun = run.landed.begun()
     assert begun is not None
-    assert not run.landing.is_decided(begun)
+    assert not run.landing.target.is_decided(begun)
     assert reading_of(begun) == wrong.reading
     run = Run(world, right, rng)
     run.go()

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cloudevents_kafka.spark.pipeline.landing._parquet_landing import ParquetLanding
 from cloudevents_kafka.spark.pipeline.notes import WrongCheckpoint
 from cloudevents_kafka.spark.pipeline.stores import HadoopStore
 from cloudevents_kafka.testing import LocalBroker
 from tests.spark.pipeline.lake import Lake, produce
+from tests.spark.pipeline.landing.parts import ParquetParts
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -222,7 +222,7 @@ def test_store_of_hadoop(landed: Lake, tmp_path: Path) -> None:
     """A folder of Hadoop is checked like a local one."""
     shutil.copytree(landed.out, tmp_path / "copy")
     store = HadoopStore(landed.spark, f"file://{tmp_path}/copy")
-    landing = ParquetLanding(store)
+    landing = ParquetParts(store)
     assert landing.recover() is None
     assert landing.total.read == 20
     assert len(store.list_files("events", ".parquet")) == 2

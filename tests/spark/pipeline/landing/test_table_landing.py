@@ -10,7 +10,7 @@ from confluent_kafka import Producer
 
 from cloudevents_kafka import Event, to_record
 from cloudevents_kafka.spark.pipeline import PipelineFailed, Summary
-from cloudevents_kafka.spark.pipeline.landing._table_landing import TableLanding
+from cloudevents_kafka.spark.pipeline.landing import TablesTarget
 from cloudevents_kafka.spark.pipeline.notes import Manifests
 from cloudevents_kafka.spark.pipeline.tables import table_in_folder
 from tests.spark.pipeline.lake import Lake, produce
@@ -110,9 +110,9 @@ def test_killed_between_commits(
 
 def kill_after(step: str, patch: pytest.MonkeyPatch) -> None:
     """Let the process die after a step: the rows are staged, the tables have them, or before the manifest."""
-    commit, calls = TableLanding._commit, []
+    commit, calls = TablesTarget._commit, []
 
-    def count(self: TableLanding, table: str) -> None:
+    def count(self: TablesTarget, table: str) -> None:
         if step == "staged":
             raise Killed
         commit(self, table)
@@ -123,7 +123,7 @@ def kill_after(step: str, patch: pytest.MonkeyPatch) -> None:
     def die(*_: Any) -> None:
         raise Killed
 
-    patch.setattr(TableLanding, "_commit", count)
+    patch.setattr(TablesTarget, "_commit", count)
     if step == "manifest":
         patch.setattr(Manifests, "add", die)
 

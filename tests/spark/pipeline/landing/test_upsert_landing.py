@@ -16,11 +16,12 @@ from msgspec.structs import replace
 from cloudevents_kafka import Event, to_record
 from cloudevents_kafka.spark.pipeline import WrongTable
 from cloudevents_kafka.spark.pipeline.batches import row_changes
-from cloudevents_kafka.spark.pipeline.landing._compared_landing import UpsertLanding
-from cloudevents_kafka.spark.pipeline.notes import EVENTS, BatchPlan, Upsert
+from cloudevents_kafka.spark.pipeline.landing import Landed, TablesTarget
+from cloudevents_kafka.spark.pipeline.notes import EVENTS, BatchPlan, ReadSettings, Upsert
 from cloudevents_kafka.spark.pipeline.stores import LocalStore
 from cloudevents_kafka.spark.pipeline.tables import Table, table_in_folder
 from tests.spark.pipeline.landing.compared import STEPS, TOPIC, History, Place, Sent, cut
+from tests.spark.pipeline.landing.parts import Parts
 from tests.spark.pipeline.sample_batches import ranges, take
 from tests.spark.pipeline.sample_batches import rows as rows_of
 
@@ -45,10 +46,11 @@ def open_table(spark: SparkSession, table_format: Any, out: Path, upsert: Upsert
 def history(spark: SparkSession, table_format: str, out: Path, upsert: Upsert) -> History:
     opened = partial(open_table, spark, table_format, out, upsert)
 
-    def open_landing(store: LocalStore) -> UpsertLanding:
-        landing = UpsertLanding(store, table_format, opened)
-        landing.compare = partial(row_changes, upsert=upsert)
-        return landing
+    def open_landing(store: LocalStore) -> Parts:
+        landed = Landed(store, table_format, in_notes=False)
+        read = ReadSettings(upsert=upsert)
+        compare = partial(row_changes, upsert=upsert)
+        return Parts(landed, TablesTarget(landed, opened, read, compare=compare), read)
 
     return History(spark, out / "notes", opened, open_landing)
 
@@ -212,7 +214,9 @@ def test_wrong_tables(session: SparkSession, tmp_path: Path, table_format: str) 
     take(appended, rows_of(session, 0, 2), ranges(0, 2))
     with pytest.raises(WrongTable, match="rows by key, got one with a row for each record"):
         open_table(session, table_format, tmp_path / "appended", Upsert(("key",), None), EVENTS).ledger()
-    subject.landing.ledger = subject.landing.ledger.add("p", {TOPIC: "old"}, ranges(0, 1, TOPIC))
+    subject.landing.landed_so_far.ledger = subject.landing.ledger.add(
+        "p", {TOPIC: "old"}, ranges(0, 1, TOPIC)
+    )
     batch = subject.landing.begin(BatchPlan(1, ranges(1, 2, TOPIC)), "q", {})
     assert batch is not None
     with pytest.raises(WrongTable, match=r"topic orders that was deleted \(id old, now new\)"):

@@ -18,12 +18,13 @@ import pytest
 
 from cloudevents_kafka import Event, to_record
 from cloudevents_kafka.spark.pipeline.batches import row_changes
-from cloudevents_kafka.spark.pipeline.landing._compared_landing import UpsertLanding
-from cloudevents_kafka.spark.pipeline.notes import EVENTS, BatchPlan, OffsetRange, Upsert
+from cloudevents_kafka.spark.pipeline.landing import Landed, TablesTarget
+from cloudevents_kafka.spark.pipeline.notes import EVENTS, BatchPlan, OffsetRange, ReadSettings, Upsert
 from cloudevents_kafka.spark.pipeline.stores import LocalStore
 from cloudevents_kafka.spark.typed.schemas import DataSchema, data_schema
 from tests.spark.pipeline.lake import Lake
 from tests.spark.pipeline.landing.compared import STEPS, TOPIC, History, Sent, cut, killed_after
+from tests.spark.pipeline.landing.parts import Parts
 from tests.spark.pipeline.landing.test_typed_landing import rows_of, send_data
 from tests.spark.pipeline.landing.test_upsert_landing import open_table
 
@@ -162,12 +163,14 @@ class ReadHistory:
         self._opened = partial(open_table, spark, table_format, out, UPSERT)
         self.history = History(spark, out / "notes", self._opened, self._open_landing)
 
-    def _open_landing(self, store: LocalStore) -> UpsertLanding:
-        landing = UpsertLanding(store, self.format, self._opened)
-        landing.compare = partial(row_changes, upsert=UPSERT)
-        options, landing.rescue = self.options, self.options.rescue
-        landing.schemas = landing.fit(options.schemas, rescue=options.rescue, lenient=options.lenient)
-        return landing
+    def _open_landing(self, store: LocalStore) -> Parts:
+        options, landed = self.options, Landed(store, self.format, in_notes=False)
+        compare = partial(row_changes, upsert=UPSERT)
+        read = ReadSettings(
+            lenient=options.lenient, schemas=options.schemas, rescue=options.rescue, upsert=UPSERT
+        )
+        target = TablesTarget(landed, self._opened, read, compare=compare)
+        return Parts(landed, target, target.fit())
 
     def start(self) -> None:
         self.options = Options.draw(self.chance)
@@ -195,10 +198,10 @@ class ReadHistory:
                 if kill == "staged":  # no table has a row
                     read = self.options
                     options = {"in_java": read.in_java, "lenient": read.lenient}
-                    assert not history.landing.is_decided(begun)
+                    assert not history.landing.target.is_decided(begun)
                     begun = history.landing.begin_again(begun, **options)  # type: ignore[arg-type]
                 else:
-                    assert history.landing.is_decided(begun)
+                    assert history.landing.target.is_decided(begun)
                 history._finish(begun)
         history.landed = ends
         self.model.apply(batch, read)

@@ -17,9 +17,17 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from msgspec.structs import replace
 
 from cloudevents_kafka.spark.pipeline import InUse, PipelineError, ReplayOptions, WrongTable
-from cloudevents_kafka.spark.pipeline.notes import EVENTS, OUTCOMES, Ledger, OffsetRange, WrongCheckpoint
+from cloudevents_kafka.spark.pipeline.notes import (
+    EVENTS,
+    OUTCOMES,
+    Ledger,
+    OffsetRange,
+    ReadSettings,
+    WrongCheckpoint,
+)
 from cloudevents_kafka.spark.pipeline.replays import _replay
 from cloudevents_kafka.spark.pipeline.replays._replay_landing import TablesReplay
 from cloudevents_kafka.spark.pipeline.replays._replay_notes import ReplayNote, ReplayNotes
@@ -152,8 +160,7 @@ class Folder(_replay._Folder):
         self._spark = cast("Any", None)
         self._options = ReplayOptions(out="lake", apply=True)
         self._notes = ReplayNotes(self._store)
-        self._routes = {"payment": "payments"}
-        self._schemas, self._rescue, self._writers = {}, False, {}
+        self._read = ReadSettings(routes={"payment": "payments"}, writers={})
         self._target = TablesReplay(cast("Any", world.table), ["payments"], self._spark)
         self.outcomes_table = ""
 
@@ -181,7 +188,7 @@ def count(rows: list[Row], _routes: Any) -> dict[str, Any]:
 def in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let rows be lists."""
     reading = SimpleNamespace(
-        read_again=lambda rows, mend, schemas, find_writers, *, lenient, rescue: rows,
+        read_again=lambda rows, *_: rows,
         count_outcomes=count,
         event_rows=lambda staged, note, table: [row for row in staged if row[1] == table],
         outcome_rows=lambda staged, note: staged,
@@ -287,7 +294,7 @@ class LockedHistory(History):
             return ("", *TABLES)[(offset + lenient) % 3]
 
         folder = Folder(self.world, mended, meanwhile)
-        folder.is_locked, folder._options = True, ReplayOptions(out="lake", apply=True, lenient=lenient)
+        folder.is_locked, folder._read = True, replace(folder._read, lenient=lenient)
         try:
             folder.replay(None)
         except Killed:

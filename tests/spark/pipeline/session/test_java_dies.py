@@ -20,9 +20,8 @@ from cloudevents_kafka.spark.pipeline import (
     EventPipeline,
     PipelineFailed,
     PipelineOptions,
-    _event_pipeline,
-    _job,
 )
+from cloudevents_kafka.spark.pipeline.runs import _event_pipeline, _stream
 from cloudevents_kafka.spark.pipeline.session import SparkFailed, _session
 from cloudevents_kafka.spark.pipeline.topics import TopicState
 from cloudevents_kafka.testing import LocalBroker
@@ -105,8 +104,8 @@ def java(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Java], Java]]:
     """Return a function that replaces Spark by a fake; the session of other tests is hidden from it."""
 
     def put(made: Java) -> Java:
-        def query(self: Any, spark: Any) -> Java:
-            self._unreported, self._report = {0: None}, lambda _: None
+        def query(self: Any) -> Java:
+            self._unreported = {0: None}
             if made._step == "callback":
                 self._error = made._raised
             return made.at("start", made)
@@ -114,8 +113,8 @@ def java(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Java], Java]]:
         monkeypatch.setattr(_event_pipeline, "check_reachable", lambda _: None)
         monkeypatch.setattr(_session, "_launch", lambda *_: made.gateway)
         monkeypatch.setattr(_session, "_connect", lambda *_: made.at("connect", made))
-        monkeypatch.setattr(_job, "KafkaAdmin", lambda *_: made.at("admin", made))
-        monkeypatch.setattr(_job.Job, "_start_query", query)
+        monkeypatch.setattr(_event_pipeline, "KafkaAdmin", lambda *_: made.at("admin", made))
+        monkeypatch.setattr(_stream.Stream, "_start_query", query)
         return made
 
     with hidden_spark():

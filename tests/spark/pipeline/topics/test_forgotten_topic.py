@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from cloudevents_kafka.spark.pipeline import PipelineFailed, TopicChanged, _job
+from cloudevents_kafka.spark.pipeline import PipelineFailed, TopicChanged
 from cloudevents_kafka.spark.pipeline.batches import BatchWriter
 from cloudevents_kafka.spark.pipeline.landing import BatchLander
+from cloudevents_kafka.spark.pipeline.runs import _stream
 from cloudevents_kafka.testing.local.clients import delete_topic
 from tests.spark.pipeline.lake import Lake, create, produce
 
@@ -77,7 +78,7 @@ def test_deleted_while_it_is_read(lake: Lake, monkeypatch: pytest.MonkeyPatch) -
         return write(*arguments)
 
     monkeypatch.setattr(BatchWriter, "write", delete_and_write)
-    monkeypatch.setattr(_job, "_TOPIC_CHECK_SECONDS", 1.0)
+    monkeypatch.setattr(_stream, "_TOPIC_CHECK_SECONDS", 1.0)
     began = time.monotonic()
     with closing(lake.start(topics=(lake.topic, other), once=False)) as pipeline:
         with pytest.raises((TopicChanged, PipelineFailed), match=other):

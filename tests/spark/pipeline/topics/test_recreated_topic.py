@@ -82,7 +82,7 @@ def test_recreated_under_way(
     lake: Lake, monkeypatch: pytest.MonkeyPatch, count: int, *, allow_data_loss: bool
 ) -> None:
     """A running pipeline fails with the same sentence for any error that Spark reports."""
-    monkeypatch.setattr("cloudevents_kafka.spark.pipeline._job._TOPIC_CHECK_SECONDS", 1.0)
+    monkeypatch.setattr("cloudevents_kafka.spark.pipeline.runs._stream._TOPIC_CHECK_SECONDS", 1.0)
     produce(lake.broker, lake.topic, 20)
     options = {"once": False, "interval": 0.1, "allow_data_loss": allow_data_loss}
     with closing(lake.start(**options)) as pipeline:

@@ -6,22 +6,16 @@ the same number. Earlier versions landed in topics in the same way, so a functio
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING
-
-from msgspec.structs import replace
+from typing import TYPE_CHECKING, Any
 
 from cloudevents_kafka.spark.pipeline import notes
 from cloudevents_kafka.spark.pipeline._errors import PipelineFailed, failure_of, spark_errors
-from cloudevents_kafka.spark.pipeline.landing._landing import Landing
-from cloudevents_kafka.spark.pipeline.stores import Store
+from cloudevents_kafka.spark.pipeline.landing._target import Target
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-    from cloudevents_kafka.spark.pipeline.batches import BatchWriter
+    from pyspark.sql import DataFrame, SparkSession
 
 
 @dataclass(frozen=True)
@@ -53,33 +47,32 @@ class EventBatch:
 EachBatch = Callable[[EventBatch], object]
 
 
-class FunctionLanding(Landing):
-    """The batches of a function."""
+class FunctionTarget(Target):
+    """A function that is called with each batch."""
 
-    kind = "function"
-    continued = ("kafka",)
-
-    def __init__(self, store: Store, each_batch: EachBatch) -> None:
-        super().__init__(store)
+    def __init__(self, each_batch: EachBatch) -> None:
         self._each_batch = each_batch
 
     def table_name(self, table: str) -> str:  # noqa: ARG002  # it takes both
         """Return the name of the function."""
         return f"function {getattr(self._each_batch, '__qualname__', type(self._each_batch).__qualname__)}"
 
-    def begun(self) -> notes.BegunBatch | None:
-        """Return the batch that an earlier run has begun, without routes to topics."""
-        batch = super().begun()
-        return None if batch is None else replace(batch, routes={})
+    def start(self, spark: SparkSession, batch: notes.BegunBatch) -> None:  # noqa: ARG002
+        """Take the number and the offsets of a batch."""
+        self._batch = batch
 
-    def write(self, writer: BatchWriter, records: DataFrame, batch: notes.BegunBatch) -> notes.BatchCounts:
-        """Call the function with a batch, and return the counts."""
-        return writer.write_kept(records, batch, partial(self._call, batch))
+    def takes_all(self, batch: notes.BegunBatch) -> bool:  # noqa: ARG002
+        """Return True."""
+        return True
 
-    def _call(
-        self, batch: notes.BegunBatch, events: DataFrame, quarantine: DataFrame, counts: notes.BatchCounts
-    ) -> None:
+    def append(self, table: str, rows: DataFrame) -> bool:
+        """Return whether it wrote; raise `NotImplementedError`, as the function takes all rows at once."""
+        raise NotImplementedError
+
+    def take(self, events: DataFrame, quarantine: DataFrame, counts: notes.BatchCounts) -> None:
+        """Call the function with the rows of a batch."""
         del counts  # they are exact, as the rows are kept
+        batch = self._batch
         try:
             self._each_batch(EventBatch(batch.number, events, quarantine, batch.offsets))
         except Exception as error:
@@ -89,3 +82,7 @@ class FunctionLanding(Landing):
                 f"{notes.format_ranges(batch.offsets)}, raised {type(error).__name__}: {failure}. "
                 "The next start calls it with this batch again"
             ) from error
+
+    def commit(self, batch: notes.BegunBatch, counts: notes.BatchCounts) -> Mapping[str, Any]:  # noqa: ARG002
+        """Return nothing: the function has done it."""
+        return {}

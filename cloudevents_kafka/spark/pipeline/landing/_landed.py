@@ -1,7 +1,4 @@
-"""How batches land exactly once: `Landing`, which knows what has landed, and decides what is new.
-
-`Landing.begin` decides which records of a batch have not landed yet, `Landing.write` writes these, and
-`Landing.complete` creates its manifest. The life of a batch in docs/design.md has what is left after a kill.
+"""`Landed`: what has landed in the folder of a pipeline, and so which records of a batch are new.
 
 Offsets decide whether a record has landed, together with the id of its topic (see `_topics`), by one
 ledger: that of the table of events, or of the last manifest. The number of a batch does not: a checkpoint
@@ -12,9 +9,8 @@ other records land; a batch that begins after its end or before its start ends t
 from __future__ import annotations
 
 import uuid
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from msgspec.structs import asdict, replace
 
@@ -22,78 +18,51 @@ from cloudevents_kafka.spark.pipeline import notes
 from cloudevents_kafka.spark.pipeline.removed import TOPICS
 from cloudevents_kafka.spark.pipeline.stores import Store
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
-    from cloudevents_kafka.spark.pipeline.batches import BatchWriter
-    from cloudevents_kafka.spark.typed.framed import Writers
-    from cloudevents_kafka.spark.typed.schemas import DataSchema
+class Landed:
+    """What has landed in a folder; call `recover` first.
 
+    ``kind`` is what the batches land in. A folder has one kind, because its notes are about that;
+    ``continued`` are others, in whose folders it goes on. With ``in_notes`` the ledger of the last manifest
+    decides, otherwise that of the table of events, which is set as `ledger`. With ``notes_begun`` the offsets
+    of a batch are noted before it is written, so that another run finishes it.
+    """
 
-class Landing(ABC):
-    """The batches of a folder; call `recover` first."""
-
-    kind: str
-    """What the batches land in; a folder has one kind, because its notes are about that."""
-
-    continued: tuple[str, ...] = ()
-    """Other kinds, in whose folders it goes on."""
-
-    in_notes = True
-    """Whether the last manifest has the ledger that decides, rather than the table of events."""
-
-    notes_begun = True
-    """Whether the offsets of a batch are noted before it is written, so that another run finishes it."""
-
-    def __init__(self, store: Store, routes: Mapping[str, str] | None = None) -> None:
-        self.store = store
+    def __init__(
+        self,
+        store: Store,
+        kind: str,
+        *,
+        continued: tuple[str, ...] = (),
+        in_notes: bool = True,
+        notes_begun: bool = True,
+    ) -> None:
+        self.store, self.kind, self.in_notes = store, kind, in_notes
         self.manifests = notes.Manifests(store)
         self.last: notes.BatchManifest | None = None
         self.ledger = notes.Ledger()
         self.pipeline = uuid.uuid4().hex[:12]
-        self._routes = dict(routes or {})
-        self.schemas: Mapping[str, DataSchema] = {}
-        self.rescue = False
-        self.find_writers: Callable[[], Writers | None] = lambda: None  # of the batch that is begun
-        self._ids: notes.TopicIds = {}
         self.beginning = notes.Beginning()
+        self._continued, self._notes_begun = continued, notes_begun
+        self._ids: notes.TopicIds = {}
         self._is_noted = True  # whether it is known where the checkpoint begins
-
-    @property
-    def upsert(self) -> notes.Upsert | None:
-        """How records change rows, if the table has one row for each key."""
-        return None
-
-    @abstractmethod
-    def table_name(self, table: str) -> str:
-        """Return the name or the URL of a table, for messages and summaries."""
-
-    @abstractmethod
-    def write(self, writer: BatchWriter, records: DataFrame, batch: notes.BegunBatch) -> notes.BatchCounts:
-        """Write the records of a batch, in the way that its note names, and return the counts."""
 
     def begun(self) -> notes.BegunBatch | None:
         """Return the batch that an earlier run has begun and this one must finish, or None."""
-        batch = self.manifests.find(notes.BegunBatch) if self.notes_begun else None
-        return None if batch is None or (self.last and batch.number <= self.last.number) else batch
+        batch = self.manifests.find(notes.BegunBatch) if self._notes_begun else None
+        if batch is None or (self.last and batch.number <= self.last.number):
+            return None
+        return batch if batch.to not in self._continued else replace(batch, routes={})
 
-    def is_decided(self, batch: notes.BegunBatch) -> bool:  # noqa: ARG002  # tables need it
-        """Return whether a batch that was begun must be read as its note says.
-
-        A note decides nothing before a table has a row of its batch: until then only the offsets are kept.
-        Without tables it is unknown what has been done with the batch, so the note decides.
-        """
-        return True
-
-    def recover(self) -> int | None:
-        """Read the notes; return the number of a landed batch that had to be finished, or None.
+    def recover(self) -> None:
+        """Read the notes.
 
         Raises `WrongCheckpoint` if the notes cannot be read, or are of another kind of tables.
         """
         self.last = self.manifests.last()
         self.beginning = self.manifests.find(notes.Beginning) or notes.Beginning()
         newest = self.last or self.manifests.find(notes.BegunBatch)
-        if newest is not None and newest.to not in {self.kind, *self.continued}:
+        if newest is not None and newest.to not in {self.kind, *self._continued}:
             how = f"Continue with {newest.to}, or use a fresh folder and checkpoint"
             raise notes.WrongCheckpoint(
                 f"the batches of {self.store.url('')} landed in {newest.to}, not in {self.kind}. "
@@ -101,17 +70,20 @@ class Landing(ABC):
             )
         self.pipeline = self.beginning.pipeline or (newest.pipeline if newest else "") or self.pipeline
         self._is_noted = self.in_notes or bool(self.beginning.start)
-        self.ledger = self._read_ledger().merge(self._noted.begins())
-        return None
+        self.use_ledger(self._of_batches)
 
-    def _read_ledger(self) -> notes.Ledger:
-        """Return the ledger that decides."""
-        return notes.Ledger() if self.last is None else self.last.ledger
+    def use_ledger(self, ledger: notes.Ledger) -> None:
+        """Let a ledger decide, with where the notes say that the folder begins."""
+        self.ledger = ledger.merge(self.noted.begins())
 
     @property
-    def _noted(self) -> notes.Ledger:
+    def noted(self) -> notes.Ledger:
         """What notes have: all batches of the folder, and what was there before them."""
-        return Landing._read_ledger(self).merge(self.beginning.landed.entries())
+        return self._of_batches.merge(self.beginning.landed.entries())
+
+    @property
+    def _of_batches(self) -> notes.Ledger:
+        return notes.Ledger() if self.last is None else self.last.ledger
 
     @property
     def total(self) -> notes.BatchCounts:
@@ -131,12 +103,6 @@ class Landing(ABC):
     def topic_ids(self) -> notes.TopicIds:
         """The known ids of the topics that fill the folder."""
         return self.beginning.ids if self.last is None else self.last.ids
-
-    @property
-    def tables(self) -> dict[str, str]:
-        """The names of all tables, by those in the counts; the last is the quarantine."""
-        tables = dict.fromkeys((notes.EVENTS, *self._routes.values(), notes.QUARANTINE))
-        return {table: self.table_name(table) for table in tables}
 
     def record_beginning(self, ids: notes.TopicIds, start: str | None) -> None:
         """Write what is known before the first batch, and the ``start`` of a new checkpoint, or None."""
@@ -165,15 +131,9 @@ class Landing(ABC):
         if committed is not None:
             self._check_follows(notes.BatchPlan(committed.batch + 1, committed.ranges))
 
-    def begin(
-        self,
-        plan: notes.BatchPlan,
-        query_id: str,
-        topic_ids: notes.TopicIds,
-        *,
-        in_java: bool = True,
-        lenient: bool = False,
-    ) -> notes.BegunBatch | None:
+    def plan(
+        self, plan: notes.BatchPlan, query_id: str, topic_ids: notes.TopicIds
+    ) -> notes.PlannedBatch | None:
         """Return the batch of the planned records that have not landed yet, or None if all have.
 
         A first batch lands even without records: its manifest has the offsets at which the folder begins.
@@ -186,62 +146,33 @@ class Landing(ABC):
         left = self.ledger.left(ids, plan.ranges, None if self.in_notes else self.pipeline)
         if self.last is not None and not left:
             return None
-        return self._begin(
-            batch=plan.batch,
-            query=query_id,
-            ids=ids,
-            offsets=left,
-            planned=plan.ranges,
-            in_java=in_java,
-            lenient=lenient,
-        )
+        return notes.PlannedBatch(plan.batch, query_id, ids, left, plan.ranges)
 
-    def begin_gap(
-        self, offsets: notes.OffsetRanges, topic_ids: notes.TopicIds, *, in_java: bool, lenient: bool
-    ) -> notes.BegunBatch:
+    def plan_gap(self, offsets: notes.OffsetRanges, topic_ids: notes.TopicIds) -> notes.PlannedBatch:
         """Return a batch of offsets that no pipeline has landed, next to those that Spark plans."""
         assert self.last is not None
-        return self._begin(
-            batch=self.last.batch,
-            query=self.last.query,
-            ids={**self.topic_ids, **topic_ids},
-            offsets=offsets,
-            planned=offsets,
-            in_java=in_java,
-            lenient=lenient,
-        )
+        ids = {**self.topic_ids, **topic_ids}
+        return notes.PlannedBatch(self.last.batch, self.last.query, ids, offsets, offsets)
 
-    def begin_again(self, batch: notes.BegunBatch, *, in_java: bool, lenient: bool) -> notes.BegunBatch:
-        """Return a batch for the offsets of one that was begun and is not decided, see `is_decided`."""
-        return self._begin(
-            batch=batch.batch,
-            query=batch.query,
-            ids=batch.ids,
-            offsets=batch.offsets,
-            planned=batch.planned,
-            in_java=in_java,
-            lenient=lenient,
-        )
-
-    def _begin(self, **fields: Any) -> notes.BegunBatch:
+    def begin(
+        self, planned: notes.PlannedBatch, read: notes.ReadSettings, *, in_java: bool
+    ) -> notes.BegunBatch:
+        """Note that a batch begins, and return it."""
         number = 0 if self.last is None else self.last.number + 1
-        fields |= {"pipeline": self.pipeline, "routes": self._routes, "to": self.kind}
-        fields |= {"schemas": self.schemas, "rescue": self.rescue, "writers": self.find_writers()}
-        fields |= {"upsert": self.upsert}
-        batch = notes.BegunBatch(number=number, **fields)
-        if self.notes_begun:
+        own: Any = {"number": number, "pipeline": self.pipeline, "to": self.kind, "in_java": in_java}
+        batch = notes.BegunBatch(**asdict(read), **planned._asdict(), **own)
+        if self._notes_begun:
             self.manifests.write(batch)
         return batch
 
-    def ledgers(self) -> list[notes.Ledger]:
-        """Return the ledgers of all tables that have one, that of events first."""
-        return [self.ledger]
-
-    def complete(self, batch: notes.BegunBatch, counts: notes.BatchCounts, **own: Any) -> notes.BatchManifest:
-        """Create the manifest of a batch that is written, and return it; raise `CountMismatch`."""
+    def complete(
+        self, batch: notes.BegunBatch, counts: notes.BatchCounts, own: Mapping[str, Any]
+    ) -> notes.BatchManifest:
+        """Create the manifest of a batch that has landed, and return it; ``own`` is what its kind notes."""
         ledger = self.ledger.add(self.pipeline, batch.ids, batch.planned)
-        total = self.total.merge(counts.check())
-        manifest = notes.BatchManifest(**asdict(batch), counts=counts, total=total, ledger=ledger, **own)
+        total = self.total.merge(counts)
+        fields: Any = {**asdict(batch), "counted": None, **own}
+        manifest = notes.BatchManifest(**fields, counts=counts, total=total, ledger=ledger)
         self.manifests.add(manifest)
         self.last = manifest
         self.ledger = ledger if self.in_notes else self.ledger.merge(ledger.begins())

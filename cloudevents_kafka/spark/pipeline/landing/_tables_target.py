@@ -12,14 +12,18 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec.structs import replace
 
 from cloudevents_kafka.spark._patterns import patterns_in
 from cloudevents_kafka.spark.pipeline import notes
 from cloudevents_kafka.spark.pipeline._errors import WrongTable
 from cloudevents_kafka.spark.pipeline._sql import write_settings
-from cloudevents_kafka.spark.pipeline.landing._landing import Landing
+from cloudevents_kafka.spark.pipeline.landing._landed import Landed
+from cloudevents_kafka.spark.pipeline.landing._target import Target
 from cloudevents_kafka.spark.pipeline.tables import (
     LedgerChanged,
     Staged,
@@ -29,33 +33,39 @@ from cloudevents_kafka.spark.pipeline.tables import (
 from cloudevents_kafka.spark.typed.shape import VALUE
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
-    from cloudevents_kafka.spark.pipeline.batches import BatchWriter
-    from cloudevents_kafka.spark.pipeline.stores import Store
-    from cloudevents_kafka.spark.typed.schemas import DataSchema
+    from cloudevents_kafka.spark.pipeline.batches import KeptBatch
 
 _MOST_AT_ONCE: Final = 4  # tables that are staged at once
 _MOST_TRIES: Final = 100  # commits that other pipelines precede
 
 
-class TableLanding(Landing):
-    """The batches of tables of Delta or Iceberg, which ``open_table`` opens by the names of `tables`."""
+Compare = Callable[["KeptBatch", "DataFrame | None"], AbstractContextManager["KeptBatch"]]
+"""Compares a batch with the rows of its table, if it exists, and yields what is to land."""
 
-    in_notes = False
+
+class TablesTarget(Target):
+    """Tables of Delta or Iceberg, which ``open_table`` opens by the names of `notes.table_names`.
+
+    With ``compare`` batches are compared with the rows of the table of events, and two more sentences hold:
+
+    1. What a batch lands as depends on these rows. So if another pipeline commits between the comparison and
+       the commit of the batch, the run ends, and the next start compares again.
+    2. The counts of a batch are noted before its commits, after which they cannot be found again.
+    """
 
     def __init__(
         self,
-        store: Store,
-        kind: str,
+        landed: Landed,
         open_table: Callable[[str], Table],
-        routes: Mapping[str, str] | None = None,
+        read: notes.ReadSettings | None = None,
         *,
         adopt: bool = False,
+        compare: Compare | None = None,
     ) -> None:
-        super().__init__(store, routes)
-        self.kind = kind
-        self._adopt = adopt
+        self._landed, self._adopt, self._compare = landed, adopt, compare
+        self._read = read or notes.ReadSettings()
         self._open = cache(open_table)
         # Of the batch that is written: its rows, and the ledgers of the tables, as they were read.
         self._staged: dict[str, list[Staged]] = {}
@@ -65,29 +75,29 @@ class TableLanding(Landing):
         """Return the name of a table in its catalog, or its URL."""
         return self._open(table).name
 
+    def recover(self) -> None:
+        """Let the ledger of the table of events decide.
+
+        Raises `WrongTable` if tables are not as earlier batches left them.
+        """
+        self._landed.use_ledger(self._read_ledger())
+
     def is_decided(self, batch: notes.BegunBatch) -> bool:
         """Return whether a table, by the routes of a batch that was begun, has rows of it."""
         self._batch, self._ledgers = batch, {}
-        tables = dict.fromkeys((notes.EVENTS, *batch.routes.values(), notes.QUARANTINE))
-        return any(self._left(table) != batch.offsets for table in tables)
+        return any(self._left(table) != batch.offsets for table in notes.table_names(batch.routes))
 
-    def fit(
-        self,
-        schemas: Mapping[str, DataSchema],
-        warn: Callable[[str], None] = warnings.warn,
-        *,
-        rescue: bool,
-        lenient: bool = False,
-    ) -> Mapping[str, DataSchema]:
-        """Return schemas by which data is read in the types that its tables have; warn of others.
+    def fit(self, warn: Callable[[str], None] = warnings.warn) -> notes.ReadSettings:
+        """Read data in the types that its tables have; warn of others, and return the settings.
 
         Raises `WrongTable` if a table cannot take the rows: a batch that has begun would fail at each start.
         """
-        fitting = dict(schemas)
-        for table in dict.fromkeys((notes.EVENTS, *self._routes.values())):
-            for pattern in patterns_in(table, self._routes, schemas):
+        read = self._read
+        fitting = dict(read.schemas)
+        for table in notes.table_names(read.routes)[:-1]:
+            for pattern in patterns_in(table, read.routes, read.schemas):
                 schema = fitting[pattern]
-                column, types = self._open(table).misfits(schema, rescue=rescue)
+                column, types = self._open(table).misfits(schema, rescue=read.rescue)
                 if types and () not in types:  # a column of another kind ends the run
                     fitting[pattern] = schema.fit(types, column)
                     places = (
@@ -98,34 +108,35 @@ class TableLanding(Landing):
                         f"which has {', '.join(places)}: data of other types goes to the quarantine. Land it "
                         "into a fresh table, or keep the types"
                     )
-        self._check_tables(fitting, rescue=rescue, lenient=lenient)
-        return fitting
+        self._read = replace(read, schemas=fitting)
+        self._check_tables()
+        return self._read
 
-    def _check_tables(self, schemas: Mapping[str, DataSchema], *, rescue: bool, lenient: bool) -> None:
+    def _check_tables(self) -> None:
         from cloudevents_kafka.spark.pipeline.batches import Rows
         from cloudevents_kafka.spark.typed.frames import rows_of_table
 
-        rows = Rows({}, lenient, {}, schemas, rescue=rescue, upsert=self.upsert)
-        events, quarantine = rows.none(self._open(notes.EVENTS).session)
-        for table in self.tables:
+        read = self._read
+        events, quarantine = Rows({}, read).none(self._open(notes.EVENTS).session)
+        for table in notes.table_names(read.routes):
             is_event = table != notes.QUARANTINE
-            found = rows_of_table(events, table, schemas, self._routes) if is_event else quarantine
+            found = rows_of_table(events, table, read.schemas, read.routes) if is_event else quarantine
             self._open(table).check_schema(found.schema)
 
     def _read_ledger(self) -> notes.Ledger:
         """Return the ledger of events; raise `WrongTable` if tables are not as earlier batches left them."""
-        for table, known in (self.last.tables if self.last else {}).items():
+        for table, known in self._noted_ids().items():
             opened = self._open(table)
             found = opened.id() if opened.exists() else None
             if found != known:
                 state = "does not exist" if found is None else f"is another table, whose id is {found}"
                 raise WrongTable(
                     f"the table {opened.name} must be the one with id {known}, in which the batches of "
-                    f"{self.store.url('')} have landed, but it {state}. Restore it, or use its new name; "
-                    "or land afresh, with a fresh folder"
+                    f"{self._landed.store.url('')} have landed, but it {state}. Restore it, or use its new "
+                    "name; or land afresh, with a fresh folder"
                 )
-        ledger, noted = self._open(notes.EVENTS).ledger(adopt=self._adopt), self._noted
-        ids = {topic: self.topic_ids.get(topic, "") for topic in noted.topics}
+        ledger, noted = self._open(notes.EVENTS).ledger(adopt=self._adopt), self._landed.noted
+        ids = {topic: self._landed.topic_ids.get(topic, "") for topic in noted.topics}
         if absent := ledger.left(ids, noted.landed(ids)):
             raise WrongTable(
                 f"the table {self.table_name(notes.EVENTS)} must have {notes.format_ranges(absent)}, which "
@@ -134,17 +145,45 @@ class TableLanding(Landing):
             )
         return ledger
 
-    def ledgers(self) -> list[notes.Ledger]:
-        """Return the ledgers of all tables that have one, that of events first."""
-        others = (self._open(table) for table in self.tables if table != notes.EVENTS)
-        return [self.ledger, *(table.ledger(adopt=self._adopt) for table in others)]
+    def _noted_ids(self) -> Mapping[str, str]:
+        """Return the ids of the tables in which the last batch has landed."""
+        return self._landed.last.tables if self._landed.last else {}
 
-    def write(self, writer: BatchWriter, records: DataFrame, batch: notes.BegunBatch) -> notes.BatchCounts:
-        """Stage the records of a batch, and return the counts."""
-        self._batch, self._staged, self._ledgers = batch, {}, {notes.EVENTS: self.ledger}
-        if batch.routes:
-            return writer.write_kept(records, batch, self._append_all)
-        return writer.write(records, batch, self)
+    def ledgers(self) -> list[notes.Ledger]:
+        """Return the ledgers of tables next to that of events."""
+        others = (table for table in notes.table_names(self._read.routes) if table != notes.EVENTS)
+        return [self._open(table).ledger(adopt=self._adopt) for table in others]
+
+    def start(self, spark: SparkSession, batch: notes.BegunBatch) -> notes.BatchCounts | None:  # noqa: ARG002
+        """Forget what was staged; return the counts if only the manifest of a compared batch is missing."""
+        if self._compare is not None:  # others may have committed since the last batch
+            self._landed.use_ledger(self._read_ledger())
+        if batch.upsert is not None:
+            self._check_topics(batch)
+        self._batch, self._staged, self._ledgers = batch, {}, {notes.EVENTS: self._landed.ledger}
+        return batch.counted if batch.counted is not None and not self._left(notes.EVENTS) else None
+
+    def _check_topics(self, batch: notes.BegunBatch) -> None:
+        """Raise `WrongTable` if the table has rows of a topic that was deleted."""
+        for entry in self._landed.ledger.entries():
+            found = batch.ids.get(entry.topic, "")
+            if found and entry.topic_id not in {"", found}:
+                raise WrongTable(
+                    f"the table {self.table_name(notes.EVENTS)} has rows of the topic {entry.topic} that was "
+                    f"deleted (id {entry.topic_id}, now {found}), so which record is newer than its row is "
+                    "unknown. Land into a fresh table"
+                )
+
+    def takes_all(self, batch: notes.BegunBatch) -> bool:
+        """Return whether a batch has several tables of events, or is compared."""
+        return bool(batch.routes) or self._compare is not None
+
+    def compare(self, batch: KeptBatch) -> AbstractContextManager[KeptBatch]:
+        """Return what yields the part of a batch that is to land."""
+        if self._compare is None:
+            return super().compare(batch)
+        table = self._open(notes.EVENTS)
+        return self._compare(batch, table.read(batch.events.sparkSession) if table.exists() else None)
 
     def append(self, table: str, rows: DataFrame) -> bool:
         """Stage rows of a table; return whether they were computed: not if the table has all of them."""
@@ -156,11 +195,12 @@ class TableLanding(Landing):
         self._staged.setdefault(table, []).append(self._open(table).stage(rows))
         return True
 
-    def _append_all(self, events: DataFrame, quarantine: DataFrame, counts: notes.BatchCounts) -> None:
+    def take(self, events: DataFrame, quarantine: DataFrame, counts: notes.BatchCounts) -> None:
         """Stage the rows of each table that has some, several tables at a time."""
-        tables = [table for table, count in counts.by_table.items() if count]
+        tables = counts.filled
         rows = {table: self._rows_of(events, table, alone=len(tables) == 1) for table in tables}
         if counts.quarantined:
+            self._check_refused(counts)
             rows[notes.QUARANTINE] = quarantine
         if not self._open(notes.EVENTS).exists():  # its ledger needs it
             rows.setdefault(notes.EVENTS, self._rows_of(events, notes.EVENTS, alone=True).limit(0))
@@ -169,6 +209,18 @@ class TableLanding(Landing):
             for staged in [threads.submit(self.append, table, rows[table]) for table in rows]:
                 staged.result()
 
+    def _check_refused(self, counts: notes.BatchCounts) -> None:
+        """Raise `WrongTable` if the quarantine may have records that an upsert has refused in another batch.
+
+        Which records are refused depends on where a batch ends: that of the note ends where it did before.
+        """
+        is_another = self._batch.counted is None and self._left(notes.QUARANTINE) != self._batch.offsets
+        if self._batch.upsert is not None and is_another and "refused" in counts.by_reason:
+            raise WrongTable(
+                f"{self.table_name(notes.QUARANTINE)} has records of a batch that was begun, but the note of "
+                f"that is gone. Restore {self._landed.store.url('_batches')}, or land into a fresh table"
+            )
+
     def _rows_of(self, events: DataFrame, table: str, *, alone: bool) -> DataFrame:
         """Return the rows of a table, which may have all of them."""
         from cloudevents_kafka.spark.typed.frames import rows_of_table
@@ -176,21 +228,22 @@ class TableLanding(Landing):
         rows = events if alone else events.where(events[notes.TABLE] == table)
         return rows_of_table(rows.drop(notes.TABLE), table, self._batch.schemas, self._batch.routes)
 
-    def complete(self, batch: notes.BegunBatch, counts: notes.BatchCounts, **_: Any) -> notes.BatchManifest:
-        """Commit the staged rows, those of events last, and return the manifest of the batch.
+    def commit(self, batch: notes.BegunBatch, counts: notes.BatchCounts) -> Mapping[str, Any]:
+        """Commit the staged rows, those of events last, and return the ids and the rows of the tables.
 
         Raises `CountMismatch` if the rows are not as they were counted.
         """
+        if self._compare is not None and batch.counted != counts:
+            self._landed.manifests.write(replace(batch, counted=counts))
         rows = dict(self._counted())
-        counts.check().check_rows(rows, self.table_name)
+        counts.check_rows(rows, self.table_name)
         tables = [*(table for table in self._staged if table != notes.EVENTS), notes.EVENTS]
         for table in tables:
             self._commit(table)
-        self.ledger = self._ledgers[notes.EVENTS]
+        self._landed.ledger = self._ledgers[notes.EVENTS]
         opened = {table: self._open(table) for table in tables}
         ids = {table: found.id() for table, found in opened.items() if self._staged or found.exists()}
-        tables_now = {**(self.last.tables if self.last else {}), **ids}
-        return super().complete(batch, counts, tables=tables_now, rows=rows)
+        return {"tables": {**self._noted_ids(), **ids}, "rows": rows}
 
     def _counted(self) -> Iterator[tuple[str, int]]:
         """Yield each table of which all rows were staged and counted, and their number."""
@@ -206,7 +259,7 @@ class TableLanding(Landing):
             return  # only the manifest of the batch is missing, or a first batch has no records
         for _ in range(_MOST_TRIES):
             before = self._ledgers[table]
-            after = before.add(self.pipeline, batch.ids, batch.planned)
+            after = before.add(self._landed.pipeline, batch.ids, batch.planned)
             if table != notes.EVENTS:  # what events have landed has landed here, too
                 after = after.merge(self._ledgers[notes.EVENTS].entries())
             try:
@@ -218,11 +271,12 @@ class TableLanding(Landing):
                     return
                 if left != staged_for:
                     raise WrongTable(
-                        f"another run of pipeline {self.pipeline} has landed "
+                        f"another run of pipeline {self._landed.pipeline} has landed "
                         f"{notes.format_ranges(batch.offsets)} in {opened.name} meanwhile, and goes on; one "
                         "run of a pipeline is enough"
                     ) from None
-                self._check_compared(table, before)
+                if self._compare is not None and table == notes.EVENTS:
+                    self._check_compared(before)
             else:
                 self._ledgers[table] = after
                 return
@@ -231,13 +285,19 @@ class TableLanding(Landing):
             "start again when fewer write to it"
         )
 
-    def _check_compared(self, table: str, before: notes.Ledger) -> None:
-        """Raise `WrongTable` if the staged rows depend on rows that have changed since a ledger was read."""
+    def _check_compared(self, before: notes.Ledger) -> None:
+        """Raise `WrongTable` if the rows that a batch was compared with have changed since."""
+        if self._ledgers[notes.EVENTS].generation != before.generation:
+            raise WrongTable(
+                f"no other pipeline must commit to {self.table_name(notes.EVENTS)} while a batch is compared "
+                "with its rows, but one has; nothing of the batch has landed there. Start again, and run one "
+                "pipeline at a time"
+            )
 
     def _left(self, table: str) -> notes.OffsetRanges:
         """Return the offsets of the batch whose rows a table does not have; raise `WrongTable`."""
         if table not in self._ledgers:
             self._ledgers[table] = self._open(table).ledger(adopt=self._adopt)
         # Rows next to the events may be those of another pipeline that was killed before its events' commit.
-        owner = self.pipeline if table == notes.EVENTS else None
+        owner = self._landed.pipeline if table == notes.EVENTS else None
         return self._ledgers[table].left(self._batch.ids, self._batch.offsets, owner)

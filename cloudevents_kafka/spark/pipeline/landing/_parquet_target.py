@@ -19,7 +19,6 @@ import uuid
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -27,15 +26,15 @@ from cloudevents_kafka.spark._patterns import patterns_in
 from cloudevents_kafka.spark.pipeline import notes
 from cloudevents_kafka.spark.pipeline._errors import WrongTable
 from cloudevents_kafka.spark.pipeline._sql import write_settings
-from cloudevents_kafka.spark.pipeline.landing._landing import Landing
-from cloudevents_kafka.spark.pipeline.stores import Store, without_patterns
+from cloudevents_kafka.spark.pipeline.landing._landed import Landed
+from cloudevents_kafka.spark.pipeline.landing._target import Target
+from cloudevents_kafka.spark.pipeline.stores import without_patterns
 from cloudevents_kafka.spark.pipeline.tables import RECORD_DATE, names_in, two_cases
 from cloudevents_kafka.spark.typed.shape import VALUE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from cloudevents_kafka.spark.pipeline.batches import BatchWriter
     from cloudevents_kafka.spark.typed.schemas import DataSchema
 
 STAGING: Final = "_staging"
@@ -87,22 +86,12 @@ class ParquetFiles:
         return Counter({row["table"]: row["count"] for row in rows.collect()})
 
 
-class ParquetLanding(Landing):
-    """The batches of a folder of Parquet tables."""
+class ParquetTarget(Target):
+    """The Parquet tables of a folder, in which a batch lands with its manifest."""
 
-    kind = "parquet"
-    notes_begun = False
-
-    def __init__(
-        self,
-        store: Store,
-        routes: Mapping[str, str] | None = None,
-        *,
-        adopt: bool = False,
-    ) -> None:
-        super().__init__(store, routes)
+    def __init__(self, landed: Landed, read: notes.ReadSettings, *, adopt: bool = False) -> None:
+        self._landed, self._store, self._read = landed, landed.store, read
         self._staging = ""
-        self._rows: dict[str, int] = {}
         self._checks_files = not adopt
         self._names: dict[str, tuple[tuple[str, ...], ...]] = {}
 
@@ -111,10 +100,10 @@ class ParquetLanding(Landing):
 
         Other readers, and Spark itself, would find two columns, or one of them.
         """
-        last = self.manifests.last()
+        last = self._landed.manifests.last()
         if last is not None:
             self._names = {**self._names_of(spark, last.schemas, last.routes), **last.names}
-        for table, names in self._names_of(spark, self.schemas, self._routes).items():
+        for table, names in self._names_of(spark, self._read.schemas, self._read.routes).items():
             known = self._names.get(table, ())
             self._names[table] = tuple(dict.fromkeys((*known, *names)))
             if found := two_cases(self._names[table]):
@@ -128,14 +117,14 @@ class ParquetLanding(Landing):
         self, spark: SparkSession, schemas: Mapping[str, DataSchema], routes: Mapping[str, str]
     ) -> dict[str, tuple[tuple[str, ...], ...]]:
         return {
-            table: tuple(names_in(schemas[pattern].type_in(spark, rescue=self.rescue), (VALUE,)))
+            table: tuple(names_in(schemas[pattern].type_in(spark, rescue=self._read.rescue), (VALUE,)))
             for table in (notes.EVENTS, *routes.values())
             for pattern in patterns_in(table, routes, schemas)[:1]
         }
 
     def table_name(self, table: str) -> str:
         """Return the URL of a table."""
-        return self.store.url(table)
+        return self._store.url(table)
 
     def recover(self) -> int | None:
         """Finish the last landed batch and remove staged files of batches that never landed.
@@ -143,76 +132,72 @@ class ParquetLanding(Landing):
         Return the number of that batch if its renames were unfinished, otherwise None. Raises
         `WrongCheckpoint` if the manifests do not match the tables or cannot be read.
         """
-        super().recover()
-        finished = None if self.last is None else self._rename(self.last)
+        last = self._landed.last
+        finished = None if last is None else self._rename(last)
         self._check_tables()
-        for leftover in self.store.list_names(STAGING):
-            self.store.remove(f"{STAGING}/{leftover}")
+        for leftover in self._store.list_names(STAGING):
+            self._store.remove(f"{STAGING}/{leftover}")
         return finished
 
-    def write(self, writer: BatchWriter, records: DataFrame, batch: notes.BegunBatch) -> notes.BatchCounts:
-        """Write the records of a batch to its staging folder, and return the counts."""
-        files = ParquetFiles(records.sparkSession, self.stage(batch))
-        if batch.routes and batch.schemas:  # tables with columns of their own
-            counts = writer.write_kept(records, batch, partial(self._append_all, files, batch))
-        else:
-            counts = writer.write(records, batch, files)
-        self._rows = files.check(counts)
-        return counts
+    def start(self, spark: SparkSession, batch: notes.BegunBatch) -> None:
+        """Choose a new staging folder for a batch."""
+        self._staging = f"{STAGING}/{batch.number:08d}-{uuid.uuid4().hex[:8]}"
+        self._batch, self._files = batch, ParquetFiles(spark, self._store.url(self._staging))
 
-    def _append_all(
-        self,
-        files: ParquetFiles,
-        batch: notes.BegunBatch,
-        events: DataFrame,
-        quarantine: DataFrame,
-        counts: notes.BatchCounts,
-    ) -> None:
+    def takes_all(self, batch: notes.BegunBatch) -> bool:
+        """Return whether tables have columns of their own."""
+        return bool(batch.routes and batch.schemas)
+
+    def append(self, table: str, rows: DataFrame) -> bool:
+        """Write rows to the staging folder, and return True; see `ParquetFiles.append`."""
+        return self._files.append(table, rows)
+
+    def take(self, events: DataFrame, quarantine: DataFrame, counts: notes.BatchCounts) -> None:
         """Write the rows of each table that has some."""
         from cloudevents_kafka.spark.typed.frames import rows_of_table
 
-        for table in (table for table, count in counts.by_table.items() if count):
+        for table in counts.filled:
             rows = events.where(events[notes.TABLE] == table).drop(notes.TABLE)
-            files.append(table, rows_of_table(rows, table, batch.schemas, batch.routes))
+            self.append(table, rows_of_table(rows, table, self._batch.schemas, self._batch.routes))
         if counts.quarantined:
-            files.append(notes.QUARANTINE, quarantine)
+            self.append(notes.QUARANTINE, quarantine)
 
-    def stage(self, batch: notes.BegunBatch) -> str:
-        """Return the URL of a new staging folder for a batch."""
-        self._staging = f"{STAGING}/{batch.number:08d}-{uuid.uuid4().hex[:8]}"
-        return self.store.url(self._staging)
-
-    def complete(self, batch: notes.BegunBatch, counts: notes.BatchCounts, **_: Any) -> notes.BatchManifest:
-        """Land the staged files of a batch, and return its manifest."""
-        files = tuple(self.store.list_files(self._staging, ".parquet"))
+    def commit(self, batch: notes.BegunBatch, counts: notes.BatchCounts) -> Mapping[str, Any]:
+        """Make the staged files durable, and return them; `finish` moves them."""
+        rows = self._files.check(counts)
+        files = tuple(self._store.list_files(self._staging, ".parquet"))
         if self._checks_files:
             self._check_unused(files, batch.number)
             self._checks_files = False
-        self.store.sync(f"{self._staging}/{file}" for file in files)
-        own: Any = {"rows": self._rows, "names": self._names}
-        manifest = super().complete(batch, counts, staging=self._staging, files=files, **own)
+        self._store.sync(f"{self._staging}/{file}" for file in files)
+        return {"staging": self._staging, "files": files, "rows": rows, "names": self._names}
+
+    def finish(self, manifest: notes.BatchManifest) -> None:
+        """Move the files of a landed batch into the tables."""
         self._rename(manifest)
-        return manifest
 
     def _check_tables(self) -> None:
         """Raise `WrongCheckpoint` for a table that is gone, without a manifest, or by the dates of events."""
-        for table, count in {**dict.fromkeys(self.tables, 0), **self.total.rows}.items():
-            if count and not self.store.exists(table):
+        for table, count in {
+            **dict.fromkeys(notes.table_names(self._read.routes), 0),
+            **self._landed.total.rows,
+        }.items():
+            if count and not self._store.exists(table):
                 raise notes.WrongCheckpoint(
-                    f"{self.store.url(table)} must have {count:,} rows that have landed, but it was removed "
+                    f"{self._store.url(table)} must have {count:,} rows that have landed, but it was removed "
                     "or renamed. Restore it, or land afresh with a fresh folder and checkpoint"
                 )
-            for name in self.store.list_names(table):
+            for name in self._store.list_names(table):
                 column, equals, _ = name.partition("=")
-                if equals and self.last is None and self._checks_files:
+                if equals and self._landed.last is None and self._checks_files:
                     raise self._no_manifest(f"{table}/{name}")
                 if equals and column != RECORD_DATE:
                     ends = {
                         topic: {number: range_.end for number, range_ in parts.items()}
-                        for topic, parts in self.landed.items()
+                        for topic, parts in self._landed.landed.items()
                     }
                     raise notes.WrongCheckpoint(
-                        f"the folders of {self.store.url(table)} must be by {RECORD_DATE}, got {column}. "
+                        f"the folders of {self._store.url(table)} must be by {RECORD_DATE}, got {column}. "
                         "Land into a fresh folder from where this one ends, with the option start (--from) "
                         f"{json.dumps(ends)}; for dates of events, see docs/how-to/each_batch.md"
                     )
@@ -225,13 +210,13 @@ class ParquetLanding(Landing):
         """
         for path in {final_path(file[: file.rindex("/") + 1], number) for file in files}:
             folder, _, prefix = path.rpartition("/")
-            for name in self.store.list_names(folder):
+            for name in self._store.list_names(folder):
                 if name.startswith(prefix):
                     raise self._no_manifest(f"{folder}/{name}")
 
     def _no_manifest(self, path: str) -> notes.WrongCheckpoint:
         return notes.WrongCheckpoint(
-            f"{self.store.url(path)} is of a batch that has no manifest in {notes.BATCHES}: "
+            f"{self._store.url(path)} is of a batch that has no manifest in {notes.BATCHES}: "
             "its records would land twice. Restore the manifests, or use a fresh folder and checkpoint; or "
             "adopt the files (--adopt): all records land next to them"
         )
@@ -241,22 +226,22 @@ class ParquetLanding(Landing):
 
         Raises `WrongCheckpoint` if files of the batch are neither staged nor in the tables.
         """
-        staged = set(self.store.list_files(manifest.staging, ".parquet"))
+        staged = set(self._store.list_files(manifest.staging, ".parquet"))
         missing = []
         for file in manifest.files:
             final = final_path(file, manifest.number)
             if file in staged:
-                self.store.rename(f"{manifest.staging}/{file}", final)
-            elif not self.store.exists(final):
+                self._store.rename(f"{manifest.staging}/{file}", final)
+            elif not self._store.exists(final):
                 missing.append(final)
         if missing:
             more = f" and {len(missing) - 1} others" if len(missing) > 1 else ""
             raise notes.WrongCheckpoint(
-                f"{self.store.url(missing[0])}{more} must exist, because batch {manifest.number} with "
+                f"{self._store.url(missing[0])}{more} must exist, because batch {manifest.number} with "
                 f"{notes.format_ranges(manifest.offsets)} has landed, but they were removed, or staged in "
                 f"{manifest.staging}, which was removed. Restore them, or use a fresh folder and checkpoint"
             )
-        self.store.remove(manifest.staging)
+        self._store.remove(manifest.staging)
         return manifest.number if staged else None
 
 

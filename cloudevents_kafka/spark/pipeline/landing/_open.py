@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from cloudevents_kafka.primitives.redaction import mask_urls
@@ -18,21 +18,22 @@ from cloudevents_kafka.primitives.spans import parse_span
 from cloudevents_kafka.spark._java import file_system
 from cloudevents_kafka.spark.pipeline import notes
 from cloudevents_kafka.spark.pipeline._errors import WrongTable
-from cloudevents_kafka.spark.pipeline.landing._compared_landing import ComparedLanding, UpsertLanding
-from cloudevents_kafka.spark.pipeline.landing._function_landing import EachBatch, FunctionLanding
-from cloudevents_kafka.spark.pipeline.landing._landing import Landing
-from cloudevents_kafka.spark.pipeline.landing._parquet_landing import ParquetLanding
-from cloudevents_kafka.spark.pipeline.landing._table_landing import TableLanding
+from cloudevents_kafka.spark.pipeline.landing._function_target import EachBatch, FunctionTarget
+from cloudevents_kafka.spark.pipeline.landing._landed import Landed
+from cloudevents_kafka.spark.pipeline.landing._lander import BatchLander
+from cloudevents_kafka.spark.pipeline.landing._parquet_target import ParquetTarget
+from cloudevents_kafka.spark.pipeline.landing._tables_target import Compare, TablesTarget
+from cloudevents_kafka.spark.pipeline.landing._target import Target
 from cloudevents_kafka.spark.pipeline.stores import FolderFailed, Store, open_store
 from cloudevents_kafka.spark.pipeline.tables import Table
+from cloudevents_kafka.spark.pipeline.topics import TopicAdmin, TopicMonitor
+from cloudevents_kafka.spark.table_formats import FORMATS, TableFormat
 from cloudevents_kafka.spark.typed.schemas import open_schemas
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from cloudevents_kafka.spark.pipeline._options import PipelineOptions
-    from cloudevents_kafka.spark.pipeline.landing._compared_landing import Compare
-    from cloudevents_kafka.spark.table_formats import TableFormat
 
 
 # S3, Google Cloud Storage, Azure Blob Storage, and those of Alibaba, Tencent and OpenStack.
@@ -63,8 +64,8 @@ def check_renames(
 
     Only with a session it is known of an account of Azure.
     """
-    in_catalog = options.to == "iceberg" and options.table is not None
-    if has_function or in_catalog or options.to == "delta":
+    renames = options.to == "parquet" or (FORMATS[options.to].renames and options.table is None)
+    if has_function or not renames:
         return
     scheme = urlsplit(options.out).scheme.lower()
     refused = scheme in _OBJECT_STORES
@@ -72,13 +73,21 @@ def check_renames(
         files, path = file_system(spark, options.out)
         refused = not files.hasPathCapability(path, _HAS_NAMESPACE)
     if refused:
-        need = "parquet" if options.to == "parquet" else "iceberg without a catalog"
+        need = "parquet" if options.to == "parquet" else f"{options.to} without a catalog"
         raise WrongStore(
             f"out must be in a file system that renames a file in one step for {need}, got "
             f"{mask_urls(options.out)}: an object store copies and deletes, so a killed run could leave a "
             "batch incomplete. Land in Delta (--to delta), or in a table of an Iceberg catalog "
             "(--to iceberg --table CATALOG.SCHEMA.NAME)"
         )
+
+
+class Landing(NamedTuple):
+    """What has landed in a folder, where batches land, and how they are read."""
+
+    landed: Landed
+    target: Target
+    read: notes.ReadSettings
 
 
 def open_landing(
@@ -88,46 +97,77 @@ def open_landing(
     warn: Callable[[str], None] = warnings.warn,
 ) -> Landing:
     """Return what lands the batches in the tables of the options, or by a function."""
-    landing = _open_landing(options, spark, each_batch)
+    store = open_store(options.out, spark)
     try:
-        landing.schemas, landing.rescue = open_schemas(spark, options.schemas, options.tables), options.rescue
-        if isinstance(landing, ParquetLanding):
-            landing.check_names(spark)
-        if isinstance(landing, TableLanding):
-            fit = partial(landing.fit, rescue=options.rescue, lenient=options.lenient)
-            landing.schemas = fit(landing.schemas, warn)
+        read = notes.ReadSettings(
+            lenient=options.lenient,
+            routes=dict(options.tables),
+            schemas=open_schemas(spark, options.schemas, options.tables),
+            rescue=options.rescue,
+            upsert=notes.Upsert.parse(options.upsert, options.deleted),
+        )
+        if each_batch is not None:
+            landed = Landed(store, "function", continued=("kafka",))
+            return Landing(landed, FunctionTarget(each_batch), read)
+        check_renames(options, spark)
+        if options.to == "parquet":
+            landed = Landed(store, "parquet", notes_begun=False)
+            files = ParquetTarget(landed, read, adopt=options.adopt)
+            files.check_names(spark)
+            return Landing(landed, files, read)
+        landed = Landed(store, options.to, in_notes=False)
+        tables = _open_tables(options, options.to, spark, landed, read)
+        return Landing(landed, tables, tables.fit(warn))
     except ValueError as error:  # of DDL, which a session reads, or of tables with several schemas
         raise WrongTable(f"schemas: {error}") from error
-    return landing
 
 
-def _open_landing(options: PipelineOptions, spark: SparkSession, each_batch: EachBatch | None) -> Landing:
-    store = open_store(options.out, spark)
-    if each_batch is not None:
-        return FunctionLanding(store, each_batch)
-    check_renames(options, spark)
-    if options.to == "parquet":
-        return ParquetLanding(store, options.tables, adopt=options.adopt)
+def open_lander(
+    options: PipelineOptions,
+    landing: Landing,
+    checkpoint: notes.Checkpoint,
+    admin: TopicAdmin,
+    warn: Callable[[str], None],
+    *,
+    tasks: int,
+) -> BatchLander:
+    """Return what lands the batches of a query, or of a backfill; call its `BatchLander.recover` first.
+
+    ``tasks`` is the number of Spark's tasks that run at the same time.
+    """
+    from cloudevents_kafka.spark.pipeline.batches import BatchWriter
+
+    folder, pattern = landing.landed.store.url(""), options.topic_pattern
+    topics = TopicMonitor(options.topic_names, admin, folder, warn, pattern=pattern)
+    return BatchLander(options, *landing, checkpoint, topics, BatchWriter(tasks=max(1, tasks)))
+
+
+def _open_tables(
+    options: PipelineOptions,
+    kind: TableFormat,
+    spark: SparkSession,
+    landed: Landed,
+    read: notes.ReadSettings,
+) -> TablesTarget:
+    """Return tables of the options; raise `WrongTable` if the session does not have their format."""
     if options.table is None:
-        _check_folders(store, options.to, options.tables)
-    upsert = notes.Upsert.parse(options.upsert, options.deleted)
-    open_table = partial(open_sibling, spark, options.to, store, options.table, upsert=upsert)
+        _check_folders(landed.store, kind, options.tables)
+    open_table = partial(open_sibling, spark, kind, landed.store, options.table, upsert=read.upsert)
     for table in notes.TABLES:
-        open_table(table)  # raises an error if the session does not have the format
-    kind = UpsertLanding if upsert else ComparedLanding if options.deduplicate else TableLanding
-    landing = kind(store, options.to, open_table, options.tables, adopt=options.adopt)
-    if isinstance(landing, ComparedLanding):
-        landing.compare = _comparison(upsert, options.deduplicate)
-    return landing
+        open_table(table)
+    compare = _comparison(read.upsert, options.deduplicate)
+    return TablesTarget(landed, open_table, read, adopt=options.adopt, compare=compare)
 
 
-def _comparison(upsert: notes.Upsert | None, deduplicate: str | None) -> Compare:
-    """Return what compares batches with the rows of their table."""
+def _comparison(upsert: notes.Upsert | None, deduplicate: str | None) -> Compare | None:
+    """Return what compares batches with the rows of their table, if anything does."""
     from cloudevents_kafka.spark.pipeline.batches import row_changes, without_duplicates
 
     if upsert is not None:
         return partial(row_changes, upsert=upsert)
-    return partial(without_duplicates, within=parse_span(deduplicate or "", "deduplicate"))
+    if deduplicate is not None:
+        return partial(without_duplicates, within=parse_span(deduplicate, "deduplicate"))
+    return None
 
 
 def check_catalog(options: PipelineOptions, spark: SparkSession) -> None:

@@ -9,10 +9,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from cloudevents_kafka.spark.pipeline._job import Job, Report, Warn
 from cloudevents_kafka.spark.pipeline._options import PipelineOptions
 from cloudevents_kafka.spark.pipeline._reports import Summary
 from cloudevents_kafka.spark.pipeline.landing import EachBatch, check_catalog, check_renames, open_landing
+from cloudevents_kafka.spark.pipeline.runs._backfill import Backfill
+from cloudevents_kafka.spark.pipeline.runs._run import Run
+from cloudevents_kafka.spark.pipeline.runs._stream import Stream
+from cloudevents_kafka.spark.pipeline.runs._watch import Report, Warn, Watch
 from cloudevents_kafka.spark.pipeline.session import (
     allow_token_endpoint,
     check_in_process,
@@ -20,6 +23,7 @@ from cloudevents_kafka.spark.pipeline.session import (
     local_session,
 )
 from cloudevents_kafka.spark.pipeline.stores import folder_lock
+from cloudevents_kafka.spark.pipeline.topics import KafkaAdmin
 from cloudevents_kafka.spark.pipeline.watching import Metrics
 from cloudevents_kafka.spark.typed.schemas import has_avro
 
@@ -90,7 +94,7 @@ class EventPipeline:
         self._each_batch = each_batch
         self._report = report
         self._warn = warn
-        self._job: Job | None = None
+        self._run: Run | None = None
         self._resources = ExitStack()
         self.metrics_url: str | None = None
         """Where Prometheus reads the figures, after the start with ``metrics_port``."""
@@ -115,7 +119,7 @@ class EventPipeline:
         `PipelineFailed` if no broker answers, the errors of `local_session`, and `RuntimeError` if it is
         running.
         """
-        if self._job is not None:
+        if self._run is not None:
             raise RuntimeError("a pipeline must be closed before it is started again")
         if self._spark is not None:
             check_in_process(self._spark)
@@ -132,25 +136,28 @@ class EventPipeline:
             spark = self._spark or resources.enter_context(self._own_session())
             if self._spark is None:
                 check_catalog(options, spark)
-            landing = open_landing(options, spark, self._each_batch, self._warn)
-            kind = self._job_class()
-            job = kind(spark, options, landing, self._report, self._warn, metrics=metrics)
-            self._job = job
+            self._run = self._start_run(spark, metrics)
             if self._spark is not None:  # stopping its own Spark ends the query
-                resources.callback(job.close)
+                resources.callback(self._run.close)
             self._resources = resources.pop_all()
         return self
 
-    def _job_class(self) -> type[Job]:
-        from cloudevents_kafka.spark.pipeline.backfill import BackfillJob
-
-        return Job if self.options.backfill is None else BackfillJob
+    def _start_run(self, spark: SparkSession, metrics: Metrics) -> Run:
+        options = self.options
+        landing = open_landing(options, spark, self._each_batch, self._warn)
+        watch = Watch(options, metrics, self._report, self._warn)
+        reads = Stream if options.backfill is None else Backfill
+        with ExitStack() as failed:
+            admin = failed.enter_context(closing(KafkaAdmin(spark, options.source_options())))
+            reader = reads(spark, options, landing, watch, admin)
+            failed.pop_all()  # it closes the client at its end
+        return Run(options, landing, reader, watch)
 
     def _own_session(self) -> AbstractContextManager[SparkSession]:
         options = self.options
         log = None if options.log is None else Path(options.log)
         formats: list[SessionFormat] = []
-        if options.to == "delta" or options.to == "iceberg":  # noqa: PLR1714  # for mypy
+        if options.to != "parquet":
             formats.append(options.to)
         if has_avro(options.schemas):
             formats.append("avro")
@@ -179,16 +186,19 @@ class EventPipeline:
 
     @property
     def query(self) -> StreamingQuery:
-        """The query of Spark."""
-        return self._running.query
+        """The query of Spark; raises `RuntimeError` for a backfill, which has none."""
+        query = self._running.reader.query
+        if query is None:
+            raise RuntimeError("a backfill has no query, got the option backfill; use wait() and status()")
+        return query
 
     @property
-    def _running(self) -> Job:
-        if self._job is None:
+    def _running(self) -> Run:
+        if self._run is None:
             raise RuntimeError(
                 "the pipeline must be started first; call start(), or use it in a with statement"
             )
-        return self._job
+        return self._run
 
     def close(self) -> None:
         """Stop if necessary, unlock the folder, and stop Spark if the pipeline has started it."""
@@ -196,11 +206,11 @@ class EventPipeline:
 
     def __enter__(self) -> Self:
         """Start the pipeline unless it is running, and return it."""
-        return self if self._job is not None else self.start()
+        return self if self._run is not None else self.start()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         """Close the pipeline."""
-        self._job = None
+        self._run = None
         self._resources.__exit__(kind, error, traceback)

@@ -10,36 +10,41 @@ from collections.abc import Callable, Collection
 
 from msgspec.structs import replace
 
-from cloudevents_kafka.spark.pipeline.landing import Landing
+from cloudevents_kafka.spark.pipeline.landing import Landed, Landing
 from cloudevents_kafka.spark.pipeline.notes import Checkpoint, Ledger, OffsetRange, OffsetRanges
 
 
 def use_newest_start(
-    landing: Landing, checkpoint: Checkpoint, start: str, warn: Callable[[str], None]
+    landing: Landing,
+    checkpoint: Checkpoint,
+    start: str,
+    recover: Callable[[], object],
+    warn: Callable[[str], None],
 ) -> None:
     """Forget an earlier start, at which nothing has landed, or warn that another one has no effect.
 
     Spark keeps the offsets of its first start in the checkpoint, and so do the notes.
     """
-    before = landing.beginning.start
+    landed, before = landing.landed, landing.landed.beginning.start
     if before in ("", start):
         return
-    begun = None if landing.in_notes else landing.begun()
-    if landing.total.read or (begun is not None and landing.is_decided(begun)):
+    begun = None if landed.in_notes else landed.begun()
+    if landed.total.read or (begun is not None and landing.target.is_decided(begun)):
         warn(
-            f"the start (--from) {start} has no effect: {landing.store.url('')} goes on behind what has "
+            f"the start (--from) {start} has no effect: {landed.store.url('')} goes on behind what has "
             f"landed, after a start at {before}; for another start use a fresh folder"
         )
         return
-    landing.manifests.clear()
+    landed.manifests.clear()
     checkpoint.clear()
-    landing.recover()
+    recover()
 
 
 def forget_topics(
-    landing: Landing,
+    landed: Landed,
     checkpoint: Checkpoint,
     names: Collection[str],
+    recover: Callable[[], object],
     reads: Callable[[str], bool] = lambda _: False,
 ) -> None:
     """Let another checkpoint go on with all topics but these, if Spark has planned some of their offsets.
@@ -50,23 +55,23 @@ def forget_topics(
     query_id, planned = checkpoint.query_id(), checkpoint.last_planned()
     if query_id is None or planned is None:
         return
-    again = {topic for topic, parts in landing.landed.items() if parts and reads(topic)}
+    again = {topic for topic, parts in landed.landed.items() if parts and reads(topic)}
     if not planned.ranges.keys() & set(names) and again <= planned.ranges.keys():
         return
-    begun = landing.begun()
+    begun = landed.begun()
     if begun is not None:
         offsets, whole = _without(begun.offsets, names), _without(begun.planned, names)
-        landing.manifests.write(replace(begun, offsets=offsets, planned=whole))
-    follows = None if landing.last is None else landing.last.query
+        landed.manifests.write(replace(begun, offsets=offsets, planned=whole))
+    follows = None if landed.last is None else landed.last.query
     begins = _without(planned.ranges, names)
     ends = {
         topic: {number: OffsetRange(range_.start, range_.start) for number, range_ in numbers.items()}
         for topic, numbers in begins.items()
     }
-    landed = Ledger().add(landing.pipeline, landing.topic_ids, ends)
-    landing.manifests.write(replace(landing.beginning, landed=landed, follows=follows))
+    ledger = Ledger().add(landed.pipeline, landed.topic_ids, ends)
+    landed.manifests.write(replace(landed.beginning, landed=ledger, follows=follows))
     checkpoint.clear()
-    landing.recover()
+    recover()
 
 
 def _without(ranges: OffsetRanges, names: Collection[str]) -> OffsetRanges:

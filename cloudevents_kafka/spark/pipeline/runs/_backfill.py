@@ -1,0 +1,175 @@
+"""`Backfill`: the parts of a range that no pipeline has landed are read in batches, next to a pipeline.
+
+The law: what is read are the gaps in the ledger of events, before the offset at which the folder's pipeline
+goes on. Each batch lands as those of the pipeline do, by one conditional commit of rows and ledger, under the
+name of this pipeline, so ranges join. Where a table next to the events has rows of a batch whose events did
+not land, a batch begins at the same offset, and the note in ``_backfill`` says how that batch was read: it is
+finished first. So each record lands once, after a kill at any step, and of two backfills at once one lands a
+batch. A backfill of Parquet takes the lock of its folder and the next number of its manifests.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Collection, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
+
+from cloudevents_kafka.spark.pipeline import notes
+from cloudevents_kafka.spark.pipeline._backfill_range import BackfillRange
+from cloudevents_kafka.spark.pipeline._errors import failures_in_words
+from cloudevents_kafka.spark.pipeline._options import PipelineOptions
+from cloudevents_kafka.spark.pipeline._reports import BatchProgress
+from cloudevents_kafka.spark.pipeline.landing import Landing, open_lander
+from cloudevents_kafka.spark.pipeline.runs._gaps import Asked, Gap, next_batch
+from cloudevents_kafka.spark.pipeline.runs._watch import Watch
+from cloudevents_kafka.spark.pipeline.stores import Store, open_store
+from cloudevents_kafka.spark.pipeline.topics import KafkaAdmin
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_FOLDER: Final = "_backfill"
+
+
+class _BackfillNotes(notes.Manifests):
+    """The notes of a folder whose pipeline may run: only the note of a begun batch is written, elsewhere."""
+
+    def __init__(self, store: Store, own: Store) -> None:
+        super().__init__(store)
+        self.own = notes.Manifests(own)
+
+    def write(self, note: notes.BegunBatch | notes.Beginning) -> None:
+        self.own.write(note)
+
+    def add(self, manifest: notes.BatchManifest) -> None:
+        """Do nothing: the table has the batch, and the numbers are those of the pipeline."""
+
+
+class Backfill:
+    """The gaps of a range, which land one batch after another, in the user's thread."""
+
+    pause = 0.0
+    query = None
+
+    def __init__(
+        self, spark: SparkSession, options: PipelineOptions, landing: Landing, watch: Watch, admin: KafkaAdmin
+    ) -> None:
+        """Find the gaps, and finish the batch that an earlier run has begun."""
+        self._spark, self._options, self._landing, self._watch = spark, options, landing, watch
+        self._admin = admin
+        self._stopping = False
+        self.checkpoint = notes.Checkpoint(open_store(options.checkpoint_url, spark))
+        tasks: int = spark.sparkContext.defaultParallelism
+        parts = (landing, self.checkpoint, admin, watch.warn_later)
+        self._lander = open_lander(options, *parts, tasks=tasks)
+        with failures_in_words(options.redact):
+            self.recovered = self._recover()
+            self._find_gaps()
+
+    def _recover(self) -> int | None:
+        """Finish the batch that an earlier run has begun; return its number."""
+        landed, lander, own = self._landing.landed, self._lander, None
+        if not landed.in_notes:
+            own = open_store(f"{self._options.out.rstrip('/')}/{_FOLDER}", self._spark)
+            landed.manifests = manifests = _BackfillNotes(landed.store, own)
+        recovered = lander.recover()
+        if landed.last is None:
+            raise notes.WrongCheckpoint(
+                f"{landed.store.url('')} has no batch: a backfill fills the gaps of a pipeline. Run this "
+                "first; its option start (--from) says where it begins"
+            )
+        lander.find_topics()
+        begun = None if own is None else manifests.own.find(notes.BegunBatch)
+        if begun is not None and (left := landed.ledger.left(begun.ids, begun.offsets)):
+            return lander.finish(self._spark, replace(begun, offsets=left)).number
+        return recovered
+
+    def _find_gaps(self) -> None:
+        landed, target, _ = self._landing
+        self._gaps: list[Gap] = []
+        self.gaps: dict[str, dict[str, notes.GapCounts]] = {}
+        self.skipped: dict[str, Counter[str]] = {}
+        ledgers, ids = [landed.ledger, *target.ledgers()], {**landed.topic_ids, **self._lander.topic_ids}
+        for asked in self._ranges(self._lander.partitions):
+            gaps, counts = asked.find(ids, ledgers)
+            self._gaps += gaps
+            self.gaps.setdefault(asked.topic, {})[asked.partition] = counts
+
+    def _ranges(self, partitions: dict[str, int]) -> Iterator[Asked]:
+        asked, admin = BackfillRange.of(str(self._options.backfill)), self._admin
+        asked.check(partitions)
+        landed = self._landing.landed
+        for topic, count in partitions.items():
+            numbers = [str(number) for number in range(count)]
+            offsets_at = partial(admin.offsets_at, topic, numbers)
+            first, last = offsets_at("earliest"), offsets_at("latest")
+            for number, offsets in asked.find(topic, numbers, offsets_at).items():
+                known, end = landed.landed.get(topic, {}).get(number), last[number]
+                if known is not None:
+                    end = known.end
+                elif topic in landed.topic_ids:  # the pipeline reads all of a new partition
+                    end = 0
+                yield Asked(topic, number, offsets, first[number], end)
+
+    def advance(self) -> bool:
+        """Land a batch, and report it; return whether all have landed or `stop` was called."""
+        if self._gaps and not self._stopping:
+            with failures_in_words(self._options.redact):
+                self._land_next()
+        self._watch.show_warnings()
+        return self._stopping or not self._gaps
+
+    def _land_next(self) -> None:
+        started = time.monotonic()
+        offsets, left = next_batch(self._gaps, self._options.max_records)
+        landed = self._lander.land_gap(self._spark, offsets)
+        counts = landed.counts
+        self._gaps = left
+        for topic, partitions in counts.offsets.items():
+            for number, part in partitions.items():
+                self.skipped.setdefault(topic, Counter())[number] += part.missing
+        lags: Counter[str] = Counter()
+        for gap in left:
+            lags[f"{gap.topic}[{gap.partition}]"] += gap.offsets.end - gap.offsets.start
+        progress = BatchProgress(
+            number=self._watch.batches,
+            counts=counts,
+            seconds=time.monotonic() - started,
+            behind=lags.total(),
+            lags=lags,
+            steps=landed.seconds,
+            rows=landed.rows,
+        )
+        self._watch.count(counts)
+        self._watch.report(progress)
+
+    def leave_out(self, options: PipelineOptions, topics: Collection[str]) -> None:
+        """Do nothing: a backfill has no thresholds."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all gaps have landed."""
+        return not self._stopping and not self._gaps
+
+    @property
+    def total(self) -> notes.BatchCounts:
+        """The counts of the backfill."""
+        return self._watch.counts
+
+    def status(self) -> str:
+        """Return how many offsets are left to read."""
+        left = sum(gap.offsets.end - gap.offsets.start for gap in self._gaps)
+        return f"a backfill is under way, {left:,} offsets are left"
+
+    def stop(self) -> None:
+        """Stop after the current batch."""
+        self._stopping = self._stopping or bool(self._gaps)
+
+    def close(self) -> None:
+        """Stop if necessary."""
+        self.stop()
+        self._admin.close()
