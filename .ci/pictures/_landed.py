@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from _drawing import WIDTH, Drawing
-from cloudevents_kafka.spark.pipeline.landing._parquet_landing import STAGING
 
+from cloudevents_kafka.spark.pipeline.landing._parquet_target import STAGING
 from cloudevents_kafka.spark.pipeline.notes import CHECKPOINT
 from cloudevents_kafka.spark.pipeline.notes._manifests import BATCHES
 from cloudevents_kafka.spark.pipeline.notes._routes import EVENTS, QUARANTINE
