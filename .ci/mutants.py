@@ -192,7 +192,7 @@ def annotations(source: str) -> list[tuple[tuple[int, int], tuple[int, int]]]:
 
 
 def prepare() -> None:
-    """Enter a copy of the repository, compiled and for this worker alone, and import what its mutants have in common."""
+    """Enter a compiled copy of the repository for this worker, and import what its mutants have in common."""
     BUILD.mkdir(parents=True, exist_ok=True)
     tree = Path(tempfile.mkdtemp(dir=BUILD))
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
