@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from pathlib import Path
@@ -134,6 +135,23 @@ def test_names_in_the_design() -> None:
         if name not in modules and not any((r / name).exists() for r in (ROOT, package, package.parent))
     ]
     assert missing == []
+
+
+def test_names_in_docstrings() -> None:
+    """Each private module that the docstring of a module names is in its folder, or in one above."""
+    package, missing, seen = Path(cloudevents_kafka.__file__).parent, [], 0
+    for path in package.rglob("*.py"):
+        text = path.read_text("utf-8")
+        docstring = ast.get_docstring(ast.parse(text), clean=False) or ""
+        code = text.replace(docstring, "", 1)
+        for name in re.findall(r"`((?:[a-z]\w*\.)*_[a-z]\w*)", docstring):
+            above = [folder for folder in path.parents if folder.is_relative_to(package)]
+            seen += 1
+            is_module = any((folder / f"{name.replace('.', '/')}.py").exists() for folder in above)
+            is_own = re.search(rf"\b{name.rpartition('.')[2]}\b", code)
+            missing += [] if is_module or is_own else [f"{path}: {name}"]
+    assert missing == []
+    assert seen > 100
 
 
 def test_figures_of_speed() -> None:

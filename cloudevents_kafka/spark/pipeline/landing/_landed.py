@@ -1,6 +1,6 @@
 """`Landed`: what has landed in the folder of a pipeline, and so which records of a batch are new.
 
-Offsets decide whether a record has landed, together with the id of its topic (see `_topics`), by one
+Offsets decide whether a record has landed, together with the id of its topic (see `topics`), by one
 ledger: that of the table of events, or of the last manifest. The number of a batch does not: a checkpoint
 that was set back plans the same number with other offsets. If a batch overlaps what has landed, only its
 other records land; a batch that begins after its end or before its start ends the run.

@@ -1,7 +1,7 @@
 """Which table the events of a type go to: the patterns of the option ``tables``, and their rules.
 
 A pattern is a type in which ``*`` stands for any text, also an empty one. The first that matches
-decides: `table_for` in Python, `_tables.table_of` as a column of Spark.
+decides: `table_for` in Python, `tables.table_of` as a column of Spark.
 """
 
 from __future__ import annotations
