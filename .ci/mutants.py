@@ -24,7 +24,6 @@ import re
 import resource
 import secrets
 import shutil
-import subprocess
 import sys
 import tempfile
 import tomllib
@@ -85,6 +84,13 @@ IMPORTED = (
     "hypothesis",
     "msgspec",
 )
+NOT_COPIED = (".git", ".*_cache", ".venv*", "build", "node_modules", "target")
+VARIABLES = {"PYTHONDONTWRITEBYTECODE": "1", "EXAMPLES": "0.2", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+# Only what the tests need: other plug-ins take longer than most of them.
+PYTEST = ["-x", "-q", "--tb=no", "--assert=plain", "--hypothesis-profile=first"]
+PYTEST += ["-p", "_hypothesis_pytestplugin", "-p", "pytest_timeout", "-p", "xdist.plugin"]
+PYTEST += ["-p", "no:cacheprovider", "-p", "no:unraisableexception"]
+PYTEST += ["-m", "not broker and not spark and not legacy and not peer and not release and not slow"]
 FORK = multiprocessing.get_context("fork")
 CPU_SECONDS = 60  # a mutant that needs as many is one that does not end
 MEMORY = 4 << 30
@@ -120,6 +126,8 @@ def main(arguments: list[str]) -> int:
     if not options.modules:
         print(f"--places {options.places} --seed {options.seed}", flush=True)
         groups["others"] = sample(options.places, options.seed)
+    for folder in (PACKAGE, "tests"):
+        compileall.compile_dir(ROOT / folder, quiet=2)
     try:
         with ProcessPoolExecutor(options.workers, FORK, prepare) as pool:
             return report(groups, pool)
@@ -192,15 +200,11 @@ def annotations(source: str) -> list[tuple[tuple[int, int], tuple[int, int]]]:
 
 
 def prepare() -> None:
-    """Enter a compiled copy of the repository for this worker, and import what its mutants have in common."""
+    """Enter a copy of the repository for this worker alone, and import what its mutants have in common."""
     BUILD.mkdir(parents=True, exist_ok=True)
-    tree = Path(tempfile.mkdtemp(dir=BUILD))
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
-    for name in filter(None, listed.stdout.split("\0")):
-        (tree / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(ROOT / name, tree / name)
-    for folder in (PACKAGE, "tests", "spec-conformance"):
-        compileall.compile_dir(tree / folder, quiet=2)
+    tree = Path(tempfile.mkdtemp(dir=BUILD)) / "tree"
+    # With compiled modules and their times, by which Python finds that they are those of the sources.
+    shutil.copytree(ROOT, tree, ignore=shutil.ignore_patterns(*NOT_COPIED))
     os.chdir(tree)
     for name in IMPORTED:
         import_module(name)
@@ -269,11 +273,9 @@ def run_here(tests: list[str]) -> None:
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)
     sys.dont_write_bytecode = True
-    os.environ |= {"PYTHONDONTWRITEBYTECODE": "1", "EXAMPLES": "0.2"}
+    os.environ |= VARIABLES
     sys.path.insert(0, str(Path.cwd()))
-    plain = ["-x", "-q", "--assert=plain", "--tb=no", "-p", "no:cacheprovider", "--hypothesis-profile=first"]
-    marks = ["-m", "not broker and not spark and not legacy and not peer and not release and not slow"]
-    os._exit(pytest.main([*plain, *marks, *tests]))
+    os._exit(pytest.main([*PYTEST, *tests]))
 
 
 if __name__ == "__main__":

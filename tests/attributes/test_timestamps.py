@@ -88,12 +88,13 @@ def test_valid(text: str) -> None:
         "2018-04-05T18:31:00.²Z",
         "2018-04-05T18:31:00ZZ",
         "2018-04-05T18:31:00.123456789²Z",
+        r"2018-04-05T1\u0037:31:00Z",
     ],
 )
 def test_invalid(text: str) -> None:
     """Texts that other date parsers accept are not timestamps."""
     assert not is_timestamp(text)
-    for read in (to_datetime, instant):
+    for read in (to_datetime, instant, to_epoch):
         with pytest.raises(ValueError, match="must have the form of RFC 3339"):
             read(text)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+from collections import Counter
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,7 +11,7 @@ import pytest
 
 from cloudevents_kafka import BrokenEvent, Decoded, EncodeError, Event, Record, decode, from_record, to_record
 from cloudevents_kafka.attributes.extension_types import current
-from cloudevents_kafka.binding import _headers
+from cloudevents_kafka.binding import _binary, _headers
 from tests.support import strategies as make
 from tests.support.cases import each
 
@@ -97,6 +99,10 @@ def test_a_content_type_of_event_formats_is_refused() -> None:
         ([("ce_time", b"\xff"), ("ce_time", b"later")], ["K-06", "N-05", "T-12"]),
         ([("ce_my_ext", b"x"), ("ce_my_ext", b"y")], ["N-05", "N-01"]),
         ([("ce_data", b"x"), ("ce_data", b"\xff")], ["K-06", "N-05", "N-04"]),
+        ([("ce_datacontenttype", b"\xff"), ("ce_time", b"noon")], ["K-06", "T-12"]),
+        ([("ce_time", b"noon"), ("ce_datacontenttype", b"\xff"), ("content-type", b"a/b")], ["K-06", "T-12"]),
+        ([("ce_datacontenttype", b"a/b"), ("ce_datacontenttype", b"a/c")], ["N-05", "K-04"]),
+        ([("foo", b""), ("ce_subject", None), ("ce_time", b"noon")], ["T-12"]),
     ],
 )
 def test_all_broken_headers_are_reported(added: Any, clauses: list[str]) -> None:
@@ -136,6 +142,61 @@ def test_nearly_right_names_are_foreign_but_for_lenient_reading(name: str) -> No
         assert isinstance(found, Decoded)
         assert [problem.attribute for problem in found.tolerated] == [name]
         assert len(found.event.attributes) == len(CE) + 1
+
+
+# What is the attribute in a header: "" if its name is invalid, None for others, "?" for a nearly right name.
+ATTRIBUTES = {
+    "ce_id": "id",
+    "content-type": "datacontenttype",
+    "ce_datacontenttype": "a copy",
+    "ce_time": "time",
+    "ce_sampledrate": "sampledrate",
+    "ce_x": "x",
+    "ce_X": "",
+    "ce_": None,
+    "foo": None,
+    "CE_y": "?",
+    "Content-Type": "?",
+}
+
+
+def texts_of(headers: list[tuple[str, Any]], *, lenient: bool) -> dict[str, str] | None:
+    """Return the attributes in headers, None if one breaks a rule."""
+    texts: dict[str, str] = {}
+    for header, value in headers:
+        name = ATTRIBUTES[header]
+        if value is None or name is None or (name == "?" and not lenient):
+            continue
+        if name in texts or name in {"", "?"} or type(value) is not bytes or value == b"\xff":
+            return None
+        texts[name] = value.decode()
+    named = texts.get("datacontenttype")
+    return texts if texts.get("a copy", named) == named else None
+
+
+def test_headers_are_read_in_one_way_from_any_cache() -> None:
+    """The reader of valid headers has the same attributes and rules for names that are new and known."""
+    table, chance, seen = current.table, random.Random(48), Counter[bool]()
+    for _ in range(5000):
+        if chance.random() < 0.2:
+            for cache in (table.header_names, table.header_checks, _binary._misspelled):
+                cache.clear()
+        values = [b"a/b", b"a/b", b"a/b", b"a", None, *([b"\xff", "a/b"] if chance.random() < 0.2 else [])]
+        names = chance.choices([*ATTRIBUTES], k=chance.randrange(6))
+        headers = [(name, chance.choice(values)) for name in names]
+        for lenient in (False, True):
+            expected = texts_of(headers, lenient=lenient)
+            found = _binary.read_headers(headers, table, lenient)
+            seen[found is None] += 1
+            if expected is None:
+                assert found is None, headers
+                continue
+            assert found is not None, headers
+            rules = [name for name in expected if name == "a copy" or name in table.checks]
+            assert len(found[1] or ()) == len(rules), headers
+            expected.pop("a copy", None)
+            assert found[0] == expected, headers
+    assert min(seen.values()) > 1000
 
 
 def test_a_tombstone_is_an_event_without_data_both_ways() -> None:
