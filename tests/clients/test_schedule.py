@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import TopicPartition
 
 from cloudevents_kafka import Decoded, Event, Record
-from cloudevents_kafka.clients._places import MARK, bits_of
+from cloudevents_kafka.clients._places import MARK, MOST_BITS, bits_of, mark_of
 from cloudevents_kafka.clients._schedule import Schedule, Task
 from tests.support.cases import each
 
@@ -144,7 +144,12 @@ class Group:
             self.ended.add(id(task.item))
             if any(task.item is each for each in self.read[partition_of(task.item)]):
                 self.changed.add(partition_of(task.item))
-            self.schedule.end(task, self.now)
+            stopped = self.stopped(task)
+            assert self.schedule.end(task, self.now) is (self.stopped(task) < stopped)
+
+    def stopped(self, task: Task) -> int:
+        """Return for how many reasons a task's partition is not read, or none of its records begins."""
+        return sum(task.partition.name in names for names in (self.schedule.ahead, self.schedule.full))
 
     def commit(self) -> None:
         """What more is done is committed, with all that is done; the group refuses some of it."""
@@ -505,3 +510,251 @@ def test_the_metadata_of_an_offset_are_bounded() -> None:
     assert place.offset == 0
     assert first is not None
     assert 1000 < len(place.metadata) < 2100
+
+
+def take(schedule: Schedule, now: float = 0) -> Task:
+    """Return the record that is to be handled next."""
+    task = schedule.next(now)
+    assert task is not None
+    return task
+
+
+@pytest.mark.parametrize(("max_ahead", "left"), [(1, 1), (4, 3), (5, 3), (8, 5)])
+def test_a_partition_leaves_its_bound_with_half_of_it_and_the_oldest(max_ahead: int, left: int) -> None:
+    """`end` returns whether a partition may be read again."""
+    schedule = Schedule(max_ahead, BYTES)
+    for offset in range(max_ahead + 1):
+        assert not schedule.ahead
+        schedule.add(record(offset, key=b"%d" % offset), 0)
+    assert schedule.ahead == {("t", 0)}
+    number = max_ahead + 1
+    while schedule.ahead:
+        is_last = number == left + 1
+        assert schedule.end(take(schedule), 0) is is_last
+        number -= 1
+    assert number == left
+    assert not schedule.end(take(schedule), 0)
+
+
+@pytest.mark.parametrize("shares", [4, 5])
+def test_a_partition_is_read_again_at_half_of_its_share(shares: int) -> None:
+    """The half itself is enough, and the share itself is too much."""
+    schedule = Schedule(99, shares * SIZE)
+    for offset in range(shares):
+        assert not schedule.full
+        schedule.add(record(offset, key=b"%d" % offset), 0)
+    assert schedule.full == {("t", 0)}
+    ends = [schedule.end(take(schedule), 0) for _ in range(shares)]
+    assert ends.index(True) + 1 == shares - shares // 2
+    assert ends.count(True) == 1
+
+
+def test_bytes_are_divided_by_the_number_of_partitions() -> None:
+    """Without partitions one has all of them."""
+    for partitions, most in [(0, 6), (1, 6), (2, 3), (3, 2), (6, 1)]:
+        schedule = Schedule(99, 6 * SIZE)
+        schedule.divide(partitions)
+        read = 0
+        while not schedule.full:
+            schedule.add(record(read, key=b"k"), 0)
+            read += 1
+        assert read == most
+
+
+def test_partitions_that_are_full_or_at_their_bound_are_not_read() -> None:
+    """Others are, if there is one."""
+    schedule = Schedule(1, 4 * SIZE)
+    schedule.divide(2)
+    assert schedule.may_read(0)
+    for offset in (0, 1):
+        schedule.add(record(offset, 0, b"%d" % offset), 0)
+    assert (schedule.ahead, schedule.full) == ({("t", 0)}, {("t", 0)})
+    assert [schedule.may_read(partitions) for partitions in (1, 2)] == [False, True]
+    schedule.divide(1)
+    for offset in (0, 1):
+        schedule.add(record(offset, 1, b"%d" % offset), 0)
+    assert (schedule.ahead, schedule.full) == ({("t", 0), ("t", 1)}, {("t", 0)})
+    assert [schedule.may_read(partitions) for partitions in (1, 2, 3)] == [False, False, True]
+    schedule.close([("t", 0)])
+    assert (schedule.ahead, schedule.full) == ({("t", 1)}, set())
+
+
+def test_a_try_begins_when_it_is_due() -> None:
+    """Not before; the time is that of the earliest, and a closed partition has none."""
+    schedule = in_work(1)
+    schedule.add(record(1, partition=1), 0)
+    assert schedule.next_try() is None
+    for until in (2.0, 3.0):
+        task = take(schedule)
+        assert (task.attempt, schedule.in_work[task]) == (1, 0)
+        schedule.wait(task, until)
+        assert task.is_waiting
+    assert (schedule.next_try(), schedule.next(1.9), schedule.is_ready) == (2.0, None, False)
+    task = take(schedule, 2.0)
+    assert (task.attempt, task.is_waiting, task.is_in_work, schedule.in_work) == (2, False, True, {task: 2.0})
+    schedule.close([("t", 1)])
+    assert schedule.next(3.0) is None
+    assert not schedule.is_idle
+    schedule.end(task, 3.0)
+    assert schedule.is_idle
+
+
+def test_what_was_not_delivered_is_no_new_try() -> None:
+    """A record that is ready again has the number and the error of its last try."""
+    schedule = in_work(1)
+    task, error = take(schedule), ValueError()
+    schedule.fail(task, error)
+    assert (task.is_in_work, task.error) == (False, error)
+    assert (take(schedule), task.attempt) == (task, 1)
+    schedule.leave(task)
+    assert (schedule.next(9.0), schedule.is_idle, task.is_in_work) == (None, False, False)
+
+
+@pytest.mark.parametrize("first", [0, 3])
+def test_records_that_others_have_handled_do_not_begin(first: int) -> None:
+    """They are those whose bits stand next to the group's offset, and no others."""
+    schedule = Schedule(9, BYTES)
+    schedule.note([TopicPartition("t", 0, first, mark_of(0b1010))])
+    for offset in range(first, first + 6):
+        schedule.add(record(offset, key=b"%d" % offset), 0)
+    begun = []
+    while task := schedule.next(0):
+        begun.append(task.item.record.offset)
+        schedule.end(task, 0)
+    assert begun == [first, first + 2, first + 4, first + 5]
+    assert schedule.is_idle
+
+
+def test_bits_belong_to_the_offset_of_the_group() -> None:
+    """A group without an offset has none, and one that is further on has not handled what is before."""
+    for first in (-1001, 9):
+        schedule = Schedule(9, BYTES)
+        schedule.note([TopicPartition("t", 0, first, mark_of(0b1111))])
+        schedule.add(record(2), 0)
+        assert take(schedule).item.record.offset == 2
+
+
+def test_bits_beyond_what_was_read_are_committed_again() -> None:
+    """What other members have handled after the last record here stays handled, at any distance."""
+    schedule = Schedule(9, BYTES)
+    schedule.note([TopicPartition("t", 0, 3, mark_of(0b1001_0110))])
+    for offset in (3, 5):
+        schedule.add(record(offset, key=b"%d" % offset), 0)
+    [place] = schedule.done(again=True)
+    assert (place.offset, bits_of(place.metadata)) == (
+        3,
+        0b1001_0100,
+    )  # of the compacted record 4 nothing is known
+    schedule.end(take(schedule), 0)
+    [place] = schedule.done()
+    assert (place.offset, bits_of(place.metadata)) == (6, 0b10_010)
+
+
+def test_the_last_bit_of_an_offset() -> None:
+    """A record further behind the oldest one than there are bits may be handled again."""
+    for behind in (MOST_BITS - 1, MOST_BITS, MOST_BITS + 1):
+        schedule = Schedule(9, BYTES)
+        for offset in (0, behind):
+            schedule.add(record(offset, key=b"%d" % offset), 0)
+        take(schedule)
+        schedule.end(take(schedule), 0)
+        [place] = schedule.done(again=True)
+        assert bits_of(place.metadata).bit_length() == (behind + 1 if behind < MOST_BITS else 0)
+
+
+def test_refusals_double_the_commits_without_records_after_the_offset() -> None:
+    """A refused offset alone does not count, and an accepted one with records after it ends the series."""
+    schedule = Schedule(9, BYTES)
+    for offset in (0, 1):
+        schedule.add(record(offset, key=b"%d" % offset), 0)
+    take(schedule)
+    schedule.end(take(schedule), 0)
+
+    def commit(*, accepted: bool, with_bits: bool) -> bool:
+        """Return whether there is more to commit afterwards."""
+        [place] = schedule.done(again=True)
+        assert (place.metadata != MARK) is with_bits
+        schedule.commit([place])
+        refused = schedule.confirm([place if accepted else TopicPartition("t", 0, -1001)])
+        assert bool(refused) is not accepted
+        return bool(schedule.done())
+
+    for plain in (2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 1024):
+        assert commit(accepted=False, with_bits=True)
+        assert commit(accepted=False, with_bits=False)
+        again = [commit(accepted=True, with_bits=False) for _ in range(plain)]
+        assert again == [*[False] * (plain - 1), True]
+    assert not commit(accepted=True, with_bits=True)
+    assert commit(accepted=False, with_bits=True)
+    assert [commit(accepted=True, with_bits=False) for _ in range(2)] == [False, True]
+    assert not commit(accepted=True, with_bits=True)
+
+
+def test_a_client_may_say_that_a_commit_failed() -> None:
+    """Its offsets are committed again, those of partitions that have gone are not."""
+    schedule = in_work(1)
+    schedule.end(take(schedule), 0)
+    [place] = schedule.done()
+    schedule.commit([place, TopicPartition("u", 0, 5)], failed=True)
+    assert [each.offset for each in schedule.done()] == [place.offset]
+    schedule.commit([place])
+    assert schedule.confirm([TopicPartition("u", 0, 5)]) == []
+    assert [each.offset for each in schedule.asked(unfinished=False)] == [place.offset]
+    assert (
+        schedule.confirm([place]) == schedule.asked(unfinished=False) == schedule.asked(unfinished=True) == []
+    )
+    assert schedule.confirm([TopicPartition("t", 0, 1)]) == []  # it was confirmed before
+
+
+def test_partitions_with_unfinished_records_are_asked_for() -> None:
+    """They are those of which the group's offset may be changed by others."""
+    schedule = in_work(5)
+    schedule.add(record(7, partition=1), 0)
+    assert schedule.asked(unfinished=False) == []
+    assert [(each.partition, each.offset) for each in schedule.asked(unfinished=True)] == [(0, 5), (1, 7)]
+    assert [each.partition for each in schedule.left([("t", 1), ("u", 0)])] == [1]
+    assert [each.partition for each in schedule.left()] == [0, 1]
+    schedule.end(take(schedule), 0)
+    assert [each.partition for each in schedule.left()] == [1]
+    assert [each.partition for each in schedule.done([("t", 1)], again=True)] == [1]
+    assert [each.partition for each in schedule.done([("t", 1)])] == []
+
+
+def test_partitions_that_are_not_assigned_are_forgotten() -> None:
+    """Whether only offsets of the group are known of them, or only records."""
+    schedule = in_work(5)
+    schedule.note([TopicPartition("u", 0, 9)])
+    assert schedule.knows(("t", 0))
+    assert schedule.knows(("u", 0))
+    task = take(schedule)
+    schedule.keep([TopicPartition("v", 0)])
+    assert not schedule.knows(("t", 0))
+    assert not schedule.knows(("u", 0))
+    assert schedule.working([("t", 0)]) == 0
+    assert not schedule.end(task, 0)
+    assert schedule.is_idle
+
+
+def test_a_record_that_is_held_was_read() -> None:
+    """A seek to it, or back before it, begins the partition again; the record after it does not."""
+    for again, ahead in ((4, 0), (3, 0), (5, 1)):
+        schedule = Schedule(1, BYTES)
+        for offset in range(5):
+            schedule.add(record(offset, key=b"%d" % offset), 0)
+        assert schedule.ahead
+        schedule.add(record(again, key=b"x"), 0)
+        assert len(schedule.ahead) == ahead
+        assert take(schedule).item.record.offset == (0 if ahead else again)
+
+
+def test_lanes_of_a_closed_partition_are_free_for_others() -> None:
+    """Where the first record of a lane goes with its partition, the next one of another is ready."""
+    schedule = Schedule(9, BYTES)
+    for offset, partition in enumerate((0, 0, 1)):
+        schedule.add(record(offset, partition, b"k"), 0)
+    schedule.close([("t", 0)])
+    task = take(schedule)
+    assert task.item.record.partition == 1
+    assert schedule.next(0) is None
+    schedule.end(task, 0)
+    assert schedule.is_idle

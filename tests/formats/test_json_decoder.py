@@ -105,6 +105,7 @@ def test_values_that_parsers_refuse(members: bytes, said: list[str]) -> None:
             ["N-05", "R-04", "N-01"],
         ),
         (HEAD + b',"time":"noon","time":"later"}', ["N-05", "T-12"]),
+        (b"{}", ["R-01", "R-01", "R-01", "R-01"]),
         (HEAD + b',"id":null}', ["N-05"]),
         (HEAD + b',"x":1,"x":[]}', ["N-05", "J-03"]),
         (HEAD + b',"x":1,"x":2,"data":1,"data_base64":"TQ=="}', ["N-05", "J-12"]),
