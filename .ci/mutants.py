@@ -49,6 +49,16 @@ WHOLE = (
 SAMPLED = ("attributes", "binding", "codecs", "formats")
 # What runs for mutants of the packages above that tests of their own folder do not kill.
 TOGETHER = ("tests/test_properties.py", "tests/test_refusals.py")
+# Tests among them that take a second or more, of modules that their own files test.
+LONG = (
+    "at_any_moment",
+    "test_a_changed_event_keeps_the_rest",
+    "test_an_unchanged_event_goes_on_as_it_came",
+    "test_deep_json_is_read_or_refused",
+    "test_depth_is_not_limited",
+    "test_pydantic_is_not_imported",
+    "test_what_is_learned_is_bounded",
+)
 ALLOWED = 0.05
 # One neighbour of each operator, and for an order the opposite, too: all pairs would be ten times as many.
 SWAPS = {
@@ -255,7 +265,8 @@ def tests_of(module: str) -> Iterator[list[str]]:
         yield [str(mirror)]
     if module.partition("/")[0] in SAMPLED:
         files = sorted(path.parent.rglob("test_*.py"))
-        yield [*(str(file) for file in files if file != mirror), *TOGETHER]
+        others = [str(file) for file in files if file != mirror]
+        yield [*others, *TOGETHER, "-k", f"not ({' or '.join(LONG)})"]
 
 
 def run(tests: list[str]) -> int:
