@@ -155,12 +155,12 @@ def sample(places: int, seed: int) -> list[Mutant]:
 
 def report(groups: dict[str, list[Mutant]], pool: ProcessPoolExecutor) -> int:
     """Test mutants, print the survivors and a table, and return the exit status."""
-    modules = sorted({mutant.module for mutants in groups.values() for mutant in mutants})
-    for module, code in zip(modules, pool.map(test, modules), strict=True):
+    modules = {mutant.module for mutants in groups.values() for mutant in mutants}
+    named = (each for module in modules for tests in tests_of(module) for each in tests)
+    files = sorted({name for name in named if name.endswith(".py")})
+    for file, code in zip(files, pool.map(run, ([file] for file in files)), strict=True):
         if code:
-            sys.exit(
-                f"without a change the tests of {module} must pass, got the exit status {code} of pytest"
-            )
+            sys.exit(f"without a change {file} must pass, got the exit status {code} of pytest")
     reasons = judged()
     rows = []
     for name, mutants in groups.items():
@@ -270,7 +270,7 @@ def tests_of(module: str) -> Iterator[list[str]]:
 
 
 def run(tests: list[str]) -> int:
-    """Return the exit status of pytest in a fork of this process, or of the signal that ended it."""
+    """Return 0 if no test fails in a fork of this process, else the exit status of pytest, or the signal."""
     child = FORK.Process(target=run_here, args=(tests,))
     child.start()
     child.join()
@@ -289,7 +289,8 @@ def run_here(tests: list[str]) -> None:
     sys.dont_write_bytecode = True
     os.environ |= VARIABLES
     sys.path.insert(0, str(Path.cwd()))
-    os._exit(pytest.main([*PYTEST, *tests]))
+    code = pytest.main([*PYTEST, *tests])
+    os._exit(0 if code is pytest.ExitCode.NO_TESTS_COLLECTED else code)
 
 
 if __name__ == "__main__":

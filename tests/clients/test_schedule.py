@@ -660,6 +660,11 @@ def test_the_last_bit_of_an_offset() -> None:
         schedule.end(take(schedule), 0)
         [place] = schedule.done(again=True)
         assert bits_of(place.metadata).bit_length() == (behind + 1 if behind < MOST_BITS else 0)
+    schedule = Schedule(9, BYTES)
+    schedule.note([TopicPartition("t", 0, 0, mark_of(0b100_0001 << MOST_BITS - 1))])
+    schedule.add(record(0), 0)
+    [place] = schedule.done(again=True)
+    assert bits_of(place.metadata) == 1 << MOST_BITS - 1
 
 
 def test_refusals_double_the_commits_without_records_after_the_offset() -> None:
