@@ -76,7 +76,7 @@ def test_the_same_name_twice() -> None:
     assert text.startswith("1 of 2 cases failed")
 
 
-@each("cases", [{}, [], iter(())])
+@pytest.mark.parametrize("cases", [{}, [], iter(())])
 def test_no_cases_are_a_failure(cases: Any) -> None:
     """A loop without cases shows nothing, and fails."""
     assert failure_of(cases, is_even) == "there must be cases"
@@ -87,7 +87,7 @@ def ask_in_vain() -> None:
         int("7")
 
 
-@each(
+@pytest.mark.parametrize(
     ("work", "line"),
     [
         (lambda: pytest.fail("because"), "Failed: because"),
@@ -112,7 +112,9 @@ def test_each_kind_of_failure(work: Any, line: str) -> None:
     assert text.startswith(f"1 of 3 cases failed\n  b: {line}")
 
 
-@each("error", [KeyboardInterrupt(), TimedOut("Timeout (>1s)"), pytest.exit.Exception("end")])
+@pytest.mark.parametrize(
+    "error", [KeyboardInterrupt(), TimedOut("Timeout (>1s)"), pytest.exit.Exception("end")]
+)
 def test_what_ends_a_test_ends_the_loop(error: BaseException) -> None:
     """Ctrl-C, the limit of time and the end of the run pass; a note says where, and what failed before."""
 
@@ -154,7 +156,7 @@ def failing_names(names: Any, values: Any, **more: Any) -> list[str]:
     return re.findall(r"^  (.*): Failed: always$", str(caught.value), re.MULTILINE)
 
 
-@each(
+@pytest.mark.parametrize(
     ("names", "values", "ids", "expected"),
     [
         ("a", ["x", 1, None, b"\xff", int, Color.RED], None, ["x", "1", "None", r"\xff", "int", "Color.RED"]),
@@ -163,6 +165,7 @@ def failing_names(names: Any, values: Any, **more: Any) -> list[str]:
         (("a", "b"), [("x", 1)], None, ["x-1"]),
         (("a",), [("x",)], None, ["x"]),
         ("a", [1, 2], ["one", "two"], ["one", "two"]),
+        ("a", [1, 2], iter(["one", "two"]), ["one", "two"]),
         ("a", [1, 2], lambda number: f"n{number}", ["n1", "n2"]),
         (("a", "b"), [pytest.param(1, 2, id="own"), (3, 4)], None, ["own", "3-4"]),
         ("a", [pytest.param((1, 2), id="own"), pytest.param(5)], None, ["own", "5"]),

@@ -21,7 +21,6 @@ from cloudevents_kafka import (
     to_record,
 )
 from cloudevents_kafka.testing import FakeConsumer, FakeLog, FakeMessage, FakeProducer
-from tests.support.cases import each
 
 
 def message(number: int) -> FakeMessage:
@@ -72,7 +71,7 @@ def test_the_end_of_its_consumer_is_that_of_a_processor() -> None:
     assert kafka.keys("out") == [0]
 
 
-@each("abort", [None, "_TIMED_OUT", "delivery", "rebalance"])
+@pytest.mark.parametrize("abort", [None, "_TIMED_OUT", "delivery", "rebalance"])
 def test_each_record_is_forwarded_once_whatever_aborts(abort: str | None) -> None:
     """Also if a transaction is aborted, its records are read again and handled by the loop."""
 
