@@ -215,8 +215,9 @@ class ReadHistory:
             self.model.checked = dict.fromkeys(self.model.rows, "yes")
 
     def check(self) -> None:
-        found = {bytes(row["key"]): row for row in self.history.rows()}
-        assert len(found) == len(self.history.rows())
+        rows = self.history.rows()
+        found = {bytes(row["key"]): row for row in rows}
+        assert len(found) == len(rows)
         assert {key: read_row(row) for key, row in found.items()} == self.model.rows
         checked = {key: row.asDict().get("checked") for key, row in found.items()}
         assert {key: text for key, text in checked.items() if text} == self.model.checked
