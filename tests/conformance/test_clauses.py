@@ -37,7 +37,6 @@ from cloudevents_kafka.extensions import SequenceTracker, Step, sequence_numbers
 from cloudevents_kafka.extensions.signing import sign, verify
 from cloudevents_kafka.formats import registry as formats
 from cloudevents_kafka.testing import FakeConsumer, FakeProducer
-from tests.support.cases import each
 from tests.support.ids import stable
 
 MINIMUM = {"specversion": "1.0", "id": "1", "source": "/s", "type": "t"}
@@ -74,7 +73,7 @@ def test_r_01_attributes_are_not_invented(mode: str) -> None:
     assert dict(from_record(to_record(event, mode=mode)).attributes) == MINIMUM
 
 
-@each("name", MINIMUM)
+@pytest.mark.parametrize("name", MINIMUM)
 def test_r_01_sdk_event_without_a_required_attribute(name: str) -> None:
     """A missing attribute of an SDK's event, including its version, is not filled in."""
     with pytest.raises(InvalidEvent) as caught:
@@ -82,7 +81,7 @@ def test_r_01_sdk_event_without_a_required_attribute(name: str) -> None:
     assert [problem.attribute for problem in caught.value.problems] == [name]
 
 
-@each(
+@pytest.mark.parametrize(
     "value",
     [
         float("nan"),
@@ -113,7 +112,7 @@ def test_t_02_time_from_text(text: str) -> None:
     assert event.time.replace(microsecond=0) == datetime(2018, 4, 5, 17, 31, tzinfo=UTC)
 
 
-@each(
+@pytest.mark.parametrize(
     ("moment", "text"),
     [
         (datetime(2018, 4, 5, 17, 31, tzinfo=UTC), "2018-04-05T17:31:00Z"),
@@ -155,7 +154,7 @@ NONCHARACTERS = [
 ]
 
 
-@each("code", NONCHARACTERS, ids=hex)
+@pytest.mark.parametrize("code", NONCHARACTERS, ids=hex)
 def test_t_07_all_noncharacters(code: int) -> None:
     """All 66 noncharacters are refused, by the constructor and in a header."""
     with pytest.raises(InvalidEvent):
@@ -164,7 +163,7 @@ def test_t_07_all_noncharacters(code: int) -> None:
         from_record(Record(headers=[*HEADERS, ("ce_x", chr(code).encode())]))
 
 
-@each("code", [*range(0x20), *range(0x7F, 0xA0)], ids=hex)
+@pytest.mark.parametrize("code", [*range(0x20), *range(0x7F, 0xA0)], ids=hex)
 def test_t_06_all_controls(code: int) -> None:
     """All 65 control characters are refused, by the constructor and in a header."""
     with pytest.raises(InvalidEvent):
@@ -194,13 +193,13 @@ def test_r_17_types_without_a_domain() -> None:
     assert from_record(to_record(Event(id="1", source="/s", type="placed"))).type == "placed"
 
 
-@each("source", ["https://example.com/s", "urn:a:b", "/s", "s", "#s"])
+@pytest.mark.parametrize("source", ["https://example.com/s", "urn:a:b", "/s", "s", "#s"])
 def test_r_18_relative_sources(source: str) -> None:
     """A source may be absolute or relative, and is preserved."""
     assert from_record(to_record(Event(id="1", source=source, type="t"))).source == source
 
 
-@each(("mode", "format"), MODES)
+@pytest.mark.parametrize(("mode", "format"), MODES)
 def test_t_14_texts_are_preserved(mode: str, format: str | None) -> None:
     """Digits, offsets and letters of times and URIs are preserved in every mode."""
     texts = {"time": "2018-04-05t18:31:00.1230000001+01:00", "source": "HTTP://Example.com/%7e/../a"}
@@ -245,7 +244,7 @@ def test_d_04_problems_name_attribute_rule_and_clause() -> None:
         assert str(problem) in str(caught.value)
 
 
-@each("data", [None, b"", b"null"])
+@pytest.mark.parametrize("data", [None, b"", b"null"])
 def test_j_13_no_data_no_bytes_and_null_differ(data: bytes | None) -> None:
     """No data, no bytes and an explicit null differ in every mode."""
     event = Event(id="1", source="/s", type="t", datacontenttype="application/json", data=data)
@@ -253,7 +252,7 @@ def test_j_13_no_data_no_bytes_and_null_differ(data: bytes | None) -> None:
         assert from_record(to_record(event, mode=mode, format=format)).payload == data
 
 
-@each("value", [float("nan"), float("inf"), {"a": [float("nan")]}, object()])
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), {"a": [float("nan")]}, object()])
 def test_j_10_values_that_json_cannot_represent(value: Any) -> None:
     """Data that JSON cannot represent is refused when the event is constructed."""
     with pytest.raises(InvalidEvent):
@@ -266,7 +265,7 @@ def test_k_01_a_list_of_events_is_refused() -> None:
         to_record([Event(id="1", source="/s", type="t")])
 
 
-@each(("name", "good"), [("größe", True), ("\ud800", False), ("a\udcff", False)])
+@pytest.mark.parametrize(("name", "good"), [("größe", True), ("\ud800", False), ("a\udcff", False)])
 def test_k_06_names_of_headers_are_utf8(name: str, *, good: bool) -> None:
     """A header of the user keeps its name; a name that UTF-8 cannot encode is refused."""
     event = Event(**MINIMUM)
@@ -383,7 +382,7 @@ def test_x_57_a_signed_sequence_shows_a_missing_event() -> None:
     assert [watch.observe(result.event) for result in results] == [Step("first"), Step("gap", 1)]
 
 
-@each(("mode", "format"), MODES)
+@pytest.mark.parametrize(("mode", "format"), MODES)
 def test_x_66_a_forwarder_may_change_expirytime(mode: Any, format: str | None) -> None:
     """A forwarder may change expirytime; everything else is kept."""
     received = to_record(

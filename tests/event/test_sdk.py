@@ -70,7 +70,9 @@ def test_the_json_format_of_the_sdk() -> None:
     assert JSONFormat().read(None, written).get_data() == {"a": 1}
 
 
-@each("event", [EVENT, EVENT.replace(data=b"\xff", datacontenttype="image/png"), EVENT.replace(data=None)])
+@pytest.mark.parametrize(
+    "event", [EVENT, EVENT.replace(data=b"\xff", datacontenttype="image/png"), EVENT.replace(data=None)]
+)
 def test_the_http_binding_of_the_sdk(event: Event) -> None:
     """An event is equal after binary and structured HTTP messages."""
     for message in (http.to_binary(event, JSONFormat()), http.to_structured(event, JSONFormat())):

@@ -51,7 +51,7 @@ TOKEN = "eyJhbGciOiJub25lIn0.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl"
 EXT = base64.b64encode(bytes(32)).decode()
 
 
-@each(
+@pytest.mark.parametrize(
     ("attributes", "reported"),
     [
         ({}, []),

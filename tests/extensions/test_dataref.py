@@ -79,7 +79,7 @@ def test_data_may_be_kept_with_its_reference() -> None:
     assert fetch_data(both, shelf.__getitem__) is both
 
 
-@each(
+@pytest.mark.parametrize(
     ("data", "content_type", "stored", "same"),
     [
         (b"ab", None, b"ab", True),

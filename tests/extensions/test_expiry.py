@@ -22,7 +22,7 @@ def of_type_until(sunset: str | None) -> Event:
     return Event(id="1", source="/", type="t", deprecated=True, deprecationsunset=sunset)
 
 
-@each(
+@pytest.mark.parametrize(
     ("text", "expired"),
     [
         (None, False),
@@ -99,7 +99,7 @@ def test_a_consumer_may_skip_expired_events() -> None:
     assert [item.record.offset for item in items] == [1, 2, 3]
 
 
-@each(
+@pytest.mark.parametrize(
     ("text", "past"),
     [
         (None, False),

@@ -103,7 +103,7 @@ def test_threads_share_the_numbers() -> None:
     assert sorted(int(text) for texts in taken for text in texts) == list(range(1, 8001))
 
 
-@each(
+@pytest.mark.parametrize(
     ("texts", "last"),
     [
         (["1"], Step("first")),
@@ -152,7 +152,7 @@ def test_any_texts_are_sequences(texts: list[str]) -> None:
         furthest = max(furthest, text)
 
 
-@each(
+@pytest.mark.parametrize(
     ("number", "text", "name"),
     [
         (None, None, None),
@@ -175,7 +175,7 @@ def test_a_number_has_a_name(number: int | None, text: str | None, name: str | N
     assert severity_name(severe(number, text)) == name
 
 
-@each(
+@pytest.mark.parametrize(
     ("pairs", "reported"),
     [
         ([(9, "INFO"), (17, "ERROR"), (9, "INFO")], []),

@@ -14,6 +14,7 @@ from cloudevents_kafka.cli.terminal.parameters import BYTES, FILE, PAIR, PairTyp
 from cloudevents_kafka.protocol.client import MAX_SECONDS
 from tests.cli.command_line import HEADERS, lines
 from tests.support.cases import each
+from tests.support.samples import one_in
 
 NOT_UTF8 = "\udcff"  # what Python makes of the byte ff
 GROUPS = {"protocol": protocol, "table": table}
@@ -99,7 +100,7 @@ AS_BYTES = [
 ]
 
 
-@each("words", AS_BYTES, ids=lambda words: ascii(words[-3:]))
+@pytest.mark.parametrize("words", one_in(3, AS_BYTES), ids=lambda words: ascii(words[-3:]))
 def test_arguments_as_bytes(words):
     """Arguments that the operating system passes as bytes are checked in the same way."""
     result = subprocess.run(

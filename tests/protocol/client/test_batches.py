@@ -50,7 +50,7 @@ def test_each_version_has_its_format(version, magic):
         assert (first.producer_id, first.producer_epoch, first.base_sequence) == (7, 1, 5)
 
 
-@each(
+@pytest.mark.parametrize(
     ("headers", "version", "fits"),
     [
         ([], 0, True),

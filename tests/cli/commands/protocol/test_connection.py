@@ -280,9 +280,9 @@ def test_tls(run, certificate):
     "arguments",
     [
         ["produce", "-b", "BROKER", "t"],
-        ["produce", "-b", "SILENT", "t", "x"],
-        ["fetch", "-b", "SILENT", "t"],
-        ["api-versions", "-b", "SILENT"],
+        pytest.param(["produce", "-b", "SILENT", "t", "x"], marks=pytest.mark.release),
+        pytest.param(["fetch", "-b", "SILENT", "t"], marks=pytest.mark.release),
+        pytest.param(["api-versions", "-b", "SILENT"], marks=pytest.mark.release),
     ],
 )
 def test_ctrl_c(broker, closed_port, silent_server, arguments):
