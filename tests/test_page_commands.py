@@ -16,6 +16,7 @@ import pytest
 
 from cloudevents_kafka.jvm import find_java
 from cloudevents_kafka.testing import LocalBroker
+from tests.docs import pages
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -105,6 +106,8 @@ def masked(text: str) -> list[str]:
 def test_commands_run(page: str, kafka_broker: LocalBroker, tmp_path: Path) -> None:
     """Each block runs without an error, and prints what the page shows, but for times."""
     shell = Shell(kafka_broker, page, tmp_path)
+    if pages.reads_orders(DOCS / f"{page}.md"):
+        pages.fill(kafka_broker.bootstrap_servers, shell.topic)
     for topic in f"copy-of-{shell.topic}", f"{shell.topic}.dead":
         kafka_broker.create_topic(topic)
     blocks = list(steps(page))

@@ -10,12 +10,22 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from cloudevents_kafka import Event, EventProducer, Record
+from cloudevents_kafka import EventProducer
+from cloudevents_kafka.cli.records.json_lines import read_line
+from cloudevents_kafka.cli.records.resolve import Overrides, resolve_line
 from cloudevents_kafka.testing import LocalBroker
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
+TRY = DOCS / "try_these_pages.md"
+# confluent-kafka's registry in the process, any free ports, and a broker that lets members join at once.
+HERE = {
+    "http://localhost:8081": "mock://",
+    "start_http_server(9109": "start_http_server(0",
+    '("127.0.0.1", 8086)': '("127.0.0.1", 0)',
+    "idle_timeout=5": "idle_timeout=3",
+}
 MARK = "-- end of a block --"
 # Threads that print and log at the same time do not mix their lines.
 _WHOLE_LINES = "import sys; sys.stdout.reconfigure(line_buffering=True, write_through=False)\n"
@@ -56,6 +66,13 @@ def needs_broker(page: Path) -> bool:
     return "LocalBroker()" in code or "localhost:9092" in code
 
 
+def reads_orders(page: Path) -> bool:
+    """Return whether the blocks of a page read the topic ``orders`` at ``localhost:9092``."""
+    code = "".join(block.code for block in blocks(page))
+    reads = re.search(r'topics=\["orders"\]|subscribe\(\["orders"\]|subscriber\(\s*"orders"', code)
+    return "localhost:9092" in code and reads is not None
+
+
 def topics(page: Path) -> set[str]:
     """Return the topics that the blocks of a page name."""
     return {"orders", *_TOPIC.findall("".join(block.code for block in blocks(page)))}
@@ -64,34 +81,39 @@ def topics(page: Path) -> set[str]:
 def run(page: Path, folder: Path, broker: LocalBroker | None) -> list[str]:
     """Run the blocks of a page as printed in a folder, and return what each prints.
 
-    In place of ``localhost:9092`` they have the address of the broker, whose topic ``orders`` has two events
-    and another record, and in place of ``localhost:8081`` a schema registry in the process. Topics and groups
-    have the name of the page, too, since other pages use the broker at the same time.
+    In place of ``localhost:9092`` they have the address of the broker, whose topic ``orders`` has the records
+    of the page `TRY`. Topics and groups have the name of the page, too, since other pages use the broker at
+    the same time.
     """
-    # confluent-kafka's registry in the process, and any free port.
-    replaced = {"http://localhost:8081": "mock://", "start_http_server(9109": "start_http_server(0"}
-    replaced['("127.0.0.1", 8086)'] = '("127.0.0.1", 0)'
-    names: dict[str, str] = {}
-    if broker is not None:
-        names = {name: broker.create_topic(f"{name}-of-{page.stem}") for name in topics(page)}
-        fill(broker, names["orders"])
-        replaced["localhost:9092"] = broker.bootstrap_servers
-        replaced["idle_timeout=5"] = "idle_timeout=3"  # this broker lets members join at once
-        replaced |= {f'"{name}"': f'"{own}"' for name, own in names.items()}
-        replaced |= {start: f"{start}{page.stem}-" for start in ('"group.id": "', 'group_id="')}
+    if broker is None:
+        return run_with(page, folder, {})
+    names = {name: broker.create_topic(f"{name}-of-{page.stem}") for name in topics(page)}
+    fill(broker.bootstrap_servers, names["orders"])
+    replaced = {"localhost:9092": broker.bootstrap_servers}
+    replaced |= {f'"{name}"': f'"{own}"' for name, own in names.items()}
+    replaced |= {start: f"{start}{page.stem}-" for start in ('"group.id": "', 'group_id="')}
+    printed = run_with(page, folder, replaced)
+    for name, own in names.items():
+        printed = [text.replace(own, name) for text in printed]
+    return printed
+
+
+def run_with(page: Path, folder: Path, replaced: dict[str, str]) -> list[str]:
+    """Run the blocks of a page in a folder, with texts replaced by others, and return what each prints.
+
+    They have any free port in place of those of their servers, and in place of ``localhost:8081`` the
+    registry of confluent-kafka in the process.
+    """
+    replaced = {**HERE, **replaced}
     found = blocks(page)
     for block in found:
         if block.title:
             (folder / block.title).write_text(_replace(block.code, replaced), "utf-8")
     code = f"\nprint({MARK!r}, flush=True)\n".join(block.code for block in found if not block.title)
-    code = _replace(code, replaced)
-    (folder / "page.py").write_text(_WHOLE_LINES + code, "utf-8")
+    (folder / "page.py").write_text(_WHOLE_LINES + _replace(code, replaced), "utf-8")
     printed = program(folder, "page.py")
-    for name, own in names.items():
-        printed = printed.replace(own, name)
-    if broker is not None:
-        printed = printed.replace(broker.bootstrap_servers, "localhost:9092")
-    return printed.split(f"{MARK}\n")
+    servers = replaced.get("localhost:9092", "localhost:9092")
+    return printed.replace(servers, "localhost:9092").split(f"{MARK}\n")
 
 
 def _replace(text: str, replaced: dict[str, str]) -> str:
@@ -116,13 +138,24 @@ def program(folder: Path, *arguments: str) -> str:
     return done.stdout
 
 
-def fill(broker: LocalBroker, topic: str) -> None:
-    """Send two events, the data of one of which is odd, and a record that is not an event."""
-    with EventProducer({"bootstrap.servers": broker.bootstrap_servers}, topic=topic) as producer:
-        for number, total in (17, "9.50"), (18, "much"):
-            data = {"order": number, "total": total}
-            producer.send(Event(id=str(number - 16), source="/shop", type="order.placed", data=data))
-        producer.send_record(Record(value=b"not an event"))
+def fill(servers: str, topic: str) -> None:
+    """Send the records of the page `TRY`, as ``produce`` does."""
+    lines = dict(titled(TRY))["orders.jsonl"].encode().splitlines()
+    with EventProducer({"bootstrap.servers": servers}, topic=topic) as producer:
+        for line in lines:
+            producer.send_record(resolve_line(read_line(line), Overrides()))
+
+
+def titled(page: Path) -> list[tuple[str, str]]:
+    """Return the titles of the blocks of a page that have one, and their text."""
+    return [(block[3], block[4]) for block in _BLOCK.finditer(page.read_text("utf-8")) if block[3]]
+
+
+def check(page: Path, printed: list[str]) -> None:
+    """Check that each block of a page printed what the page shows."""
+    shown = [block.shown for block in blocks(page) if not block.title]
+    for expected, output in zip(shown, printed, strict=True):
+        assert expected is None or matches(expected, output), f"expected:\n{expected}\nprinted:\n{output}"
 
 
 def matches(shown: str, printed: str) -> bool:

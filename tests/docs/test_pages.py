@@ -62,11 +62,7 @@ def test_pages_run(page: Path, request: pytest.FixtureRequest, tmp_path: Path) -
         printed = request.getfixturevalue("printed")[page].result()
     else:
         printed = pages.run(page, tmp_path, None)
-    shown = [block.shown for block in pages.blocks(page) if not block.title]
-    for expected, output in zip(shown, printed, strict=True):
-        assert expected is None or pages.matches(expected, output), (
-            f"expected:\n{expected}\nprinted:\n{output}"
-        )
+    pages.check(page, printed)
 
 
 @pytest.mark.release  # the page testing runs in each run
