@@ -7,7 +7,7 @@ condition, empties a loop. Modules that decide are mutated in all places, and so
 by chance. Annotations and bounds of caches are not mutated, and texts are not either.
 
 A mutant is killed if a test fails: of the file that mirrors its module, then of the other files of that
-folder and of `TOGETHER`. A survivor that differs in nothing that a user may rely on is in `mutants.toml`, by
+folder and of `TOGETHER`, of which those that are `LONG` run last. A survivor that differs in nothing that a user may rely on is in `mutants.toml`, by
 its code and the reason. Print each other survivor and a table, and exit with status 1 if more than `ALLOWED`
 of all mutants are neither killed nor judged.
 """
@@ -49,7 +49,7 @@ WHOLE = (
 SAMPLED = ("attributes", "binding", "codecs", "formats")
 # What runs for mutants of the packages above that tests of their own folder do not kill.
 TOGETHER = ("tests/test_properties.py", "tests/test_refusals.py")
-# Tests among them that take a second or more, of modules that their own files test.
+# Tests among them that take a second or more run last.
 LONG = (
     "at_any_moment",
     "test_a_changed_event_keeps_the_rest",
@@ -266,7 +266,8 @@ def tests_of(module: str) -> Iterator[list[str]]:
     if module.partition("/")[0] in SAMPLED:
         files = sorted(path.parent.rglob("test_*.py"))
         others = [str(file) for file in files if file != mirror]
-        yield [*others, *TOGETHER, "-k", f"not ({' or '.join(LONG)})"]
+        for long in (f"not ({' or '.join(LONG)})", " or ".join(LONG)):
+            yield [*others, *TOGETHER, "-k", long]
 
 
 def run(tests: list[str]) -> int:

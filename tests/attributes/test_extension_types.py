@@ -7,9 +7,14 @@ from typing import Any
 import pytest
 
 from cloudevents_kafka import Event, InvalidEvent, Record, decode, from_record, to_record
-from cloudevents_kafka.attributes.extension_types import parse_value, register_extension, type_of
+from cloudevents_kafka.attributes.extension_types import (
+    parse_value,
+    parse_values,
+    register_extension,
+    type_of,
+)
 from cloudevents_kafka.attributes.fast_validation import accept
-from cloudevents_kafka.attributes.types import AttributeType
+from cloudevents_kafka.attributes.types import AttributeType, AttributeValue
 from cloudevents_kafka.attributes.validation import find_problems
 from tests.support import strategies as make
 from tests.support.cases import each
@@ -80,9 +85,19 @@ def test_invalid_names_are_not_registered(name: Any) -> None:
 @pytest.mark.usefixtures("registry")
 @pytest.mark.parametrize("other", ["X-Y", "", "data"])
 def test_needs_must_be_names(other: str) -> None:
-    """An extension cannot need a name that no attribute can have."""
-    with pytest.raises(ValueError, match=r"for mine, needs must have names of attributes"):
-        register_extension("mine", AttributeType.STRING, needs=["subject", other])
+    """An extension cannot need a name that no attribute can have; the error has the first."""
+    with pytest.raises(ValueError, match=rf"for mine, needs must have names of attributes.*, got '{other}'$"):
+        register_extension("mine", AttributeType.STRING, needs=["subject", other, "Y"])
+
+
+def test_texts_are_not_copied() -> None:
+    """Attributes without a known type are returned themselves, others with their values."""
+    texts: dict[str, AttributeValue] = {"id": "1", "unheardof": "5"}
+    assert parse_values(texts) is texts
+    assert parse_values({**texts, "sampledrate": "5"}) == {**texts, "sampledrate": 5}
+    wrong: dict[str, AttributeValue] = {"sampledrate": "five"}
+    assert parse_values(wrong) == wrong
+    assert parse_values(wrong) is not wrong
 
 
 @pytest.mark.usefixtures("registry")

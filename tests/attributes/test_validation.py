@@ -80,3 +80,24 @@ def test_all_problems_are_reported_together() -> None:
     }
     for problem in caught.value.problems:
         assert str(problem) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "added",
+    [
+        {"sampledrate": 1},
+        {"severitynumber": 0},
+        {"x": 2**31 - 1},
+        {"x": -(2**31)},
+        {"deprecated": True},
+        {"expirytime": "2025-01-01T00:00:00Z"},
+        {"dssematerial": "TWE="},
+        {"datacontenttype": "a/b", "subject": " ", "dataschema": "a:"},
+    ],
+    ids="-".join,
+)
+def test_the_first_values_that_keep_a_rule(added: dict[str, Any]) -> None:
+    """The value next to one that breaks a rule is valid, by all rules and by the fast ones."""
+    given = parse_values({**GOOD, **added})
+    assert find_problems(given) == []
+    assert accept(given)

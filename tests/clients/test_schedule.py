@@ -577,6 +577,10 @@ def test_partitions_that_are_full_or_at_their_bound_are_not_read() -> None:
     assert [schedule.may_read(partitions) for partitions in (1, 2, 3)] == [False, False, True]
     schedule.close([("t", 0)])
     assert (schedule.ahead, schedule.full) == ({("t", 1)}, set())
+    schedule.divide(4)
+    schedule.add(record(0, 2, b"k"), 0)
+    assert (schedule.ahead, schedule.full) == ({("t", 1)}, {("t", 2)})
+    assert [schedule.may_read(partitions) for partitions in (2, 3)] == [False, True]
 
 
 def test_a_try_begins_when_it_is_due() -> None:
