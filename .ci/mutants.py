@@ -6,10 +6,10 @@ cosmic-ray makes the changes: it replaces an operator or a keyword, changes a nu
 condition, empties a loop. Modules that decide are mutated in all places, and some packages in places drawn
 by chance. Annotations and bounds of caches are not mutated, and texts are not either.
 
-A mutant is killed if a test fails: of the file that mirrors its module, then of the other files of that
-folder and of `TOGETHER`, of which those that are `LONG` run last. A survivor that differs in nothing that a user may rely on is in `mutants.toml`, by
-its code and the reason. Print each other survivor and a table, and exit with status 1 if more than `ALLOWED`
-of all mutants are neither killed nor judged.
+A mutant is killed if a test fails: of the file that mirrors its module, then of the other files of the
+packages and of `TOGETHER`, of which those that are `LONG` run last. A survivor that differs in nothing that
+a user may rely on is in `mutants.toml`, by its code and the reason. Print each other survivor and a table,
+and exit with status 1 if more than `ALLOWED` of all mutants are neither killed nor judged.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
@@ -101,8 +101,9 @@ PYTEST = ["-x", "-q", "--tb=no", "--assert=plain", "--hypothesis-profile=first"]
 PYTEST += ["-p", "_hypothesis_pytestplugin", "-p", "pytest_timeout", "-p", "xdist.plugin"]
 PYTEST += ["-p", "no:cacheprovider", "-p", "no:unraisableexception"]
 PYTEST += ["-m", "not broker and not spark and not legacy and not peer and not release and not slow"]
+OUTCOMES = ("killed", "judged", "unjudged")
 FORK = multiprocessing.get_context("fork")
-CPU_SECONDS = 60  # a mutant that needs as many is one that does not end
+CPU_SECONDS = 300  # a mutant that needs as many is one that does not end
 MEMORY = 4 << 30
 
 
@@ -114,12 +115,10 @@ class Mutant(NamedTuple):
     occurrence: int
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(NamedTuple):
     """The lines of a mutant that differ from the module, before and after."""
 
     module: str
-    line: int
     code: str
     mutant: str
 
@@ -161,26 +160,25 @@ def report(groups: dict[str, list[Mutant]], pool: ProcessPoolExecutor) -> int:
     for file, code in zip(files, pool.map(run, ([file] for file in files)), strict=True):
         if code:
             sys.exit(f"without a change {file} must pass, got the exit status {code} of pytest")
-    reasons = judged()
+    test_one = partial(outcome_of, judged=judged())
     rows = []
     for name, mutants in groups.items():
         outcomes = Counter[str]()
-        for outcome, change in pool.map(outcome_of, mutants):
-            is_judged = (change.module, change.code, change.mutant) in reasons
-            outcomes[outcome if outcome == "killed" else "judged" if is_judged else "unjudged"] += 1
-            if outcome != "killed" and not is_judged:
-                print(f"{change.module}:{change.line}\n  - {change.code}\n  + {change.mutant}", flush=True)
-        rows.append((name, len(mutants), outcomes["killed"], outcomes["judged"], outcomes["unjudged"]))
+        for outcome, line, change in pool.map(test_one, mutants):
+            outcomes[outcome] += 1
+            if outcome == "unjudged":
+                print(f"{change.module}:{line}\n  - {change.code}\n  + {change.mutant}", flush=True)
+        rows.append((name, len(mutants), *(outcomes[each] for each in OUTCOMES)))
     rows.append(("together", *(sum(column) for column in list(zip(*rows, strict=True))[1:])))
-    print(f"{'':34}{'mutants':>9}{'killed':>9}{'judged':>9}{'unjudged':>9}")
+    print(f"{'':34}{'mutants':>9}{''.join(f'{each:>9}' for each in OUTCOMES)}")
     print(*(f"{name:34}{''.join(f'{n:>9}' for n in numbers)}" for name, *numbers in rows), sep="\n")
     return int(rows[-1][-1] > ALLOWED * rows[-1][1])
 
 
-def judged() -> set[tuple[str, str, str]]:
-    """Return the module, the code and the mutant of each survivor that `mutants.toml` judges."""
+def judged() -> frozenset[Change]:
+    """Return the survivors that `mutants.toml` judges."""
     entries = tomllib.loads((ROOT / ".ci" / "mutants.toml").read_text("utf-8"))["judged"]
-    return {(each["module"], each["code"], mutant) for each in entries for mutant in each["mutants"]}
+    return frozenset(Change(each["module"], each["code"], one) for each in entries for one in each["mutants"])
 
 
 def mutants_of(module: str) -> Iterator[Mutant]:
@@ -223,28 +221,30 @@ def prepare() -> None:
         import_module(name)
 
 
-def outcome_of(mutant: Mutant) -> tuple[str, Change]:
-    """Return "killed" or "survived", and what the mutant changes."""
+def outcome_of(mutant: Mutant, judged: frozenset[Change]) -> tuple[str, int, Change]:
+    """Return "killed", "unjudged", or without a test "judged"; the line, and what the mutant changes."""
     from cosmic_ray.mutating import mutate_code
     from cosmic_ray.plugins import get_operator
 
     path = Path(PACKAGE, mutant.module)
     before = path.read_text("utf-8")
     after = mutate_code(before, get_operator(f"core/{mutant.operator}")(), mutant.occurrence)
+    line, change = change_of(mutant.module, before.splitlines(), after.splitlines())
+    if change in judged:
+        return "judged", line, change
     path.write_text(after, "utf-8")
     try:
-        outcome = "killed" if test(mutant.module) else "survived"
+        return "killed" if test(mutant.module) else "unjudged", line, change
     finally:
         shutil.copy2(ROOT / path, path)  # with its time, by which Python finds it compiled
-    return outcome, change_of(mutant.module, before.splitlines(), after.splitlines())
 
 
-def change_of(module: str, before: list[str], after: list[str]) -> Change:
-    """Return the lines that differ, without blanks that do not matter."""
+def change_of(module: str, before: list[str], after: list[str]) -> tuple[int, Change]:
+    """Return the number of the first line that differs, and the change without blanks that do not matter."""
     start = next(n for n, (one, other) in enumerate(zip(before, after, strict=False)) if one != other)
     end = next(n for n, pair in enumerate(zip(before[::-1], after[::-1], strict=False)) if len(set(pair)) > 1)
     old, new = before[start : len(before) - end], after[start : len(after) - end]
-    return Change(module, start + 1, squeezed(old), squeezed(new))
+    return start + 1, Change(module, squeezed(old), squeezed(new))
 
 
 def squeezed(lines: list[str]) -> str:
@@ -263,8 +263,10 @@ def tests_of(module: str) -> Iterator[list[str]]:
     mirror = path.with_name(f"test_{path.name.removeprefix('_')}")
     if mirror.exists():
         yield [str(mirror)]
-    if module.partition("/")[0] in SAMPLED:
-        files = sorted(path.parent.rglob("test_*.py"))
+    package = module.partition("/")[0]
+    if package in SAMPLED:
+        packages = sorted(SAMPLED, key=lambda name: name != package)  # its own first
+        files = [file for name in packages for file in sorted(Path("tests", name).rglob("test_*.py"))]
         others = [str(file) for file in files if file != mirror]
         for long in (f"not ({' or '.join(LONG)})", " or ".join(LONG)):
             yield [*others, *TOGETHER, "-k", long]

@@ -138,7 +138,7 @@ def from_epoch(seconds: int, nanos: int) -> str:
     text = utc_text(EPOCH + timedelta(0, seconds, micros))
     if rest:
         return f"{text[:19]}.{nanos:09}".rstrip("0") + "Z"
-    return text if not micros or text[-2] != "0" else text[:-1].rstrip("0") + "Z"
+    return text[:-1].rstrip("0") + "Z" if micros else text
 
 
 def _utc_minute(moment: datetime) -> int:

@@ -72,7 +72,7 @@ class Task(msgspec.Struct, eq=False):
     lane: object
     partition: _Partition
     began: float
-    size: int = 0
+    size: int
     attempt: int = 0
     error: Exception | None = None
     is_done: bool = False

@@ -487,6 +487,7 @@ def test_only_new_offsets_are_committed() -> None:
 
     assert [handle(offset) for offset in (5, 6, 7)] == [[6], [7], [8]]
     assert handle(5) == [6]
+    assert handle(0) == [1]
 
 
 @each("metadata", ["other", f"{MARK}*", f"{MARK}====", MARK, f"{MARK}AAA"])
