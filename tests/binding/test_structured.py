@@ -15,8 +15,10 @@ from cloudevents_kafka import (
     UnsupportedBatch,
     UnsupportedFormat,
     from_record,
+    register_format,
     to_record,
 )
+from cloudevents_kafka.formats.json import JsonFormat
 from cloudevents_kafka.testing import FakeProducer
 from tests.support import strategies as make
 from tests.support.cases import each
@@ -126,3 +128,57 @@ def test_unknown_formats_are_not_written(name: str) -> None:
     """The error names the known formats."""
     with pytest.raises(EncodeError, match="one of json, avro"):
         to_record(EVENT, mode="structured", format=name)
+
+
+class Shouting(JsonFormat):
+    """A user's format, whose events are of a class of the user's."""
+
+    def decode(self, value: Any) -> Event:
+        return Loud(**super().decode(value).attributes)
+
+
+class Loud(Event):
+    """An event of a class of the user's."""
+
+
+class Broken(JsonFormat):
+    """A format with a mistake."""
+
+    def decode(self, value: Any) -> Any:
+        return value.decode().missing if b"u" in value else {"id": "1"}
+
+
+def make_nothing() -> Any:
+    raise LookupError("there is no schema")
+
+
+@pytest.mark.usefixtures("registry")
+@pytest.mark.parametrize("name", ["json", "yaml"])
+@pytest.mark.parametrize(
+    ("make_format", "value", "why"),
+    [
+        (make_nothing, VALUE, "its make raised LookupError"),
+        (Broken, VALUE, "its decode raised AttributeError"),
+        (Broken, b"{}", "its decode returned a dict, not an Event"),
+    ],
+)
+def test_a_users_format_may_have_mistakes(name: str, make_format: Any, value: bytes, why: str) -> None:
+    """Whatever it raises or returns, the record is a broken event with the mistake."""
+    register_format(name, make_format)
+    with pytest.raises(BrokenEvent, match=rf"{why} \(K-15"):
+        from_record(of(b"application/cloudevents+" + name.encode(), value))
+
+
+@pytest.mark.usefixtures("registry")
+def test_a_users_json_format_reads_and_may_return_a_class_of_its_own() -> None:
+    """It is used in place of the known one, which is faster."""
+    register_format("json", Shouting)
+    assert type(from_record(of(b"application/cloudevents+json"))) is Loud
+
+
+def test_the_one_content_type_that_is_not_utf8_is_reported() -> None:
+    """A null header is not counted, and one of two is not read."""
+    wrong = of(b"application/cloudevents+json\xff", more=[("content-type", None)])
+    with pytest.raises(BrokenEvent, match="header value must be UTF-8") as caught:
+        from_record(wrong)
+    assert [problem.clause for problem in caught.value.problems] == ["K-06"]

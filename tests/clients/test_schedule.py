@@ -653,6 +653,12 @@ def test_bits_beyond_what_was_read_are_committed_again() -> None:
     schedule.end(take(schedule), 0)
     [place] = schedule.done()
     assert (place.offset, bits_of(place.metadata)) == (6, 0b10_010)
+    schedule = Schedule(9, BYTES)
+    schedule.note([TopicPartition("t", 0, 3, mark_of(0b1_0110))])
+    schedule.add(record(3), 0)
+    schedule.end(take(schedule), 0)
+    [place] = schedule.done()
+    assert (place.offset, bits_of(place.metadata)) == (4, 0b1011)
 
 
 def test_the_last_bit_of_an_offset() -> None:
@@ -666,7 +672,7 @@ def test_the_last_bit_of_an_offset() -> None:
         [place] = schedule.done(again=True)
         assert bits_of(place.metadata).bit_length() == (behind + 1 if behind < MOST_BITS else 0)
     schedule = Schedule(9, BYTES)
-    schedule.note([TopicPartition("t", 0, 0, mark_of(0b100_0001 << MOST_BITS - 1))])
+    schedule.note([TopicPartition("t", 0, 0, mark_of(0b100_0011 << MOST_BITS - 1))])
     schedule.add(record(0), 0)
     [place] = schedule.done(again=True)
     assert bits_of(place.metadata) == 1 << MOST_BITS - 1
@@ -714,6 +720,10 @@ def test_a_client_may_say_that_a_commit_failed() -> None:
         schedule.confirm([place]) == schedule.asked(unfinished=False) == schedule.asked(unfinished=True) == []
     )
     assert schedule.confirm([TopicPartition("t", 0, 1)]) == []  # it was confirmed before
+    schedule.commit([place])
+    assert schedule.confirm([TopicPartition("t", 0, place.offset)]) == []  # some answers have no metadata
+    schedule.commit([place])
+    assert schedule.confirm([TopicPartition("t", 0, place.offset, "other")]) != []
 
 
 def test_partitions_with_unfinished_records_are_asked_for() -> None:

@@ -70,3 +70,31 @@ def test_what_is_learned_is_bounded() -> None:
     assert 1 < len(renamings) <= 64
     assert max(map(len, renamings)) <= 64
     assert max(len(name) for names in renamings for name in names) <= 64
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("sampledrate", '"5"', 5),
+        ("sampledrate", '"5', '"5'),
+        ("sampledrate", '5"', '5"'),
+        ("sampledrate", '""', '""'),
+        ("sampledrate", '"', '"'),
+        ("sampledrate", '"0"', '"0"'),
+        ("time", "2018-04-05 17:31:00Z", "2018-04-05T17:31:00Z"),
+        ("time", '"2018-04-05 17:31:00.5+01:00"', "2018-04-05T17:31:00.5+01:00"),
+        ("time", '"2018-04-05T17:31:00Z"', "2018-04-05T17:31:00Z"),
+        ("time", "2018-04-05 17:31:00", None),
+        ("deprecated", "TRUE", True),
+        ("deprecated", '"True"', True),
+        ("deprecated", "yes", "yes"),
+        ("dataschema", '"a:b"', "a:b"),
+    ],
+)
+def test_a_text_is_corrected_if_its_value_is_clear(name: str, text: str, value: Any) -> None:
+    """Quotation marks are removed, a space before the time is a T, and capitals of a Boolean become small."""
+    for _ in range(2):  # the second time the correction is known
+        item = read([*CE, (f"ce_{name}", text.encode())])
+        found = item.event.text(name) if name in {"time", "dataschema"} else item.event[name]
+        assert (found, type(found)) == (value, type(value))
+        assert [problem.attribute for problem in item.tolerated] == [name]
