@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -432,22 +433,20 @@ def test_times_are_written_in_utc(spark: SparkSession, zone: str) -> None:
 
 def test_keys(spark: SparkSession) -> None:
     """The key is the column key, a named column, an extension or an expression, otherwise null."""
+    from pyspark.sql import DataFrame
     from pyspark.sql import functions as F  # noqa: N812
 
     from cloudevents_kafka.spark import encode_events
 
     df = frame(spark, [{"id": "1", "source": "/s", "type": "t", "extensions": {"partitionkey": "p"}}])
 
-    def key(df: DataFrame, **options: Any) -> bytes | None:
-        made = encode_events(df, **options).collect()[0].key
-        return None if made is None else bytes(made)
-
-    assert key(df) is None
-    assert key(df.withColumn("key", F.lit(b"\xff"))) == b"\xff"
-    assert key(df, key="id") == b"1"
-    assert key(df, key="partitionkey") == b"p"
-    assert key(df, key="nothing") is None
-    assert key(df, key=F.lit("own")) == b"own"
+    made = [
+        encode_events(df.withColumn("key", F.lit(b"\xff"))),
+        encode_events(df),
+        *(encode_events(df, key=key) for key in ("id", "partitionkey", "nothing", F.lit("own"))),
+    ]
+    keys = reduce(DataFrame.unionAll, [one.select("key") for one in made]).collect()
+    assert [row.key and bytes(row.key) for row in keys] == [b"\xff", None, b"1", b"p", None, b"own"]
 
 
 @each(
@@ -521,9 +520,12 @@ def test_sql_functions_read_and_write(spark: SparkSession) -> None:
     assert (events[0].id, events[0].time_text, events[0].extensions) == ("1", event.text("time"), {"a": "b"})
     assert [e.error and e.error.verdict for e in events] == [None, "not-an-event", "not-an-event"]
     read.createOrReplaceTempView("events")
-    for mode in ("binary", "structured", "avro", "protobuf"):
-        made = spark.sql(f"select ce_encode(event, '{mode}') as made from events where event.error is null")
-        headers, value = record_of(made.collect()[0].made)
+    columns = [
+        f"ce_encode(event, '{mode}') as {mode}" for mode in ("binary", "structured", "avro", "protobuf")
+    ]
+    (made,) = spark.sql(f"select {', '.join(columns)} from events where event.error is null").collect()
+    for one in made:
+        headers, value = record_of(one)
         assert from_record(Record(value=value, headers=headers)) == event
     bad = spark.sql("select ce_encode(named_struct('id', '', 'source', '/s', 'type', 't'), 'binary') as made")
     assert bad.collect()[0].made.error.clause == "R-02"

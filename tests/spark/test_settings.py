@@ -94,12 +94,9 @@ def _same(found: dict[int, Any], wanted: dict[int, Any]) -> None:
     assert not different, f"{len(different)} differ, the first: {next(iter(different.values()))}"
 
 
+@pytest.mark.release  # test_decode and test_columns have zones, cases and collations
 @pytest.mark.usefixtures("reader")
-@pytest.mark.parametrize(
-    "session",
-    [pytest.param(name, marks=[] if name == SAMPLE[0] else pytest.mark.release) for name in SAMPLE],
-    indirect=True,
-)
+@pytest.mark.parametrize("session", SAMPLE, indirect=True)
 def test_some_settings_change_nothing(session: SparkSession, small: Corpus) -> None:
     """A sample of the settings changes no result for the vectors."""
     check(session, small)

@@ -163,10 +163,16 @@ def session(no_other_spark: None) -> Iterator[SparkSession]:
         yield spark
 
 
+@pytest.fixture
+def spark_defaults() -> None:
+    """Keep Spark's defaults in a test: what users run is run, once for each format."""
+
+
 @pytest.fixture(autouse=True)
 def quick_queries(request: pytest.FixtureRequest) -> Iterator[None]:
     """Interpret the queries of a test with a session, if the run has the option ``--quick-spark``."""
-    if not request.config.option.quick_spark or "session" not in request.fixturenames:
+    names = request.fixturenames
+    if not request.config.option.quick_spark or "session" not in names or "spark_defaults" in names:
         yield
         return
     conf = request.getfixturevalue("session").conf

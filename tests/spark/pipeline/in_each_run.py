@@ -23,7 +23,7 @@ IN_EACH_RUN: Final = {
         "test_folder_and_checkpoint_that_disagree",
         "test_store_of_hadoop",
     ),
-    # The way of users, from topic to table, with Spark's defaults, in each format: Parquet's is the demo.
+    # The way of users, from topic to table, with Spark's defaults, in each format; `test_fan_out` has Parquet's.
     "landing/test_table_landing.py": ("test_each_record_lands_once", "test_killed_between_commits"),
     "landing/test_typed_landing.py": (
         "test_a_table_has_one_schema",
@@ -49,7 +49,6 @@ IN_EACH_RUN: Final = {
     "test_fresh_start.py": ("test_corrected_start", "test_wrong_starts"),
     "test_landed_before.py": ("test_tables",),
     "test_many_topics.py": ("test_the_ranges_of_any_number_of_topics",),
-    "test_readers.py": ("test_read_back",),
     "test_restarts.py": (
         "test_a_checkpoint_that_cannot_be_created",
         "test_a_setting_that_the_source_refuses",

@@ -246,6 +246,7 @@ def test_wrong_frames_and_schemas_are_refused(spark: SparkSession) -> None:
         data_as(rows, "no schema at all, or is it")
 
 
+@pytest.mark.release
 def test_the_table_of_types_is_that_of_spark(spark: SparkSession) -> None:
     """What the table says of Avro is what ``from_avro`` makes of it."""
     logical = {"uuid": "string", "date": "int", "decimal": "bytes"}

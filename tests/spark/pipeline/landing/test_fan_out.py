@@ -92,6 +92,7 @@ def check(lake: Lake, to: str, summary: Summary, records: int) -> dict[str, int]
     return counts
 
 
+@pytest.mark.usefixtures("spark_defaults")
 @pytest.mark.parametrize(
     "to", ["parquet", *(pytest.param(to, marks=pytest.mark.release) for to in ("delta", "iceberg"))]
 )

@@ -32,11 +32,6 @@ def table_format(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.fixture(autouse=True)
-def quick_queries() -> None:
-    """Keep Spark's defaults: what users run is run here, in each format."""
-
-
 def send(lake: Lake, count: int) -> int:
     """Send events in binary mode, one in Avro, and a record without attributes; return the number of all."""
     produce(lake.broker, lake.topic, count)
@@ -67,6 +62,7 @@ def check(lake: Lake, table_format: str, summary: Summary, records: int) -> None
     assert sorted(events + quarantined) == [(0, offset) for offset in range(records)]
 
 
+@pytest.mark.usefixtures("spark_defaults")
 def test_each_record_lands_once(lake: Lake, table_format: str) -> None:
     """A second run lands the new records only; a table is made when its first row comes."""
     produce(lake.broker, lake.topic, 20)
