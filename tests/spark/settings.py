@@ -173,4 +173,4 @@ SAMPLE = (
     "nulls written, Arrow by one, partial",
     "interpreted, nothing collapsed, regular expressions for names",
 )
-"""The settings of every test run; the others are tested before a release."""
+"""The settings that are tried for the vectors; with more records all of them are."""

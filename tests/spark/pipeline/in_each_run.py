@@ -23,7 +23,7 @@ IN_EACH_RUN: Final = {
         "test_folder_and_checkpoint_that_disagree",
         "test_store_of_hadoop",
     ),
-    # The way of users, from topic to table, with Spark's defaults, in each format; `test_fan_out` has Parquet's.
+    # The way of users, from topic to table, with Spark's defaults; `test_fan_out` has that to Parquet.
     "landing/test_table_landing.py": ("test_each_record_lands_once", "test_killed_between_commits"),
     "landing/test_typed_landing.py": (
         "test_a_table_has_one_schema",
