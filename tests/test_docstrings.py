@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import chdir
+from pathlib import Path
+
 import pytest
 from confluent_kafka import Producer
 
+from cloudevents_kafka.registry import temporarily
 from cloudevents_kafka.testing import LocalBroker
 from tests.support import docstrings
+from tests.support.cases import check_each
 
 EXAMPLES = [doc for doc in docstrings.with_examples() if not doc.of_spark]
 
@@ -31,26 +36,29 @@ def test_each_need_has_a_test() -> None:
     assert needs == {"", "broker", "ZooKeeper"}
 
 
-def parameters(needs: str) -> list[object]:
-    """Return the examples with a need; those that start a broker of their own run in `make release`."""
-    return [
-        pytest.param(
-            doc,
-            id=f"{doc.module}.{doc.name}",
-            marks=[pytest.mark.release] * (".testing.local." in doc.module),
-        )
-        for doc in EXAMPLES
-        if doc.needs == needs
-    ]
+def name_of(doc: docstrings.Docstring) -> str:
+    return f"{doc.module}.{doc.name}"
 
 
-@pytest.mark.usefixtures("registry")
-@pytest.mark.parametrize("doc", parameters(""))
-def test_examples_run(doc: docstrings.Docstring, tmp_path, monkeypatch) -> None:
-    """Each example prints what the docstring says, with fakes of the clients."""
-    monkeypatch.chdir(tmp_path)
-    with docstrings.brokers(doc) as there:
-        docstrings.run(doc, **there, **docstrings.clients())
+@pytest.mark.timeout(300)
+def test_examples_run(tmp_path: Path) -> None:
+    """Each example prints what the docstring says, with fakes of the clients, in a folder of its own."""
+
+    def run(doc: docstrings.Docstring) -> None:
+        folder = tmp_path / name_of(doc)
+        folder.mkdir()
+        with chdir(folder), temporarily(), docstrings.brokers(doc) as there:
+            docstrings.run(doc, **there, **docstrings.clients())
+
+    check_each([(name_of(doc), doc) for doc in EXAMPLES if not doc.needs], run)
+
+
+# Those that start a broker of their own run in a release.
+WITH_BROKER = [
+    pytest.param(doc, id=name_of(doc), marks=[pytest.mark.release] * (".testing.local." in doc.module))
+    for doc in EXAMPLES
+    if doc.needs == "broker"
+]
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +67,7 @@ def client(kafka_broker: LocalBroker) -> Producer:
 
 
 @pytest.mark.broker
-@pytest.mark.parametrize("doc", parameters("broker"))
+@pytest.mark.parametrize("doc", WITH_BROKER)
 def test_examples_with_a_broker_run(doc, client, kafka_broker, kafka_topic, tmp_path, monkeypatch) -> None:
     """Each example with a broker prints what the docstring says."""
     monkeypatch.chdir(tmp_path)

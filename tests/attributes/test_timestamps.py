@@ -166,14 +166,14 @@ def test_datetime_round_trip(moment: datetime) -> None:
     assert again.utcoffset() == moment.utcoffset()
 
 
-@pytest.mark.parametrize("read", [to_datetime, instant, to_epoch, to_utc_seconds])
+@each("read", [to_datetime, instant, to_epoch, to_utc_seconds])
 def test_an_error_shows_the_beginning_of_the_text(read: Any) -> None:
     """A text of any length has a message of one line."""
     with pytest.raises(ValueError, match=rf"^a timestamp must have the form of RFC 3339, got '{'x' * 60}'$"):
         read("x" * 61)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "moment", "rest"),
     [
         ("2018-04-05T12:00:00.123456Z", NOON.replace(microsecond=123_456), ""),

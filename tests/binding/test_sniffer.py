@@ -89,9 +89,7 @@ def test_odd_header_names_are_ignored(name: Any) -> None:
     assert sniff([*CE, (name, b"x")]).mode == "binary"
 
 
-@pytest.mark.parametrize(
-    "content_type", [b"application/cloudevents+json", bytearray(b"a/b"), memoryview(b"a/b")]
-)
+@each("content_type", [b"application/cloudevents+json", bytearray(b"a/b"), memoryview(b"a/b")])
 def test_any_bytes_may_be_a_content_type(content_type: Any) -> None:
     """It is the text in UTF-8 of what a client returns."""
     mode = "structured" if type(content_type) is bytes else "binary"
@@ -99,7 +97,7 @@ def test_any_bytes_may_be_a_content_type(content_type: Any) -> None:
     assert (verdict.mode, verdict.media_type) == (mode, bytes(content_type).decode())
 
 
-@pytest.mark.parametrize(
+@each(
     ("types", "named"),
     [
         ([b"a/b", b"a/c"], "a/c"),
@@ -121,7 +119,7 @@ class Message:
     value, headers = None, CE
 
 
-@pytest.mark.parametrize(
+@each(
     "source",
     [
         CE,
@@ -140,7 +138,7 @@ def test_headers_come_in_many_forms(source: Any) -> None:
     assert sniff(source).mode == "binary"
 
 
-@pytest.mark.parametrize("wrong", [None, "ce_id", b"ce_id"])
+@each("wrong", [None, "ce_id", b"ce_id"])
 def test_a_text_is_not_headers(wrong: Any) -> None:
     """What `Record.of` refuses is refused."""
     with pytest.raises(TypeError, match="record"):
@@ -158,7 +156,7 @@ def test_headers_that_a_client_cannot_return() -> None:
 NOTHING = "the content-type header is missing, and all required ce_ headers are missing"
 
 
-@pytest.mark.parametrize(
+@each(
     ("headers", "reason"),
     [
         ([], NOTHING),
@@ -192,8 +190,8 @@ UNKNOWN = ("content-type", b"application/cloudevents+xyz")
 OUTBOX = 'headers=[*record.headers, ("ce_specversion", b"1.0")]))'
 
 
-@pytest.mark.parametrize("lenient", [False, True])
-@pytest.mark.parametrize(
+@each("lenient", [False, True])
+@each(
     ("headers", "kind", "hint"),
     [
         ([], NotAnEvent, ""),
@@ -213,7 +211,7 @@ def test_an_error_says_what_to_do(headers: Any, kind: type[DecodeError], hint: s
     assert bool(hint) is (error.hint is not None)
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "advice"),
     [
         (JSON, "; the value may be an event in JSON: lenient=True reads it"),
@@ -239,7 +237,7 @@ def test_the_problems_of_unmarked_json_are_bounded() -> None:
     assert error.reason.endswith(f"; its value is not an event in JSON either: {shown}")
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "begin"),
     [
         (None, None),

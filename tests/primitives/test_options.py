@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from cloudevents_kafka.primitives.options import Option, check_fields, fields_of, must_be
+from tests.support.cases import each
 
 Shared = Annotated[Mapping[str, Any], Option("Shared.", flags="--share")]
 
@@ -47,7 +48,7 @@ def test_fields() -> None:
     assert [field.name for field in fields_of(Options) if field.required] == ["name"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("wrong", "message"),
     [
         ({"name": ""}, "name must be a text, got ''"),

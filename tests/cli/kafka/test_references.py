@@ -12,6 +12,7 @@ from cloudevents_kafka.cli.kafka.references import (
     settings_of_table,
 )
 from cloudevents_kafka.cli.terminal.errors import BadUsage
+from tests.support.cases import each
 
 SECRET = "hunter2-hunter2"
 SECRETS = [
@@ -39,7 +40,7 @@ HARMLESS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "text"), SECRETS, ids=lambda value: value[:30])
+@each(("name", "text"), SECRETS, ids=lambda value: value[:30])
 def test_secrets(name, text):
     """By its name, or by a login, a token or an assignment in its text; a file must not have it."""
     assert may_be_secret(name, text)
@@ -48,7 +49,7 @@ def test_secrets(name, text):
     assert SECRET not in caught.value.message
 
 
-@pytest.mark.parametrize(("name", "text"), HARMLESS, ids=lambda value: value[:30])
+@each(("name", "text"), HARMLESS, ids=lambda value: value[:30])
 def test_what_is_not_a_secret(name, text):
     """Addresses, names of users, commands and the containers of Azure may stand in a file."""
     assert not may_be_secret(name, text)

@@ -86,7 +86,7 @@ def test_the_fakes_have_an_outcome_for_each_call(name: str) -> None:
 
 
 @pytest.mark.broker
-@pytest.mark.parametrize("name", CALLS)
+@each("name", CALLS)
 def test_the_fakes_do_what_the_clients_do(written: Real, name: str) -> None:
     """A call returns the same, or raises the same class and code, with the real clients and the fakes."""
     topic = written.topic if name.startswith("consumer") else "sent"
