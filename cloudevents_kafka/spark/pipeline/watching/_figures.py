@@ -40,7 +40,7 @@ FIGURES: Final = (
     Figure("records_total", (), "Records that have landed, as events or in the quarantine."),
     Figure("events_total", ("type",), "Events by type."),
     Figure("quarantined_records_total", ("verdict", "clause"), "Records of the quarantine."),
-    Figure("counted_rows_total", ("table",), "Rows as they were counted while they were read."),
+    Figure("counted_rows_total", ("table",), "Rows, counted while Spark reads them."),
     Figure("committed_rows_total", ("table",), "Rows in the files that were committed."),
     Figure("batch_seconds_total", (), "Seconds of the batches, by Spark's clock."),
     Figure("step_seconds_total", ("step",), "Seconds by step: plan, check, write, commit, checkpoint."),
