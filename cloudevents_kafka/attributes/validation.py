@@ -58,7 +58,7 @@ def validate(
     form_problems: Sequence[Problem] = (),
     unreadable: Iterable[str | None] = (),
 ) -> tuple[dict[str, AttributeValue], list[Problem]]:
-    """Return attributes with their types, and all problems of an event, those of its form first.
+    """Return attributes with their types, and all problems of an event, first the problems of its form.
 
     ``form_problems`` are the problems of how the attributes arrived, such as a repeated
     name. An absent attribute that a form problem or ``unreadable`` names was sent, so it is not reported as

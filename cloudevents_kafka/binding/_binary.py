@@ -176,7 +176,8 @@ def _read_headers(headers: Headers) -> tuple[dict[str, AttributeValue], list[Pro
 def encode_binary(event: Event) -> tuple[Headers, bytes | None]:
     """Return the headers of an event, in the order of its attributes, and its value.
 
-    Raises `EncodeError` if readers would take the datacontenttype for that of structured mode.
+    Raises `EncodeError` if readers would take the datacontenttype for a content type of structured
+    mode.
     """
     attributes, payload, kind = binary_parts(event)
     names = header_names

@@ -63,10 +63,10 @@ def to_record(
     ``"json"`` by default. ``key`` takes precedence over ``key_mapper``; without either the key
     is None. ``headers`` follow the headers of the event and must not repeat their names.
 
-    ``like`` is the record from which the event was read, or a client's (see `Record.of`). Mode,
-    format, key, header order and other headers are those of ``like`` unless an argument sets
-    them. An event that equals the reading of ``like``, strict or lenient, is returned as ``like``
-    is, byte for byte; with a changed one, what lenient reading left out stays as it came.
+    ``like`` is the record from which the event was read, or a client's (see `Record.of`). Mode, format,
+    key, header order and other headers are taken from ``like`` unless an argument sets them. An event
+    that equals the reading of ``like``, strict or lenient, is returned as ``like`` is, byte for byte;
+    with a changed one, what lenient reading left out stays as it came.
 
     Raises `EncodeError` if the event or an argument cannot be written so, and `InvalidEvent` if
     an SDK's event breaks a rule.
@@ -124,7 +124,7 @@ def check_mode(mode: object, format: str | None) -> None:
 
 
 def extra_headers(headers: HeaderInput) -> Headers:
-    """Return the headers that a caller adds to those of the event, as a new list.
+    """Return the headers that a caller adds to the headers of the event, as a new list.
 
     Raises `EncodeError` if a name is reserved for the event or UTF-8 cannot encode it, and
     `TypeError` if a name is not a str or a value is not a str, bytes or None.

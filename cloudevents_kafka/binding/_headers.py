@@ -58,7 +58,8 @@ def given_name(header: str) -> str:
 def fold_name(name: str) -> str | None:
     """Return the name of an attribute that a name stands for in lenient reading, or None.
 
-    Capital letters become small; without ``-``, ``_`` and ``.`` a name is that of an extension only.
+    Capital letters become small. ``-``, ``_`` and ``.`` are removed only if the name is then an
+    extension's.
     """
     lower = name.lower() if name.isascii() else ""
     if is_name(lower):

@@ -50,8 +50,8 @@ def _close(client: Any) -> None:
 def leave(client: Any) -> None:
     """Close a client, which leaves its group.
 
-    A client of librdkafka that is closed within a rebalance, and is subscribed, stays a member until its
-    session times out: the others get none of its partitions for 45 seconds.
+    A client of librdkafka that is closed within a rebalance, and is subscribed, stays a member until
+    its session times out: for 45 seconds no other member gets its partitions.
     """
     try:
         _unsubscribe(client)

@@ -1,9 +1,9 @@
 """The commits of `EventConsumer.run`: what the group has is what its answers say.
 
-Each second the group is asked for the offsets of partitions that have something to commit or to confirm.
-A commit is not waited for: it is done when the next answer has it. Otherwise it is logged, and made again.
-No commit is begun while the broker is away: a client with a pending one is closed 45 seconds later, or never
-(librdkafka 2.16).
+Each second the group is asked for the offsets of partitions that have something to commit or to
+confirm. A commit is not waited for: it is done when the next answer has it. Otherwise this is logged,
+and the commit is repeated. No commit begins while the broker does not answer: a client with a pending
+commit closes 45 seconds later, or never (librdkafka 2.16).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _log: Final = logging.getLogger("cloudevents_kafka.run")
 
 
 class Commits:
-    """Commits what a run has done, by steps of its client; ``lock`` is that of the schedule."""
+    """Commits what a run has done, by steps of its client; ``lock`` is the lock of the schedule."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class Commits:
                 self._schedule.note(committed)
 
     def commit(self) -> Steps[None]:
-        """Yield the calls that confirm the last commits, and begin those of what is done since.
+        """Yield the calls that confirm the last commits, and begin commits of the records done since then.
 
         Raises `ConsumeError` if something else commits unfinished records.
         """
@@ -92,7 +92,7 @@ class Commits:
                 self._schedule.commit(places, failed=True)
 
     def commit_all(self, seconds: float, names: Collection[PartitionName] | None = None) -> Steps[bool]:
-        """Yield the calls that commit all that is done, or that of partitions; return whether none failed.
+        """Yield calls that commit all done records, of some or all partitions; return whether none failed.
 
         They are repeated for some seconds while the members of the group join again.
         """

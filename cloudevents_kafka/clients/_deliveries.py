@@ -85,7 +85,7 @@ class Delivery(msgspec.Struct, Generic[SentT_co], eq=False, weakref=True):
 
     @property
     def event(self) -> Event:
-        """The sent event, or that of the sent record. Raises `DecodeError` if the record has none."""
+        """The sent event, or the event in the sent record. Raises `DecodeError` if the record has none."""
         sent: Event | Record = self._sent
         return from_record(sent) if isinstance(sent, Record) else sent
 
@@ -275,7 +275,7 @@ class Deliveries(Generic[DeliveryT]):
         return bool(self.pending or self._noting) or self.callbacks.is_busy()
 
     def find_lost(self, client: Any) -> int:
-        """Report what a client had, has no more, and has not reported, as lost; return the number.
+        """Report as lost the records that a client dropped without a report; return their number.
 
         It reports failures only, or was closed with messages on their way.
         """

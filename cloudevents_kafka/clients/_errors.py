@@ -125,7 +125,7 @@ def _is_of_client(error: object) -> TypeGuard[ClientError]:
 
 
 def is_record(message: Message, on_error: OnError | None = None) -> bool:
-    """Return whether a message is a record, and not an error that reading goes on after.
+    """Return whether a message is a record, and not an error after which the client reads on.
 
     Raises `ConsumeError` if the error is final. ``on_error`` decides otherwise, except for fatal errors.
     """

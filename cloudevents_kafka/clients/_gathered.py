@@ -202,7 +202,7 @@ def _place_of(message: Message, after: int = 0) -> TopicPartition:
 
 
 class Readable(Generic[ItemT_co]):
-    """What a consumer of either kind has: its messages, its only loop, and whether it goes on.
+    """What a consumer of either kind has: its messages, its only loop, and whether it was stopped.
 
     The options are those of `EventConsumer`.
     """
@@ -270,7 +270,7 @@ class Readable(Generic[ItemT_co]):
             self._note_reached(observers, returned)
 
     def _note_reached(self, observers: Observers, returned: Iterable[Message]) -> None:
-        """Note how far partitions were read of which the consumer has returned all that the client has."""
+        """Note how far partitions were read from which the client has no record to return."""
         ends_by = self._gathered.ends_by
         if (position := getattr(ends_by, "position", None)) is None:  # of a user's class
             return

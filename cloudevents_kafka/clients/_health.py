@@ -95,7 +95,7 @@ class Vitals:
 
     @contextmanager
     def working(self, records: int) -> Iterator[None]:
-        """Note that so many records are in work together, during the block. Yields once."""
+        """Note that a number of records are in work together, during the block. Yields once."""
         self.in_work = dict.fromkeys(range(records), time.monotonic())
         try:
             yield

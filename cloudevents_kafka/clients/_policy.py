@@ -132,7 +132,7 @@ class Policy(msgspec.Struct, kw_only=True):
         return not isinstance(error, _LASTING) or find_passing(error) is not None
 
     def read_again(self, item: Item) -> Item:
-        """Return the item of a record for another try, with the data as it came.
+        """Return the item of a record for another try, with its original data.
 
         A handler may have changed the data in place, and data that could not be read may be readable now.
         """

@@ -213,7 +213,7 @@ class Waiter:
         self._lock.acquire()
 
     def done(self) -> bool:
-        """Return whether it was woken, and has not gone on yet."""
+        """Return whether it was woken, and has not run since."""
         return not self._lock.locked()
 
     def set_result(self, _: None) -> None:
@@ -237,7 +237,7 @@ def poll_or_log(client: Any, seconds: float) -> int:
 
 
 def log_polling(client: Any, error: Exception) -> None:
-    """Log an error of ``error_cb`` or another callback of the client, and none of a client that is closed."""
+    """Log an error of ``error_cb`` or another callback of the client, unless the client is closed."""
     if not is_closed(client):  # `find_lost` reports that
         _log.error("polling the Kafka producer has failed: %s", error, exc_info=error)
 

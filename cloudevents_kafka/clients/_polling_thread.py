@@ -20,7 +20,7 @@ class Polled(Protocol):
     """What a `PollingThread` works for."""
 
     def poller(self) -> Callable[[float], int]:
-        """Return what waits for reports, up to some seconds, without a reference to this object."""
+        """Return a function that waits for reports, for seconds, without a reference to this object."""
 
     def serve(self, error: Exception | None, *, is_idle: bool) -> None:
         """Go on after a call, which has raised an error, or was ``idle``: no report has arrived."""

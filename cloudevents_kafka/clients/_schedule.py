@@ -3,17 +3,17 @@
 The loops for threads and for asyncio use it. It does no input or output, has no lock and no clock: a method
 that depends on the time has it as an argument. Its law:
 
-1. Records of one lane, which are those of one key, or of one partition without keys, are handled in the
-   order in which they were read, each with all its tries before the next begins.
+1. A lane has the records of one key, or the records of one partition without keys. They are handled in
+   the order in which they were read, each with all its tries before the next begins.
 2. An offset may be committed when its record and all records of its partition before it are done.
-3. At most ``max_ahead`` records after the oldest unfinished one of a partition are begun.
+3. At most ``max_ahead`` records after the oldest unfinished record of a partition begin.
 4. A record that waits for another try keeps no other lane from being read and handled. Lanes take turns: a
    record that is ready begins before any other lane begins twice.
 5. Of a partition that was closed, because it goes to another member, no record begins.
-6. A committed offset has the records after it that are done, too, and is committed again when more of them
-   are, or when the group has another one than was committed: no member handles these again. A refused commit
-   is made again without them, as a broker may find them too long, and so are the next ones: twice as many
-   after each refusal in a row.
+6. A committed offset has the records after it that are done, too, and is committed again when more of
+   them are, or when the group has another one than was committed: no member handles these again. A
+   refused commit is repeated without them, because they may be too long for the broker. The next
+   commits are without them, too, for twice as long after each refusal in a row.
 7. A partition is full from its high mark on to its low mark, and is not read meanwhile: the high one is its
    share of ``max_bytes``, and the low one half of the share and half of ``max_ahead`` records. A partition
    with all records done is not full. Nothing is read while each partition is full or has ``max_ahead``
@@ -66,7 +66,7 @@ class _Partition(msgspec.Struct, eq=False):
 
 
 class Task(msgspec.Struct, eq=False):
-    """A record that was read; ``error`` is that of its last try, unless it is to be handled (again)."""
+    """A record that was read; ``error`` is that of its last try, or None if the handler is to be called."""
 
     item: Item
     lane: object
@@ -110,7 +110,7 @@ class Schedule:
         self._share = self._max_bytes // max(1, partitions)
 
     def may_read(self, partitions: int) -> bool:
-        """Return whether records of one of this number of partitions would begin, or be held for long."""
+        """Return whether to read on: some of these partitions have room for records."""
         stopped = self.ahead | self.full if self.full else self.ahead
         return not stopped or len(stopped) < partitions
 
@@ -208,7 +208,7 @@ class Schedule:
             heappush(self._tries, (until, next(self._number), task))
 
     def leave(self, task: Task) -> None:
-        """Note that a record is not in work any more, and stays unfinished: no other of its lane begins."""
+        """Note that a record left work unfinished: no other record of its lane begins."""
         self._leave_work(task)
 
     def end(self, task: Task, now: float) -> bool:
@@ -236,7 +236,7 @@ class Schedule:
         return len(self.ahead) + len(self.full) < stopped
 
     def _leave_work(self, task: Task) -> bool:
-        """Note that a record is not in work; return False if its partition was closed, after it has left."""
+        """Note that a record is not in work; return False if its partition was revoked and is closed."""
         task.is_in_work = False
         del self.in_work[task]
         if task.partition.is_closed:
@@ -302,7 +302,7 @@ class Schedule:
     ) -> list[TopicPartition]:
         """Return the offsets to commit, of these partitions or all.
 
-        They are those of which more is done since `commit`, or with ``again`` all.
+        These are partitions of which more is done since `commit`, or with ``again`` all partitions.
         """
         chosen = [each for name, each in self._partitions.items() if names is None or name in names]
         return [_place(each, _first(each)) for each in chosen if again or each.is_changed]
@@ -317,7 +317,7 @@ class Schedule:
         ]
 
     def commit(self, places: list[TopicPartition], *, failed: bool = False) -> None:
-        """Note that offsets are committed, which `done` has just returned, or later that this has failed."""
+        """Note that the offsets that `done` has returned are committed, or later that this has failed."""
         for place in places:
             if (partition := self._partitions.get((place.topic, place.partition))) is not None:
                 partition.is_changed = failed

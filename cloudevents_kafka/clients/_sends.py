@@ -1,7 +1,7 @@
 """`Sends`: what one call of a handler has sent by the producer of its run, and when all of it has arrived.
 
-A context variable says whose sends they are, so that sends of other threads and tasks do not count; those of
-tasks that the handler creates do.
+A context variable says which handler has sent an event. Sends of other threads and tasks do not count,
+but sends of tasks that the handler creates do.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Sends:
             _current.reset(token)
 
     def end(self) -> bool:
-        """Return whether all is reported when the handler has returned; ``arrived`` is not called then."""
+        """Return whether all sends are reported when the handler returns; then ``arrived`` is not called."""
         with self._lock:
             self._ended = True
             return not self._pending

@@ -18,7 +18,7 @@ _SHARE: Final = 0.1
 
 
 class TransactionTime:
-    """The time since a transaction was begun, and the record that took most of it.
+    """The time since a transaction has begun, and the record that took the longest part of it.
 
     ``timeout`` is ``transaction.timeout.ms`` in seconds, None if it is not known: the client does not
     show it. ``max_seconds`` is the time for records, by default a tenth of that.

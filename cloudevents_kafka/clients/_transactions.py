@@ -1,4 +1,4 @@
-"""`Transactions`: the transactions of a producer, with steps that are repeated while brokers are away."""
+"""`Transactions`: the transactions of a producer, with steps that are repeated while no broker answers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from cloudevents_kafka.errors import CloudEventsKafkaError
 
 T = TypeVar("T")
 POLL_SECONDS: Final = 0.2
-"""The longest wait between two looks whether the run is to end."""
+"""The longest time after which a waiting step checks whether the run must end."""
 
 _CALL_SECONDS: Final = 10.0  # in one call of the client, which is repeated if it may be
 _LEAVE_SECONDS: Final = 2.0
@@ -185,7 +185,7 @@ class Transactions:
         return str(error) if slow is None else f"{error}; {slow}"
 
     def failure(self, error: Any, what: str = "") -> TransactionError:
-        """Return the error of a producer that cannot go on, which says so if its transaction timed out."""
+        """Return the error of a producer that cannot continue; it names a transaction that timed out."""
         name = _name_of(error)
         if (expelled := self._serving.explain(name)) is not None:
             return TransactionError(error, f"{what}, and {expelled}" if what else expelled, _START_AGAIN)
@@ -217,7 +217,7 @@ def is_abortable(error: Exception) -> bool:
 
 
 class TransactionError(CloudEventsKafkaError):
-    """The producer cannot go on with transactions; ``error`` is the client's, or that of a delivery.
+    """The producer cannot continue with transactions; ``error`` is an error of the client or of a delivery.
 
     Nothing of the last batch was committed, or the next process ends the open transaction: no record is
     lost or written twice.

@@ -51,7 +51,7 @@ class Workers(ABC):
 
     @abstractmethod
     def note_change(self, *, has_room: bool = False) -> None:
-        """Wake what waits for a condition on records, or for room to read more; called with the lock."""
+        """Wake threads that wait for records, or for room to read more; called with the lock."""
 
     def report(self, task: Task, sends: Sends) -> None:
         """Go on with a record when the last of what its handler has sent is reported; any thread may call."""
@@ -221,7 +221,7 @@ class Threads(Workers):
             self._context.copy().run(self._handle, task)
 
     def _handle(self, task: Task) -> None:
-        """Call the handler, or act on the failure of what it has sent; in no case raise an error."""
+        """Call the handler, or act on a failed delivery of what it has sent. Never raise an error."""
         error = task.error
         try:
             if error is None:

@@ -329,8 +329,9 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
     def seek(self, to: Decoded | Undecodable | Record | TopicPartition) -> None:
         """Read on from a record, or from the offset of a partition.
 
-        Records of the partition that were gathered are dropped. Raises `TypeError` for another object, and
-        what ``seek`` of the client raises, such as ``KafkaException`` if the partition is not assigned.
+        Records of the partition that were fetched and not returned are dropped. Raises `TypeError` for
+        another object, and what ``seek`` of the client raises, such as ``KafkaException`` if the
+        partition is not assigned.
         """
         place = start_of(to)
         self._client.seek(place)
@@ -341,7 +342,7 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         return self._gathered.bound_revocation(seconds)
 
     def discard(self, partitions: Iterable[TopicPartition] | None = None) -> None:
-        """Drop the records that were gathered and not returned: of these partitions, or all.
+        """Drop the records that were fetched and not returned, of these partitions or of all.
 
         The position of the client is after them: seek, unless the partitions were revoked.
         """
@@ -356,9 +357,9 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         """Commit the offset after a record, or after the last record of each partition of a batch.
 
         The records of a batch may have any order. Unlike ``commit`` of the client without arguments, it
-        commits no record that was gathered and not returned. Raises what the client raises, `TypeError` for
-        another object, and `ConsumeError` if a partition fails; with ``asynchronous`` the client reports
-        failures to its ``on_commit``.
+        commits no record that was fetched and not returned. Raises what the client raises, `TypeError`
+        for another object, and `ConsumeError` if a partition fails; with ``asynchronous`` the client
+        reports failures to its ``on_commit``.
         """
         offsets = ends_of(done)
         if offsets:
@@ -393,18 +394,18 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         It must have ``enable.auto.commit`` False, as otherwise it commits by itself what was read, also
         unfinished records: `ConsumeError` is raised when the group's offsets show that.
 
-        ``on_failure`` is what becomes of a record that is not an event, or whose handler raises an error
-        ``tries`` times: ``"fail"`` raises it, ``"skip"`` counts and logs it, `DeadLetters` sends the
-        record to their topic, and waits for the delivery. A function returns one of these for a record
-        and its error. Another try is made for errors of the types ``retry_on``, by default for all but
-        those of data and records, unless a connection, a time-out, or an HTTP answer of 429 or 5xx is the
-        cause. The wait before it is between half and all of ``backoff`` seconds, which are twice as many each
-        time, up to 30 s; meanwhile records of other keys are handled.
+        ``on_failure`` is what becomes of a record that is not an event, or whose handler raises an
+        error ``tries`` times: ``"fail"`` raises it, ``"skip"`` counts and logs it, `DeadLetters` sends
+        the record to their topic, and waits for the delivery. A function returns one of these for a
+        record and its error. Errors of the types ``retry_on`` are tried again. By default these are all
+        errors, except errors of data and records whose cause is not a connection, a time-out, or an
+        HTTP answer of 429 or 5xx. The wait before it is between half and all of ``backoff`` seconds,
+        which are twice as many each time, up to 30 s; meanwhile records of other keys are handled.
 
         ``handler`` is called in another thread, with ``concurrency`` in several. Records with the same
-        key are handled in their order, and without a key those of a partition. What the handler sends by
-        ``producer`` is part of handling: a record is done when all of it has arrived, and a failed delivery
-        is its failure.
+        key are handled in their order, and so are records of a partition without a key. What the
+        handler sends by ``producer`` is part of handling: a record is done when all of it has arrived,
+        and a failed delivery is its failure.
 
         The offset of a record is committed when it and all before it are done. At most ``max_ahead`` records
         after the oldest unfinished one of a partition begin; after a kill at most so many, and what was done

@@ -147,10 +147,10 @@ class DeadLetters:
     ) -> Delivery[Record]:
         """Queue a record with the reason of its failure, and return its delivery without waiting for it.
 
-        ``error`` is by default that of an `Undecodable`; its message becomes a header, up to 1,000
-        characters. ``attempt`` is how often the record was tried; if it is a dead letter that was
-        sent back, tries before are added. Commit its offset only after the delivery has succeeded: it
-        fails if the broker alone finds the letter too large.
+        ``error`` is by default the error of an `Undecodable`. Its message becomes a header, up to 1,000
+        characters. ``attempt`` is how often the record was tried; if it is a dead letter that was sent
+        back, tries before are added. Commit its offset only after the delivery has succeeded: it fails
+        if the broker alone finds the letter too large.
         """
         if self.is_async:
             raise TypeError(
@@ -293,7 +293,8 @@ def _client_error(failure: Exception) -> object:
 class DeadLetterError(DeliveryError):
     """`EventConsumer.run` could not set a record aside, and ends; its offset is not committed.
 
-    ``record`` is the record, ``error`` that of its handler, and the cause is the error of the producer.
+    ``record`` is the record, ``error`` the error of its handler, and the cause the error of the
+    producer.
 
     Examples:
         >>> from cloudevents_kafka import DeadLetterError, DeadLetters, EventConsumer, EventProducer

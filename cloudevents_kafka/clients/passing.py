@@ -1,9 +1,10 @@
 """Transient errors: a connection that fails, a time-out, an answer that says "later".
 
-Data may need another server to be read or written, such as a schema registry. While that server is away, a
-codec raises an error of its HTTP client, and the library a `DataError` from it, as it does for data that is
-broken. The errors that an error was raised from, or while handling, say which of the two it is. Errors of
-HTTP clients are known by the names of their classes, since no client is imported for that.
+Data may need another server to be read or written, such as a schema registry. While that server does
+not answer, a codec raises an error of its HTTP client, and the library a `DataError` from it, as it
+does for data that is broken. The errors that an error was raised from, or while handling, say which of
+the two it is. Errors of HTTP clients are known by the names of their classes, since no client is
+imported for that.
 """
 
 from __future__ import annotations

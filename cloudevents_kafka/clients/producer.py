@@ -140,8 +140,8 @@ class EventProducer(Generic[ProducerT]):
     deliveries; by default they wait until the client reports each, after its ``message.timeout.ms``
     (five minutes) at the latest. Set it below the time that a container has to end.
 
-    Failed events without an ``on_delivery`` are kept until `flush` or ``result`` raises an error for
-    them: a service that calls neither should pass ``on_delivery``.
+    Failed events without an ``on_delivery`` stay in memory until `flush` or ``result`` raises an error
+    for them: a service that calls neither should pass ``on_delivery``.
 
     ``observers`` are called with each record that is sent, and add headers to it: see `Observer`.
 
@@ -214,11 +214,11 @@ class EventProducer(Generic[ProducerT]):
     ) -> Delivery[Record]:
         """Queue any record, an event or not, with its key, value and headers, and return its delivery.
 
-        The record may be a client's: see `Record.of`. ``topic`` is by default that of the
-        `EventProducer`, then that of the record. As in `send`, ``partition`` and ``timestamp`` are
-        those of the record only if they are passed, and a full queue is waited for. Raises
-        `EncodeError` if there is no topic, `DeliveryError` if the record is too large, and what the client
-        raises.
+        The record may be a client's: see `Record.of`. ``topic`` is by default the topic of the
+        `EventProducer`, or else the topic of the record. As in `send`, ``partition`` and ``timestamp``
+        are those of the record only if they are passed, and a full queue is waited for. Raises
+        `EncodeError` if there is no topic, `DeliveryError` if the record is too large, and what the
+        client raises.
         """
         outgoing = self._writer.copy(record, topic)
         produce = with_options(self.producer.produce, partition, timestamp)

@@ -153,7 +153,7 @@ class Patience:
     """
 
     def __init__(self, seconds: float = _WAITS * DEFAULTS["timeout"]) -> None:
-        """Wait for each call so many seconds."""
+        """Wait this number of seconds for each call."""
         self._seconds = seconds
         self._call: Future[Any] | None = None
         self._has_ended = False

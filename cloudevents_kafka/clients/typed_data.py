@@ -124,7 +124,7 @@ def read_as(data_type: type[T]) -> DataHook[T]:
     """Return the hook that reads data as values of a type.
 
     JSON is validated as JSON by pydantic or msgspec. Other data, and data with a registered codec or a
-    ``data_reader``, is decoded first; a value of the type itself is returned as it is. Raises
+    ``data_reader``, is decoded first; a value that has the type is returned unchanged. Raises
     `TypeError` if neither pydantic nor msgspec has a schema for the type.
 
     Examples:

@@ -1,8 +1,8 @@
-"""Counts by label of which a bounded number is kept, since labels, such as types, are untrusted input.
+"""Counts by label, for a bounded number of labels, because labels, such as types, are untrusted input.
 
 The law, for counts that keep ``most`` labels, in any order of adding, limiting and merging:
 
-1. The counts of the labels and that of the others come to what was added.
+1. The counts of the labels and the count of the others add up to what was added.
 2. A label has at most what was added to it, and at most ``others / (most + 1)`` less. So each label with a
    larger share than 1 in ``most + 1`` is there.
 3. Of at most ``most`` different labels each is exact, and there are no others.
@@ -48,7 +48,7 @@ class Labels(Generic[_Label]):
         self._counts = _most_of(Counter(self._counts) + Counter(other._counts), self._most)
 
     def most_common(self, number: int) -> tuple[list[tuple[_Label, int]], int]:
-        """Return at most so many labels, the highest counts first, and the number of all others."""
+        """Return at most this number of labels, the highest counts first, and the number of all others."""
         kept = _most_of(self._counts, self._most)
         found = sorted(kept.items(), key=lambda item: (-item[1], str(item[0])))[:number]
         return found, self.total - sum(count for _, count in found)
@@ -63,7 +63,7 @@ def _most_of(counts: Mapping[_Label, int], most: int) -> dict[_Label, int]:
 
 
 def limit_labels(counts: Mapping[str, int], most: int = MAX_LABELS) -> dict[str, int]:
-    """Return at most so many counts, by the law above; `OTHERS` is one of them if there are others."""
+    """Return at most this number of counts, by the law above, `OTHERS` among them if labels are missing."""
     if len(counts) <= most:
         return dict(counts)
     kept = _most_of({label: count for label, count in counts.items() if label != OTHERS}, most - 1)
@@ -71,7 +71,7 @@ def limit_labels(counts: Mapping[str, int], most: int = MAX_LABELS) -> dict[str,
 
 
 def limit_nested(labels: _Nested, most: int = MAX_LABELS) -> dict[str, dict[str, int]]:
-    """Return at most so many labels, by their sums, and as many counts in each; sums stay exact."""
+    """Return at most this number of labels, by their sums, and of counts in each; sums stay exact."""
     limited = {outer: limit_labels(inner, most) for outer, inner in labels.items()}
     if len(limited) <= most:
         return limited

@@ -20,15 +20,15 @@ NOT_EVENTS: Final = "(not events)"
 """The label of other records in `RecordCounts.times`."""
 
 SAMPLES: Final = 3
-"""How many records of each verdict and clause are kept."""
+"""The number of records that are stored for each verdict and clause."""
 MOST_SAMPLED: Final = 40
-"""Of how many verdicts and clauses records are kept."""
+"""The number of verdicts and clauses for which records are stored."""
 MOST_HEADERS: Final = 10
-"""How many of their headers are kept."""
+"""The number of headers that are stored for each record."""
 SAMPLE_BYTES: Final = 1 << 12
-"""How much of each text and value of theirs is kept, in characters or bytes."""
+"""The number of characters or bytes that are stored for each text and value."""
 CUT: Final = " …"
-"""What a kept text ends with if it was cut; `mask_text` masks a login that is cut so."""
+"""The end of a stored text that was cut; `mask_text` masks a login that is cut there."""
 
 
 class Sample(NamedTuple):

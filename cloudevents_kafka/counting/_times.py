@@ -1,4 +1,4 @@
-"""A histogram of times by label whose bins widen, since timestamps, such as those of producers, may be any.
+"""A histogram of times by label. Its bins widen, because producers may write any timestamps.
 
 The law: each bin that is not empty has the number of times in it, exactly, and of their labels what `Labels`
 says; there are at most `MAX_BINS`, as wide as the narrowest of `WIDTHS` for which so many are enough. So the
@@ -65,7 +65,7 @@ class TimeHistogram:
                 self._bin(time // self.width).merge(labels)
 
     def window(self, most: int) -> TimeWindow:
-        """Return at most so many bins for a drawing, empty ones too; without times that are far away."""
+        """Return at most this number of bins, also empty ones, without times far from all others."""
         found = [(time, labels, labels.total) for time, labels in self.bins()]
         first, last = _span([(time, count) for time, _, count in found])
         fits = (width for width in WIDTHS if width >= self.width and last // width - first // width < most)
@@ -81,7 +81,7 @@ class TimeHistogram:
 
 
 def _span(times: list[tuple[int, int]]) -> tuple[int, int]:
-    """Return the first and last of times in order, with their counts; without those that are far away."""
+    """Return the first and last of times in order, with their counts, without times far from all others."""
     if not times:
         return 0, -1
     sums = list(accumulate(count for _, count in times))

@@ -278,7 +278,7 @@ class Event(SdkMethods, Generic[DataT_co]):
 
     @property
     def data(self) -> DataT_co:
-        """The data as a Python value: that of JSON, a text, or bytes. It is decoded once.
+        """The data as a Python value: the value of JSON, a text, or bytes. It is decoded once.
 
         A value that is changed in place changes no payload: ``event.replace(data=changed)`` is the event
         to send. A codec that is registered for ``datacontenttype`` decodes the payload instead.

@@ -19,7 +19,7 @@ def parts_of(source: Any) -> tuple[dict[str, Any], Any]:
     """Return the attributes of an SDK's event as a new dictionary, and its data, as it returns them.
 
     A text that is the document of a JSON content type is a ``msgspec.Raw``: see `as_document`.
-    Raises `TypeError` if the object has not the methods of such an event.
+    Raises `TypeError` if the object does not have the methods of such an event.
     """
     try:
         values, data = source.get_attributes(), source.get_data()
@@ -42,7 +42,7 @@ def _as_dict(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_methods(source: object) -> None:
-    """Raise `TypeError` if an object has not the methods of an SDK's event."""
+    """Raise `TypeError` if an object does not have the methods of an SDK's event."""
     if not _has_methods(source):
         raise TypeError(
             f"an event must have get_attributes() and get_data(), got {with_article(type(source).__name__)}; "

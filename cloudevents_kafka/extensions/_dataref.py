@@ -57,10 +57,10 @@ def size_problem(record: RecordInput, limit: int = SIZE_LIMIT) -> Problem | None
 def store_data(event: Event, store: Store, *, limit: int = SIZE_LIMIT, keep: bool = False) -> Event:
     """Return the event with a ``dataref`` in place of its data if it is larger than ``limit`` bytes.
 
-    The size is that of the larger of its records in binary and structured mode (S-03), without a
-    key. A smaller event, or one without data, is returned unchanged. ``keep`` keeps the data in
-    the event too. An existing ``dataref`` is replaced. A signature is valid again when the data is
-    fetched. Raises what ``store`` raises, and `DataError` if it does not return a reference.
+    The size is the larger one of its record's sizes in binary and structured mode (S-03), without a
+    key. A smaller event, or one without data, is returned unchanged. ``keep`` keeps the data in the
+    event too. An existing ``dataref`` is replaced. A signature is valid again when the data is fetched.
+    Raises what ``store`` raises, and `DataError` if it does not return a reference.
 
     Examples:
         >>> from cloudevents_kafka import Event

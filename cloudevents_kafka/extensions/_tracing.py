@@ -145,8 +145,8 @@ def hop_trace(record: RecordInput) -> Trace | None:
 def start_trace(event: Event, trace: Trace | None = None) -> tuple[Event, Headers]:
     """Return the event with the trace in which it originates, and the headers of its first hop.
 
-    An event that has a ``traceparent`` keeps it (distributed-tracing: the attributes are not
-    changed). The first hop has the position ``trace``, by default that of the event, or else of a new trace.
+    An event that has a ``traceparent`` keeps it (distributed-tracing: the attributes are not changed).
+    The first hop has the position ``trace``, by default the event's, or else that of a new trace.
 
     Examples:
         >>> from cloudevents_kafka import Event, EventProducer

@@ -170,7 +170,7 @@ def untyped_extensions(event: Event, names: Sequence[str]) -> list[str]:
 def canonical_bytes(event: Event, name: str) -> bytes:
     """Return the bytes of an attribute by its type (X-44, Canonical Value Serialization).
 
-    Raises `ValueError` if the value has another type, which lenient reading may have kept.
+    Raises `ValueError` if the value has another type, as lenient reading allows.
     """
     value = raw_parts(event)[0].get(name)
     if value is None:

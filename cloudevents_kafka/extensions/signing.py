@@ -99,10 +99,10 @@ def sign(event: Event, key: dsse.Signer, *, keyid: str, extensions: Sequence[str
     """Return the event with a signature, which replaces an existing one.
 
     ``key`` returns the signature of a message; ``keyid`` identifies the key to receivers.
-    ``extensions`` are covered too: each must be absent, or have a type that is documented,
-    registered or that of a value other than text. JSON data without a content type gets
-    ``application/json``, since it is covered and most event formats write it. Raises
-    `SigningError`, what ``key`` raises, and `TypeError` if it does not return bytes.
+    ``extensions`` are covered too: each must be absent, or have a documented or registered type, or a
+    value that is not a text. JSON data without a content type gets ``application/json``, since it is
+    covered and most event formats write it. Raises `SigningError`, what ``key`` raises, and `TypeError`
+    if it does not return bytes.
 
     Examples:
         >>> import hmac

@@ -1,6 +1,6 @@
 """The JSON event format, ``application/cloudevents+json``.
 
-The exact text of ``data`` is kept in both directions: white space, escapes and digits are
+The exact text of ``data`` does not change in either direction: white space, escapes and digits are
 preserved, and data that nobody accesses is not parsed into Python values. This module has
 the writer; `json_reader` reads valid events, and `json_decoder` names the problems of others.
 """

@@ -30,10 +30,10 @@ _NULL: Final = b"null"
 class Envelope(msgspec.Struct, frozen=True):
     """The members of a JSON object, split but not validated.
 
-    ``attributes`` are the values of all members that are not null, except ``data`` and
-    ``data_base64``, and ``texts`` the JSON of the same members. ``data`` and ``encoded`` are the
-    JSON of ``data``, also if it is null, and of ``data_base64``. ``problems`` are repeated names,
-    of which the last member is kept; ``earlier`` are the names and the JSON of the others.
+    ``attributes`` are the values of all members that are not null, except ``data`` and ``data_base64``,
+    and ``texts`` the JSON of the same members. ``data`` and ``encoded`` are the JSON of ``data``, also
+    if it is null, and of ``data_base64``. ``problems`` are repeated names, of which the last member
+    counts; ``earlier`` are the names and the JSON of the other members.
     """
 
     attributes: dict[str, Any]

@@ -66,7 +66,7 @@ class _Expected(NamedTuple):
 
 
 class JsonReader:
-    """A reader that adapts to its records: those of a topic are alike.
+    """A reader that adapts to its records, because the records of a topic are alike.
 
     It knows the names in earlier events, and which of them had other values than texts.
     Threads may share it, and an exception that a signal handler raises leaves it as it was: a call

@@ -30,7 +30,7 @@ ATTR_FIELDS: Final = {
     AttributeType.URI_REFERENCE: "ce_uri_ref",
     AttributeType.TIMESTAMP: "ce_timestamp",
 }
-"""The fields of the oneof ``attr`` by number, from 1: an attribute is in that of its type (P-02)."""
+"""The fields of the oneof ``attr`` by number, from 1: an attribute uses the field of its type (P-02)."""
 ATTR_TYPES: Final = {
     number << 3 | (0 if number < 3 else 2): attribute_type
     for number, attribute_type in enumerate(ATTR_FIELDS, 1)

@@ -20,7 +20,7 @@ Form = Literal["value", "list", "table"]
 
 
 class Option(msgspec.Struct, frozen=True):
-    """What a field is for users; ``flags`` are those of the command line, ``--name-of-the-field`` by default.
+    """What a field is for users; ``flags`` are its options, by default ``--name-of-the-field``.
 
     ``check`` raises `ValueError` for the name of the field and a value that is not None. It is a function of
     a module: in a lambda in an annotation msgspec does not find the names of the module. Numbers must be
@@ -44,7 +44,8 @@ class Option(msgspec.Struct, frozen=True):
 class Field(msgspec.Struct, frozen=True, kw_only=True):
     """A field of a struct of options: its `Option`, and what its annotation says.
 
-    ``types`` are those of its value, or of the items of its list or table; ``choices`` are its only values.
+    ``types`` are the types of its value, or of the items of its list or table; ``choices`` are the only
+    values.
     """
 
     name: str

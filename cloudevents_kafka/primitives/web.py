@@ -1,7 +1,7 @@
 """`open_url`: the one function that opens URLs of http and https.
 
-Credentials are for the server of the first URL: a redirect is followed without them, also to the same server.
-Proxies are those of the environment, as urllib reads them.
+Credentials are for the server of the first URL: a redirect is followed without them, also to the same
+server. Proxies come from the environment, as urllib reads them.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def _first_request(url: str, login: str | None, form: bytes | None) -> urllib.re
 
 
 def _bare_request(parts: SplitResult, form: bytes | None = None) -> urllib.request.Request:
-    """Return a request with no credentials, also not those of the URL."""
+    """Return a request without credentials, also without the credentials in the URL."""
     bare = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], fragment=""))
     return urllib.request.Request(bare, form, {"User-Agent": "cloudevents-kafka"})  # noqa: S310  # by split_url
 

@@ -88,7 +88,7 @@ def _select_texts(headers: Mapping[str, Any]) -> dict[str, str] | None:
 
 
 def _exact(header: str) -> str:
-    """Return the binding's name of a header; that of a copy of the content type is content-type (K-04)."""
+    """Return the binding's name of a header; a copy of the content type has the name content-type (K-04)."""
     name = _names[header]
     return _CONTENT_TYPE if name == "datacontenttype" else f"ce_{name}"
 
@@ -231,7 +231,7 @@ def key_text(key: Any) -> str | None:
 
 
 def binary_data(payload: bytes | None, content_type: str | None) -> Any:
-    """Return the data of a value: that of JSON, else a text, else bytes; b"" if it is empty."""
+    """Return the data of a value: the value of JSON, else a text, else bytes; b"" if it is empty."""
     if not payload:
         return payload
     if implies_json(content_type):

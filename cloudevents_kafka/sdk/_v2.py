@@ -40,8 +40,8 @@ def to_binary(
 ) -> KafkaMessage:
     """Return an event of the SDK as a message in binary mode.
 
-    The SDK's ``JSONFormat`` stands for the writers of this library; any other ``event_format``
-    writes the data. The key is that of ``key_mapper``, or ``partitionkey``. Raises an `InvalidEvent`
+    The SDK's ``JSONFormat`` stands for the writers of this library; any other ``event_format`` writes
+    the data. The key is the result of ``key_mapper``, or ``partitionkey``. Raises an `InvalidEvent`
     that is also a ``CloudEventValidationError`` if the event breaks a rule.
 
     Examples:

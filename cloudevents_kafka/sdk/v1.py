@@ -153,8 +153,8 @@ def to_structured(
 
     Data that is bytes, or of which ``data_marshaller`` makes bytes, is the member ``data_base64``.
     ``envelope_marshaller`` gets the dictionary of all members and writes it, by default as JSON. The
-    content type is that of the JSON event format if the value is JSON, else there is none. Errors
-    and the key are those of `to_binary`.
+    content type is the media type of the JSON event format if the value is JSON; else there is none.
+    Errors and the key are those of `to_binary`.
 
     Examples:
         >>> from cloudevents.v1.http import CloudEvent

@@ -88,7 +88,7 @@ def is_text(data_type: DataType) -> bool:
 
 
 def is_headers(data_type: DataType) -> bool:
-    """Return whether a type is that of Kafka's headers: ``array<struct<key:string,value:binary>>``."""
+    """Return whether a type is the type of Kafka's headers: ``array<struct<key:string,value:binary>>``."""
     header = data_type.elementType if isinstance(data_type, ArrayType) else None
     if not isinstance(header, StructType) or header.names != ["key", "value"]:
         return False

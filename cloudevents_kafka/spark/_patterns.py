@@ -33,7 +33,7 @@ def matches(type_: str, pattern: str) -> bool:
 
 
 def patterns_in(table: str, routes: Mapping[str, str], patterns: Iterable[str]) -> list[str]:
-    """Return those of the patterns, of which the first that matches decides, that a table may need."""
+    """Return the patterns that a table may need; the first pattern that matches decides."""
     if table not in routes.values():  # the common table
         found = [pattern for pattern in patterns if not any(matches(pattern, route) for route in routes)]
         return found[: found.index("*") + 1] if "*" in found else found

@@ -69,7 +69,7 @@ def options_to_write(file: Path) -> str:
 
 
 def finish(file: Path) -> str:
-    """Rename an archive that Java has written to the name by which it is found, and return that name."""
+    """Rename an archive of Java to the name that later starts look for, and return that name."""
     return file.rename(file.with_name(_name_of(file))).name
 
 

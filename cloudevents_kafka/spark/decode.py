@@ -57,7 +57,7 @@ def decode_events(df: DataFrame, *, keep: Sequence[str] | None = None, lenient: 
     * with ``lenient``, events whose deviations are not those of the producers in
       ``spec-conformance/lenient.md``, such as headers that contradict each other.
 
-    A time may be an instant that Spark has and Python's datetime has not, such as
+    A time may be an instant that only Spark can have, and not Python's datetime, such as
     ``0001-01-01T00:00:00+14:00``, which is in the year 0. Then ``collect()`` of ``time`` raises
     `ValueError`: select ``time_text``, or filter by ``year(time) between 1 and 9999``, before rows
     come to Python.
@@ -145,7 +145,7 @@ def _decoded_field(name: str) -> str:
 def cloudevent(value: Column, headers: Column, *, lenient: bool = False) -> Column:
     """Return a struct of `event_schema` for a record: an event, or its ``error``.
 
-    ``lenient`` is that of `decode_events`.
+    ``lenient`` means the same as in `decode_events`.
 
     `decode` reads every row in a Python worker, about ten times slower than `decode_events`, whose
     Java function cannot be part of one column expression.
@@ -208,7 +208,7 @@ def _checked_keep(columns: InputColumns, keep: Sequence[str], of_event: Sequence
 def _select_records(
     df: DataFrame, fields: Sequence[StructField], kept: Sequence[str]
 ) -> tuple[DataFrame, dict[str, str]]:
-    """Return ``value``, ``headers`` and the kept columns, and new names of kept columns by the old ones.
+    """Return ``value``, ``headers`` and the columns to keep, and new names of these columns by the old ones.
 
     A kept column is renamed if its name is an internal one.
     """

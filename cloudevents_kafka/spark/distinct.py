@@ -21,10 +21,10 @@ def deduplicate(events: DataFrame, *, within: str = "1h") -> DataFrame:
     ``events`` is a batch or a stream with these columns, such as that of `decode_events`. Rows in which one
     of them is null, such as those that are not events, all stay, and are not changed.
 
-    In a stream, a row is a duplicate if another was read at most ``within`` before it, such as "90m", "1h"
-    or "7 days"; Spark's state has the keys of so long. The time is that of the batch in which Spark
-    reads a row, not one that a producer has written: no timestamp, however wrong, can move the watermark, so
-    no row is late. Of a batch all rows are compared, and ``within`` has no effect.
+    In a stream, a row is a duplicate if another was read at most ``within`` before it, such as "90m",
+    "1h" or "7 days"; Spark's state has the keys of so long. The time is the time of the batch in which
+    Spark reads a row. So a wrong timestamp of a producer cannot move the watermark, and no row is late.
+    Of a batch all rows are compared, and ``within`` has no effect.
 
     Spark counts what it has dropped: ``numDroppedDuplicateRows`` in ``customMetrics`` of the
     ``stateOperators`` in ``query.lastProgress``. The pipeline has the option ``deduplicate``, which compares

@@ -111,7 +111,7 @@ def _written(df: DataFrame, format: str | None) -> Column:
 
 
 def _encoded(format: str | None) -> Column:
-    """Return the records of all other rows, by the converters; rows that Java wrote reach Python as nulls."""
+    """Return the records of rows that Java does not write; Python gets nulls for all others."""
     fields = {
         "format": F.lit(format).cast("string"),
         "core": F.struct(*(internal(name).alias(name) for name in _CORE)),

@@ -33,7 +33,7 @@ def error_schema() -> StructType:
     """Return the type of ``error``: verdict, attribute, reason and clause, all text.
 
     The verdict is ``not-an-event``, ``broken-event``, ``unsupported-format`` or ``batch``.
-    Attribute and clause are those of the first problem, or null; the reason names all problems.
+    Attribute and clause belong to the first problem, or are null; the reason names all problems.
     """
     return StructType(
         [StructField(name, StringType()) for name in ("verdict", "attribute", "reason", "clause")]

@@ -323,7 +323,7 @@ def add_headers(event: Event, values: dict[str, bytes], report: Report) -> Event
 def _select_valid(
     attributes: dict[str, AttributeValue], more: dict[str, Any], tolerated: list[Problem]
 ) -> dict[str, Any]:
-    """Return the additional attributes with which an event stays valid; report the other ones."""
+    """Return the additional attributes with which an event stays valid, and report all others."""
     broken = {problem.attribute: problem for problem in validate({**attributes, **more})[1]}
     if not (more and broken):
         return more

@@ -116,7 +116,7 @@ def read_json(
 ) -> Event:
     """Return the event in a JSON value; ``envelope`` are its members if they were split already.
 
-    ``content_type`` is that of the data if the event does not name it.
+    ``content_type`` is used for the data if the event does not name one.
     """
     if value is None:
         raise InvalidEvent([null_value()])
@@ -268,14 +268,14 @@ def rename(values: Mapping[str, Any], report: Report) -> tuple[dict[str, Any], t
 
 
 def _identity(value: Any) -> tuple[type, Any]:
-    """Return what equal values have in common; that of an object or a list is its own."""
+    """Return a key that equal values share; an object or a list shares it with no other value."""
     return type(value), id(value) if type(value) in _CONTAINERS else value
 
 
 def json_values(envelope: Envelope) -> tuple[dict[str, Any], dict[str, tuple[str, str]]]:
     """Return members with the JSON text of each value that no attribute can have, and the rules of these.
 
-    Those for REQUIRED attributes, which are refused, stay as they are.
+    Problems of REQUIRED attributes, for which the record is refused, stay as they are.
     """
     given = envelope.attributes
     values = given

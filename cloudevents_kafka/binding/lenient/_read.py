@@ -61,7 +61,7 @@ def lenient_format(headers: Headers) -> str | None:
 
 
 def marked_type(headers: dict[str, bytes]) -> MediaType | None:
-    """Return the media type of headers that `normalize_headers` returned if it is that of CloudEvents."""
+    """Return the media type of headers that `normalize_headers` returned, if it is one of CloudEvents."""
     content_type = headers.get(CONTENT_TYPE)
     media = None if content_type is None else media_type(content_type.decode("utf-8", "replace"))
     return media if media is not None and media.cloudevents else None
@@ -138,7 +138,7 @@ def _read_unmarked(record: Record, names: Headers, content_type: bytes | None, r
 def _read_marked(
     record: Record, names: Headers, content_type: bytes, report: Report, refused: InvalidEvent | None
 ) -> Event:
-    """Return the event of a record whose content-type starts like that of CloudEvents."""
+    """Return the event of a record whose content-type starts with that of CloudEvents."""
     media = media_type(content_type.decode("utf-8", "replace"))
     if media.batch:
         raise decode_error(sniff(names), record, lenient=True)

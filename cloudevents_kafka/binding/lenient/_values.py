@@ -1,4 +1,4 @@
-"""Lenient reading of attributes that break rules: they are corrected, kept or left out."""
+"""Lenient reading of attributes that break rules: they are corrected, accepted or left out."""
 
 from __future__ import annotations
 

@@ -59,8 +59,8 @@ def _content_type_problems(problems: list[Problem]) -> list[Problem]:
 def leave_out(problem: Problem, value: AttributeValue | None, *, rule: str | None = None) -> LeftOut:
     """Return the report of what is left out because of a problem, with its whole value.
 
-    Bytes are those of a header, which are a text if they are UTF-8. The rule is that of the problem and
-    `LEFT_OUT` unless another is passed.
+    Bytes are the value of a header. They become a text if they are UTF-8. Unless another rule is
+    passed, it is the rule of the problem followed by `LEFT_OUT`.
     """
     if isinstance(value, bytes):
         value = text_or_bytes(value)

@@ -59,7 +59,7 @@ FIELDS: Final = (*_OF_PIPELINE, *fields_of(SettingFiles), *fields_of(RunOptions)
 class ChosenOptions(msgspec.Struct, frozen=True):
     """The options of a command line, and of the file at ``path`` that it names, by the names of fields.
 
-    An option of the command line replaces that of the file; settings do so one by one.
+    An option of the command line replaces the option in the file. Settings are replaced one by one.
     """
 
     line: Mapping[str, Any]
@@ -82,7 +82,7 @@ class ChosenOptions(msgspec.Struct, frozen=True):
         return resolve({**self.file, **self.line}, FIELDS, self.path, environment)
 
     def settings(self, values: Mapping[str, Any], environment: Mapping[str, str]) -> Settings:
-        """Return the settings of all sources; those of the file are next to the command line."""
+        """Return the settings of all sources; the command line and the file are one source."""
         of_file = read_settings(self.file.get(SETTINGS, {}), self.path, environment)
         if "bootstrap_servers" in self.file and "bootstrap_servers" not in self.line:
             of_file["bootstrap.servers"] = values["bootstrap_servers"]

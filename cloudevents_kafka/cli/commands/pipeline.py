@@ -74,8 +74,8 @@ def command(ctx: click.Context, /, *, print_options: bool, **_: Any) -> None:
     run ended. If a topic was deleted and created again, or the checkpoint belongs to another
     OUT, the run ends with exit code 2: use a new OUT then.
 
-    --backfill fills gaps, such as what was before --from latest, up to where the pipeline of
-    OUT goes on. The pipeline may run meanwhile with --to delta or iceberg.
+    --backfill fills gaps, such as the records before --from latest, up to the next offset of the
+    pipeline. The pipeline may run meanwhile with --to delta or iceberg.
 
     -X accepts the settings of the other commands for connecting to brokers
     (security.protocol, sasl.username, ssl.ca.location …), settings of the Java client as

@@ -97,7 +97,7 @@ def command(timeout: float, *, send: bool, show_config: bool, **options: Any) ->
     producing = settings.with_defaults("defaults of replay", {"enable.idempotence": "true"})
     (producing if send else consuming).check(show=show_config, topic=choice.topic)
     if choice.to == choice.topic:
-        raise click.UsageError("--to must be another topic than that of the dead letters")
+        raise click.UsageError("--to must be another topic than the topic of the dead letters")
     with ExitStack() as stack:
         from confluent_kafka import Consumer, Producer
 
@@ -142,7 +142,7 @@ class _Replay:
         self._without_origin = self._without_value = 0
 
     def run(self, batches: Iterator[list[Record]]) -> Iterator[dict[Partition, int]]:
-        """Send each batch, and yield the next offset of its partitions, up to which all is done.
+        """Send each batch, and yield the next offsets of its partitions: all records before them are done.
 
         Raises `BrokerFailure` after the batch of a record that may be sent later.
         """
@@ -164,7 +164,7 @@ class _Replay:
     def _send(
         self, taken: list[tuple[Record, Record]], offsets: dict[Partition, int]
     ) -> dict[Partition, int]:
-        """Send records, and return the offsets, each at most that of a record that may be sent later."""
+        """Send records, and return offsets, none of them after a record that may be sent later."""
         for left in self._resender.send(taken) if self._resender is not None else ():
             partition, offset = (left.topic or "", left.partition or 0), left.offset or 0
             offsets[partition] = min(offset, offsets[partition])

@@ -72,7 +72,7 @@ def command(timeout: float, html: str, *, show_config: bool, **options: Any) -> 
     few samples, and lag, in figures and tables. It needs no other file, no script and no
     network, and has at most 1 MB. Values that may be secrets are masked; data is not.
 
-    A topic is read up to its current end; POSITION is that of consume. Tables are those that
+    A topic is read up to its current end; POSITION is written as in consume. Tables are those that
     a pipeline writes, of Parquet, Delta or Iceberg; Spark reads them, with -X spark.NAME=VALUE.
     For tables and a run, lag is shown if -b is set.
 

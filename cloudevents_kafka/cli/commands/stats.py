@@ -49,9 +49,9 @@ def command(
 ) -> None:
     """Count the records of topics: events by type, source, mode and format, and others by verdict.
 
-    Has sizes, keys and times, too, for each topic. Reads up to the current end of the topics;
-    POSITION is that of consume. At Ctrl-C, prints what has been counted so far. Of many names
-    the most frequent ones are kept, and the number of all others.
+    Has sizes, keys and times, too, for each topic. Reads up to the current end of the topics; POSITION
+    is written as in consume. At Ctrl-C, prints what has been counted so far. If there are many names,
+    it shows the most frequent ones, and the number of all others.
 
     \b
     cloudevents-kafka stats -b localhost:9092 -t orders

@@ -1,7 +1,7 @@
-"""Settings as they are written, where the value of a secret is a reference to a file or a variable.
+"""Settings as users write them: the value of a secret is a reference to a file or a variable.
 
-In TOML, that of profiles and of files of options, a reference is ``{ file = "…" }`` or ``{ env = "…" }``, and
-a text that may be a secret is refused. In lines and in ``-X`` it is ``name@=file``.
+In TOML, in profiles and in files of options, a reference is ``{ file = "…" }`` or ``{ env = "…" }``,
+and a text that may be a secret is refused. In lines and in ``-X`` it is ``name@=file``.
 """
 
 from __future__ import annotations

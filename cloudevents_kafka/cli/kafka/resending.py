@@ -6,8 +6,8 @@ The law:
    the broker does not take it when it is alone. A broker refuses a whole batch for one record of it, and
    writes none of the batch, so all of them are sent again, one at a time.
 2. What is refused is reported once, stays where it is, and holds up no other record.
-3. All other failures, such as of a broker that is away, may pass: they end the sending, and the records that
-   were not delivered are known.
+3. All other failures, such as a broker that does not answer, may be temporary. They end the sending,
+   and the caller knows which records were not delivered.
 """
 
 from __future__ import annotations

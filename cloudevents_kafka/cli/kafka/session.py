@@ -257,7 +257,7 @@ class BrokerSession:
         return ()
 
     def topic_error(self, error: KafkaError, topic: str, names: Iterable[str] = ()) -> CommandError:
-        """Return the error of a topic that the broker refuses; ``names`` are those of its topics."""
+        """Return the error of a topic that the broker refuses; ``names`` are the topics that it has."""
         if error.name() in ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC"):
             return BadUsage(
                 f"broker {self.address} has no topic {topic!r}{near(topic, names) or '; check -t'}"

@@ -209,7 +209,7 @@ class JsonLine(msgspec.Struct, frozen=True, kw_only=True):
         return None if self.event_text is None else restore_json_data(_event_format.decode(self.event_text))
 
     def has_text_of(self, event: Event) -> bool:
-        """Return whether the text of the line's event is that of ``event``; other text may be equal, too."""
+        """Return whether the line's event has the text of ``event``; equal events may differ in text."""
         return self.event_text == bytes(event_json(event))
 
 

@@ -88,7 +88,7 @@ def data_text(event: Event) -> str:
 
 
 def header_lines(record: Record, *, extra_only: bool) -> list[str]:
-    """Return the lines of a record's headers; with ``extra_only``, without those of attributes."""
+    """Return the lines of a record's headers; with ``extra_only``, without the headers of attributes."""
     return [
         row("header", styled(escape(name), "header") + styled(" is null" if value is None else " = ", "dim"))
         + ("" if value is None else bytes_text(value))

@@ -1,4 +1,4 @@
-"""The verdict of the commands on a record: that of a consumer which reads the data, too."""
+"""The verdict of the commands on a record. It is that of a consumer which also reads the data."""
 
 from __future__ import annotations
 

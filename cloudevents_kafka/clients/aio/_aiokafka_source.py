@@ -33,8 +33,9 @@ class AiokafkaSource(Source):
     """Fetches by ``getmany``, and stops the client at the end.
 
     The client joins its group again in the background, so at each ``await`` partitions may go, or come
-    back at another offset. What was gathered from those is dropped, and so are their offsets. While it joins,
-    ``getmany`` does not return, so nothing that the group waits for waits for a fetch.
+    back at another offset. Records that were fetched from these partitions are dropped, and so are
+    their offsets. While it joins, ``getmany`` does not return, so nothing that the group waits for
+    waits for a fetch.
     """
 
     def __init__(self, events: Readable[Any], client: Any, max_records: int) -> None:

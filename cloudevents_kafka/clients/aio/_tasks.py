@@ -46,13 +46,13 @@ class Tasks(Workers):
             self._loop.call_soon(self._begin_ready)
 
     def note_change(self, *, has_room: bool = False) -> None:
-        """Wake what waits for a condition; not each record wakes what waits for room alone."""
+        """Wake tasks that wait for a condition. Not each record wakes tasks that only wait for room."""
         for waiter, for_room in self._waiting.items():
             if (has_room or not for_room) and not waiter.done():
                 waiter.set_result(None)
 
     def report(self, task: Task, sends: Sends) -> None:
-        """Let the loop go on with a record; a thread that polls the producer may call."""
+        """Let the loop continue with a record; a thread that polls the producer may call this."""
         with suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon_threadsafe(self._reported, task, sends)
 

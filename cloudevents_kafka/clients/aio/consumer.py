@@ -354,7 +354,7 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
         self._gathered.discard([place])
 
     def discard(self, partitions: Iterable[TopicPartition] | None = None) -> None:
-        """Drop the records that were gathered and not returned, as `EventConsumer.discard`."""
+        """Drop the records that were fetched and not returned, as `EventConsumer.discard` does."""
         self._gathered.discard(partitions)
 
     async def commit(
@@ -387,7 +387,7 @@ class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
         self._events._stopped = True
 
     async def close(self) -> None:
-        """Stop, and close the client, which leaves its group; if this is cancelled, that goes on."""
+        """Stop, and close the client, which leaves its group, also if this call is cancelled."""
         self.stop()
         self._events._closed = True
         if self._closing is None:

@@ -1,4 +1,4 @@
-"""`TokenCommand`: tokens from a command, each kept for most of its life."""
+"""`TokenCommand`: tokens from a command, each used for most of its life."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class TokenCommand:
     for the broker, such as ``logicalCluster`` for Confluent Cloud. ``principal`` is the name of the user
     where the token has none.
 
-    A token is kept until three quarters of its life have passed, so several clients and threads may
+    A token is used until three quarters of its life have passed, so several clients and threads may
     share a command. Raises `ValueError` if ``command`` is empty or has an open quote.
 
     Examples:

@@ -30,10 +30,10 @@ from cloudevents_kafka.record import HeaderInput, Record
 class Notice(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """What has happened to one record, or to the offset of one partition; what is not known is None.
 
-    ``group`` is the id of the consumer's group, and ``consumer`` its number in this process.
-    ``offset`` is that of the record, or the one that was committed, and ``end`` the one after the last record
-    of the partition, as far as the client knows it. ``size`` is `Record.wire_size`, and ``value_size`` that
-    of the value, in bytes. ``attempt`` is the number of the try.
+    ``group`` is the id of the consumer's group, and ``consumer`` its number in this process. ``offset``
+    is that of the record, or the one that was committed, and ``end`` the one after the last record of
+    the partition, as far as the client knows it. ``size`` is `Record.wire_size`, and ``value_size`` the
+    size of the value, in bytes. ``attempt`` is the number of the try.
 
     ``error`` is an exception, or the client's error of a delivery, and ``error_name`` its verdict, the
     client's name or its class. ``verdict`` and ``clause``, the first that is broken, are of a `DecodeError`.
@@ -99,7 +99,7 @@ class Observer:
         """Note the record, or the records of a batch, that a consumer returns."""
 
     def retried(self, notice: Notice) -> None:
-        """Note a record that has failed, and is tried again."""
+        """Note a record that has failed and is tried again."""
 
     def skipped(self, notice: Notice) -> None:
         """Note a record that has failed, and is left out."""
@@ -111,10 +111,10 @@ class Observer:
         """Note offsets that were committed, or passed to a client that commits without a wait."""
 
     def reached(self, notices: Sequence[Notice]) -> None:
-        """Note the offsets at which the client reads on, after markers of transactions, about once a second.
+        """Note the next offsets of the client, after markers of transactions, about once a second.
 
         They are of partitions of which the consumer has returned all records before.
         """
 
     def revoked(self, notices: Sequence[Notice]) -> None:
-        """Note partitions that the consumer has not any more, as it is closed or another member has them."""
+        """Note partitions that the consumer no longer has: it is closed, or another member has them."""

@@ -39,9 +39,10 @@ _Sources = Sequence[tuple[Record, Event[Any] | None]]
 class OpenTelemetryObserver(Observer):
     """Spans by OpenTelemetry's conventions of messaging 1.44.0; needs the extra ``tracing``.
 
-    They are made by ``tracer_provider``, by default the global one; the global propagator reads and writes
-    the headers. Each span has ``attributes``, such as ``{"messaging.consumer.group.name": "mail"}``. Without
-    ``commits`` there are none of commits. One observer may be that of any number of clients.
+    They are made by ``tracer_provider``, by default the global one; the global propagator reads and
+    writes the headers. Each span has ``attributes``, such as ``{"messaging.consumer.group.name":
+    "mail"}``. Without ``commits`` there are no spans of commits. One observer may serve any number of
+    clients.
 
     Examples:
         >>> from cloudevents_kafka import EventConsumer, EventProducer
@@ -114,7 +115,7 @@ class OpenTelemetryObserver(Observer):
             _end(span, error_name)
 
     def received(self, notices: Sequence[Notice]) -> None:
-        """Make the span of a batch; a record that comes alone has only that of its handler."""
+        """Make the span of a batch; a single record has only the span of its handler."""
         if len(notices) > 1:
             found = [(each.record, each.event) for each in notices if each.record is not None]
             topic = _one([each.topic for each in notices])
@@ -173,7 +174,7 @@ def _end(span: Span, error_name: str = "") -> None:
 
 
 def _context_of(record: Record) -> tuple[Context, SpanContext]:
-    """Return the context for work on a record, in which the current span stays so, and the record's hop."""
+    """Return the context for work on a record, with the current span, and the hop of the record."""
     current = trace.get_current_span()
     context = propagate.extract(record.headers, contexts.get_current(), _HEADERS)
     hop = trace.get_current_span(context)

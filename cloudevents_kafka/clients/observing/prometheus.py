@@ -4,8 +4,8 @@ Names that a pipeline's figures have, too, are the same with the same labels; la
 are untrusted input, such as types. So a figure has at most `MOST_LABELS` sets of them, and lags have
 `MOST_LAGS`: those that came first, and one for all others. A label longer than `MAX_KEY_LENGTH` is `OTHERS`.
 
-The law of lags: a partition has them from the first record that a consumer receives until that consumer has
-not the partition any more. What another consumer notes of it changes nothing.
+The law of lags: a partition has them from the first record that a consumer receives until the consumer
+no longer has the partition. What another consumer notes of it changes nothing.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class _Lags(Collector):
             self._move(position, notice)
 
     def reach(self, notice: Notice) -> None:
-        """Note the offset at which the client of a partition's consumer reads on."""
+        """Note the next offset of a partition for the client of its consumer."""
         if (position := self._of_consumer(notice)) is not None:
             position.reached = notice.offset or 0
             self._move(position, notice)
@@ -143,15 +143,15 @@ def _place_of(notice: Notice) -> tuple[str, ...]:
 
 
 def _short(label: str | None) -> str:
-    """Return a label, or the one for all others if it is too long to be kept."""
+    """Return a label, or the label for all others if it is too long."""
     return "" if label is None else label if len(label) <= MAX_KEY_LENGTH else OTHERS
 
 
 class PrometheusObserver(Observer):
     """Figures in a registry of prometheus_client, by default the global one; needs the extra ``metrics``.
 
-    Serve them by ``prometheus_client.start_http_server``. One observer may be that of any number of
-    clients, and a registry can have only one.
+    Serve them by ``prometheus_client.start_http_server``. One observer may serve any number of clients,
+    and a registry can have only one observer.
 
     Examples:
         >>> from prometheus_client import CollectorRegistry

@@ -1,7 +1,7 @@
 """`BatchLimit`: the size of the batches of a partition whose leader has refused one as too large.
 
-Sizes are those of encoded batches, which brokers compare with ``max.message.bytes``: what was refused once
-says nothing of the records in it. The law:
+Sizes are the sizes of encoded batches, which brokers compare with ``max.message.bytes``. The records in
+a refused batch may be small. The law:
 
 1. A batch of a size that was refused is split before it is sent, unless it is a single record.
 2. The next batch has the size halfway between the largest accepted and the smallest refused one. Once these
@@ -27,7 +27,7 @@ class BatchLimit:
         self._ratio = 1.0
 
     def measure(self, queued: int, encoded: int) -> None:
-        """Learn into how many bytes so many bytes of queued records are encoded."""
+        """Learn the encoded size of a number of bytes of queued records."""
         self._ratio = encoded / queued
 
     def allows(self, encoded: int) -> bool:

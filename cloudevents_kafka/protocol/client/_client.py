@@ -238,10 +238,10 @@ class Client(Closing):
         commits by the user; it needs a ``group``. A fetch waits up to ``max_wait`` seconds for
         ``min_bytes``, and returns up to ``partition_bytes`` of each partition, or up to ``max_bytes``
         if one message is larger. ``committed_only`` hides records of open and aborted transactions: a
-        partition ends before the first open one, and so does ``reset="latest"``; an offset that a transaction
-        commits for the group counts once it has ended.
-        ``max_unpacked_bytes`` limits what a compressed batch expands to. A consumer has the bytes of the
-        last responses in memory, those of one unpacked batch, and 500 records.
+        partition ends before the first open one, and so does ``reset="latest"``; an offset that a
+        transaction commits for the group counts once it has ended. ``max_unpacked_bytes`` limits what a
+        compressed batch expands to. A consumer has in memory the last responses, one unpacked batch,
+        and 500 records.
         """
         settings = ConsumerSettings(
             reset=reset,
@@ -262,7 +262,7 @@ class Client(Closing):
         return Consumer(self._new_cluster, settings, group)
 
     def close(self) -> None:
-        """Close the client's connections, but not those of its producers and consumers."""
+        """Close the client's connections, but not the connections of its producers and consumers."""
         self._cluster.close()
 
     def _any_broker(self) -> Connection:

@@ -252,7 +252,7 @@ class Cluster:
         return metadata
 
     def known_partitions(self, topics: Sequence[str], deadline: Deadline) -> dict[str, list[int]]:
-        """Return the partitions of topics, none of a missing one; request what is missing, or old."""
+        """Return the partitions of topics, none for a missing one; request missing or old metadata."""
         if self._next_refresh.expired():
             self._refresh(deadline)
         missing = [
@@ -264,7 +264,7 @@ class Cluster:
         return {topic: sorted(part.partition_index for part in found.get(topic, ())) for topic in topics}
 
     def _refresh(self, deadline: Deadline) -> None:
-        """Request the metadata of all topics again; keep that of a topic with an error."""
+        """Request the metadata of all topics again; a topic with an error keeps its old metadata."""
         self._next_refresh = Deadline(self._settings.metadata_max_age)
         former = dict(self._topics)
         self.fetch_metadata(sorted(former), deadline, create=False)  # a topic may have been deleted

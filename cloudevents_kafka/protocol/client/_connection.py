@@ -83,8 +83,8 @@ class Connection(FrameSocket):
     ) -> int:
         """Send a request and return its correlation id, for `receive`.
 
-        ``expects_response`` is False for Produce with acks 0. A ``secret`` request is kept out of
-        the trace. While the broker throttles the client, wait first.
+        ``expects_response`` is False for Produce with acks 0. A ``secret`` request is not in the trace.
+        While the broker throttles the client, wait first.
         """
         self._wait_for_throttle(deadline)
         self._renew_session_if_due(deadline)

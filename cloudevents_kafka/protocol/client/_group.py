@@ -32,7 +32,7 @@ State: TypeAlias = Literal["joining", "stable", "rebalancing", "failed", "closed
 REJOIN_ERRORS: Final = frozenset(
     {ErrorCode.ILLEGAL_GENERATION, ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.REBALANCE_IN_PROGRESS}
 )
-"""The errors that mean that the group goes on without this member until it rejoins."""
+"""The errors that mean that the group continues without this member until it rejoins."""
 
 _RETRY_PAUSE: Final = 0.1  # seconds, before a failed step is repeated
 _LOOKUP_TIMEOUT: Final = 3.0  # seconds for new topics to be created
@@ -193,7 +193,7 @@ class GroupMember:
         ]
 
     def _partitions(self, topic: str, deadline: Deadline) -> list[int]:
-        """Return a topic's partitions; none if it does not exist, so that the group reads the rest."""
+        """Return a topic's partitions; none if it does not exist: the group reads its other topics."""
         try:
             return self._cluster.partitions(topic, deadline)
         except DeadlineExceeded as error:

@@ -89,7 +89,7 @@ class ExplainedFrame:
     nesting: Nesting = field(init=False, repr=False, compare=False)
     """How much may still be decompressed."""
     is_cut: bool = field(default=False, init=False, repr=False, compare=False)
-    """Whether the rest is left out: there are too many fields, or compressed sets in others."""
+    """Whether further fields are left out: there are too many, or compressed sets are nested."""
 
     def __post_init__(self) -> None:
         """Set the limit of what is decompressed."""

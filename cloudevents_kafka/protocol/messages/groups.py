@@ -1,7 +1,7 @@
 """The APIs of consumer groups.
 
-FindCoordinator (10), JoinGroup (11), SyncGroup (14), Heartbeat (12) and LeaveGroup (13) are those of members;
-DescribeGroups (15) and ListGroups (16) those of tools.
+Members send FindCoordinator (10), JoinGroup (11), SyncGroup (14), Heartbeat (12) and LeaveGroup (13).
+Tools send DescribeGroups (15) and ListGroups (16).
 
 `Subscription` and `Assignment` are the metadata that consumers exchange through the coordinator, which does
 not read them. Each starts with its version, an int16. All consumers support version 0; later versions add

@@ -48,10 +48,11 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
     does not have are dropped. With ``rescue`` these, and members whose value does not fit, are in
     ``value._rescued`` instead. A table has one schema: events of several schemas need ``tables``.
 
-    ``schema_registry`` is the URL of a schema registry, the settings of its client (confluent's), or the
-    client: data of Avro or JSON that its serializers have framed is then read by the schema of its writer
-    into that of ``schemas``. Each id is fetched once, at most 1,000 new ones for a batch. Data of other ids,
-    or of ids that the registry does not know, is in the quarantine; a registry that is away ends the run.
+    ``schema_registry`` is the URL of a schema registry, the settings of its client (confluent's), or
+    the client: data of Avro or JSON that its serializers have framed is then read by the schema of its
+    writer into that of ``schemas``. Each id is fetched once, at most 1,000 new ones for a batch. Data
+    of other ids, or of ids that the registry does not know, is in the quarantine; a registry that does
+    not answer ends the run.
 
     ``lenient`` reads as `decode_events` does with ``lenient=True``: JSON of Debezium or Dapr without a
     content-type is an event then. Events have a column more, ``tolerated``, with the attribute, the rule
@@ -63,26 +64,28 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
     ``topic_pattern`` is a regular expression, in place of ``topics``: all topics whose whole name matches are
     read, also those that are created later.
 
-    ``backfill`` is a range of offsets or times, such as ``0..1000``: the run reads what of it no pipeline has
-    landed, before the offset at which the pipeline of ``out`` goes on, and ends. The range is ``FROM..TO``,
-    each ``earliest``, ``latest``, an offset or ``@`` with a time in RFC 3339, for all partitions; or offsets
-    as ``{"orders": {"0": [17, 41]}}``. TO is not read. A pipeline may land in Delta or Iceberg meanwhile.
+    ``backfill`` is a range of offsets or times, such as ``0..1000``: the run reads records of it that
+    no pipeline has landed, before the next offset of the pipeline of ``out``, and ends. The range is
+    ``FROM..TO``, each ``earliest``, ``latest``, an offset or ``@`` with a time in RFC 3339, for all
+    partitions; or offsets as ``{"orders": {"0": [17, 41]}}``. TO is not read. A pipeline may land in
+    Delta or Iceberg meanwhile.
 
     ``deduplicate`` is a span of time, such as "1h" or "7 days": an event does not land if an earlier record
     of its batch has its source and id, or a row of the table whose timestamp is at most so far from its own.
     The counts have them as ``duplicates``.
 
-    ``upsert`` names the keys of a table that has one row for each: "key", that of the record, or attributes
-    such as "subject". A row is the last record of its key, in the order of offsets; the column ``deleted``
-    says whether that was a deletion: a record without a value, or an event with an attribute of the value in
-    ``deleted``, such as "iodebeziumop=d". Both options are for ``delta`` and ``iceberg``, without ``tables``.
+    ``upsert`` names the keys of a table that has one row for each key: "key", the key of the record, or
+    attributes such as "subject". A row is the last record of its key, in the order of offsets; the
+    column ``deleted`` says whether that was a deletion: a record without a value, or an event with an
+    attribute of the value in ``deleted``, such as "iodebeziumop=d". Both options are for ``delta`` and
+    ``iceberg``, without ``tables``.
 
     ``adopt`` lets tables that have rows, but no commit of a pipeline, take batches: the rows stay, and are no
     proof that a record has landed. The default is to fail.
 
     ``allow_data_loss`` continues if records expired before they were read; the default is to fail.
-    ``forget_topics`` are topics that earlier runs have read and that are no longer in ``topics``, such as one
-    that was deleted: what they had left is not read, and all other topics go on where they were.
+    ``forget_topics`` are topics that earlier runs have read and that are no longer in ``topics``, such
+    as a topic that was deleted. Their other records are not read, and all other topics continue.
 
     ``metrics_file`` gets the figures of each batch as a line of JSON, and after a minute without a batch the
     lags; or, if its name ends in ``.prom``, all figures as Prometheus' text, in place of the text before.

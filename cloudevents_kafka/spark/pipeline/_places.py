@@ -1,9 +1,9 @@
 """SQL that looks up what is known of the partition that a record is from.
 
-A branch for each topic or partition would be a tree as deep as they are many: Spark plans it in more than
-linear time, and its stack and its heap overflow. Spark searches a map key by key. So all is one constant, an
-array of small maps, in which the place of a topic is a hash of its name: the plan and the code that Spark
-compiles are the same for any number of topics, and so is the time for a record.
+With a branch for each topic or partition, the depth of the tree would be their number. Spark plans such
+a tree in more than linear time, and its stack and its heap overflow. Spark searches a map key by key.
+So there is one constant, an array of small maps. The hash of a topic's name is its index. The plan, the
+code that Spark compiles, and the time for a record are the same for any number of topics.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ def stopped_text(topic: str, reason: str) -> str:
     """Return what has become of a topic that a threshold has stopped."""
     return (
         f"topic {topic} is stopped, the others go on: {reason}. What was read of it has landed; to start it "
-        "again, start the pipeline again with it, which goes on behind that"
+        "again, start the pipeline again with it, which continues after that"
     )
 
 

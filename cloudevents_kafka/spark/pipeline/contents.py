@@ -74,7 +74,7 @@ def read_contents(
     conf: Mapping[str, str] | None = None,
     formats: Collection[TableFormat] = (),
 ) -> TableContents:
-    """Return what the tables in a folder, which may be a table itself, and those of catalogs have.
+    """Return the contents of the tables in a folder, which may be a table itself, and of tables of catalogs.
 
     They are of Parquet or of ``formats``, with the columns of a pipeline; others are left out. Raises
     `WrongTable` if there is none, `PipelineFailed` if Spark fails, and the errors of `local_session`.

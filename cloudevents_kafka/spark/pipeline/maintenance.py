@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["Maintenance", "optimize_tables", "vacuum_tables"]
 
 KEEP_HOURS: Final = 168.0
-"""How long what readers of older versions may still read is kept, by default."""
+"""For how long readers can read older versions, by default."""
 
 _LONGEST_BATCH_HOURS: Final = 24.0
 
@@ -73,12 +73,12 @@ def optimize_tables(
 ) -> Iterator[Maintenance]:
     """Return an iterator that joins the small files of each table into larger ones and yields what it did.
 
-    The tables are found in ``folder``, which may be a table itself, and ``names`` are tables of catalogs.
-    With ``sort_by`` the rows of each table are clustered by the columns in ``sort_by`` that it has, which
-    rewrites all files; a quarantine has other columns than events. ``conf`` has settings of Spark, such as
-    those of a catalog. Raises `WrongTable` if it finds no table, or before it changes one if a column is in
-    no table, `ValueError` for a name that cannot be one, `PipelineFailed` if Spark fails, and the errors of
-    `local_session`. A pipeline may write to the tables meanwhile.
+    The tables are found in ``folder``, which may be a table itself, and ``names`` are tables of
+    catalogs. With ``sort_by`` the rows of each table are clustered by the columns in ``sort_by`` that
+    it has, which rewrites all files; a quarantine has other columns than events. ``conf`` has settings
+    of Spark, such as the settings of a catalog. Raises `WrongTable` if it finds no table, or before it
+    changes one if a column is in no table, `ValueError` for a name that cannot be one, `PipelineFailed`
+    if Spark fails, and the errors of `local_session`. A pipeline may write to the tables meanwhile.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline.maintenance import optimize_tables

@@ -1,7 +1,8 @@
 """How Python reads a datum of Avro: it finds the place where a payload does not fit its schema.
 
-It decides the payloads that the Java function suspects (``java/AvroShape.java``), by the same rules and the
-same budget for a whole datum. A schema is compiled once into functions, each of which moves behind a value.
+It checks the payloads that the Java function (``java/AvroShape.java``) leaves to it, by the same rules
+and with the same budget for a whole datum. A schema is compiled once into functions, each of which
+moves behind a value.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Avro's schema resolution: a datum of a writer's schema as one of a reader's, byte for byte.
 
-The law is that of Avro's specification, "Schema Resolution": types resolve by what they are written as, and
-logical types do not change that. So bytes are copied, except where the specification promotes them, and
-where both schemas have a time or a decimal, in other units: then they are scaled exactly, or a misfit. What
-does not resolve is a misfit of the data that has it.
+The law comes from Avro's specification, "Schema Resolution": types resolve by what they are written as,
+and logical types do not change that. So bytes are copied, except where the specification promotes them,
+and where both schemas have a time or a decimal, in other units: then they are scaled exactly, or do not
+fit. Data does not fit if a part of it cannot be resolved.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How Python reads a payload of JSON by a `Shape`: whole, or with the reason why it does not fit.
 
-It decides all payloads that the Java function suspects. A payload that fits is written again, without
-what the schema does not have, and in a form that Spark reads as it is.
+It checks all payloads that the Java function leaves to it. A payload that fits is written again,
+without what the schema does not have, and in a form that Spark reads as it is.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def _object(value: Any, shape: Shape, where: str, rescued: dict[str, Any] | None
 
 
 def _member(value: Any, shape: Shape, place: str, rescued: dict[str, Any] | None) -> Any:
-    """Return a member; one that does not fit becomes null if it is rescued, whole, with what it has."""
+    """Return a member; if it does not fit and is rescued, it becomes null, with its JSON."""
     if rescued is None:
         return _value(value, shape, place, None)
     before = len(rescued)
@@ -192,7 +192,7 @@ def _kind(value: Any) -> str:
 
 
 def _known_place(shape: Shape, where: str) -> str:
-    """Return a place whose names are those of the schema, and ``*`` for items and for keys of maps."""
+    """Return a place with names of the schema, and ``*`` for items and for keys of maps."""
     place, current = "", shape
     for name in where.split("/")[1:]:
         known = {pointer("", each.name)[1:]: each.shape for each in current.members}

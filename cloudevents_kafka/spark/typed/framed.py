@@ -1,9 +1,10 @@
 """Payloads that a serializer of a schema registry has framed: they name the schema of their writer.
 
-The law: a framed payload is read by the schema that it names, into the schema of its reader, or it is a
-misfit with the name. A name is an id or, as hex, a GUID: in front of the data, or in the header `HEADER`.
-A registry never changes what a name stands for, but may get to know it later; so what one batch knows
-(`Writers`) is fetched once and noted with it: a batch that is read again is read in the same way.
+The law: a framed payload is read by the schema that it names, into the schema of its reader, or it does
+not fit, and the reason has the name. A name is an id or, as hex, a GUID: in front of the data, or in
+the header `HEADER`. A registry never changes what a name stands for, but may get to know it later; so
+what one batch knows (`Writers`) is fetched once and noted with it: a batch that is read again is read
+in the same way.
 
 Python reads all framed payloads, and writes them again by the reader's schema, which Spark reads.
 """

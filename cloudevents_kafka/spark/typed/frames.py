@@ -35,11 +35,11 @@ def data_as(events: DataFrame, schema: Any, *, rescue: bool = False, registry: A
     Avro (a text, a dict, or the path of a file), a dataclass, a msgspec Struct or a pydantic model. Avro
     needs a session with ``spark-avro``, see `configure_session`.
 
-    ``value`` is a struct. It is null, and ``data_error`` says why and where, if the data is a misfit: it has
-    another type, no required member, a member twice, something behind its value, or a number that does not
-    fit. Both are null for rows that are not events. Members that the schema does not have are dropped. With
-    ``rescue`` these, and members whose value does not fit, are in the text ``value._rescued``: JSON with the
-    members by their JSON pointers.
+    ``value`` is a struct. It is null, and ``data_error`` says why and where, if the data does not fit:
+    it has another type, no required member, a member twice, something behind its value, or a number
+    that does not fit. Both are null for rows that are not events. Members that the schema does not have
+    are dropped. With ``rescue`` these, and members whose value does not fit, are in the text
+    ``value._rescued``: JSON with the members by their JSON pointers.
 
     ``registry`` is the client of a schema registry (confluent's ``SchemaRegistryClient``), its settings or
     its URL, for data of JSON or Avro that its serializers have framed: each id is fetched at this call, and
@@ -139,7 +139,7 @@ def refuse_misfits(
     rescue: bool,
     unread: str | None = None,
 ) -> DataFrame:
-    """Return rows of `decode_events` with the values of their data; misfits are errors.
+    """Return rows of `decode_events` with the values of their data; data that does not fit is an error.
 
     ``unread`` is SQL for whether the data of an event is not read, although its type has a schema.
     """
@@ -187,5 +187,5 @@ def rows_of_table(rows: DataFrame, table: str, schemas: Schemas, routes: Mapping
 
 
 def _table_name(name: str, schemas: Schemas) -> str:
-    """Return the name of a column of values in rows of tables; that of the only schema is `VALUE`."""
+    """Return the name of a column of values in rows of tables; for the only schema it is `VALUE`."""
     return VALUE if len(value_names(schemas)) == 1 else name

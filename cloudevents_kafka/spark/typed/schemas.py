@@ -33,7 +33,7 @@ _PROTOBUF: Final = (".desc", ".pb", ".proto", ".protoset")
 # Otherwise dates before 1582 are null. The mode does not end a job: what is null is a suspect.
 _AVRO_OPTIONS: Final = "map('mode', 'PERMISSIVE', 'datetimeRebaseMode', 'CORRECTED')"
 _CORRUPT: Final = "__ce_corrupt"
-"""The field in which Spark's parser keeps a text of which it has not read all."""
+"""The field for a text that Spark's parser has not read completely."""
 _MOST: Final = 2**31 - 1
 _JSON_OPTIONS: Final = (
     f"map('mode', 'PERMISSIVE', 'maxStringLen', '{_MOST}', 'maxNumLen', '{_MOST}', "
@@ -51,10 +51,10 @@ class DataSchema(msgspec.Struct, frozen=True, dict=True):
     shape: Shape | None = None
     avro: str = ""
     refused: tuple[str, str] | None = None
-    """Why no data of Avro fits, as its table has other types, which Spark cannot read; and their DDL."""
+    """Why no data of Avro fits: Spark cannot read it with the types of the table; and their DDL."""
 
     def fit(self, types: Mapping[tuple[str, ...], DataType], column: DataType) -> DataSchema:
-        """Return the schema with the types of a table at these paths: what is of another type is a misfit.
+        """Return the schema with the types of a table at these paths: data of another type does not fit.
 
         ``column`` is the type of the whole column.
         """

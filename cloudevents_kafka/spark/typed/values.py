@@ -1,11 +1,12 @@
 """Values of payloads by their schemas: what Spark reads whole, and what Python decides.
 
-The law: a row has the whole value of its payload, or a reason; no payload ends a job, and none becomes null
-in silence. Spark's parsers are asked first, and say whether they have all of it; the Java function finds
-what they read wrongly, or in part. All else is a suspect: Python decides, and Spark reads what Python has
-written, which no parser refuses.
+The law: a row has the whole value of its payload, or a reason; no payload ends a job, and none becomes
+null in silence. Spark's parsers are asked first, and say whether they have all of it; the Java function
+finds what they read wrongly, or in part. Python checks all other payloads, and writes those that fit in
+a form that Spark reads.
 
-Each schema has a column of values, named by `value_names`. It is null for other types and for suspects.
+Each schema has a column of values, named by `value_names`. It is null for other types, and for payloads
+that Python must check.
 """
 
 from __future__ import annotations
@@ -60,9 +61,9 @@ def read_values(
     rescue: bool,
     unread: str | None = None,
 ) -> DataFrame:
-    """Return rows with the values that Spark reads whole, and the number of the schema; others are suspects.
+    """Return rows with the values that Spark reads completely, and the number of the schema.
 
-    ``event`` is the prefix of the columns of an event. Framed payloads are suspects: Python reads them.
+    ``event`` is the prefix of the columns of an event. Python reads framed payloads.
     ``unread`` is SQL for whether the data of an event is not read: it is as if it had no schema.
     """
     data = f"{event}`data`"
@@ -110,7 +111,7 @@ def decide_values(
 
 
 def _with_decisions(rows: DataFrame, schemas: Schemas, writers: Writers | None, *, rescue: bool) -> DataFrame:
-    """Add what Python decides of suspects as `FOUND`, null for other rows."""
+    """Add the results of Python's checks as `FOUND`, null for other rows."""
     frame = "" if writers is None else f", {header_sql(rows.columns)} AS header"
     suspect = f"to_json(struct({_NUMBER} AS n, `data`{frame}))"
     checker = with_registry(payload_checker(list(value_names(schemas)), writers, rescue=rescue))

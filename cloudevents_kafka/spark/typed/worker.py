@@ -25,7 +25,7 @@ class _Suspect(msgspec.Struct):
 def payload_checker(
     schemas: Sequence[DataSchema], writers: Writers | None, *, rescue: bool
 ) -> Callable[[pd.Series], pd.Series]:
-    """Return a function from JSON of suspects to JSON of `Checked`; null for null."""
+    """Return a function from JSON that Spark cannot read to JSON of `Checked`; null for null."""
 
     def check_batch(suspects: pd.Series) -> pd.Series:  # PySpark reads these types
         def check(text: str) -> str:

@@ -102,7 +102,7 @@ class FakeLog:
 
 
 def kafka_error(code: str, reason: str | None = None, **flags: bool) -> KafkaError:
-    """Return a `KafkaError` by its name, such as ``_MSG_TIMED_OUT``; flags are those of its constructor."""
+    """Return a `KafkaError` by its name, such as ``_MSG_TIMED_OUT``; its constructor takes the flags."""
     from confluent_kafka import KafkaError  # takes 120 ms, needed only for errors
 
     number = getattr(KafkaError, code)

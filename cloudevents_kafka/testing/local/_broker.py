@@ -43,10 +43,9 @@ class LocalBroker:
     removed; also after Ctrl-C and when this process is killed. The first use
     on a machine downloads Kafka (45 MB) into the cache.
 
-    `properties` are broker settings, which replace the defaults. `data_dir` is
-    a folder for the data, which is kept; `port` a fixed port for clients.
-    `jvm_options` are options of Java, such as ``-Xmx1g``. `start_seconds` limits
-    the time of a start. `version` is Kafka's, from 3.9.1 on.
+    `properties` are broker settings, which replace the defaults. `data_dir` is a folder for the data,
+    which stays there; `port` is a fixed port for clients. `jvm_options` are options of Java, such as
+    ``-Xmx1g``. `start_seconds` limits the time of a start. `version` is Kafka's, from 3.9.1 on.
 
     Examples:
         >>> from confluent_kafka import Producer
@@ -134,7 +133,7 @@ class LocalBroker:
         return self
 
     def stop(self) -> None:
-        """End the broker. Data in a `data_dir` is kept after an orderly shutdown; other data is removed."""
+        """End the broker. Data in a `data_dir` stays after an orderly shutdown; other data is removed."""
         if self._process is not None:
             self._process.kill() if self._data_dir is None else self._process.terminate()
             self._process = None

@@ -1,4 +1,4 @@
-"""The prepared data that makes a broker start fast, created once and kept in the cache.
+"""The prepared data that makes a broker start fast, created once and stored in the cache.
 
 To format a data folder takes a start of Java, to create the internal topics takes the first
 consumer three seconds, and to load classes is most of a broker's start. So a broker is run

@@ -36,16 +36,16 @@ def command(
 ) -> None:
     """Read records of the quarantine again, and land those that are events now.
 
-    Records are chosen by all of the options from --verdict to --where. They are read by
-    this version of the library, after the function of --mend, which returns None for a
-    record that stays; it is looked for in the working directory, too. Data is read by
-    the schemas of the pipeline's last batch, or by those of --schema.
+    Records are chosen by all of the options from --verdict to --where. They are read by this version of
+    the library, after the function of --mend, which returns None for a record that stays; it is looked
+    for in the working directory, too. Data is read by the schemas of the pipeline's last batch, or by
+    the schemas of --schema.
 
-    Without --apply the command prints what would become of each, by verdict and reason.
-    With it events land in their table, each record once, with topic, partition, offset and
-    timestamp of their record, and OUT/quarantine_replays has the outcome of each record.
-    Records that have landed are left out the next time, others are tried again. If the
-    command was killed, run it again: it finishes first what was begun.
+    Without --apply the command prints what would become of each, by verdict and reason. With it events
+    land in their table, each record once, with topic, partition, offset and timestamp of their record,
+    and OUT/quarantine_replays has the outcome of each record. Records that have landed are left out the
+    next time, others are tried again. If the command was killed, run it again: it first finishes the
+    replay that was killed.
 
     A pipeline may write to tables of Delta and Iceberg meanwhile, but not to Parquet.
     """

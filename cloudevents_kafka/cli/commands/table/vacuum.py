@@ -27,7 +27,7 @@ def command(**options: Any) -> None:
     before and after. The pipeline still knows what has landed.
 
     Readers of a deleted version fail: keep the hours that your longest query takes.
-    Of more than 1,000 versions the newest 1,000 and those of the last hour stay.
+    If there are more than 1,000 versions, it keeps the newest 1,000 and those of the last hour.
     """
     from cloudevents_kafka.spark.pipeline.maintenance import vacuum_tables
 

@@ -6,7 +6,8 @@ a whole: several tables, each with a commit of its own; another topic; a functio
 Rows that the Java function reads are written at once, without Python in the plan. The few that it
 leaves come to the driver with the counts, and are decoded and counted there. If these are too many,
 they are read a second time; where many rows need Python, it decodes all of them in the pass that writes
-the events, and the few other records come to the driver. Where these are many, all rows are kept meanwhile.
+the events, and the few other records come to the driver. If there are many of these, all rows are
+stored meanwhile.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ Take = Callable[[DataFrame, DataFrame, notes.BatchCounts], None]
 
 
 class KeptBatch(NamedTuple):
-    """A batch whose rows are kept; ``records`` are what it was read from, with all Kafka columns."""
+    """A batch whose rows are stored; ``records`` are the rows of the source, with all Kafka columns."""
 
     events: DataFrame
     quarantine: DataFrame
@@ -99,7 +100,7 @@ class BatchWriter:
         take: Take,
         compare: Compare = nullcontext,
     ) -> notes.BatchCounts:
-        """Pass all rows of the tables to a function at once, kept until it returns, and return the counts."""
+        """Pass all rows of the tables to a function, store them until it returns, and return the counts."""
         rows = Rows(batch.offsets, batch)
         records = self._limit_tasks(records, batch.offsets)
         with ExitStack() as kept:
@@ -183,7 +184,7 @@ def _rest(reading: Reading, left: int, rows: Rows) -> Iterator[DecodedRows]:
 
 @contextmanager
 def kept_rows(rows: DataFrame) -> Iterator[DataFrame]:
-    """Yield rows that are computed once, and kept until the end of this block."""
+    """Yield rows that are computed once, and stored until the end of this block."""
     if not _loses_no_executor(rows.sparkSession):
         kept = rows.persist(StorageLevel.MEMORY_AND_DISK)
         try:
@@ -207,7 +208,7 @@ def _loses_no_executor(spark: SparkSession) -> bool:
 
 @contextmanager
 def _counted(decoded: DataFrame, rows: Rows) -> Iterator[DecodedRows]:
-    """Yield rows of events and errors, kept until the end of this block, and their counts."""
+    """Yield rows of events and errors, stored until the end of this block, and their counts."""
     observation = Observation()
     counting = rows.counting(others=True)
     observed = decoded.selectExpr("*", *counting.columns).observe(observation, counting.counts())
@@ -221,7 +222,7 @@ def _run(rows: DataFrame) -> None:
 
 
 def _add_left(counts: notes.BatchCounts, others: notes.BatchCounts, left: int) -> notes.BatchCounts:
-    """Return the counts plus those of the records that Java has left."""
+    """Return the counts plus the counts of the records that Java has left to Python."""
     if others.read != left:
         raise notes.CountMismatch(
             f"Python must decode the {left:,} records of the batch that are left to it, got "

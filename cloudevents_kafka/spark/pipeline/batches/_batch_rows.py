@@ -292,7 +292,7 @@ def event_counts(found: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def count_now(rows: DataFrame, counting: Counting) -> dict[str, Any]:
-    """Return the counts of rows that are kept, by a job of their own."""
+    """Return the counts of rows that are stored, by a job of their own."""
     (row,) = rows.selectExpr("`timestamp`", *counting.columns).agg(counting.counts()).collect()
     found: dict[str, Any] = msgspec.json.decode(row["counts"])
     return found

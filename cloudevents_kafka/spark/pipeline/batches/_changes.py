@@ -4,7 +4,8 @@ The law, for each key:
 
 1. The row is the last record of the key that was applied, in the order of offsets of one partition of one
    topic. It has the place of that record; one that deletes leaves a row with the mark `DELETED`.
-2. A record is applied if its place is after that of the row, so applying a batch again changes nothing.
+2. A record is applied if its place is after the place of the row, so applying a batch again changes
+   nothing.
 3. A record from another partition than the row of its key is refused: Kafka has no order between them.
    Without a row, the first of the partitions in the batch has the key.
 
@@ -139,7 +140,7 @@ def _quarantine(batch: KeptBatch, refused: DataFrame, upsert: Upsert) -> DataFra
 
 
 def _counts(counts: BatchCounts, events: DataFrame, quarantine: DataFrame, rows: Rows) -> BatchCounts:
-    """Return the counts with those of events and of the quarantine counted again."""
+    """Return the counts, with the rows of events and of the quarantine counted again."""
     errors = Labels("error IS NOT NULL", "error.verdict", error_rule())
     found = count_now(quarantine, Counting(rows.offsets, {"error": errors}, by_java=False))
     by_reason = label_counts(found, "error")

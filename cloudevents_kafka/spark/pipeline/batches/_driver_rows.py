@@ -94,7 +94,7 @@ def _decode(text: str, rows: Rows) -> _Row:
 
 
 def _checked(fields: _Fields, record: _PackedRow, rows: Rows) -> _Fields:
-    """Return the fields of an event with data that Spark reads whole, or those of an error."""
+    """Return the fields of an event whose data Spark reads completely, or the fields of an error."""
     type_ = fields.get("type")
     if type_ and rows.read.upsert is not None and rows.read.upsert.deletes(fields):
         return fields

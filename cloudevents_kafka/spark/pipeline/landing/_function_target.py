@@ -1,7 +1,8 @@
 """How batches land by a function of the user, at least once.
 
-If the process is killed while the function runs, the next start calls it again, with the same records under
-the same number. Earlier versions landed in topics in the same way, so a function goes on in their folders.
+If the process is killed while the function runs, the next start calls it again, with the same records
+under the same number. Earlier versions landed in topics in the same way, so a function can continue in
+their folders.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ if TYPE_CHECKING:
 class EventBatch:
     """A batch for the function of a pipeline.
 
-    ``number`` counts the batches of the pipeline's folder. A batch that is passed again, because a run was
-    killed or the function raised an error, has the same number and the same records. ``events`` and
-    ``quarantine`` have the columns of the tables of these names; they are kept until the function returns,
-    so it may read them several times. ``offsets`` maps topic to partition (as text) to the offsets that
-    were read, with ``start`` and ``end``, the first after the last.
+    ``number`` counts the batches of the pipeline's folder. A batch that is passed again, because a run
+    was killed or the function raised an error, has the same number and the same records. ``events`` and
+    ``quarantine`` have the columns of the tables of these names; they stay in memory or on disk until
+    the function returns, so it may read them several times. ``offsets`` maps topic to partition (as
+    text) to the offsets that were read, with ``start`` and ``end``, the first after the last.
 
     Examples:
         >>> from cloudevents_kafka.spark import EventBatch, EventPipeline, PipelineOptions

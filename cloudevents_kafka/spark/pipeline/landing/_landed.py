@@ -1,9 +1,10 @@
 """`Landed`: what has landed in the folder of a pipeline, and so which records of a batch are new.
 
-Offsets decide whether a record has landed, together with the id of its topic (see `topics`), by one
-ledger: that of the table of events, or of the last manifest. The number of a batch does not: a checkpoint
-that was set back plans the same number with other offsets. If a batch overlaps what has landed, only its
-other records land; a batch that begins after its end or before its start ends the run.
+Offsets decide whether a record has landed, together with the id of its topic (see `topics`). One ledger
+has them: the ledger of the table of events, or of the last manifest. The number of a batch does not
+decide: after an older checkpoint was restored, Spark plans the same number with other offsets. If a
+batch overlaps what has landed, only its other records land; a batch that begins after its end or before
+its start ends the run.
 """
 
 from __future__ import annotations
@@ -22,10 +23,11 @@ from cloudevents_kafka.spark.pipeline.stores import Store
 class Landed:
     """What has landed in a folder; call `recover` first.
 
-    ``kind`` is what the batches land in. A folder has one kind, because its notes are about that;
-    ``continued`` are others, in whose folders it goes on. With ``in_notes`` the ledger of the last manifest
-    decides, otherwise that of the table of events, which is set as `ledger`. With ``notes_begun`` the offsets
-    of a batch are noted before it is written, so that another run finishes it.
+    ``kind`` is what the batches land in. A folder has one kind, because its notes are about that kind.
+    ``continued`` are other kinds, whose folders may be continued. With ``in_notes`` the ledger of the
+    last manifest decides, otherwise that of the table of events, which is set as `ledger`. With
+    ``notes_begun`` the offsets of a batch are noted before it is written, so that another run finishes
+    it.
     """
 
     def __init__(

@@ -10,8 +10,8 @@
 7. The topics are compared again, now that Spark has read the records, and `Target.commit` commits the rows.
 8. `Landed.complete` creates the manifest, and `Target.finish` does what is left.
 
-The life of a batch in docs/design.md has what is there after a kill at each step. A backfill enters at 4, and
-so does a batch that an earlier run has begun.
+The life of a batch in docs/design.md has what is there after a kill at each step. A backfill begins at
+step 4, and so does a batch that an earlier run has left unfinished.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class BatchLander:
         return self._topics.check(known, self._landed.landed, plan.ranges if plan else None, **timeout)
 
     def finish_begun(self, spark: SparkSession) -> int | None:
-        """Land the batch that an earlier run has begun; return its number."""
+        """Land the batch that an earlier run has left unfinished; return its number."""
         batch = self._landed.begun()
         return None if batch is None else self.finish(spark, batch).number
 
@@ -189,7 +189,7 @@ class BatchLander:
             self._fetcher.end()
 
     def _find_writers(self, records: DataFrame, offsets: notes.OffsetRanges) -> Writers | None:
-        """Return what a schema registry knows of framed data; raise `PipelineFailed` if it is away."""
+        """Return what a schema registry knows of framed data; raise `PipelineFailed` if it is silent."""
         from cloudevents_kafka.spark.pipeline.batches import is_out_of_range
 
         if self._options.schema_registry is None:

@@ -9,7 +9,8 @@ The folder of a pipeline has, next to its notes::
 Events of some types may have tables of their own, in folders next to ``events``. One pass writes all
 tables of events: in the staging folder, a folder ``__ce_table=orders`` has the files of ``orders``.
 
-The batch lands with its manifest. Of renames that are cut off, the next start does the rest, first of all.
+The batch lands with its manifest. If a run ends between its renames, the next start first does the
+others.
 """
 
 from __future__ import annotations

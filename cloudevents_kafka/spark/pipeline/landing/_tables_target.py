@@ -1,10 +1,10 @@
 """How batches land in tables of Delta or Iceberg exactly once: by the tables' ledgers, see `notes.Ledger`.
 
-The rows of all tables are staged, then each table takes its rows in one commit, and that of events last. If
-the process is killed in between, the next run reads the offsets of the note again, as the note says, for the
-tables whose ledgers do not have them, and for the counts. Without the note it plans a batch of its own from
-the same offset; tables that have rows of it take no others. So until then a reader may see other records, or
-events of routes, of a batch whose events it does not see.
+The rows of all tables are staged. Then each table takes its rows in one commit, the table of events
+last. If the process is killed in between, the next run reads the offsets of the note again, as the note
+says, for the tables whose ledgers do not have them, and for the counts. Without the note it plans a
+batch of its own from the same offset; tables that have rows of it take no others. So until then a
+reader may see other records, or events of routes, of a batch whose events it does not see.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ class TablesTarget(Target):
             raise WrongTable(
                 f"the table {self.table_name(notes.EVENTS)} must have {notes.format_ranges(absent)}, which "
                 "have landed in it: it was set back to an earlier version. Restore the newest one; or land "
-                "them again, with a fresh folder, which goes on behind what it has"
+                "them again, with a fresh folder, which continues after what it has"
             )
         return ledger
 
@@ -150,7 +150,7 @@ class TablesTarget(Target):
         return self._landed.last.tables if self._landed.last else {}
 
     def ledgers(self) -> list[notes.Ledger]:
-        """Return the ledgers of tables next to that of events."""
+        """Return the ledgers of all tables but the table of events."""
         others = (table for table in notes.table_names(self._read.routes) if table != notes.EVENTS)
         return [self._open(table).ledger(adopt=self._adopt) for table in others]
 
@@ -229,7 +229,7 @@ class TablesTarget(Target):
         return rows_of_table(rows.drop(notes.TABLE), table, self._batch.schemas, self._batch.routes)
 
     def commit(self, batch: notes.BegunBatch, counts: notes.BatchCounts) -> Mapping[str, Any]:
-        """Commit the staged rows, those of events last, and return the ids and the rows of the tables.
+        """Commit the staged rows, those of the table of events last; return ids and rows of the tables.
 
         Raises `CountMismatch` if the rows are not as they were counted.
         """

@@ -36,8 +36,8 @@ class Target(ABC):
     def is_decided(self, batch: notes.BegunBatch) -> bool:  # noqa: ARG002  # tables need it
         """Return whether a batch that was begun must be read as its note says.
 
-        A note decides nothing before a table has a row of its batch: until then only the offsets are kept.
-        Without tables it is unknown what has been done with the batch, so the note decides.
+        A note has no effect until a table has a row of its batch: until then only its offsets count.
+        Without tables nobody knows what a function has done with the batch, so the note decides.
         """
         return True
 
@@ -63,7 +63,7 @@ class Target(ABC):
 
     @abstractmethod
     def take(self, events: DataFrame, quarantine: DataFrame, counts: notes.BatchCounts) -> None:
-        """Stage the rows of all tables, which are kept until it returns."""
+        """Stage the rows of all tables, which are stored until it returns."""
 
     @abstractmethod
     def commit(self, batch: notes.BegunBatch, counts: notes.BatchCounts) -> Mapping[str, Any]:

@@ -54,7 +54,7 @@ class PartitionCounts(msgspec.Struct, frozen=True):
         return self.last - self.first + 1 - self.records
 
     def merge(self, later: PartitionCounts) -> PartitionCounts:
-        """Return the counts joined with those of later records."""
+        """Return the counts joined with the counts of later records."""
         return PartitionCounts(
             min(self.first, later.first),
             max(self.last, later.last),
@@ -93,10 +93,10 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
     ``routed`` maps the tables of the option ``tables`` to their events; others are in the common table.
     ``newest`` is the latest timestamp of a record, in milliseconds since 1970, or None.
 
-    ``duplicates`` are events that did not land, as the table has them; see the option ``deduplicate``. With
-    the option ``upsert``, ``changes`` has the numbers of records that inserted, updated or deleted a row, and
-    that were older than it: ``inserted``, ``updated``, ``deleted`` and ``older``. ``tombstones`` are those of
-    them that have a key and nothing else, and so are not events.
+    ``duplicates`` are events that did not land, as the table has them; see the option ``deduplicate``.
+    With the option ``upsert``, ``changes`` has the numbers of records that inserted, updated or deleted
+    a row, and that were older than it: ``inserted``, ``updated``, ``deleted`` and ``older``.
+    ``tombstones`` are the records among them that have a key and nothing else, and so are not events.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline import BatchCounts
@@ -122,7 +122,7 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
     changes: Mapping[str, int] = {}
 
     def merge(self, later: BatchCounts) -> BatchCounts:
-        """Return the counts plus those of later records."""
+        """Return the counts plus the counts of later records."""
         return replace(
             self.add_left(later),
             read=self.read + later.read,
@@ -134,7 +134,7 @@ class BatchCounts(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def add_left(self, others: BatchCounts) -> BatchCounts:
-        """Return the counts plus those of records that were read, but neither landed nor quarantined."""
+        """Return the counts plus the counts of records that were read, but neither landed nor quarantined."""
         return replace(
             self,
             events=self.events + others.events,

@@ -1,7 +1,7 @@
 """Ranges of offsets, and `Ledger`: those whose records a table has, by topic, its id, pipeline and partition.
 
-docs/design.md has the law of landing, by which a commit adds rows and their offsets to a ledger in one step.
-Rows without an entry are those of other writers; they never prove anything.
+docs/design.md has the law of landing, by which a commit adds rows and their offsets to a ledger in one
+step. Rows without an entry come from other writers, and prove nothing.
 """
 
 from __future__ import annotations
@@ -162,13 +162,13 @@ def _left(pipeline: str | None, topic: str, planned: OffsetRange, landed: Iterab
             raise WrongTable(
                 f"pipeline {pipeline} must not land {text}, which pipeline {entry.pipeline} has landed in "
                 "this table. Stop one of both, or land into another table; with a fresh folder a pipeline "
-                "goes on behind the table's offsets"
+                "continues after the table's offsets"
             )
         if common.start > start:
             raise WrongTable(
                 f"pipeline {entry.pipeline} has landed {text} before, in the middle of this batch: its "
                 "checkpoint was set back, or read from earlier offsets. Use a fresh checkpoint, which "
-                "goes on behind them"
+                "continues after them"
             )
         start = common.end
     return OffsetRange(start, planned.end)

@@ -52,8 +52,8 @@ class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
 class PlannedBatch(NamedTuple):
     """The records of a batch that has not begun.
 
-    ``batch`` is Spark's number, ``query`` is the id of the checkpoint, ``ids`` are those of the topics.
-    ``planned`` are all offsets that Spark planned, and ``offsets`` those that have not landed.
+    ``batch`` is Spark's number, ``query`` is the id of the checkpoint, ``ids`` are the ids of the
+    topics. ``planned`` are all offsets that Spark planned, and ``offsets`` those that have not landed.
     """
 
     batch: int
@@ -113,9 +113,9 @@ class BatchManifest(BegunBatch, frozen=True, kw_only=True):
 class Beginning(msgspec.Struct, frozen=True, kw_only=True):
     """What is known before the first batch, and where the checkpoint begins.
 
-    ``pipeline`` is its id, and ``ids`` are those of the topics. The checkpoint begins behind the offsets that
-    had ``landed``, or else at the option ``start``. ``follows`` is the id of an earlier checkpoint that it
-    continues, without topics that were forgotten.
+    ``pipeline`` is its id, and ``ids`` are the ids of the topics. The checkpoint begins behind the
+    offsets that had ``landed``, or else at the option ``start``. ``follows`` is the id of an earlier
+    checkpoint that it continues, without topics that were forgotten.
     """
 
     version: int = VERSION

@@ -19,7 +19,7 @@ Kind = Literal["parquet", TableFormat]
 EVENTS: Final = "events"
 QUARANTINE: Final = "quarantine"
 TABLES: Final = (EVENTS, QUARANTINE)
-"""The tables that each pipeline has: the common one of events, and that of other records."""
+"""The tables that each pipeline has: the common table of events, and the table of other records."""
 
 OUTCOMES: Final = "quarantine_replays"
 """The table next to the quarantine with what became of replayed records."""
@@ -35,7 +35,7 @@ _TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
 
 def check_routes(routes: Mapping[str, str], table: str | None) -> None:
-    """Raise `ValueError` if a pattern cannot match, or if a name cannot be that of a separate table.
+    """Raise `ValueError` if a pattern cannot match, or if a separate table cannot have the name.
 
     ``table`` is the common table in a catalog.
     """
@@ -74,7 +74,7 @@ def check_topic(name: str) -> None:
 
 
 def table_names(routes: Mapping[str, str]) -> list[str]:
-    """Return the names of all tables of a pipeline; the first is that of events, the last the quarantine."""
+    """Return the names of all tables of a pipeline: events first, the quarantine last."""
     return list(dict.fromkeys((EVENTS, *routes.values(), QUARANTINE)))
 
 

@@ -56,11 +56,12 @@ if TYPE_CHECKING:
 class ReplaySummary(ReplayCounts, frozen=True, kw_only=True):
     """The result of `replay_quarantine`.
 
-    ``number`` is that of the replay, or None if none was applied. ``finished`` is the number of an earlier
-    replay that was finished first, or that is unfinished if nothing was applied; None if there is none.
-    ``outcomes`` has the numbers of records that ``landed``, were ``refused`` again, for which the function
-    returned None (``unmended``) or raised an error (``failed``); ``counts`` has them by the verdict and the
-    reason in the quarantine, ``tables`` the events by table. ``outcomes_table`` is where each record's is.
+    ``number`` is the number of the replay, or None if no replay was applied. ``finished`` is the number
+    of an earlier replay that was finished first, or that is unfinished if nothing was applied; None if
+    there is none. ``outcomes`` has the numbers of records that ``landed``, were ``refused`` again, for
+    which the function returned None (``unmended``) or raised an error (``failed``); ``counts`` has them
+    by the verdict and the reason in the quarantine, ``tables`` the events by table. ``outcomes_table``
+    is where each record's is.
 
     Examples:
         >>> from cloudevents_kafka.spark.pipeline import ReplaySummary

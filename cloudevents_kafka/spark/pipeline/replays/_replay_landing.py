@@ -60,7 +60,7 @@ class TablesReplay:
         return any(self._open(table).ledger().replays >= note.number for table in _tables_of(note))
 
     def land(self, note: ReplayNote, rows: Rows) -> None:
-        """Commit the rows of each table that does not have the replay, those of events and outcomes last."""
+        """Commit the rows of each table that does not have the replay, of events and outcomes last."""
         for table in _tables_of(note):
             self._commit(table, note, rows)
 

@@ -88,7 +88,7 @@ class ReplayNotes:
         return self._store.exists(_path(note.number, "done"))
 
     def complete(self, note: ReplayNote) -> None:
-        """Note that a replay has landed in all tables, and remove what was staged for it and before it."""
+        """Note that a replay has landed in all tables, and remove its staged files and earlier ones."""
         self._store.replace(_path(note.number, "done"), b"")
         for name in self._store.list_names(REPLAYS_FOLDER):
             staged = f"{REPLAYS_FOLDER}/{name}"  # another run may stage the same number

@@ -1,7 +1,7 @@
 """What a start changes in the checkpoint: another option ``start``, and topics that are forgotten.
 
-Spark keeps in the checkpoint where it began, and what it has planned of each topic. Both can be changed only
-by another checkpoint, which begins behind what has landed.
+Spark stores in the checkpoint where it began, and what it has planned of each topic. Both can be
+changed only by another checkpoint, which begins behind what has landed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def use_newest_start(
     begun = None if landed.in_notes else landed.begun()
     if landed.total.read or (begun is not None and landing.target.is_decided(begun)):
         warn(
-            f"the start (--from) {start} has no effect: {landed.store.url('')} goes on behind what has "
+            f"the start (--from) {start} has no effect: {landed.store.url('')} continues after what has "
             f"landed, after a start at {before}; for another start use a fresh folder"
         )
         return
@@ -47,7 +47,7 @@ def forget_topics(
     recover: Callable[[], object],
     reads: Callable[[str], bool] = lambda _: False,
 ) -> None:
-    """Let another checkpoint go on with all topics but these, if Spark has planned some of their offsets.
+    """Continue all topics but these with another checkpoint, if Spark has planned some of their offsets.
 
     It also goes on, behind what has landed, with topics that ``reads`` accepts and that Spark's plan does not
     have: Spark itself would read them from their first offset.

@@ -19,7 +19,7 @@ class Gap(NamedTuple):
 class Asked(NamedTuple):
     """A range that a backfill was asked to read; records before ``first`` have expired.
 
-    ``end`` is where the pipeline goes on, or else the end of the partition.
+    ``end`` is the next offset of the pipeline, or else the end of the partition.
     """
 
     topic: str

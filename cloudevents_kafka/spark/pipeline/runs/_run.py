@@ -60,7 +60,9 @@ class Run:
         for crossing in crossings:
             if crossing.threshold.action == "end" or (crossing.topic in stopped and left is None):
                 self.stop()
-                raise ThresholdCrossed(f"{crossing}; what was read has landed, and a start goes on behind it")
+                raise ThresholdCrossed(
+                    f"{crossing}; what was read has landed, the next start continues after it"
+                )
         for topic, reason in stopped.items():
             self._watch.stop(topic, reason)
             self._watch.warn(stopped_text(topic, reason))

@@ -42,12 +42,12 @@ class Watch:
         self.counts = self.counts.merge(counts)
 
     def show_warnings(self) -> None:
-        """Show the warnings that were kept."""
+        """Show the warnings that were held back."""
         while self._warnings:
             self.warn(self._warnings.pop(0))
 
     def report(self, batch: BatchProgress, planned: OffsetRanges | None = None) -> None:
-        """Report a batch; ``planned`` are its offsets if the run goes on behind them, not for a backfill."""
+        """Report a batch; ``planned`` are its offsets, after which the run continues; a backfill has none."""
         self._metrics.add(batch)
         if planned is not None:
             self._thresholds.add(batch.counts, time.time())

@@ -153,7 +153,8 @@ def _escape(text: str) -> str:
 def allow_token_endpoint(conf: Mapping[str, str], kafka: Mapping[str, str]) -> dict[str, str]:
     """Return settings of a Spark session in which Kafka's newer clients may reach the token endpoint.
 
-    A list of allowed URLs in ``conf`` stays as it is; a URL with a secret is not put on a command line.
+    A list of allowed URLs in ``conf`` does not change; a URL with a secret is not put on a command
+    line.
     """
     url = kafka.get(f"kafka.{_ENDPOINT}", "")
     if not url or mask_url(url) != url or any(_ALLOWED_URLS in conf.get(name, "") for name in _JAVA_OPTIONS):

@@ -108,7 +108,7 @@ class DeltaHistory:
 
 
 def _commits(history: Sequence[Row]) -> Iterator[Commit]:
-    """Yield the commits of pipelines; those of other writers have other metadata."""
+    """Yield the commits of pipelines; commits of other writers have other metadata."""
     for row in history:
         try:
             yield msgspec.json.decode(row["userMetadata"] or "", type=Commit)

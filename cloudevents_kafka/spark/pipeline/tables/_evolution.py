@@ -1,9 +1,9 @@
 """How a table and rows with other types get the same columns, at any depth, without a change of a value.
 
 A field that the table does not have is added to it. One that the rows do not have becomes null. A
-number of the rows that is narrower is widened in the rows; one that is wider is widened in the table, where
-the format can. Any other difference is a misfit: a value would have to change. So is a name that the table
-has in another case: for Spark both are one name.
+number of the rows that is narrower is widened in the rows; one that is wider is widened in the table,
+where the format can. With any other difference the value does not fit, because it would have to change.
+So is a name that the table has in another case: for Spark both are one name.
 """
 
 from __future__ import annotations

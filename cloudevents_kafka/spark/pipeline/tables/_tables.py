@@ -1,6 +1,6 @@
 """The tables of a pipeline: their columns, of which the last is the date of their folders.
 
-If the events have several tables, `TABLE` names that of each row until it is written.
+If the events have several tables, `TABLE` names the table of each row until the row is written.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def event_columns(
     by_java: bool = False,
     typed: Mapping[str, str] | None = None,
 ) -> list[str]:
-    """Return SQL for the columns of events; the last is that of their folders.
+    """Return SQL for the columns of events; the last column names their folders.
 
     They are selected from rows with all Kafka columns and those of events, whose names have the prefix
     ``event``, such as ``read.``. An event keeps its foreign headers only. If they were read leniently, what

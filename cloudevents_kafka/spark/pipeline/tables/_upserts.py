@@ -1,10 +1,10 @@
 """Tables that have one row for each key: a commit runs MERGE, and has the ledger in the same atomic step.
 
-Delta's MERGE commits the transaction identifier and the metadata that settings of the session have, as its
-writer does with options, so the ledger is where `_delta_history` has it. Iceberg stages the MERGE as a
-snapshot that no reader sees; then the transaction of `_iceberg` takes its files in place of those that
-it replaces, and fails if rows have changed since. A MERGE changes a row only if the record's place is
-after that of the row, so one that is repeated changes nothing.
+Delta's MERGE commits the transaction identifier and the metadata that settings of the session have, as
+its writer does with options, so the ledger is where `_delta_history` has it. Iceberg stages the MERGE
+as a snapshot that no reader sees; then the transaction of `_iceberg` takes its files in place of those
+that it replaces, and fails if rows have changed since. A MERGE changes a row only if the record's place
+is after the place of the row, so a repeated MERGE changes nothing.
 """
 
 from __future__ import annotations

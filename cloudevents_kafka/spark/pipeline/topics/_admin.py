@@ -92,7 +92,7 @@ class KafkaAdmin:
     def _describe_all(
         self, names: tuple[str, ...], landed: OffsetRanges, timeout: float
     ) -> dict[str, TopicState | None] | None:
-        """Return the states of topics, None if those of some are not known."""
+        """Return the states of topics, None if some states are unknown."""
         with suppress(TopicNotDescribed):
             found = self._topics(names, timeout)
             places = {(name, int(number)) for name in found for number in landed.get(name, ())}

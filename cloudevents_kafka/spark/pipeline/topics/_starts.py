@@ -19,7 +19,7 @@ _Starts = Mapping[str, Mapping[str, int]]
 
 
 def find_starts(start: str, landed: OffsetRanges, topics: TopicMonitor) -> str:
-    """Return Spark's ``startingOffsets``: behind what has landed, or else by ``start``.
+    """Return Spark's ``startingOffsets``: after the records that have landed, or else by ``start``.
 
     ``start`` is ``earliest``, ``latest``, or offsets as JSON; partitions that it does not have are read from
     the earliest offset. Raises `PipelineFailed` if it has other partitions than the topics, or offsets that

@@ -44,7 +44,7 @@ FIGURES: Final = (
     Figure("committed_rows_total", ("table",), "Rows in the files that were committed."),
     Figure("batch_seconds_total", (), "Seconds of the batches, by Spark's clock."),
     Figure("step_seconds_total", ("step",), "Seconds by step: plan, check, write, commit, checkpoint."),
-    Figure("records_per_second", (), "Records of the last batch by its seconds."),
+    Figure("records_per_second", (), "Records of the last batch, divided by its seconds."),
     Figure("lag_records", ("topic", "partition"), "Offsets before the end that Spark saw last."),
     Figure("lag_seconds", ("topic", "partition"), "Age of the newest landed record; 0 at the end."),
     Figure("topic_stopped", ("topic",), "1 for a topic that a threshold has stopped."),
@@ -83,7 +83,7 @@ class Lags:
 
 
 def batch_values(batch: BatchProgress) -> Values:
-    """Return the values for one batch, but those of lags."""
+    """Return the values for one batch, except the lags."""
     counts = batch.counts
     quarantined: Counter[Labels] = Counter()
     for verdict, reasons in counts.by_reason.items():

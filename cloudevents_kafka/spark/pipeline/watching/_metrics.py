@@ -1,8 +1,9 @@
 """`Metrics`: the figures of a run, written to a file and served to Prometheus.
 
-A pipeline adds its batches, `MetricsListener` those of any query. They never end a run: what cannot be opened
-at the start is an error, what fails later is one warning. Each figure of a batch has at most `MOST_LABELS`
-sets of labels, as types are untrusted input: those that came first, and one for all others.
+A pipeline adds its batches, and `MetricsListener` the batches of any query. They never end a run: what
+cannot be opened at the start is an error, what fails later is one warning. Each figure of a batch has
+at most `MOST_LABELS` sets of labels, as types are untrusted input: those that came first, and one for
+all others.
 """
 
 from __future__ import annotations

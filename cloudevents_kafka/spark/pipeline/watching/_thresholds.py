@@ -3,9 +3,10 @@
 The law, whose model and random histories are in ``tests/spark/pipeline/watching/test_thresholds.py``:
 
 1. Each topic is looked at by itself, and each threshold by itself.
-2. The share is that of the records in the window: of batches that were reported in the last ``seconds``, or
-   of the fewest newest batches that have at least ``records``; with fewer records the share is 0. Batches in
-   one hundredth of a window are one, so a window has few parts, and forgets in hundredths.
+2. The share is computed for the records in a window: the batches that were reported in the last
+   ``seconds``, or the newest batches that have at least ``records``, as few as possible. With fewer
+   records the share is 0. Batches in one hundredth of a window are one, so a window has few parts, and
+   forgets in hundredths.
 3. A threshold fires when the value is above it and was not at the look before: once for each crossing.
 4. A new run begins with empty windows, and nothing is crossed: what is still above a threshold fires again.
 """
@@ -55,10 +56,11 @@ class ThresholdCrossed(PipelineError):
 class Threshold(msgspec.Struct, frozen=True, kw_only=True):
     """A limit for each topic, and what happens above it; raises `ValueError` for a wrong one.
 
-    ``figure`` is "quarantine", the share of records that are not events, in a window: the last ``seconds``,
-    or the last ``records``; or "lag_records", the offsets that a topic is behind; or "lag_seconds", the age
-    of the newest landed record of a partition that has more to read. ``action`` is "warn"; "end", which ends
-    the run with `ThresholdCrossed`; or "stop", which goes on without the topic; once for each crossing.
+    ``figure`` is "quarantine", the share of records that are not events, in a window: the last
+    ``seconds``, or the last ``records``; or "lag_records", the offsets that a topic is behind; or
+    "lag_seconds", the age of the newest landed record of a partition that has more to read. ``action``
+    is "warn"; "end", which ends the run with `ThresholdCrossed`; or "stop", which continues without the
+    topic; once for each crossing.
 
     Examples:
         >>> from cloudevents_kafka.spark import Threshold

@@ -489,7 +489,7 @@ def test_random_histories(count: int) -> None:
 
 
 def test_a_first_batch_without_records() -> None:
-    """After a first batch without records, as a start at the end has, the same run goes on behind it."""
+    """After a first batch without records, as a start at the end has, the same run continues after it."""
     world = World(ends={"0": 9, "1": 0})
     store = cast("Store", MemoryStore(world, "a"))
     landed = Landed(store, "delta", in_notes=False)

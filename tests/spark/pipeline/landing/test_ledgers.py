@@ -89,7 +89,7 @@ def test_a_topic_made_anew(target: Target) -> None:
 
 @sample("iceberg")
 def test_a_removed_folder(target: Target) -> None:
-    """Without its folder a pipeline goes on behind what the table has."""
+    """Without its folder a pipeline continues after what the table has."""
     produce(target.lake.broker, target.lake.topic, 6)
     target.run()
     target.forget()

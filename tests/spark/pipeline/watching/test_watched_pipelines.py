@@ -128,7 +128,7 @@ def test_lag_of_each_partition(lake: Lake) -> None:
 
 
 def test_end(lake: Lake) -> None:
-    """A threshold ends the run after a batch that has landed, and a start goes on behind it."""
+    """A threshold ends the run after a batch that has landed, and a start continues after it."""
     produce(lake.broker, lake.topic, 8)
     produce_broken(lake.broker, lake.topic, 12)
     ending = {"max_records": 10, "thresholds": parse("quarantine>50%/10:end")}
@@ -170,7 +170,7 @@ def test_stop_of_one_topic(lake: Lake, to: str) -> None:
     assert records(lake, other, to) == list(range(10))
     produce(lake.broker, other, 1)
     produce(lake.broker, lake.topic, 1)
-    done = lake.run(**both)  # the topic goes on behind what has landed of it
+    done = lake.run(**both)  # the topic continues after what has landed of it
     assert done.counts.read == 5
     assert records(lake, lake.topic, to) == list(range(14))
     assert records(lake, other, to) == list(range(11))
