@@ -37,12 +37,12 @@ _DOCUMENTED_CHECKS: Final = {
 class ExtensionTable(msgspec.Struct, frozen=True):
     """The known extensions at one moment; each registration creates another table.
 
-    One event is validated by one table, since other threads may register meanwhile. ``constrained``
-    names the extensions whose values may not be any text; ``checks`` has their checks. The table also
-    caches names, which are checked again under the next table. ``header_names`` maps a header to its
-    attribute if that may be any text, and other headers to None; ``header_checks`` maps a header to its
-    attribute and the check of that. ``corrections`` has the corrected values of invalid texts, by the
-    attribute's name.
+    One event is validated by one table, because other threads may register extensions at the same time.
+    ``constrained`` names the extensions whose values may not be any text; ``checks`` has their checks.
+    The table also caches names, which are checked again under the next table. ``header_names`` maps a
+    header to its attribute if that may be any text, and other headers to None; ``header_checks`` maps a
+    header to its attribute and the check of that. ``corrections`` has the corrected values of invalid
+    texts, by the attribute's name.
     """
 
     extensions: Mapping[str, Extension]

@@ -49,7 +49,7 @@ def exact_name(header: str) -> str | None:
 
 
 def given_name(header: str) -> str:
-    """Return an attribute's name as it stands in a header that has, or nearly has, the prefix of one."""
+    """Return an attribute's name from a header that has its prefix, or nearly has it."""
     text = str(header)
     prefix = OTHER_PREFIXES.match(text.lower())
     return text[len(PREFIX) if prefix is None else prefix.end() :]

@@ -28,8 +28,8 @@ def close_before(
 ) -> None:
     """Close a client so that the group continues at the first unread records.
 
-    They are at the offsets that ``unread`` returns, and at those to which partitions were ``sought`` if
-    nothing was read after that. A broker that ``is_away`` is asked for one second instead of five.
+    These are at the offsets that ``unread`` returns. A partition that was sought, and not read since,
+    has the offset in ``sought``. A broker that ``is_away`` is asked for one second instead of five.
     """
     close = leave
     try:
@@ -78,7 +78,7 @@ def set_back(
     stays: bool = False,
     seconds: float = _COMMITTED_SECONDS,
 ) -> None:
-    """Commit the offsets of unread records where the group has later ones, and unassign the client.
+    """Commit the offsets of unread records if the group has later offsets, and unassign the client.
 
     It commits nothing by itself then. If it ``stays``, it is assigned its partitions again, and reads on from
     these offsets.

@@ -1,4 +1,4 @@
-"""The commits of `EventConsumer.run`: what the group has is what its answers say.
+"""The commits of `EventConsumer.run`. Only answers of the group say what it has.
 
 Each second the group is asked for the offsets of partitions that have something to commit or to
 confirm. A commit is not waited for: it is done when the next answer has it. Otherwise this is logged,

@@ -227,7 +227,7 @@ class Readable(Generic[ItemT_co]):
         self._closed = False
         self.vitals = Vitals()
         self.only_loop = OnlyLoop()
-        """The run or the processor that reads by this consumer; any other loop is refused meanwhile."""
+        """The run or the processor that reads by this consumer; until it ends, any other loop is refused."""
         self.is_subscribed = False
         """Whether `subscribe` was called, so that `run` learns which partitions are revoked."""
 

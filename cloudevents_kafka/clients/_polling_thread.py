@@ -88,7 +88,7 @@ class PollingThread:
                 time.sleep(SHORT_SECONDS)
 
     def _may_end(self, polled: Polled) -> bool:
-        """Return whether the thread may end; nothing that was sent meanwhile is without a thread."""
+        """Return whether the thread may end; an event that was sent in the meantime still has a thread."""
         if polled.is_busy():
             return False
         mine, self.thread = self.thread, None

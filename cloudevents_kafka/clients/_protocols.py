@@ -308,7 +308,7 @@ class OnlyLoop:
 
     @contextmanager
     def begin(self, name: str) -> Iterator[None]:
-        """Yield once, and let nothing else read meanwhile. Raises `RuntimeError` if a loop is on."""
+        """Yield once, and refuse other loops until the block ends. Raises `RuntimeError` if a loop is on."""
         with self._lock:
             if self.name is not None:
                 self._refuse(name)
@@ -319,7 +319,7 @@ class OnlyLoop:
             self.name = None
 
     def check(self, name: str) -> None:
-        """Raise `RuntimeError` if a loop is on, and the current thread is not the one that reads for it."""
+        """Raise `RuntimeError` if a loop runs, and the current thread is not its reader."""
         if self.name is not None and threading.get_ident() != self.thread:
             self._refuse(name)
 

@@ -59,7 +59,7 @@ class Progress:
         return self._schedule.is_idle
 
     def may_read(self) -> bool:
-        """Return whether a record of one of the partitions would begin, or be held for long."""
+        """Return whether to read on: some of the partitions have room for records."""
         return self._schedule.may_read(len(self._assigned))
 
     def is_over(self, now: float) -> bool:
@@ -105,7 +105,7 @@ class Progress:
                 yield Ask("resume", places_of(less))
 
     def is_due(self, now: float) -> bool:
-        """Return whether it is time to commit, and to serve the group also while nothing is to be read."""
+        """Return whether it is time to commit, and to serve the group also if there is nothing to read."""
         return now - self._committed >= _COMMIT_SECONDS
 
     def commit(self, now: float) -> Steps[None]:

@@ -10,14 +10,15 @@ that depends on the time has it as an argument. Its law:
 4. A record that waits for another try keeps no other lane from being read and handled. Lanes take turns: a
    record that is ready begins before any other lane begins twice.
 5. Of a partition that was closed, because it goes to another member, no record begins.
-6. A committed offset has the records after it that are done, too, and is committed again when more of
-   them are, or when the group has another one than was committed: no member handles these again. A
-   refused commit is repeated without them, because they may be too long for the broker. The next
-   commits are without them, too, for twice as long after each refusal in a row.
-7. A partition is full from its high mark on to its low mark, and is not read meanwhile: the high one is its
-   share of ``max_bytes``, and the low one half of the share and half of ``max_ahead`` records. A partition
-   with all records done is not full. Nothing is read while each partition is full or has ``max_ahead``
-   records: so where handlers are slow for all, none is full, and a client drops nothing that it has fetched.
+6. The metadata of a committed offset has the records after it that are done, so no member handles these
+   again. It is committed again when more of them are done, or when the group has another offset than
+   was committed. A refused commit is repeated without them, because they may be too long for the
+   broker. The next commits are without them, too, for twice as long after each refusal in a row.
+7. A partition is full from the time when it reaches its high mark until it falls to its low mark. A
+   full partition is not read. The high mark is its share of ``max_bytes``. The low mark is half of the
+   share and half of ``max_ahead`` records. A partition with all records done is not full. Nothing is
+   read while each partition is full or has ``max_ahead`` records. So if handlers are slow for all
+   partitions, none is paused, and the client drops nothing that it has fetched.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`Sends`: what one call of a handler has sent by the producer of its run, and when all of it has arrived.
+"""`Sends`: the events that one call of a handler has sent, and when all of them have arrived.
 
 A context variable says which handler has sent an event. Sends of other threads and tasks do not count,
 but sends of tasks that the handler creates do.
@@ -45,7 +45,7 @@ class Sends:
             return not self._pending
 
     def add(self) -> Sends | None:
-        """Count another message; return what its `report` is passed to, None if nobody waits for it."""
+        """Count another message; return the object that gets its report, None if nobody waits for it."""
         self.number += 1
         if self._arrived is None:
             return None

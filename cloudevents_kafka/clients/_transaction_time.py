@@ -67,7 +67,7 @@ class TransactionTime:
         return f"{record.where} alone took {seconds:.1f} s, but {self._setting}: {_SLOW_ADVICE}"
 
     def explain_end(self) -> tuple[str, str] | None:
-        """Return what to say of a transaction that the broker has ended, and what to do.
+        """Return the message for a transaction that the broker has ended, with what to do.
 
         None if it cannot have timed out, so another process has ended it.
         """

@@ -138,7 +138,7 @@ class Transactions:
         return reason
 
     def _drain(self) -> None:
-        """Drop what is still in the client, and wait for what is on its way, up to the timeout.
+        """Drop the messages that are still in the client, and wait for those on their way, up to the timeout.
 
         Both are repeated: the client may have stopped sending, and a purge misses messages that it moves
         just then.

@@ -399,24 +399,25 @@ class EventConsumer(Readable[ItemT_co], Generic[ConsumerT, ItemT_co]):
         the record to their topic, and waits for the delivery. A function returns one of these for a
         record and its error. Errors of the types ``retry_on`` are tried again. By default these are all
         errors, except errors of data and records whose cause is not a connection, a time-out, or an
-        HTTP answer of 429 or 5xx. The wait before it is between half and all of ``backoff`` seconds,
-        which are twice as many each time, up to 30 s; meanwhile records of other keys are handled.
+        HTTP answer of 429 or 5xx. The wait before a further try is between half of ``backoff`` seconds
+        and all of them. It doubles with each try, up to 30 s. During the wait, records of other keys
+        are handled.
 
         ``handler`` is called in another thread, with ``concurrency`` in several. Records with the same
-        key are handled in their order, and so are records of a partition without a key. What the
-        handler sends by ``producer`` is part of handling: a record is done when all of it has arrived,
-        and a failed delivery is its failure.
+        key are handled in their order, and so are records of a partition without a key. Events that the
+        handler sends by ``producer`` are part of handling: a record is done when all of them have
+        arrived, and a failed delivery is a failure of the record.
 
-        The offset of a record is committed when it and all before it are done. At most ``max_ahead`` records
-        after the oldest unfinished one of a partition begin; after a kill at most so many, and what was done
-        since the last commit, are handled again; by another `run` only the latter. A record that is
-        unfinished after ``max_age`` seconds is logged. A partition is not read while its share of
-        ``max_bytes`` waits, by default 64 MiB for all that waits, each record counted with 1 KiB for its
-        objects; other partitions are read meanwhile. When partitions are revoked,
-        `run` waits up to ``revoke_timeout`` seconds for records in work, and commits what is done, if it was
-        subscribed by `subscribe`. The default is 60, or half of ``max.poll.interval.ms``, which a client that
-        was passed does not show before the group has expelled it, and of aiokafka's ``rebalance_timeout_ms``.
-        ``observers`` are called, too.
+        The offset of a record is committed when it and all before it are done. At most ``max_ahead``
+        records after the oldest unfinished one of a partition begin; after a kill at most so many, and
+        what was done since the last commit, are handled again; by another `run` only the latter. A
+        record that is unfinished after ``max_age`` seconds is logged. Records that wait have at most
+        ``max_bytes``, by default 64 MiB. Each record counts with 1 KiB more for its objects. A
+        partition that has used its share is not read, and all others are. When partitions are revoked,
+        `run` waits up to ``revoke_timeout`` seconds for records in work, and commits what is done, if
+        it was subscribed by `subscribe`. The default is 60, or half of ``max.poll.interval.ms``, which
+        a client that was passed does not show before the group has expelled it, and of aiokafka's
+        ``rebalance_timeout_ms``. ``observers`` are called, too.
 
         Raises the error of a record, `ConsumeError`, `DeadLetterError`, `ValueError` for wrong options, and
         `RuntimeError` if a run or a processor reads by the consumer already: it has one loop at a time. After

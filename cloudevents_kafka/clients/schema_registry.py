@@ -159,7 +159,7 @@ class Patience:
         self._has_ended = False
 
     def wait_for(self, call: Callable[[], T]) -> T:
-        """Return what a function returns, or raise what it raises; raise `TimeoutError`, or `NotAsked`.
+        """Call a function and return its result; raise its error, `TimeoutError` or `NotAsked`.
 
         The function is called in a daemon thread, which a registry may hold, and nothing waits for.
         """

@@ -36,7 +36,8 @@ _HINT: Final = "register a Codec of your own for such data"
 def avro(schema: Any, *, references: Iterable[Any] = ()) -> Codec:
     r"""Return a codec for data that is one datum of an Avro schema, without a header.
 
-    ``references`` are schemas of named types that it refers to, each behind what it refers to itself.
+    ``references`` are schemas of named types that it refers to. Each stands after the schemas to which
+    it refers itself.
 
     Data is untrusted input: beyond the limits of this module, which are for recursive
     schemas, decimals, and values without bytes, decoding raises `DataError`.
@@ -76,7 +77,7 @@ def avro(schema: Any, *, references: Iterable[Any] = ()) -> Codec:
 
 
 class _Datum(bytes):
-    """The bytes of a datum, and the numbers of values without bytes and of records so far."""
+    """The bytes of a datum, and the numbers of records, and of values without bytes, that were read."""
 
     empty_items = records = 0
 

@@ -35,7 +35,7 @@ class Labels(Generic[_Label]):
         self.total = 0
 
     def add(self, label: _Label, number: int = 1) -> None:
-        """Count something of a label; `OTHERS` are others."""
+        """Add to the count of a label, or of `OTHERS`."""
         self.total += number
         if label != OTHERS:
             self._counts[label] = self._counts.get(label, 0) + number

@@ -68,9 +68,9 @@ class _Expected(NamedTuple):
 class JsonReader:
     """A reader that adapts to its records, because the records of a topic are alike.
 
-    It knows the names in earlier events, and which of them had other values than texts.
-    Threads may share it, and an exception that a signal handler raises leaves it as it was: a call
-    takes `_expected` once, and what it learns replaces that by one assignment.
+    It knows the names in earlier events, and which of them had other values than texts. Threads may
+    share it, and an exception that a signal handler raises leaves it as it was: a call reads
+    `_expected` once, and replaces it by one assignment.
     """
 
     __slots__ = ("_calls", "_changes", "_expected")

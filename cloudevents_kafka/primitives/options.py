@@ -1,4 +1,4 @@
-"""`Option`: what a field of a struct of options is for users, and what its values must be.
+"""`Option`: the help, the flags and the values of a field in a struct of options.
 
 A struct has fields of ``Annotated[type, Option(…)]``, so the name, the type, the default, the help, the flag
 and the check of an option stand in one place. `fields_of` returns them; the checks of the struct, the command
@@ -20,7 +20,7 @@ Form = Literal["value", "list", "table"]
 
 
 class Option(msgspec.Struct, frozen=True):
-    """What a field is for users; ``flags`` are its options, by default ``--name-of-the-field``.
+    """A field as users see it; ``flags`` are its options, by default ``--name-of-the-field``.
 
     ``check`` raises `ValueError` for the name of the field and a value that is not None. It is a function of
     a module: in a lambda in an annotation msgspec does not find the names of the module. Numbers must be

@@ -1,8 +1,8 @@
 """The attributes and the data of a message, as the SDK reads them.
 
-The SDK checks few attributes or none, so the first functions, one for each mode, only take what a message
-has: each header of an attribute as its text, each member as its value. What they return None for is read by
-`binding`, which knows all event formats, and which says what is wrong with the message.
+The SDK checks few attributes or none, so the first functions, one for each mode, only take what a
+message has: each header of an attribute as its text, each member as its value. If they return None,
+`binding` reads the message. It knows all event formats, and says what is wrong with the message.
 """
 
 from __future__ import annotations

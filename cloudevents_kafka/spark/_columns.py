@@ -40,7 +40,7 @@ class InputColumns:
         return name if self._case_sensitive else name.lower()
 
     def find(self, name: str, type_: ColumnType | None = None) -> StructField | None:
-        """Return the column of a name, or None; report two columns of one name, and one of another type."""
+        """Return the column of a name, or None; report two columns of one name, and a wrong type."""
         found = [field for field in self._fields if self.fold(field.name) == self.fold(name)]
         if len(found) > 1:
             self.report(f"{len(found)} columns are named {name}: rename or drop all but one")

@@ -18,8 +18,8 @@ _READ: Final = f"{PREFIX}read"
 def deduplicate(events: DataFrame, *, within: str = "1h") -> DataFrame:
     """Return events without duplicates: of rows with the same ``source`` and ``id`` one stays.
 
-    ``events`` is a batch or a stream with these columns, such as that of `decode_events`. Rows in which one
-    of them is null, such as those that are not events, all stay, and are not changed.
+    ``events`` is a batch or a stream with these columns, such as that of `decode_events`. Rows in which
+    one of them is null, such as records that are not events, stay unchanged.
 
     In a stream, a row is a duplicate if another was read at most ``within`` before it, such as "90m",
     "1h" or "7 days"; Spark's state has the keys of so long. The time is the time of the batch in which

@@ -1,9 +1,9 @@
 """Headers with nearly the names of the binding, as lenient reading accepts them.
 
-Such names differ in case, have the prefix of another binding (``ce-``, ``cloudEvents:``), or have ``-``,
-``_`` or ``.`` in the name of an extension. A header with the exact name takes precedence. Of several headers
-that nearly have one name, with different values and without an exact header, none is read; if they are
-REQUIRED, the record is refused.
+Such names differ in case, have the prefix of another binding (``ce-``, ``cloudEvents:``), or have
+``-``, ``_`` or ``.`` in the name of an extension. A header with the exact name takes precedence. If
+several headers nearly have the name of one attribute, none has it exactly, and their values differ,
+none is read. If the attribute is REQUIRED, the record is refused.
 """
 
 from __future__ import annotations

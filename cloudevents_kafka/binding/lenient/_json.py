@@ -241,8 +241,8 @@ def _renaming_of(names: tuple[str, ...]) -> _Renaming | None:
 def rename(values: Mapping[str, Any], report: Report) -> tuple[dict[str, Any], tuple[Problem, ...]]:
     """Return values by the names of attributes, and the problems of names that stand for none.
 
-    The latter keep their names. Of several names for one attribute with other values none is there: they
-    are left out, or refused.
+    The latter keep their names. Several names for one attribute, with different values, are all left
+    out, or the record is refused.
     """
     renaming = renamings[tuple(values)]
     if renaming is not None:

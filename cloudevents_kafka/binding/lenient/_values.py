@@ -37,7 +37,7 @@ _MOST_TEXTS: Final = 256  # corrections that are cached for an attribute
 
 
 def is_right(texts: dict[str, Any], report: Report) -> bool:
-    """Return whether nothing is to be corrected; texts of known types become their values."""
+    """Return whether all attributes are valid; texts of known types become their values."""
     return not (report.refused or _find_corrections(texts, current.table)) and accept(texts)
 
 

@@ -90,9 +90,9 @@ def command(
     if they are named. Each problem has what to do. Starts nothing, and fetches nothing
     without --fetch.
 
-    With names of commands, --fetch fetches only what these need, not what their options need, and
-    the exit code is 2 if one of them would not work. A command may be named with an option. The exit
-    code is 3 if the broker or the registry does not answer.
+    With names of commands, --fetch fetches only what these commands need, without what their options
+    need. The exit code is 2 if one of them would not work. A command may be named with an option. The
+    exit code is 3 if the broker or the registry does not answer.
 
     \b
     cloudevents-kafka doctor
@@ -140,7 +140,7 @@ def _needs_of(names: Iterable[str]) -> set[str]:
 
 
 def _ask(server: Callable[[], str] | None, option: str) -> Finding:
-    """Return the answer of a server; an error of one hides no answer of another."""
+    """Return the answer of a server, or its error, so that the answers of other servers are printed."""
     try:
         return Finding(f"not asked; pass {option}" if server is None else server())
     except BrokerFailure as error:

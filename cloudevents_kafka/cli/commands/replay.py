@@ -72,11 +72,11 @@ class _Choice(msgspec.Struct, frozen=True, kw_only=True):
 def command(timeout: float, *, send: bool, show_config: bool, **options: Any) -> None:
     """Send dead letters back to the topics that they came from, or to another.
 
-    Without --send, this prints what would be sent, and sends nothing. A record is sent with its
-    key, value and headers; the headers of its failure stay, so that another failure counts the
-    tries of this one. --drop-header 'dlq_*' removes them. A dead letter whose value was left out, as
-    it was too large, is not sent. One that is refused, as its topic was deleted or it is too large for
-    it, stays with its reason; all others are sent, and the exit code is 1.
+    Without --send, this prints what would be sent, and sends nothing. A record is sent with its key,
+    value and headers; the headers of its failure stay, so that another failure counts the tries of this
+    one. --drop-header 'dlq_*' removes them. A dead letter whose value was left out, as it was too
+    large, is not sent. A letter is refused if its topic was deleted, or takes only smaller records. It
+    stays in the topic, and its reason is printed. All others are sent, and the exit code is 1.
 
     Reads up to the current end of the topic. Sends all that match each time it runs: pass
     --group NAME to continue after what an earlier run with this group has read.

@@ -144,9 +144,9 @@ def consumer_settings(settings: Settings, command: str, group: str | None) -> Se
 def resolve_offset(position: Position, watermarks: tuple[int, int], known: int | None) -> int:
     """Return the offset of a position in a partition, limited to its watermarks.
 
-    The watermarks are the first offset, and the offset after the last. ``known`` is the broker's
-    answer for a time or for the stored offset of a group. None is the end of the partition for a time
-    (all records are older), and its start for a group without an offset.
+    The watermarks are the first offset, and the offset after the last. ``known`` is the broker's answer
+    for a time or for the stored offset of a group. None means the end of the partition for a time, if
+    all records are older, and its start for a group without an offset.
     """
     low, high = watermarks
     offset = {

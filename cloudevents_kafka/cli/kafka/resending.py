@@ -2,9 +2,9 @@
 
 The law:
 
-1. A record is refused if its topic cannot exist, does not exist or may not be written, or if the client or
-   the broker does not take it when it is alone. A broker refuses a whole batch for one record of it, and
-   writes none of the batch, so all of them are sent again, one at a time.
+1. A record is refused if its topic cannot exist, does not exist or may not be written, or if the client
+   or the broker does not take it when it is alone. A broker refuses a whole batch because of one
+   record, and writes no record of it. So all records of the batch are sent again, one at a time.
 2. What is refused is reported once, stays where it is, and holds up no other record.
 3. All other failures, such as a broker that does not answer, may be temporary. They end the sending,
    and the caller knows which records were not delivered.

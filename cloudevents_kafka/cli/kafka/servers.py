@@ -42,7 +42,8 @@ def ask_broker(settings: Settings, timeout: float) -> str:
 def ask_registry(url: str, timeout: float) -> str:
     """Return the URL of a schema registry, without a login in it, and its number of subjects.
 
-    Raises `BrokerFailure` if it does not answer as one, and `BadUsage` if the URL cannot be one.
+    Raises `BrokerFailure` if the server does not answer as a registry does, and `BadUsage` for a URL
+    that no registry can have.
     """
     shown = mask_url(url)
     try:

@@ -41,7 +41,7 @@ _OF_RECORDS: Final = {
 
 
 class AttributeType(PairType):
-    """``name=value`` of an attribute; the error for another name has the option for it."""
+    """``name=value`` of an attribute. For another name, the error says which option to use."""
 
     def __init__(self) -> None:
         super().__init__(TEXT)
@@ -99,9 +99,9 @@ filter_options: Final = option_group(
 class Filter(msgspec.Struct, frozen=True, kw_only=True):
     """Conditions that a record must all meet, as `filter_options` name them.
 
-    ``types``, ``sources``, ``subjects``, ``keys`` and ``values`` are globs, of which one must match;
-    ``where`` is names of attributes with their exact text; ``headers`` is names with the value of one such
-    header, or None for any value; ``verdicts`` are some of `VERDICTS`, of which one must match.
+    ``types``, ``sources``, ``subjects``, ``keys`` and ``values`` are globs, and one of each must match;
+    ``where`` is names of attributes with their exact text; ``headers`` is names with the value of one
+    such header, or None for any value; ``verdicts`` are some of `VERDICTS`, of which one must match.
     """
 
     types: Sequence[str] = ()

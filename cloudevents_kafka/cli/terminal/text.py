@@ -86,7 +86,7 @@ def fit(text: str, width: int) -> str:
 
 
 def fit_words(text: str, width: int) -> str:
-    """Return a text cut as by `fit`, but behind a word if that leaves most of the width."""
+    """Return a text cut as by `fit`, but after a word if most of the width remains."""
     fitted = fit(text, width)
     kept = fitted[:-1].rpartition(" ")[0].rstrip()
     return f"{kept} …" if fitted != text and columns(kept) > width * 3 // 4 else fitted
@@ -109,8 +109,8 @@ def width_of(stream: TextIO) -> int | None:
 def wrap(line: str, width: int | None) -> str:
     """Return a styled line that is broken between words to fit a width; None is endless.
 
-    What follows a break stands below the second column of the line, if it has columns; they are two spaces
-    or more apart. A word that is too long stays whole.
+    Text after a break stands below the second column of the line, if there is one. Columns are two
+    spaces or more apart. A word that is too long stays whole.
     """
     plain = click.unstyle(line)
     if width is None or columns(plain) <= width:

@@ -61,9 +61,9 @@ class FetchCalls:
     async def find(self, error: Exception, count: int, add: Callable[[Found], int]) -> list[Message]:
         """Return messages for records that raise errors, one of a partition, after adding those before them.
 
-        A message is an error of the client, or has no key, value and headers if a header name is not UTF-8.
-        There is none if the records before are more than ``count``, or partitions have moved meanwhile.
-        Raises errors that are of no record.
+        A message is an error of the client, or has no key, value and headers if a header name is not
+        UTF-8. There is none if more than ``count`` records are before it, or if partitions have moved
+        since. Raises errors that are of no record.
         """
         if self._is_of_no_record(error):
             return [AiokafkaFailure(error)]
@@ -102,7 +102,7 @@ class FetchCalls:
         return found
 
     def _message(self, place: Any, at: int, failure: Exception) -> Message:
-        """Return what stands for the record at a position; go on after it if its header names are wrong."""
+        """Return the item for the record at a position; move the position if its header names are wrong."""
         if self._is_of_no_record(failure):
             return AiokafkaFailure(failure)
         if (cause := name_error(failure)) is None:

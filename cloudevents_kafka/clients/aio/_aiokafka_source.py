@@ -242,7 +242,7 @@ class AiokafkaSource(Source):
 
 
 def _listener(source: AiokafkaSource, on_assign: OnRebalance | None, on_revoke: OnRebalance | None) -> Any:
-    """Return what the client calls in a rebalance; the group waits for it, and it for handlers."""
+    """Return the listener for rebalances. The group waits for it, and it waits for handlers."""
     from aiokafka import ConsumerRebalanceListener  # installed, as the client is aiokafka's
 
     class Listener(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka has no types

@@ -1,4 +1,4 @@
-"""What the clients do with an event loop: let others run, make calls, and wait for what runs in a thread."""
+"""What the clients do with an event loop: let other tasks run, make calls, and wait for work in a thread."""
 
 from __future__ import annotations
 

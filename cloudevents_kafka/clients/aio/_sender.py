@@ -214,7 +214,7 @@ class PolledSender(Sender):
             self.serve(None, is_idle=True)
 
     def poller(self) -> Callable[[float], int]:
-        """Return the client's ``poll``, or ``flush``, which sends what waits for ``linger.ms``, too."""
+        """Return the client's ``poll``, or ``flush``, which does not wait for ``linger.ms``."""
         poll: Callable[[float], int] = self._client.flush if self._for_none else self._client.poll
         return poll
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from cloudevents_kafka.clients.consumer import EventConsumer
 
 FETCH_SECONDS: Final = 0.2
-"""The longest wait for a message, which delays what waits for a fetch: `commit`, `seek` and `close`."""
+"""The longest wait for a message. `commit`, `seek` and `close` may have to wait for it."""
 _CLOSE_SECONDS: Final = 20.0
 _PAUSE_SECONDS: Final = 0.005  # between calls of a client that does not wait, such as a fake
 _log: Final = logging.getLogger("cloudevents_kafka.consumer")
@@ -35,9 +35,9 @@ _log: Final = logging.getLogger("cloudevents_kafka.consumer")
 class Source(ABC):
     """Gathers messages by one fetch at a time, on behalf of all tasks that wait.
 
-    A fetch belongs to no task, so a task that is cancelled loses no message: it is in ``waiting`` when the
-    next task asks. Nothing is fetched before somebody asks, so the client is
-    ahead of what was returned by one batch at most.
+    A fetch belongs to no task, so a task that is cancelled loses no message: it is in ``waiting`` when
+    the next task asks. Nothing is fetched before a task asks for it. So the client has fetched at most
+    one batch more than was returned.
     """
 
     def __init__(self, events: Readable[Any], client: Any, max_records: int) -> None:

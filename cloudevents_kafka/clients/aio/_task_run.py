@@ -3,7 +3,8 @@
 All is done by the event loop. A `Source` makes the calls of the client: it awaits those of aiokafka's, and
 lets one thread make those of confluent-kafka's. `Progress` has what both kinds of loops do with the client.
 
-A rebalance waits for `TaskRun.revoke`, which waits for handlers, and not for what waits for the rebalance.
+A rebalance waits for `TaskRun.revoke`. This waits for handlers, and never for a call that waits for the
+rebalance.
 """
 
 from __future__ import annotations

@@ -55,16 +55,16 @@ class AsyncReadOptions(ReadOptions, total=False):
 class AsyncEventConsumer(Generic[AnyConsumerT, ItemT_co]):
     """A reader of CloudEvents through ``consumer``, which remains an attribute, as the client.
 
-    ``consumer`` is a plain ``confluent_kafka.Consumer`` or the settings of one, whose calls that wait are
-    made in a thread, or an ``aiokafka.AIOKafkaConsumer``, which its user starts. ``topics`` are subscribed,
-    as by `subscribe`; pause and resume on the client. The other options are those of `EventConsumer`; their
-    functions are called on the event loop, and must not wait.
+    ``consumer`` is a plain ``confluent_kafka.Consumer``, the settings of one, or an
+    ``aiokafka.AIOKafkaConsumer``, which its user starts. Calls of confluent-kafka that wait are made in
+    a thread. ``topics`` are subscribed, as by `subscribe`; pause and resume on the client. The other
+    options are those of `EventConsumer`; their functions are called on the event loop, and must not
+    wait.
 
-    Records are fetched in batches, of up to ``max_records`` that are there, when a task asks for one and
-    none is left. So the position of the client is ahead of the records that were returned: commit
-    those by `commit`. What was fetched and not returned is not lost if a task is cancelled: it is
-    returned to the next that asks. After `close` the group reads it again, also if the client commits
-    automatically.
+    When a task asks for a record and none is left, up to ``max_records`` records are fetched. So the
+    position of the client is ahead of the records that were returned: commit those by `commit`. What
+    was fetched and not returned is not lost if a task is cancelled: it is returned to the next that
+    asks. After `close` the group reads it again, also if the client commits automatically.
 
     Any number of tasks may read, if no `run` does; each record is returned to one of them. Raises
     `TypeError` if ``consumer`` is another client.

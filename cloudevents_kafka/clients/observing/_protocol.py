@@ -1,11 +1,11 @@
-"""`Observer`, the methods that a client calls while it works, and `Notice`, what it says of one record.
+"""`Observer`, the methods that a client calls while it works, and `Notice`, their argument about one record.
 
 The law, which `calls` keeps and ``tests/observing/test_calls.py`` tests by random histories:
 
 1. After each ``sending`` either ``delivered`` or ``failed`` is called, once, with the same record.
 2. A record that a consumer returns is in one call of ``received``. In a run it ends by its handler, by
    ``skipped`` or by ``dead_lettered``, after as many calls of ``retried`` as it has further tries.
-3. What an observer raises changes nothing but the log: not what a client returns, raises or sends.
+3. An error of an observer is logged. It does not change what a client returns, raises or sends.
 4. A partition that a consumer had is in one call of ``revoked``, after the last record and the last commit
    of it that the consumer notes: when it is revoked, lost, found not to be assigned, or at ``close``. The
    observers of the last run are called, too.
@@ -28,7 +28,7 @@ from cloudevents_kafka.record import HeaderInput, Record
 
 
 class Notice(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """What has happened to one record, or to the offset of one partition; what is not known is None.
+    """What has happened to one record, or to the offset of one partition. Unknown fields are None.
 
     ``group`` is the id of the consumer's group, and ``consumer`` its number in this process. ``offset``
     is that of the record, or the one that was committed, and ``end`` the one after the last record of

@@ -227,7 +227,7 @@ def _text(number: int | None) -> str | None:
 
 
 class _HeaderGetter(Getter[Headers]):
-    """Reads headers within `MAX_HEADER`; several of one trace count as none, as in `hop_trace`."""
+    """Reads headers of at most `MAX_HEADER` bytes; ignores repeated ones of a trace, as `hop_trace` does."""
 
     def get(self, carrier: Headers, key: str) -> list[str] | None:
         found = [value or b"" for name, value in carrier if name == key]

@@ -122,7 +122,7 @@ def fetch_api_versions(connection: Connection, deadline: Deadline, *, uses_sasl:
 
 
 def _drops_request(connection: Connection, deadline: Deadline) -> bool:
-    """Return whether a broker answers the next request first, and so drops this one."""
+    """Return whether the broker has answered a later request, which means that it drops this one."""
     if connection.readable(deadline.at_most(_SILENCE)):
         return False
     try:

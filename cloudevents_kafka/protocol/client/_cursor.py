@@ -1,8 +1,8 @@
 """`Cursor`: the fetched bytes of a partition, whose records are decoded in slices, as they are taken.
 
 A batch of some kilobytes may expand to millions of records, and a response may have thousands of such
-batches: only a slice of the records exists at once, next to the decompressed bytes of one batch, and a slice
-ends in time, so that `Consumer.poll` returns.
+batches: only a slice of the records exists at once, with the decompressed bytes of one batch. A slice
+is so small that `Consumer.poll` returns in time.
 """
 
 from __future__ import annotations

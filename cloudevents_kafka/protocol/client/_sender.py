@@ -1,7 +1,7 @@
 """`Sender`: sends batches to the leaders of their partitions, and handles the responses.
 
-It is used by one thread, which calls `run_once` until the accumulator is empty. It waits for all leaders at
-once, so that one which does not answer delays only its own partitions.
+It is used by one thread, which calls `run_once` until the accumulator is empty. It waits for all
+leaders at once, so that a leader that does not answer delays only its own partitions.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Sender:
         self._waker: Final = Waker()
 
     def run_once(self, seconds: float) -> None:
-        """Send the batches that can be sent now, and handle responses; wait for the first some seconds.
+        """Send the batches that can be sent now, wait some seconds for a response, and handle responses.
 
         `wake` ends the wait. Then fail what has expired.
         """
@@ -199,7 +199,7 @@ class Sender:
         return None if self._accumulator.split_if_too_large(batch) else data
 
     def _answering(self, seconds: float) -> list[Connection]:
-        """Return the connections with a response, a part of one or an error, and those whose time is over."""
+        """Return the connections that have a response, a part of one or an error, or have timed out."""
         if not self._in_flight:
             return []
         answering = [broker for broker in self._in_flight if broker.readable()]

@@ -1,7 +1,7 @@
 """Decompressed data: bytes if there are few, else a mapping whose pages are freed as they are read.
 
-Decompressing and decoding need the memory of one copy of the data, not of two: a part of a mapping is freed
-when its records have been read. So a mapping is read once, from its begin to its end. Where the system cannot
+Decompressing and decoding need memory for one copy of the data: a part of a mapping is freed when its
+records have been read. So a mapping is read once, from its begin to its end. Where the system cannot
 free a part of a mapping, as on macOS and Windows, it is freed as a whole.
 """
 

@@ -22,8 +22,8 @@ _SET: Final = 4096
 class Nesting:
     """The numbers of bytes that may still be decompressed from one outermost set, and from those in it.
 
-    All inner sets together may have as many bytes as gzip can expand the outermost set to, at least 1 MiB,
-    so that nesting does not multiply the work; each counts as 4 KiB more, for its own work.
+    All inner sets together may have as many bytes as gzip can make of the outermost set, and always 1
+    MiB. So nesting does not multiply the work. Each set counts with 4 KiB more, for its own work.
     """
 
     def __init__(self, limit: int, packed: int) -> None:

@@ -6,13 +6,14 @@ It also calls a function with each batch, in place of tables.
 settings (`to_java_settings` translates those of librdkafka), `Summary` the result. `EventBatch` is what
 a function of the user is called with.
 
-Read `runs._event_pipeline` first, then `landing._lander`: it has the way of a batch, from Spark's call to its
-manifest, and names what it asks. `runs` has what reads, a stream or a backfill, and what watches. `landing`
-knows what has landed, and has the targets: files, tables, a function. `batches` computes the rows of a batch
-and counts them, and `tables` has their columns and writes them. `notes` and `stores` have what is known about
-batches, and Spark's checkpoint. `topics` notices topics that were created again, and `watching` has metrics
-and thresholds. `replays` lands records of the quarantine. `session` starts and stops a local Spark. A user
-reads `_reports` and `_errors`; `_options` has the settings, and `removed` what earlier versions had.
+Read `runs._event_pipeline` first, then `landing._lander`, which has the steps of a batch, from Spark's
+call to its manifest, and names the modules that it uses. `runs` has the readers, a stream or a
+backfill, and what watches them. `landing` knows what has landed, and has the targets: files, tables, a
+function. `batches` computes the rows of a batch and counts them, and `tables` has their columns and
+writes them. `notes` and `stores` have what is known about batches, and Spark's checkpoint. `topics`
+notices topics that were created again, and `watching` has metrics and thresholds. `replays` lands
+records of the quarantine. `session` starts and stops a local Spark. A user reads `_reports` and
+`_errors`; `_options` has the settings, and `removed` what earlier versions had.
 """
 
 from __future__ import annotations

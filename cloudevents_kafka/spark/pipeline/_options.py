@@ -70,9 +70,9 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
     partitions; or offsets as ``{"orders": {"0": [17, 41]}}``. TO is not read. A pipeline may land in
     Delta or Iceberg meanwhile.
 
-    ``deduplicate`` is a span of time, such as "1h" or "7 days": an event does not land if an earlier record
-    of its batch has its source and id, or a row of the table whose timestamp is at most so far from its own.
-    The counts have them as ``duplicates``.
+    ``deduplicate`` is a span of time, such as "1h" or "7 days": an event does not land if an earlier
+    record of its batch has its source and id, or if a row of the table has them and its timestamp
+    differs by at most this span. The counts have them as ``duplicates``.
 
     ``upsert`` names the keys of a table that has one row for each key: "key", the key of the record, or
     attributes such as "subject". A row is the last record of its key, in the order of offsets; the

@@ -1,4 +1,4 @@
-"""Avro's schema resolution: a datum of a writer's schema as one of a reader's, byte for byte.
+"""Avro's schema resolution: a datum of a writer's schema becomes one of the reader's, byte for byte.
 
 The law comes from Avro's specification, "Schema Resolution": types resolve by what they are written as,
 and logical types do not change that. So bytes are copied, except where the specification promotes them,

@@ -1,4 +1,4 @@
-"""The rows of one micro-batch: decoded, counted while they are written, and those that Python reads."""
+"""The rows of one micro-batch: how they are decoded, counted while they are written, and read by Python."""
 
 from cloudevents_kafka.spark.pipeline.batches._batch import BatchWriter, KeptBatch
 from cloudevents_kafka.spark.pipeline.batches._batch_rows import Rows

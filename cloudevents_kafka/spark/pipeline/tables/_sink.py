@@ -319,7 +319,7 @@ class Table(ABC):
 
     @cached_property
     def _folder(self) -> str:
-        """The location of the table, whose name stays the same; asking for it is a job of Spark."""
+        """The location of the table, which does not change; Spark runs a job to find it."""
         return self._url or self._location()
 
 

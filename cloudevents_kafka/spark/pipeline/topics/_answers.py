@@ -1,4 +1,4 @@
-"""`Answers`: what Kafka's AdminClient knows of many topics as values of Python, by one call of Java for all.
+"""`Answers`: metadata of many topics from Kafka's AdminClient, by one call of Java for all of them.
 
 A call for each topic, or even some, takes seconds for a thousand topics, at each check. So Jackson, which is
 one of Spark's jars, writes the fields of an answer as JSON, and a request is changed where the topics change.
