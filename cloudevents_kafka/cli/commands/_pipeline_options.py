@@ -17,7 +17,7 @@ from cloudevents_kafka.cli.terminal.errors import BadUsage
 from cloudevents_kafka.cli.terminal.options import passed_options, struct_values
 from cloudevents_kafka.primitives.options import Option, fields_of
 from cloudevents_kafka.spark import pipeline
-from cloudevents_kafka.spark.pipeline.removed import OPTIONS, removed_text
+from cloudevents_kafka.spark.pipeline.options.removed import OPTIONS, removed_text
 
 # Settings that are passed to Spark's Kafka source, in addition to kafka.… and spark.….
 _SOURCE_SETTINGS: Final = (

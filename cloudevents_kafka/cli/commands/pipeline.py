@@ -27,7 +27,7 @@ from cloudevents_kafka.cli.terminal.signals import Interrupts
 from cloudevents_kafka.cli.terminal.text import near
 from cloudevents_kafka.spark import pipeline
 from cloudevents_kafka.spark.pipeline.landing import check_renames
-from cloudevents_kafka.spark.pipeline.removed import OPTIONS, removed_text
+from cloudevents_kafka.spark.pipeline.options.removed import OPTIONS, removed_text
 from cloudevents_kafka.spark.table_formats import TABLE_FORMATS
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])

@@ -130,8 +130,7 @@ def _of_topic(settings: Settings, timeout: float, options: dict[str, Any]) -> Re
 
 def _of_tables(settings: Settings, timeout: float, options: dict[str, Any]) -> Report:
     from cloudevents_kafka.spark import pipeline
-    from cloudevents_kafka.spark.pipeline.contents import read_contents
-    from cloudevents_kafka.spark.pipeline.maintenance import needed_formats
+    from cloudevents_kafka.spark.pipeline.maintenance import needed_formats, read_contents
 
     formats: tuple[TableFormat, ...] = ()
     with suppress(pipeline.WrongTable):  # plain Parquet, or no table
@@ -149,7 +148,7 @@ def _of_tables(settings: Settings, timeout: float, options: dict[str, Any]) -> R
 
 def _of_run(settings: Settings, timeout: float, options: dict[str, Any]) -> Report:
     from cloudevents_kafka.spark.pipeline import Summary
-    from cloudevents_kafka.spark.pipeline.contents import contents_of_run
+    from cloudevents_kafka.spark.pipeline.maintenance import contents_of_run
 
     try:
         run = msgspec.json.decode(Path(options["run"]).read_bytes(), type=Summary)

@@ -11,16 +11,14 @@ call to its manifest, and names the modules that it uses. `runs` has the readers
 backfill, and what watches them. `landing` knows what has landed, and has the targets: files, tables, a
 function. `batches` computes the rows of a batch and counts them, and `tables` has their columns and
 writes them. `notes` and `stores` have what is known about batches, and Spark's checkpoint. `topics`
-notices topics that were created again, and `watching` has metrics and thresholds. `replays` lands
-records of the quarantine. `session` starts and stops a local Spark. A user reads `_reports` and
-`_errors`; `_options` has the settings, and `removed` what earlier versions had.
+notices topics that were created again, and `watching` has reports, metrics and thresholds. `replays` lands
+records of the quarantine, and `maintenance` looks after tables. `session` starts and stops a local Spark.
+`options` has the settings, and what earlier versions had. A user reads `_errors`, too.
 """
 
 from __future__ import annotations
 
 from cloudevents_kafka.spark.pipeline._errors import NotOnConnect, PipelineError, PipelineFailed, WrongTable
-from cloudevents_kafka.spark.pipeline._options import PipelineOptions
-from cloudevents_kafka.spark.pipeline._reports import BatchProgress, Summary
 from cloudevents_kafka.spark.pipeline.landing import EventBatch, WrongStore
 from cloudevents_kafka.spark.pipeline.notes import (
     BatchCounts,
@@ -29,12 +27,13 @@ from cloudevents_kafka.spark.pipeline.notes import (
     PartitionCounts,
     WrongCheckpoint,
 )
+from cloudevents_kafka.spark.pipeline.options import PipelineOptions
 from cloudevents_kafka.spark.pipeline.replays import ReplayOptions, ReplaySummary, replay_quarantine
 from cloudevents_kafka.spark.pipeline.runs import EventPipeline
 from cloudevents_kafka.spark.pipeline.session import SparkFailed, local_session, to_java_settings
 from cloudevents_kafka.spark.pipeline.stores import FolderFailed, InUse
 from cloudevents_kafka.spark.pipeline.topics import TopicChanged
-from cloudevents_kafka.spark.pipeline.watching import Threshold, ThresholdCrossed
+from cloudevents_kafka.spark.pipeline.watching import BatchProgress, Summary, Threshold, ThresholdCrossed
 
 __all__ = [
     "BatchCounts",

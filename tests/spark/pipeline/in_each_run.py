@@ -33,7 +33,7 @@ IN_EACH_RUN: Final = {
     "notes/test_routes.py": ("test_spark_chooses_as_python", "test_time_of_a_pattern"),
     "replays/test_replay.py": ("test_killed_between_renames",),
     "tables/test_changing_tables.py": ("test_cells",),
-    "tables/test_sink.py": (
+    "tables/test_table.py": (
         "test_another_format",
         "test_each_batch_once",
         "test_no_catalog",

@@ -16,8 +16,8 @@ from confluent_kafka import KafkaException, Producer
 
 from cloudevents_kafka import Event, to_record
 from cloudevents_kafka.spark.pipeline import EventPipeline
-from cloudevents_kafka.spark.pipeline._options import PipelineOptions
-from cloudevents_kafka.spark.pipeline._reports import Summary
+from cloudevents_kafka.spark.pipeline.options._options import PipelineOptions
+from cloudevents_kafka.spark.pipeline.watching._reports import Summary
 from cloudevents_kafka.testing import LocalBroker
 from cloudevents_kafka.testing.local.clients import create_topic, delete_topic
 from tests.support.old_brokers import LegacyKafka

@@ -15,7 +15,7 @@ from confluent_kafka import Producer
 from cloudevents_kafka import Event, Record, to_record
 from cloudevents_kafka.counting import MAX_LABELS, NOT_EVENTS, RecordCounts
 from cloudevents_kafka.spark.pipeline import WrongTable
-from cloudevents_kafka.spark.pipeline.contents import contents_of
+from cloudevents_kafka.spark.pipeline.maintenance import contents_of
 from tests.spark.pipeline.conftest import QUICK
 from tests.spark.pipeline.lake import Lake
 

@@ -27,7 +27,7 @@ from cloudevents_kafka.spark.pipeline import (
     replay_quarantine,
 )
 from cloudevents_kafka.spark.pipeline.notes import TABLE, Beginning, BegunBatch, Ledger, Manifests
-from cloudevents_kafka.spark.pipeline.removed import TOPICS
+from cloudevents_kafka.spark.pipeline.options.removed import TOPICS
 from cloudevents_kafka.spark.pipeline.replays._replay_notes import ReplayNotes
 from cloudevents_kafka.spark.pipeline.stores import LocalStore
 from cloudevents_kafka.spark.pipeline.tables._delta_history import DeltaHistory

@@ -12,9 +12,9 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from cloudevents_kafka import Event, to_record
-from cloudevents_kafka.spark.pipeline._places import partition_sql
 from cloudevents_kafka.spark.pipeline.notes import OffsetRange, OffsetRanges, iter_partitions
 from cloudevents_kafka.spark.pipeline.tables import filter_offsets
+from cloudevents_kafka.spark.pipeline.tables._places import partition_sql
 from cloudevents_kafka.spark.pipeline.topics import KafkaAdmin
 from cloudevents_kafka.testing import LocalBroker
 from tests.spark.pipeline.conftest import Run

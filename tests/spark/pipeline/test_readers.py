@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cloudevents_kafka.spark.pipeline._sql import write_settings
+from cloudevents_kafka.spark._sql import write_settings
 from cloudevents_kafka.spark.pipeline.tables import table_in_folder
 from tests.spark.pipeline.sample_batches import PIPELINE, ranges, take
 

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from cloudevents_kafka.cli.app import app
 from cloudevents_kafka.spark.pipeline import EventPipeline, NotOnConnect, PipelineOptions
-from cloudevents_kafka.spark.pipeline.removed import CONNECT, OPTIONS, TOPICS
+from cloudevents_kafka.spark.pipeline.options.removed import CONNECT, OPTIONS, TOPICS
 from tests.support.cases import each
 
 CHANGELOG = (Path(__file__).parents[3] / "CHANGELOG.md").read_text("utf-8")

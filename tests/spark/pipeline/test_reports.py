@@ -9,8 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 from cloudevents_kafka.spark.pipeline._errors import failure_of
-from cloudevents_kafka.spark.pipeline._reports import Summary, batch_progress
 from cloudevents_kafka.spark.pipeline.notes import BatchCounts, CountMismatch, PartitionCounts
+from cloudevents_kafka.spark.pipeline.watching._reports import Summary, batch_progress
 from tests.support.cases import each
 
 COUNTS = BatchCounts(

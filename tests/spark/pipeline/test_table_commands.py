@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cloudevents_kafka.spark.pipeline.maintenance import WrongTable, _optimize
+from cloudevents_kafka.spark.pipeline.maintenance import WrongTable
+from cloudevents_kafka.spark.pipeline.maintenance._upkeep import _optimize
 from cloudevents_kafka.spark.pipeline.tables import Table, table_by_name, table_in_folder
 from cloudevents_kafka.spark.table_formats import TableFormat
 from tests.spark.pipeline.conftest import QUICK

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from cloudevents_kafka import Event, Record, to_record
 from cloudevents_kafka.spark.pipeline import ReplayOptions, replay_quarantine
-from cloudevents_kafka.spark.pipeline.contents import contents_of
+from cloudevents_kafka.spark.pipeline.maintenance import contents_of
 from cloudevents_kafka.spark.pipeline.tables import table_in_folder
 from tests.spark.pipeline.lake import Lake
 

@@ -22,10 +22,10 @@ from pyspark.sql.types import (
 )
 
 from cloudevents_kafka.spark._names import PREFIX
+from cloudevents_kafka.spark._sql import settings
 from cloudevents_kafka.spark.decode import decode_events
 from cloudevents_kafka.spark.java.reader import few_sql, reader_sql
 from cloudevents_kafka.spark.pipeline._errors import PipelineFailed
-from cloudevents_kafka.spark.pipeline._sql import settings
 from cloudevents_kafka.spark.pipeline.batches._observed import (
     MOST_RULES,
     Counting,

@@ -18,10 +18,10 @@ from pyspark.sql import functions as F  # noqa: N812  # the usual name of this m
 
 from cloudevents_kafka.primitives.bounded import MAX_KEY_LENGTH, OTHERS
 from cloudevents_kafka.spark._names import PREFIX
+from cloudevents_kafka.spark._sql import literal
 from cloudevents_kafka.spark.java.reader import is_new_sql
 from cloudevents_kafka.spark.pipeline import notes
-from cloudevents_kafka.spark.pipeline._places import partition_sql
-from cloudevents_kafka.spark.pipeline._sql import literal
+from cloudevents_kafka.spark.pipeline.tables import partition_sql
 
 _MAX_LABELS: Final = 10_000
 _RANGE: Final = PREFIX + "range"

@@ -16,7 +16,7 @@ from typing import Any
 from msgspec.structs import asdict, replace
 
 from cloudevents_kafka.spark.pipeline import notes
-from cloudevents_kafka.spark.pipeline.removed import TOPICS
+from cloudevents_kafka.spark.pipeline.options.removed import TOPICS
 from cloudevents_kafka.spark.pipeline.stores import Store
 
 

@@ -25,9 +25,9 @@ from msgspec.structs import replace
 
 from cloudevents_kafka.spark.pipeline import notes
 from cloudevents_kafka.spark.pipeline._errors import PipelineFailed
-from cloudevents_kafka.spark.pipeline._options import PipelineOptions
 from cloudevents_kafka.spark.pipeline.landing._landed import Landed
 from cloudevents_kafka.spark.pipeline.landing._target import Target
+from cloudevents_kafka.spark.pipeline.options import PipelineOptions
 from cloudevents_kafka.spark.pipeline.topics import TopicMonitor, find_starts
 from cloudevents_kafka.spark.typed.fetching import RegistryFailed, SchemaFetcher
 

@@ -33,7 +33,7 @@ from cloudevents_kafka.spark.typed.schemas import open_schemas
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from cloudevents_kafka.spark.pipeline._options import PipelineOptions
+    from cloudevents_kafka.spark.pipeline.options import PipelineOptions
 
 
 # S3, Google Cloud Storage, Azure Blob Storage, and those of Alibaba, Tencent and OpenStack.

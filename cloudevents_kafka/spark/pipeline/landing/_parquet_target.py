@@ -24,9 +24,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from cloudevents_kafka.spark._patterns import patterns_in
+from cloudevents_kafka.spark._sql import write_settings
 from cloudevents_kafka.spark.pipeline import notes
 from cloudevents_kafka.spark.pipeline._errors import WrongTable
-from cloudevents_kafka.spark.pipeline._sql import write_settings
 from cloudevents_kafka.spark.pipeline.landing._landed import Landed
 from cloudevents_kafka.spark.pipeline.landing._target import Target
 from cloudevents_kafka.spark.pipeline.stores import without_patterns

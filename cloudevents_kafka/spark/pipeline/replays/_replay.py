@@ -15,13 +15,13 @@ from msgspec.structs import asdict, replace
 from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.primitives.redaction import mask_settings
 from cloudevents_kafka.primitives.text_table import format_table
+from cloudevents_kafka.spark._sql import write_settings
 from cloudevents_kafka.spark.pipeline import notes
 from cloudevents_kafka.spark.pipeline._errors import (
     PipelineFailed,
     WrongTable,
     failures_in_words,
 )
-from cloudevents_kafka.spark.pipeline._sql import write_settings
 from cloudevents_kafka.spark.pipeline.landing import Landed, TablesTarget, open_sibling
 from cloudevents_kafka.spark.pipeline.replays._replay_landing import ParquetReplay, Rows, TablesReplay
 from cloudevents_kafka.spark.pipeline.replays._replay_notes import (

@@ -15,7 +15,7 @@ from cloudevents_kafka.primitives.options import Option, check_fields, must_be
 from cloudevents_kafka.spark._patterns import literal, matches_sql
 from cloudevents_kafka.spark.pipeline import notes
 from cloudevents_kafka.spark.pipeline._errors import failure_of
-from cloudevents_kafka.spark.pipeline._schema_options import Rescue, SchemaRegistry, Schemas
+from cloudevents_kafka.spark.pipeline.options import Rescue, SchemaRegistry, Schemas
 from cloudevents_kafka.spark.typed.schemas import read_schemas
 
 if TYPE_CHECKING:

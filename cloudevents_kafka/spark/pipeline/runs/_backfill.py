@@ -20,15 +20,14 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from cloudevents_kafka.spark.pipeline import notes
-from cloudevents_kafka.spark.pipeline._backfill_range import BackfillRange
 from cloudevents_kafka.spark.pipeline._errors import failures_in_words
-from cloudevents_kafka.spark.pipeline._options import PipelineOptions
-from cloudevents_kafka.spark.pipeline._reports import BatchProgress
 from cloudevents_kafka.spark.pipeline.landing import Landing, open_lander
+from cloudevents_kafka.spark.pipeline.options import BackfillRange, PipelineOptions
 from cloudevents_kafka.spark.pipeline.runs._gaps import Asked, Gap, next_batch
 from cloudevents_kafka.spark.pipeline.runs._watch import Watch
 from cloudevents_kafka.spark.pipeline.stores import Store, open_store
 from cloudevents_kafka.spark.pipeline.topics import KafkaAdmin
+from cloudevents_kafka.spark.pipeline.watching import BatchProgress
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

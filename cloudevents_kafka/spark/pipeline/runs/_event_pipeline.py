@@ -9,9 +9,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from cloudevents_kafka.spark.pipeline._options import PipelineOptions
-from cloudevents_kafka.spark.pipeline._reports import Summary
 from cloudevents_kafka.spark.pipeline.landing import EachBatch, check_catalog, check_renames, open_landing
+from cloudevents_kafka.spark.pipeline.options import PipelineOptions
 from cloudevents_kafka.spark.pipeline.runs._backfill import Backfill
 from cloudevents_kafka.spark.pipeline.runs._run import Run
 from cloudevents_kafka.spark.pipeline.runs._stream import Stream
@@ -24,7 +23,7 @@ from cloudevents_kafka.spark.pipeline.session import (
 )
 from cloudevents_kafka.spark.pipeline.stores import folder_lock
 from cloudevents_kafka.spark.pipeline.topics import KafkaAdmin
-from cloudevents_kafka.spark.pipeline.watching import Metrics
+from cloudevents_kafka.spark.pipeline.watching import Metrics, Summary
 from cloudevents_kafka.spark.typed.schemas import has_avro
 
 if TYPE_CHECKING:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import time
 
-from cloudevents_kafka.spark.pipeline._options import PipelineOptions
-from cloudevents_kafka.spark.pipeline._reports import Summary, stopped_text
 from cloudevents_kafka.spark.pipeline.landing import Landing
 from cloudevents_kafka.spark.pipeline.notes import table_names
+from cloudevents_kafka.spark.pipeline.options import PipelineOptions
 from cloudevents_kafka.spark.pipeline.runs._backfill import Backfill
 from cloudevents_kafka.spark.pipeline.runs._stream import Stream
 from cloudevents_kafka.spark.pipeline.runs._watch import Watch
-from cloudevents_kafka.spark.pipeline.watching import ThresholdCrossed
+from cloudevents_kafka.spark.pipeline.watching import Summary, ThresholdCrossed, stopped_text
 
 
 class Run:

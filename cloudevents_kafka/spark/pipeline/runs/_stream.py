@@ -18,14 +18,6 @@ from cloudevents_kafka.spark.pipeline._errors import (
     failure_of,
     failures_in_words,
 )
-from cloudevents_kafka.spark.pipeline._options import PipelineOptions
-from cloudevents_kafka.spark.pipeline._reports import (
-    BatchProgress,
-    batch_progress,
-    find_lags,
-    lag_text,
-    recent_progress,
-)
 from cloudevents_kafka.spark.pipeline.landing import BatchLander, Landing, open_lander
 from cloudevents_kafka.spark.pipeline.notes import (
     BatchCounts,
@@ -34,10 +26,18 @@ from cloudevents_kafka.spark.pipeline.notes import (
     GapCounts,
     WrongCheckpoint,
 )
+from cloudevents_kafka.spark.pipeline.options import PipelineOptions
 from cloudevents_kafka.spark.pipeline.runs._fresh_start import forget_topics, use_newest_start
 from cloudevents_kafka.spark.pipeline.runs._watch import Watch
 from cloudevents_kafka.spark.pipeline.stores import open_store
 from cloudevents_kafka.spark.pipeline.topics import KafkaAdmin, TopicChanged
+from cloudevents_kafka.spark.pipeline.watching import (
+    BatchProgress,
+    batch_progress,
+    find_lags,
+    lag_text,
+    recent_progress,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -5,11 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from cloudevents_kafka.spark.pipeline._options import PipelineOptions
-from cloudevents_kafka.spark.pipeline._reports import BatchProgress
 from cloudevents_kafka.spark.pipeline.notes import BatchCounts, OffsetRanges
+from cloudevents_kafka.spark.pipeline.options import PipelineOptions
 from cloudevents_kafka.spark.pipeline.topics import GroupOffsets
-from cloudevents_kafka.spark.pipeline.watching import Crossing, Metrics, Thresholds
+from cloudevents_kafka.spark.pipeline.watching import BatchProgress, Crossing, Metrics, Thresholds
 
 Report = Callable[[BatchProgress], None]
 Warn = Callable[[str], None]

@@ -25,8 +25,8 @@ from cloudevents_kafka.spark._java import (
 )
 from cloudevents_kafka.spark.class_archive import ClassArchive
 from cloudevents_kafka.spark.pipeline._errors import NotOnConnect, PipelineError, PipelineFailed
-from cloudevents_kafka.spark.pipeline._option_checks import is_launch_setting
-from cloudevents_kafka.spark.pipeline.removed import CONNECT
+from cloudevents_kafka.spark.pipeline.options import is_launch_setting
+from cloudevents_kafka.spark.pipeline.options.removed import CONNECT
 from cloudevents_kafka.spark.pipeline.session._scratch import scratch_folder
 from cloudevents_kafka.spark.session import session_settings
 from cloudevents_kafka.spark.table_formats import SessionFormat

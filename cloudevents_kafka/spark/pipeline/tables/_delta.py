@@ -24,10 +24,10 @@ from cloudevents_kafka.spark._java import (
     scala_option,
     scala_seq,
 )
+from cloudevents_kafka.spark._sql import quote, settings, write_settings
 from cloudevents_kafka.spark.pipeline._errors import WrongTable
-from cloudevents_kafka.spark.pipeline._sql import quote, settings, write_settings
 from cloudevents_kafka.spark.pipeline.notes import Entry, Ledger, OffsetRange
-from cloudevents_kafka.spark.pipeline.tables import _sink
+from cloudevents_kafka.spark.pipeline.tables import _table
 from cloudevents_kafka.spark.pipeline.tables._delta_history import LEDGER, PROPERTY, DeltaHistory
 from cloudevents_kafka.spark.pipeline.tables._evolution import names_in
 
@@ -49,7 +49,7 @@ _VACUUM_SETTINGS: Final = {
 }
 
 
-class DeltaTable(_sink.Table):
+class DeltaTable(_table.Table):
     """A Delta table, by the parts of its name in a catalog, or by the URL of its folder."""
 
     kind = "a Delta table"
@@ -100,15 +100,15 @@ class DeltaTable(_sink.Table):
         generated = {field["name"] for field in fields if _GENERATED in field["metadata"]}
         return prepared.drop(*(generated - set(rows.columns)))
 
-    def stage(self, rows: DataFrame) -> _sink.Staged:
+    def stage(self, rows: DataFrame) -> _table.Staged:
         """Return rows whose files are written; see `Table.stage`."""
         rows = self._prepare(rows)
         with write_settings(rows.sparkSession):
             written = self._transaction().writeFiles(java_frame(rows))
         files = [written.apply(index) for index in range(written.size())]
-        return _sink.Staged(files, _number_of_rows(files))
+        return _table.Staged(files, _number_of_rows(files))
 
-    def commit(self, staged: Sequence[_sink.Staged], before: Ledger, after: Ledger) -> None:
+    def commit(self, staged: Sequence[_table.Staged], before: Ledger, after: Ledger) -> None:
         """Make staged rows and a new ledger part of the table; see `Table.commit`."""
         java = java_of(self._spark)
         transaction = self._transaction()
@@ -212,11 +212,11 @@ class DeltaTable(_sink.Table):
         # The log may have the ledger, see `_delta_history`.
         if not log.enableExpiredLogCleanup(metadata) or PROPERTY in str(metadata.configuration().keys()):
             return
-        oldest = max(0, int(newest.version()) - _sink.MOST_VERSIONS)
+        oldest = max(0, int(newest.version()) - _table.MOST_VERSIONS)
         files, path = file_system(self._spark, f"{log.logPath()}/{oldest:020}.json")
         if files.exists(path):
             age = time.time() - files.getFileStatus(path).getModificationTime() / 1000
-            keep_hours = min(keep_hours, max(age / 3600, _sink.SHORTEST_HOURS))
+            keep_hours = min(keep_hours, max(age / 3600, _table.SHORTEST_HOURS))
         log.checkpoint(newest, none)
         # From a number, py4j would make an option of an Integer.
         kept = java.java.util.OptionalLong.of(round(keep_hours * 3_600_000))

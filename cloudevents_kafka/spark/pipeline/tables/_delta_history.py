@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from cloudevents_kafka.spark._sql import sql_text
 from cloudevents_kafka.spark.pipeline._errors import WrongTable
-from cloudevents_kafka.spark.pipeline._sql import sql_text
 from cloudevents_kafka.spark.pipeline.notes import Ledger
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from cloudevents_kafka.spark._names import PREFIX
-from cloudevents_kafka.spark.pipeline._sql import literal, quote
+from cloudevents_kafka.spark._sql import literal, quote
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType

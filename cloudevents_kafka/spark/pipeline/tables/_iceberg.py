@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from cloudevents_kafka.spark._java import java_of, java_session
+from cloudevents_kafka.spark._sql import quote, sql_text, write_settings
 from cloudevents_kafka.spark.pipeline._errors import WrongTable, spark_errors
-from cloudevents_kafka.spark.pipeline._sql import quote, sql_text, write_settings
 from cloudevents_kafka.spark.pipeline.notes import Ledger
-from cloudevents_kafka.spark.pipeline.tables import _sink
+from cloudevents_kafka.spark.pipeline.tables import _table
 from cloudevents_kafka.spark.pipeline.tables._evolution import type_sql
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ _MOST_TRIES: Final = 3
 _ORPHAN_HOURS: Final = 25.0
 
 
-class IcebergTable(_sink.Table):
+class IcebergTable(_table.Table):
     """An Iceberg table, by the parts of its name in a catalog, or by the URL of its folder."""
 
     kind = "an Iceberg table"
@@ -116,7 +116,7 @@ class IcebergTable(_sink.Table):
         found = None if text is None else msgspec.json.decode(str(text), type=Ledger)
         return found, _number(table.currentSnapshot(), "total-records")
 
-    def stage(self, rows: DataFrame) -> _sink.Staged:
+    def stage(self, rows: DataFrame) -> _table.Staged:
         """Return rows whose files are written; see `Table.stage`."""
         self._configure(rows.sparkSession)
         rows = self._prepare(rows)
@@ -126,9 +126,9 @@ class IcebergTable(_sink.Table):
         with write_settings(rows.sparkSession):
             rows.writeTo(self._sql_name).options(**options).append()
         snapshot = self._staged(_STAGED, token)
-        return _sink.Staged(snapshot, _number(snapshot, "added-records"))
+        return _table.Staged(snapshot, _number(snapshot, "added-records"))
 
-    def commit(self, staged: Sequence[_sink.Staged], before: Ledger, after: Ledger) -> None:
+    def commit(self, staged: Sequence[_table.Staged], before: Ledger, after: Ledger) -> None:
         """Make staged rows and a new ledger part of the table; see `Table.commit`."""
         table = self._java_table()
         snapshots = [part.files for part in staged]
@@ -228,7 +228,7 @@ class IcebergTable(_sink.Table):
         """Run expire_snapshots and remove_orphan_files; see `Table.vacuum`."""
         arguments = f"older_than => {_time(keep_hours)}, retain_last => 1"
         history = self._spark.table(f"{self._sql_name}.history").orderBy("made_current_at", ascending=False)
-        old = history.offset(_sink.MOST_VERSIONS).where(f"made_current_at < {_time(_sink.SHORTEST_HOURS)}")
+        old = history.offset(_table.MOST_VERSIONS).where(f"made_current_at < {_time(_table.SHORTEST_HOURS)}")
         # Neither branches nor tags may refer to them.
         old = old.join(self._spark.table(f"{self._sql_name}.refs"), "snapshot_id", "left_anti")
         if ids := ", ".join(

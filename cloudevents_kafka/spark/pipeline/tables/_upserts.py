@@ -14,14 +14,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
+from cloudevents_kafka.spark._sql import quote, settings, sql_text, write_settings
 from cloudevents_kafka.spark.pipeline._errors import WrongTable
-from cloudevents_kafka.spark.pipeline._sql import quote, settings, sql_text, write_settings
 from cloudevents_kafka.spark.pipeline.notes import Ledger, Upsert
-from cloudevents_kafka.spark.pipeline.tables import _sink
+from cloudevents_kafka.spark.pipeline.tables import _table
+from cloudevents_kafka.spark.pipeline.tables._columns import OWN_COLUMNS
 from cloudevents_kafka.spark.pipeline.tables._delta import DeltaTable
 from cloudevents_kafka.spark.pipeline.tables._delta_history import Commit
 from cloudevents_kafka.spark.pipeline.tables._iceberg import IcebergTable
-from cloudevents_kafka.spark.pipeline.tables._tables import OWN_COLUMNS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -30,24 +30,24 @@ _WAP_ID: Final = "wap.id"  # the property of a snapshot with the id that it was 
 _DELTA: Final = "spark.databricks.delta"
 
 
-class _UpsertTable(_sink.Table):
+class _UpsertTable(_table.Table):
     """A table whose staged rows are merged into it."""
 
     partitions = ()
 
-    def stage(self, rows: DataFrame) -> _sink.Staged:
+    def stage(self, rows: DataFrame) -> _table.Staged:
         """Return computed rows, which Spark keeps until `commit`; see `Table.stage`."""
         prepared = self._prepare(rows)
         # All that a pipeline writes is that of the last record, also if this batch does not have the column.
         own = [name for name in prepared.columns if name in OWN_COLUMNS or name in rows.columns]
         kept = prepared.select(*(quote(name) for name in own)).persist()
         kept.write.format("noop").mode("overwrite").save()
-        return _sink.Staged(kept, None)
+        return _table.Staged(kept, None)
 
     def _prepare(self, rows: DataFrame) -> DataFrame:
         is_first = self._checked is None
         rows = super()._prepare(rows)
-        keys = f"{sql_text(_sink.KEYS)} = {sql_text(str(self.upsert))}"
+        keys = f"{sql_text(_table.KEYS)} = {sql_text(str(self.upsert))}"
         if is_first and self._is_new():
             self._spark.sql(f"ALTER TABLE {self._sql_name} SET TBLPROPERTIES ({keys})")
         return rows
@@ -66,7 +66,7 @@ class UpsertDeltaTable(_UpsertTable, DeltaTable):
         detail = self._detail()
         return self._history.ledger(detail["properties"]), detail["numFiles"]
 
-    def commit(self, staged: Sequence[_sink.Staged], before: Ledger, after: Ledger) -> None:
+    def commit(self, staged: Sequence[_table.Staged], before: Ledger, after: Ledger) -> None:
         """Merge staged rows and a new ledger into the table; see `Table.commit`."""
         commit = Commit.of(after)
         with self._committing(), write_settings(self._spark):
@@ -96,18 +96,18 @@ class UpsertIcebergTable(_UpsertTable, IcebergTable):
 
     conflicts = f"{IcebergTable.conflicts}|ValidationException"
 
-    def stage(self, rows: DataFrame) -> _sink.Staged:
+    def stage(self, rows: DataFrame) -> _table.Staged:
         """Return computed rows; see `Table.stage`."""
         self._configure(rows.sparkSession)
         staged = super().stage(rows)
         self._prepare_ledger()
         return staged
 
-    def commit(self, staged: Sequence[_sink.Staged], before: Ledger, after: Ledger) -> None:
+    def commit(self, staged: Sequence[_table.Staged], before: Ledger, after: Ledger) -> None:
         """Merge staged rows and a new ledger into the table; see `Table.commit`."""
         with self._committing():
             merged = [self._stage_merge(part.files) for part in staged]
-        super().commit([_sink.Staged(snapshot, None) for snapshot in merged], before, after)
+        super().commit([_table.Staged(snapshot, None) for snapshot in merged], before, after)
         for part in staged:
             part.files.unpersist()
 

@@ -11,8 +11,8 @@ import time
 from collections import Counter
 from typing import Final, NamedTuple
 
-from cloudevents_kafka.spark.pipeline._reports import BatchProgress
 from cloudevents_kafka.spark.pipeline.notes import BatchCounts
+from cloudevents_kafka.spark.pipeline.watching._reports import BatchProgress
 
 PREFIX: Final = "cloudevents_kafka_pipeline_"
 _CLAUSE: Final = re.compile(r"\[([^\]]+)\]\Z")  # at the end of a reason in the counts

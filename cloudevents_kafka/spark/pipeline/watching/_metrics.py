@@ -20,7 +20,6 @@ import msgspec
 from cloudevents_kafka.primitives.bounded import OTHERS
 from cloudevents_kafka.primitives.installing import pip_install
 from cloudevents_kafka.spark.pipeline._errors import PipelineFailed
-from cloudevents_kafka.spark.pipeline._reports import BatchProgress, batch_progress
 from cloudevents_kafka.spark.pipeline.notes import BatchCounts
 from cloudevents_kafka.spark.pipeline.watching._figures import (
     FIGURES,
@@ -30,6 +29,7 @@ from cloudevents_kafka.spark.pipeline.watching._figures import (
     Values,
     batch_values,
 )
+from cloudevents_kafka.spark.pipeline.watching._reports import BatchProgress, batch_progress
 
 MOST_LABELS: Final = 100
 _IDLE_SECONDS: Final = 60.0

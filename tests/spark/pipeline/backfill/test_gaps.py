@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from cloudevents_kafka.spark.pipeline import PipelineFailed, PipelineOptions
-from cloudevents_kafka.spark.pipeline._backfill_range import BackfillRange
 from cloudevents_kafka.spark.pipeline.notes import REPLAYS, GapCounts, Ledger, OffsetRange
+from cloudevents_kafka.spark.pipeline.options._backfill_range import BackfillRange
 from cloudevents_kafka.spark.pipeline.runs._gaps import Asked, Gap, next_batch
 from tests.support.cases import each
 

@@ -23,7 +23,7 @@ from cloudevents_kafka.spark.pipeline.notes import (
     OffsetRange,
     OffsetRanges,
 )
-from cloudevents_kafka.spark.pipeline.tables._tables import _foreign
+from cloudevents_kafka.spark.pipeline.tables._columns import _foreign
 from tests.spark.pipeline.sample_batches import batch_of
 
 if TYPE_CHECKING:

@@ -471,7 +471,7 @@ def test_the_commands(lake: Lake, tmp_path: Path) -> None:
 
 def test_a_report_counts_no_outcomes(lake: Lake) -> None:
     """The table of outcomes has no records of its own."""
-    from cloudevents_kafka.spark.pipeline import contents
+    from cloudevents_kafka.spark.pipeline.maintenance import _contents as contents
 
     send(lake)
     lake.run()

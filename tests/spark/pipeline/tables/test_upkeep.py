@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cloudevents_kafka.spark.pipeline.notes import Ledger
-from cloudevents_kafka.spark.pipeline.tables import _sink, table_in_folder
+from cloudevents_kafka.spark.pipeline.tables import _table, table_in_folder
 from tests.spark.pipeline.sample_batches import PIPELINE, offsets, ranges, rows
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def test_many_commits(
     session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table_format: str
 ) -> None:
     """The metadata stays below 1 GB, and the commits of the last hour take as long as those of the first."""
-    monkeypatch.setattr(_sink, "SHORTEST_HOURS", 0)  # here an hour of commits takes minutes
+    monkeypatch.setattr(_table, "SHORTEST_HOURS", 0)  # here an hour of commits takes minutes
     url = f"file://{tmp_path}/events"
     java = int(session._jvm.java.lang.ProcessHandle.current().pid())
     used = lambda: time.process_time() + processor_seconds(java)  # noqa: E731  # of both processes

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from cloudevents_kafka import counting
 from cloudevents_kafka.primitives.bounded import OTHERS
 from cloudevents_kafka.record import Record
+from cloudevents_kafka.spark._sql import literal, quote
 from cloudevents_kafka.spark.pipeline._errors import WrongTable, failures_in_words
-from cloudevents_kafka.spark.pipeline._reports import Summary
-from cloudevents_kafka.spark.pipeline._sql import literal, quote
 from cloudevents_kafka.spark.pipeline.notes import DELETED, OUTCOMES
 from cloudevents_kafka.spark.pipeline.session import local_session
 from cloudevents_kafka.spark.pipeline.stores import open_store, without_patterns
 from cloudevents_kafka.spark.pipeline.tables import find_tables, name_parts, table_in_folder
+from cloudevents_kafka.spark.pipeline.watching import Summary
 from cloudevents_kafka.spark.table_formats import TableFormat
 from cloudevents_kafka.spark.typed.shape import VALUE
 

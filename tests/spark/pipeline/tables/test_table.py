@@ -20,7 +20,7 @@ from cloudevents_kafka.spark.pipeline.stores import LocalStore
 from cloudevents_kafka.spark.pipeline.tables import (
     LedgerChanged,
     Table,
-    _sink,
+    _table,
     find_tables,
     name_parts,
     sibling_name,
@@ -167,9 +167,9 @@ def test_clustered(subject):
 )
 def test_old_versions(subject, monkeypatch, more_than):
     """Of a day, `vacuum` keeps a number of versions and those of the last hour; files and ledger stay."""
-    monkeypatch.setattr(_sink, "MOST_VERSIONS", 5)
+    monkeypatch.setattr(_table, "MOST_VERSIONS", 5)
     if more_than == "versions":
-        monkeypatch.setattr(_sink, "SHORTEST_HOURS", 0)
+        monkeypatch.setattr(_table, "SHORTEST_HOURS", 0)
     versions = 24 if subject.format == "delta" else 10  # Delta cleans up before a checkpoint, each tenth
     for number in range(versions):
         subject.append(number, number + 1)
@@ -195,8 +195,8 @@ def test_old_versions(subject, monkeypatch, more_than):
 @pytest.mark.parametrize("subject", ["delta"], indirect=True)
 def test_all_versions(subject, monkeypatch):
     """Delta's property that keeps its log is obeyed."""
-    monkeypatch.setattr(_sink, "MOST_VERSIONS", 1)
-    monkeypatch.setattr(_sink, "SHORTEST_HOURS", 0)
+    monkeypatch.setattr(_table, "MOST_VERSIONS", 1)
+    monkeypatch.setattr(_table, "SHORTEST_HOURS", 0)
     subject.append(0, 1)
     table, folder = subject.open(), Path(subject.url.removeprefix("file://"))
     set_property = "SET TBLPROPERTIES ('delta.enableExpiredLogCleanup' = 'false')"

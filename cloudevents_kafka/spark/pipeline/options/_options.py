@@ -11,11 +11,11 @@ from msgspec.structs import replace
 
 from cloudevents_kafka.primitives.options import Option, check_fields
 from cloudevents_kafka.primitives.redaction import mask_settings, mask_urls
-from cloudevents_kafka.spark.pipeline import _option_checks as rules
-from cloudevents_kafka.spark.pipeline._schema_options import Rescue, SchemaRegistry, Schemas
-from cloudevents_kafka.spark.pipeline._source_options import DEFAULTS, ISOLATION, assign
 from cloudevents_kafka.spark.pipeline.notes import CHECKPOINT, Kind, OffsetRanges, Upsert, check_routes
-from cloudevents_kafka.spark.pipeline.removed import TOPICS, OptionsMeta
+from cloudevents_kafka.spark.pipeline.options import _checks as rules
+from cloudevents_kafka.spark.pipeline.options._schemas import Rescue, SchemaRegistry, Schemas
+from cloudevents_kafka.spark.pipeline.options._source import DEFAULTS, ISOLATION, assign
+from cloudevents_kafka.spark.pipeline.options.removed import TOPICS, OptionsMeta
 from cloudevents_kafka.spark.pipeline.watching import Threshold
 from cloudevents_kafka.spark.table_formats import TABLE_FORMATS
 from cloudevents_kafka.spark.typed.fetching import SchemaFetcher

@@ -13,10 +13,11 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from cloudevents_kafka.spark._sql import quote, write_settings
 from cloudevents_kafka.spark.pipeline._errors import WrongTable, spark_errors
-from cloudevents_kafka.spark.pipeline._sql import quote, write_settings
 from cloudevents_kafka.spark.pipeline.notes import DELETED, Ledger, Upsert
 from cloudevents_kafka.spark.pipeline.stores import commit_lock, open_store
+from cloudevents_kafka.spark.pipeline.tables._columns import ADDED_COLUMNS, RECORD_DATE
 from cloudevents_kafka.spark.pipeline.tables._evolution import (
     Difference,
     aligned,
@@ -25,7 +26,6 @@ from cloudevents_kafka.spark.pipeline.tables._evolution import (
     two_cases,
     type_sql,
 )
-from cloudevents_kafka.spark.pipeline.tables._tables import ADDED_COLUMNS, RECORD_DATE
 from cloudevents_kafka.spark.table_formats import TableFormat
 from cloudevents_kafka.spark.typed.shape import VALUE
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from cloudevents_kafka.spark._patterns import literal, matches_sql
-from cloudevents_kafka.spark.pipeline._places import partition_sql
 from cloudevents_kafka.spark.pipeline.notes import DELETED, EVENTS, TABLE, OffsetRanges, iter_partitions
+from cloudevents_kafka.spark.pipeline.tables._places import partition_sql
 from cloudevents_kafka.spark.typed.shape import VALUE
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 from cloudevents_kafka.primitives.options import must_be
 from cloudevents_kafka.primitives.redaction import is_secret_name, mask_credentials
 from cloudevents_kafka.primitives.spans import parse_span
-from cloudevents_kafka.spark.pipeline._backfill_range import BackfillRange
 from cloudevents_kafka.spark.pipeline.notes import check_topic
-from cloudevents_kafka.spark.pipeline.removed import CONNECT
+from cloudevents_kafka.spark.pipeline.options._backfill_range import BackfillRange
+from cloudevents_kafka.spark.pipeline.options.removed import CONNECT
 from cloudevents_kafka.spark.pipeline.watching import split_address
 
 # Settings that Spark needs when its Java process starts; all others can follow.

@@ -6,12 +6,12 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from cloudevents_kafka.spark.pipeline._sql import quote
+from cloudevents_kafka.spark._sql import quote
 from cloudevents_kafka.spark.pipeline.notes import Upsert
 from cloudevents_kafka.spark.pipeline.stores import Store
 from cloudevents_kafka.spark.pipeline.tables._delta import DeltaTable
 from cloudevents_kafka.spark.pipeline.tables._iceberg import IcebergTable
-from cloudevents_kafka.spark.pipeline.tables._sink import Table
+from cloudevents_kafka.spark.pipeline.tables._table import Table
 from cloudevents_kafka.spark.pipeline.tables._upserts import UpsertDeltaTable, UpsertIcebergTable
 from cloudevents_kafka.spark.table_formats import FORMATS, TABLE_FORMATS, TableFormat
 
