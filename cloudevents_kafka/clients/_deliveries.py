@@ -18,7 +18,7 @@ import msgspec
 
 from cloudevents_kafka.binding import from_record
 from cloudevents_kafka.clients._callbacks import Callbacks
-from cloudevents_kafka.clients._protocols import PURGED, TOO_LARGE, Message, code_of, size_limits
+from cloudevents_kafka.clients._protocols import PURGED, TOO_LARGE, PolledMessage, code_of, size_limits
 from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.primitives import forks
@@ -239,7 +239,7 @@ class Deliveries(Generic[DeliveryT]):
         if self.is_of_parent:
             raise RuntimeError(OTHER_PROCESS)
 
-    def report(self, number: int, error: Any, message: Message | None) -> None:
+    def report(self, number: int, error: Any, message: PolledMessage | None) -> None:
         """Note the report of a message; what users passed to be called is due then."""
         self._noting.add(number)
         found = self.pending.pop(number, None)
@@ -247,7 +247,7 @@ class Deliveries(Generic[DeliveryT]):
             self._note(found, error, message)
         self._noting.discard(number)
 
-    def _note(self, found: _OnItsWay, error: Any, message: Message | None) -> None:
+    def _note(self, found: _OnItsWay, error: Any, message: PolledMessage | None) -> None:
         delivery, on_delivery, sending, sends = found
         if error is not None:
             delivery._client_error = error

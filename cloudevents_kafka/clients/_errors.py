@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable
 from typing import Final, TypeGuard
 
-from cloudevents_kafka.clients._protocols import ClientError, Message
+from cloudevents_kafka.clients._protocols import ClientError, PolledMessage
 from cloudevents_kafka.errors import CloudEventsKafkaError
 
 _log: Final = logging.getLogger("cloudevents_kafka.consumer")
@@ -124,7 +124,7 @@ def _is_of_client(error: object) -> TypeGuard[ClientError]:
     return callable(getattr(error, "code", None))
 
 
-def is_record(message: Message, on_error: OnError | None = None) -> bool:
+def is_record(message: PolledMessage, on_error: OnError | None = None) -> bool:
     """Return whether a message is a record, and not an error after which the client reads on.
 
     Raises `ConsumeError` if the error is final. ``on_error`` decides otherwise, except for fatal errors.
@@ -160,7 +160,7 @@ def explain_unread(error: SystemError) -> Exception:
     )
 
 
-def poll_interval_of(message: Message) -> float | None:
+def poll_interval_of(message: PolledMessage) -> float | None:
     """Return ``max.poll.interval.ms`` in seconds, which only the error of a late poll shows, or None."""
     error = message.error()
     if error is None or error.code() != _MAX_POLL_EXCEEDED:
@@ -169,7 +169,7 @@ def poll_interval_of(message: Message) -> float | None:
     return None if found is None else int(found[1]) / 1000
 
 
-def _place_of(message: Message) -> str:
+def _place_of(message: PolledMessage) -> str:
     """Return the topic of an error, and its partition and offset if it is about a record."""
     topic, offset = message.topic(), message.offset()
     if topic is None or offset is None or offset < 0:  # the client names partition 0 for a topic

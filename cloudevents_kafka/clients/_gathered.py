@@ -22,8 +22,8 @@ from cloudevents_kafka.clients._errors import (
 from cloudevents_kafka.clients._health import ConsumerHealth, Vitals
 from cloudevents_kafka.clients._places import Item, PartitionName, places_of
 from cloudevents_kafka.clients._protocols import (
-    Message,
     OnlyLoop,
+    PolledMessage,
     add_observers,
     group_of,
     suppress_client_errors,
@@ -53,7 +53,7 @@ class Gathered(Generic[ItemT_co]):
         client: Any,
         group: str | None,
     ) -> None:
-        self.waiting: list[Message] = []
+        self.waiting: list[PolledMessage] = []
         self.read_item = read_item
         self._read = read_item
         self._client = client
@@ -92,7 +92,7 @@ class Gathered(Generic[ItemT_co]):
         finally:
             self.observe(before)
 
-    def add(self, messages: Iterable[Message]) -> None:
+    def add(self, messages: Iterable[PolledMessage]) -> None:
         """Add messages that the client has returned."""
         self._ends = None
         self.waiting += messages
@@ -132,7 +132,7 @@ class Gathered(Generic[ItemT_co]):
             self.is_record(waiting.pop(0))
         return batch
 
-    def is_record(self, message: Message) -> bool:
+    def is_record(self, message: PolledMessage) -> bool:
         """Return whether a message is a record; raise `ConsumeError` for an error that is final."""
         self.poll_interval = poll_interval_of(message) or self.poll_interval
         return is_record(message, self._on_error)
@@ -146,7 +146,7 @@ class Gathered(Generic[ItemT_co]):
         longest = math.inf if self.poll_interval is None else self.poll_interval / 2
         return min(longest if seconds is None else seconds, longest)
 
-    def read(self, message: Message) -> ItemT_co:
+    def read(self, message: PolledMessage) -> ItemT_co:
         """Return the record of a message without an error."""
         kind, timestamp = message.timestamp()
         return self._read(
@@ -194,7 +194,7 @@ class Gathered(Generic[ItemT_co]):
         return [_place_of(message) for message in first.values()]
 
 
-def _place_of(message: Message, after: int = 0) -> TopicPartition:
+def _place_of(message: PolledMessage, after: int = 0) -> TopicPartition:
     """Return the place of a message, or one after it, without a call for its headers."""
     from confluent_kafka import TopicPartition  # not imported without a client
 
@@ -259,7 +259,7 @@ class Readable(Generic[ItemT_co]):
         """
         return self.vitals.health()
 
-    def note_poll(self, client: Any, returned: Iterable[Message] = ()) -> None:
+    def note_poll(self, client: Any, returned: Iterable[PolledMessage] = ()) -> None:
         """Note that the client was polled, and has ``returned`` messages; called where that is done."""
         gone = self.vitals.note_poll(client)
         if gone is None:
@@ -269,7 +269,7 @@ class Readable(Generic[ItemT_co]):
         if (observers := self._observers) is not None and observers.see("reached"):
             self._note_reached(observers, returned)
 
-    def _note_reached(self, observers: Observers, returned: Iterable[Message]) -> None:
+    def _note_reached(self, observers: Observers, returned: Iterable[PolledMessage]) -> None:
         """Note how far partitions were read from which the client has no record to return."""
         ends_by = self._gathered.ends_by
         if (position := getattr(ends_by, "position", None)) is None:  # of a user's class

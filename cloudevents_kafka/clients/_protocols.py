@@ -85,7 +85,7 @@ class ClientError(Protocol):
     def retriable(self) -> bool: ...
 
 
-class Message(Protocol):
+class PolledMessage(Protocol):
     """The methods of ``confluent_kafka.Message``: a record, or an error in place of one."""
 
     def error(self) -> ClientError | None: ...

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from cloudevents_kafka import Event, Record, to_record
 from cloudevents_kafka.binding import decode
 from cloudevents_kafka.cli.kafka.lag import Lag
-from cloudevents_kafka.cli.report.page import Report, to_html
+from cloudevents_kafka.cli.report.page import PageContents, to_html
 from cloudevents_kafka.counting import RecordCounts
 
 START = 1_795_262_400_000
@@ -23,7 +23,7 @@ BROKEN = [("ce_specversion", b"1.0"), ("ce_id", b""), ("ce_source", b"/s"), ("ce
 HOSTILE = "<script>alert(1)</script>]]>\u202e" + "&" * 500 + "\x00&amp;"
 
 
-def usual() -> Report:
+def usual() -> PageContents:
     """Return a report about a day of orders, a few of them broken, and a group that is behind."""
     counts, chance = RecordCounts(), random.Random(1)
     types = [f"com.example.order.{name}" for name in ("placed", "paid", "packed", "shipped", "returned")]
@@ -46,10 +46,10 @@ def usual() -> Report:
             )
         )
     lags = [Lag(f"orders[{number}]", 100 * number, 700) for number in range(6)]
-    return Report("Topic orders", [("brokers", "localhost:9092"), ("group", "billing")], counts, lags)
+    return PageContents("Topic orders", [("brokers", "localhost:9092"), ("group", "billing")], counts, lags)
 
 
-def hostile(names: int = 300) -> Report:
+def hostile(names: int = 300) -> PageContents:
     """Return a report about very many long names, times from 1970 to 9999, and large values."""
     counts, chance = RecordCounts(), random.Random(2)
     for number in range(names):
@@ -72,7 +72,7 @@ def hostile(names: int = 300) -> Report:
         counts.add_sample(text, text, record, 400_000)
     counts.events = counts.others = counts.errors.total
     lags = [Lag(f"{'t' * 240}[{number}]", 2**62, 2**63 - 1 - number) for number in range(names)]
-    return Report(HOSTILE, [(HOSTILE, HOSTILE)] * 20, counts, lags)
+    return PageContents(HOSTILE, [(HOSTILE, HOSTILE)] * 20, counts, lags)
 
 
 def main() -> None:

@@ -36,7 +36,7 @@ from cloudevents_kafka.binding.lenient.rules import (
     MEMBER,
     QUOTED,
     REPEATED,
-    Report,
+    Leniency,
     leave_out,
 )
 from cloudevents_kafka.errors import LeftOut, Problem
@@ -101,13 +101,13 @@ _attributes: Final = _Attributes()
 _copies: Final = _Copies()
 
 
-def normalize_headers(headers: Headers) -> tuple[dict[str, bytes], Report]:
+def normalize_headers(headers: Headers) -> tuple[dict[str, bytes], Leniency]:
     """Return the headers of an event by their exact names, without null values, and the deviations.
 
     The headers are in the order of the record. The last of several headers with one exact name counts, also
     of REQUIRED ones that nearly have one name and differ, which the report refuses.
     """
-    report = Report()
+    report = Leniency()
     values: dict[str, bytes] = {}
     others: set[str] = set()
     for name, value in headers:
@@ -134,9 +134,9 @@ def normalize_headers(headers: Headers) -> tuple[dict[str, bytes], Report]:
     return values, report
 
 
-def _normalize_repeated(headers: Headers) -> tuple[dict[str, bytes], Report]:
+def _normalize_repeated(headers: Headers) -> tuple[dict[str, bytes], Leniency]:
     """Return the headers by their exact names, also if names are repeated, and the report."""
-    report = Report(may_be_valid=True, is_repeated=True)
+    report = Leniency(may_be_valid=True, is_repeated=True)
     values, misspelled = _split_exact(headers, report.tolerated)
     exact = frozenset(values)
     for name, variants in misspelled.items():
@@ -220,7 +220,7 @@ def _changes_mode(content_type: bytes, names: Collection[str]) -> bool:
     return media.cloudevents and REQUIRED_HEADERS.issubset(names)
 
 
-def _with_values(values: dict[str, bytes], report: Report) -> dict[str, bytes]:
+def _with_values(values: dict[str, bytes], report: Leniency) -> dict[str, bytes]:
     """Return headers by exact names without quotation marks, with the content type in its header."""
     if CONTENT_TYPE_COPY in values:
         _use_copy(values, report.tolerated)
@@ -280,7 +280,7 @@ def _use_copy(values: dict[str, bytes], tolerated: list[Problem]) -> None:
         tolerated.append(_copies[copy])
 
 
-def decode_texts(headers: dict[str, bytes], report: Report) -> dict[str, Any]:
+def decode_texts(headers: dict[str, bytes], report: Leniency) -> dict[str, Any]:
     """Return the texts of headers by attribute; report headers that are not UTF-8."""
     try:
         return {_attributes[header]: value.decode() for header, value in headers.items()}
@@ -288,7 +288,7 @@ def decode_texts(headers: dict[str, bytes], report: Report) -> dict[str, Any]:
         return _decode_texts(headers, report)
 
 
-def _decode_texts(headers: dict[str, bytes], report: Report) -> dict[str, Any]:
+def _decode_texts(headers: dict[str, bytes], report: Leniency) -> dict[str, Any]:
     texts: dict[str, Any] = {}
     for header, value in headers.items():
         problems: list[Problem] = []
@@ -302,7 +302,7 @@ def _decode_texts(headers: dict[str, bytes], report: Report) -> dict[str, Any]:
     return texts
 
 
-def add_headers(event: Event, values: dict[str, bytes], report: Report) -> Event:
+def add_headers(event: Event, values: dict[str, bytes], report: Leniency) -> Event:
     """Return a valid event in binary mode with the attributes of headers with nearly exact names.
 
     Headers that would break a rule are left out.

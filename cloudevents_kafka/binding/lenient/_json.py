@@ -27,7 +27,7 @@ from cloudevents_kafka.binding.lenient.rules import (
     NUMBER,
     OTHER_CONTENT_TYPE,
     REPEATED,
-    Report,
+    Leniency,
     leave_out,
 )
 from cloudevents_kafka.codecs.json import is_parsable
@@ -105,14 +105,14 @@ def find_problems(value: bytes | None) -> tuple[Problem, ...]:
     try:
         envelope = split_envelope((value or b"").removeprefix(_BOM))
         if envelope.attributes.keys() >= _REQUIRED:
-            read_json(value, envelope, Report())
+            read_json(value, envelope, Leniency())
     except InvalidEvent as error:
         return () if any(problem.attribute is None for problem in error.problems) else error.problems
     return ()
 
 
 def read_json(
-    value: bytes | None, envelope: Envelope | None, report: Report, content_type: str | None = None
+    value: bytes | None, envelope: Envelope | None, report: Leniency, content_type: str | None = None
 ) -> Event:
     """Return the event in a JSON value; ``envelope`` are its members if they were split already.
 
@@ -134,7 +134,7 @@ def is_any_required(repeats: Iterable[Problem]) -> bool:
     return any(problem.attribute in _NOT_REPEATED for problem in repeats)
 
 
-def correct_envelope(envelope: Envelope, report: Report) -> Event:
+def correct_envelope(envelope: Envelope, report: Leniency) -> Event:
     """Return the event of an object's members; raise `InvalidEvent` with all problems if it is refused."""
     if envelope.problems:
         report.refused += [problem for problem in envelope.problems if problem.attribute in _NOT_REPEATED]
@@ -163,7 +163,7 @@ def _last_values(envelope: Envelope) -> Envelope:
     return msgspec.structs.replace(envelope, attributes=attributes, texts=texts, earlier=[*reversed(earlier)])
 
 
-def _correct_members(envelope: Envelope, report: Report) -> dict[str, AttributeValue]:
+def _correct_members(envelope: Envelope, report: Leniency) -> dict[str, AttributeValue]:
     """Return the attributes of members with corrected names and values."""
     # Without texts the members are those that a faster reader split, which are values of attributes.
     values, rules = json_values(envelope) if envelope.texts else (envelope.attributes, _NO_RULES)
@@ -191,7 +191,7 @@ def _kept_as_text(
 
 
 def correct_named(
-    members: dict[str, Any], ignored: Collection[Problem], report: Report
+    members: dict[str, Any], ignored: Collection[Problem], report: Leniency
 ) -> dict[str, AttributeValue]:
     """Return corrected attributes without those of the problems in ``ignored``, whose names are invalid."""
     if ignored:
@@ -238,7 +238,7 @@ def _renaming_of(names: tuple[str, ...]) -> _Renaming | None:
     return tuple(renamed), tuple(misspelled), tuple(ignored)
 
 
-def rename(values: Mapping[str, Any], report: Report) -> tuple[dict[str, Any], tuple[Problem, ...]]:
+def rename(values: Mapping[str, Any], report: Leniency) -> tuple[dict[str, Any], tuple[Problem, ...]]:
     """Return values by the names of attributes, and the problems of names that stand for none.
 
     The latter keep their names. Several names for one attribute, with different values, are all left

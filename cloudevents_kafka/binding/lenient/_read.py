@@ -29,7 +29,7 @@ from cloudevents_kafka.binding.lenient._json import (
     without_format,
 )
 from cloudevents_kafka.binding.lenient._values import correct, is_right, make_event
-from cloudevents_kafka.binding.lenient.rules import Report
+from cloudevents_kafka.binding.lenient.rules import Leniency
 from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.errors import InvalidEvent, Problem
 from cloudevents_kafka.event import Event, raw_parts, unchecked_event
@@ -96,13 +96,13 @@ def _may_be_quoted(unread: dict[str, Any] | Envelope) -> bool:
 
 def _correct_known(value: bytes | None, known: dict[str, Any] | Envelope) -> Found:
     """Return the event of attributes or members that break rules, in a record with right headers."""
-    report = Report()
+    report = Leniency()
     if isinstance(known, Envelope):
         return correct_envelope(known, report), tuple(report.tolerated)
     return make_event(correct(known, report), value, DataKind.BYTES, report), tuple(report.tolerated)
 
 
-def _read_binary(record: Record, headers: dict[str, bytes], report: Report) -> Event:
+def _read_binary(record: Record, headers: dict[str, bytes], report: Leniency) -> Event:
     """Return the event of headers that have all required names."""
     count = len(report.tolerated)
     texts: dict[str, Any] = decode_texts(headers, report)
@@ -116,7 +116,7 @@ def _read_binary(record: Record, headers: dict[str, bytes], report: Report) -> E
     return make_event(texts, record.value, DataKind.BYTES, report)
 
 
-def _read_unmarked(record: Record, names: Headers, content_type: bytes | None, report: Report) -> Event:
+def _read_unmarked(record: Record, names: Headers, content_type: bytes | None, report: Leniency) -> Event:
     """Return the event of a record whose value is a complete event in JSON."""
     value, form = record.value, json_format()
     problem, of_data = without_format[content_type]
@@ -136,7 +136,7 @@ def _read_unmarked(record: Record, names: Headers, content_type: bytes | None, r
 
 
 def _read_marked(
-    record: Record, names: Headers, content_type: bytes, report: Report, refused: InvalidEvent | None
+    record: Record, names: Headers, content_type: bytes, report: Leniency, refused: InvalidEvent | None
 ) -> Event:
     """Return the event of a record whose content-type starts with that of CloudEvents."""
     media = media_type(content_type.decode("utf-8", "replace"))
@@ -154,7 +154,7 @@ def _read_marked(
     raise decode_error(sniff(names), record, lenient=True)
 
 
-def _check_content_type(content_type: bytes, report: Report) -> None:
+def _check_content_type(content_type: bytes, report: Leniency) -> None:
     """Raise `InvalidEvent` if the content-type is ambiguous, not UTF-8, or has another charset."""
     media = media_type(decode_text(CONTENT_TYPE, content_type, report.refused) or "")
     is_foreign = media.essence != CLOUDEVENTS and media.format not in formats.names()
@@ -163,7 +163,7 @@ def _check_content_type(content_type: bytes, report: Report) -> None:
 
 
 def _read_format(
-    value: bytes | None, media: MediaType, report: Report, refused: InvalidEvent | None
+    value: bytes | None, media: MediaType, report: Leniency, refused: InvalidEvent | None
 ) -> Event | None:
     """Return the event in a value in its format, also if attributes break rules; None if it is unknown."""
     if media.format == NAME and value is not None and json_format():

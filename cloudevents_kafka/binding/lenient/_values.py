@@ -18,7 +18,7 @@ from cloudevents_kafka.attributes.types import (
 )
 from cloudevents_kafka.attributes.validation import find_correction, validate
 from cloudevents_kafka.binding._headers import attribute_of
-from cloudevents_kafka.binding.lenient.rules import Report, leave_out
+from cloudevents_kafka.binding.lenient.rules import Leniency, leave_out
 from cloudevents_kafka.codecs.payload import DataKind
 from cloudevents_kafka.errors import InvalidEvent, Problem
 from cloudevents_kafka.event import Event, unchecked_event
@@ -36,12 +36,12 @@ _REPEATED: Final = frozenset({*CORE, *DOCUMENTED} - {"time", "expirytime", "reco
 _MOST_TEXTS: Final = 256  # corrections that are cached for an attribute
 
 
-def is_right(texts: dict[str, Any], report: Report) -> bool:
+def is_right(texts: dict[str, Any], report: Leniency) -> bool:
     """Return whether all attributes are valid; texts of known types become their values."""
     return not (report.refused or _find_corrections(texts, current.table)) and accept(texts)
 
 
-def correct(texts: dict[str, Any], report: Report) -> dict[str, AttributeValue]:
+def correct(texts: dict[str, Any], report: Leniency) -> dict[str, AttributeValue]:
     """Return attributes with corrected values; what was corrected or refused is added to the report."""
     table = current.table
     if not report.refused:
@@ -64,7 +64,7 @@ def correct(texts: dict[str, Any], report: Report) -> dict[str, AttributeValue]:
 
 
 def _correct_known(
-    texts: dict[str, Any], report: Report, table: ExtensionTable
+    texts: dict[str, Any], report: Leniency, table: ExtensionTable
 ) -> dict[str, AttributeValue] | None:
     """Return corrected attributes, or None if a problem has no cached correction."""
     corrections = _find_corrections(texts, table)
@@ -119,7 +119,7 @@ def _remember(problem: Problem, text: str, value: AttributeValue | None, table: 
 
 
 def make_event(
-    attributes: dict[str, AttributeValue], payload: bytes | None, kind: DataKind, report: Report
+    attributes: dict[str, AttributeValue], payload: bytes | None, kind: DataKind, report: Leniency
 ) -> Event:
     """Return an event; raise `InvalidEvent` if the report has problems for which it is refused."""
     if report.refused:

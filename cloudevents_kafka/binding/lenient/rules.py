@@ -26,7 +26,7 @@ NUMBER: Final = ("is a number of another type than Integer: kept as its JSON tex
 NESTED: Final = ("is an object or a list: kept as its JSON text", "J-03")
 
 
-class Report(msgspec.Struct):
+class Leniency(msgspec.Struct):
     """The deviations that lenient reading accepts, and the problems for which it refuses a record.
 
     If a name of a header was corrected or occurs more than once, ``may_be_valid`` is whether the other
@@ -39,9 +39,9 @@ class Report(msgspec.Struct):
     may_be_valid: bool = False
     is_repeated: bool = False
 
-    def of_content_type(self) -> Report:
+    def of_content_type(self) -> Leniency:
         """Return a report of the content-type header, or of the header that replaces it, only."""
-        return Report(_content_type_problems(self.tolerated), _content_type_problems(self.refused))
+        return Leniency(_content_type_problems(self.tolerated), _content_type_problems(self.refused))
 
 
 def _content_type_problems(problems: list[Problem]) -> list[Problem]:

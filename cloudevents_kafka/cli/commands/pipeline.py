@@ -14,7 +14,7 @@ import click
 from cloudevents_kafka.cli.commands._pipeline_console import Console, print_summary
 from cloudevents_kafka.cli.commands._pipeline_options import ChosenOptions, RunOptions
 from cloudevents_kafka.cli.data_schemas import REGISTRY
-from cloudevents_kafka.cli.kafka.cluster import Cluster
+from cloudevents_kafka.cli.kafka.cluster import ClusterView
 from cloudevents_kafka.cli.kafka.logins import TOKEN_COMMAND, token_command
 from cloudevents_kafka.cli.kafka.session import BrokerSession, ConnectionsRefused
 from cloudevents_kafka.cli.kafka.settings import Settings, config_option
@@ -143,7 +143,7 @@ def _refuse_unknown_topics(
     quiet = others.with_defaults("defaults of pipeline", {})
     try:
         with interrupts.waiting():
-            known = Cluster(BrokerSession(quiet, _ASK_SECONDS, interrupts)).topics()
+            known = ClusterView(BrokerSession(quiet, _ASK_SECONDS, interrupts)).topics()
     except ConnectionsRefused:
         raise
     except (BadUsage, BrokerFailure):

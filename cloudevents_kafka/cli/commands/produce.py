@@ -11,7 +11,7 @@ import click
 import msgspec
 
 from cloudevents_kafka.binding import ContentMode, attribute_key, extra_headers
-from cloudevents_kafka.cli.kafka.sender import Sender
+from cloudevents_kafka.cli.kafka.sender import TopicSender
 from cloudevents_kafka.cli.kafka.session import BrokerSession
 from cloudevents_kafka.cli.kafka.settings import Settings, kafka_options, pop_settings
 from cloudevents_kafka.cli.kafka.topic_names import topic_option
@@ -178,7 +178,8 @@ def _run(
             print_message(escape(f"{where}: {reason}"))
 
         session = BrokerSession(settings, timeout, interrupts)
-        sender = Sender(session.create(Producer), session, report, print_place if options.verbose else None)
+        on_place = print_place if options.verbose else None
+        sender = TopicSender(session.create(Producer), session, report, on_place)
         if options.topic is not None:
             sender.check_topic(options.topic, options.partition)
         bad_lines = 0
@@ -202,7 +203,7 @@ def _run(
 
 
 def _send_lines(
-    options: _Options, overrides: Overrides, sender: Sender, interrupts: Interrupts
+    options: _Options, overrides: Overrides, sender: TopicSender, interrupts: Interrupts
 ) -> Iterator[tuple[str, Exception | None]]:
     """Send the lines of files or stdin; yield the file and line of each bad one, and its error."""
     for line in read_lines(options.files, interrupts):
@@ -230,7 +231,7 @@ def _place(record: Record, options: _Options) -> Record:
 
 
 @contextmanager
-def _flush_at_end(sender: Sender) -> Iterator[None]:
+def _flush_at_end(sender: TopicSender) -> Iterator[None]:
     """Return a context manager that waits for the brokers, also after an error or the first Ctrl-C."""
     try:
         yield

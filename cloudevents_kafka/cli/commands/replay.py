@@ -13,7 +13,7 @@ import msgspec
 from cloudevents_kafka.cli.kafka.cluster import Partition
 from cloudevents_kafka.cli.kafka.reader import RangeReader, ReadRequest, consumer_settings, range_options
 from cloudevents_kafka.cli.kafka.resending import Resender
-from cloudevents_kafka.cli.kafka.sender import Sender
+from cloudevents_kafka.cli.kafka.sender import TopicSender
 from cloudevents_kafka.cli.kafka.session import BrokerSession
 from cloudevents_kafka.cli.kafka.settings import kafka_options, pop_settings
 from cloudevents_kafka.cli.kafka.topic_names import complete_topics, group_option, topic_option
@@ -109,7 +109,7 @@ def command(timeout: float, *, send: bool, show_config: bool, **options: Any) ->
         sender = None
         if send:
             session = BrokerSession(producing, timeout, interrupts)
-            sender = Sender(session.create(Producer), session, _print_failure)
+            sender = TopicSender(session.create(Producer), session, _print_failure)
             if choice.to is not None:
                 sender.check_topic(choice.to)
         replay = _Replay(

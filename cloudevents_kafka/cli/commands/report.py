@@ -24,7 +24,7 @@ from cloudevents_kafka.cli.kafka.settings import Settings, kafka_options, pop_se
 from cloudevents_kafka.cli.kafka.topic_names import group_option, topic_option
 from cloudevents_kafka.cli.needs import java, packages, require, table_format
 from cloudevents_kafka.cli.records.statistics import count_records
-from cloudevents_kafka.cli.report.page import Report, to_html
+from cloudevents_kafka.cli.report.page import PageContents, to_html
 from cloudevents_kafka.cli.terminal.errors import BadUsage, BrokerFailure
 from cloudevents_kafka.cli.terminal.parameters import FILE
 from cloudevents_kafka.cli.terminal.signals import Interrupts
@@ -111,7 +111,7 @@ def _connected(settings: Settings, timeout: float) -> Iterator[tuple[Consumer, B
             yield consumer, session
 
 
-def _of_topic(settings: Settings, timeout: float, options: dict[str, Any]) -> Report:
+def _of_topic(settings: Settings, timeout: float, options: dict[str, Any]) -> PageContents:
     counts, topic, group = RecordCounts(), options["topic"], options["group"]
     asked = {name: options[name] for name in ("partitions", "begin", "end")}
     request = ReadRequest(topics=(topic,), **asked, follow=False, group=None)
@@ -123,12 +123,12 @@ def _of_topic(settings: Settings, timeout: float, options: dict[str, Any]) -> Re
             reader.batches(), {topic: counts}, options["count"], progress, lenient=options["lenient"]
         )
         behind = lags(consumer, session, committed(consumer, session, topic)) if group else []
-        return Report(
+        return PageContents(
             f"Topic {topic}", [("brokers", session.address), ("group", group or "none")], counts, behind
         )
 
 
-def _of_tables(settings: Settings, timeout: float, options: dict[str, Any]) -> Report:
+def _of_tables(settings: Settings, timeout: float, options: dict[str, Any]) -> PageContents:
     from cloudevents_kafka.spark import pipeline
     from cloudevents_kafka.spark.pipeline.maintenance import needed_formats, read_contents
 
@@ -143,10 +143,10 @@ def _of_tables(settings: Settings, timeout: float, options: dict[str, Any]) -> R
     except (pipeline.PipelineFailed, pipeline.SparkFailed) as error:
         raise BrokerFailure(settings.redact(str(error))) from error
     facts = [("table", name) for name in found.tables]
-    return Report("Tables", facts, found.counts, _behind(settings, timeout, found.positions))
+    return PageContents("Tables", facts, found.counts, _behind(settings, timeout, found.positions))
 
 
-def _of_run(settings: Settings, timeout: float, options: dict[str, Any]) -> Report:
+def _of_run(settings: Settings, timeout: float, options: dict[str, Any]) -> PageContents:
     from cloudevents_kafka.spark.pipeline import Summary
     from cloudevents_kafka.spark.pipeline.maintenance import contents_of_run
 
@@ -159,7 +159,7 @@ def _of_run(settings: Settings, timeout: float, options: dict[str, Any]) -> Repo
         raise BadUsage(f"{options['run']} must be what pipeline --summary-json writes: {error}") from None
     rate = f"{pluralize(run.batches, 'batch', 'batches')} in {run.seconds:,.1f} s, {run.rate:,.0f} records/s"
     facts = [("run", rate), ("topics", ", ".join(run.topics)), *(("table", name) for name in found.tables)]
-    return Report("Run of a pipeline", facts, found.counts, _behind(settings, timeout, found.positions))
+    return PageContents("Run of a pipeline", facts, found.counts, _behind(settings, timeout, found.positions))
 
 
 def _behind(settings: Settings, timeout: float, positions: Mapping[tuple[str, int], int]) -> list[Lag]:

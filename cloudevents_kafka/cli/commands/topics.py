@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from cloudevents_kafka.cli.kafka.cluster import Cluster, Watermarks
+from cloudevents_kafka.cli.kafka.cluster import ClusterView, Watermarks
 from cloudevents_kafka.cli.kafka.session import BrokerSession
 from cloudevents_kafka.cli.kafka.settings import kafka_options, pop_settings
 from cloudevents_kafka.cli.kafka.topic_names import complete_topics
@@ -35,7 +35,7 @@ def command(
     settings = pop_settings(options).with_defaults("defaults of topics", {})
     settings.check(show=show_config)
     with Interrupts() as interrupts, interrupts.waiting():
-        cluster = Cluster(BrokerSession(settings, timeout, interrupts))
+        cluster = ClusterView(BrokerSession(settings, timeout, interrupts))
         numbers = {name: cluster.partitions(name) for name in dict.fromkeys(names)} or cluster.topics()
         marks = cluster.watermarks([(name, number) for name, found in numbers.items() for number in found])
     rows: list[list[object]] = []

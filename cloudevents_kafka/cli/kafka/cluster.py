@@ -40,7 +40,7 @@ class Group(NamedTuple):
         return sum(lag.behind for lag in self.lags.values())
 
 
-class Cluster:
+class ClusterView:
     """The topics and groups of a cluster; each method raises `BrokerFailure` if it does not answer."""
 
     def __init__(self, session: BrokerSession) -> None:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from cloudevents_kafka.cli.kafka.sender import Sender
+from cloudevents_kafka.cli.kafka.sender import TopicSender
 from cloudevents_kafka.cli.terminal.errors import BadUsage, BrokerFailure
 from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.record import Record
@@ -35,7 +35,7 @@ _REFUSALS: Final = frozenset(
         *("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION"),
     )
 )
-Report = Callable[[str, str], None]
+OnOutcome = Callable[[str, str], None]
 
 
 @dataclass
@@ -58,7 +58,7 @@ class _Letter:
 class Resender:
     """Sends records; ``refused`` is the number of those refused, ``failure`` what ended the sending."""
 
-    def __init__(self, sender: Sender, report: Report) -> None:
+    def __init__(self, sender: TopicSender, report: OnOutcome) -> None:
         """``report`` is called with the place of a record that is not sent, and the reason."""
         self._sender, self._report = sender, report
         self.refused = 0

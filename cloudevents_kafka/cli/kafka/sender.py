@@ -27,7 +27,7 @@ _ADVICE: Final = {
 _WAIT_SECONDS: Final = 0.2  # the longest call of the client, which signals do not end
 
 
-class Sender:
+class TopicSender:
     """A sender of records in order; ``sent``, ``delivered`` and ``failed`` are the counts so far.
 
     ``report`` is called with the origin (file and line) of an undelivered record, and the reason, and

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from cloudevents_kafka.cli.kafka.cluster import Cluster
+from cloudevents_kafka.cli.kafka.cluster import ClusterView
 from cloudevents_kafka.cli.kafka.session import BrokerSession
 from cloudevents_kafka.cli.kafka.settings import pop_settings
 from cloudevents_kafka.cli.terminal.errors import BadUsage
@@ -71,13 +71,13 @@ def complete_topics(ctx: click.Context, param: click.Parameter, incomplete: str)
 
 def complete_groups(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001  # click's signature
     """Return the consumer groups whose names begin so, as `complete_topics` does for topics."""
-    return _complete(ctx, incomplete, Cluster.group_names)
+    return _complete(ctx, incomplete, ClusterView.group_names)
 
 
-def _complete(ctx: click.Context, incomplete: str, ask: Callable[[Cluster], list[str]]) -> list[str]:
+def _complete(ctx: click.Context, incomplete: str, ask: Callable[[ClusterView], list[str]]) -> list[str]:
     try:
         settings = pop_settings(dict(ctx.params)).with_defaults("completion", {})
-        found = ask(Cluster(BrokerSession(settings, _SECONDS, Interrupts())))
+        found = ask(ClusterView(BrokerSession(settings, _SECONDS, Interrupts())))
     except click.ClickException:
         return []
     return [name for name in found if name.startswith(incomplete)]

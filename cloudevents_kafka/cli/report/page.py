@@ -31,7 +31,7 @@ _UNITS: Final = (
 _BYTES: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
-class Report(NamedTuple):
+class PageContents(NamedTuple):
     """What a page is about: its title, what was read, as names and texts, counts, and distances to ends."""
 
     title: str
@@ -46,7 +46,7 @@ class Report(NamedTuple):
         return f"{pluralize(self.counts.events, 'event')} and {others}"
 
 
-def to_html(report: Report) -> str:
+def to_html(report: PageContents) -> str:
     """Return the page of a report."""
     style = files("cloudevents_kafka.cli.report").joinpath("page.css").read_text("utf-8")
     facts = (*report.facts, ("records", report.records))

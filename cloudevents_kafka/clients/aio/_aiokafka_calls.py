@@ -8,7 +8,7 @@ from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any, Final
 
-from cloudevents_kafka.clients._protocols import Message
+from cloudevents_kafka.clients._protocols import PolledMessage
 from cloudevents_kafka.clients.aio._aiokafka_message import AiokafkaFailure, AiokafkaMessage
 from cloudevents_kafka.message_headers import UnreadHeaders, name_error
 
@@ -58,7 +58,7 @@ class FetchCalls:
         found: Found = await self.client.getmany(timeout_ms=int(seconds * 1000), max_records=1)
         return found
 
-    async def find(self, error: Exception, count: int, add: Callable[[Found], int]) -> list[Message]:
+    async def find(self, error: Exception, count: int, add: Callable[[Found], int]) -> list[PolledMessage]:
         """Return messages for records that raise errors, one of a partition, after adding those before them.
 
         A message is an error of the client, or has no key, value and headers if a header name is not
@@ -69,7 +69,7 @@ class FetchCalls:
             return [AiokafkaFailure(error)]
         assigned = self.client.assignment()
         places = list(filter(self._may_have_more, assigned))
-        added, messages = 0, list[Message]()
+        added, messages = 0, list[PolledMessage]()
         for place in places:
             for _ in range(max(1, count // len(places))):
                 at = self.position(place)
@@ -101,7 +101,7 @@ class FetchCalls:
         )
         return found
 
-    def _message(self, place: Any, at: int, failure: Exception) -> Message:
+    def _message(self, place: Any, at: int, failure: Exception) -> PolledMessage:
         """Return the item for the record at a position; move the position if its header names are wrong."""
         if self._is_of_no_record(failure):
             return AiokafkaFailure(failure)

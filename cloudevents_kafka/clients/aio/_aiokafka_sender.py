@@ -10,13 +10,13 @@ from typing import Any
 
 from cloudevents_kafka.clients.aio._aiokafka_message import AiokafkaMessage
 from cloudevents_kafka.clients.aio._checks import check_serializers, check_started
-from cloudevents_kafka.clients.aio._sender import Sender
+from cloudevents_kafka.clients.aio._sender import AsyncSender
 from cloudevents_kafka.errors import EncodeError
 
-Report = Callable[[Any, Any], Any]
+OnReport = Callable[[Any, Any], Any]
 
 
-class AiokafkaSender(Sender):
+class AiokafkaSender(AsyncSender):
     """Sends through a client whose ``send`` is a coroutine that returns the future of a delivery.
 
     That coroutine waits for metadata and for room in a batch, so a task awaits it, in the order of the
@@ -31,10 +31,10 @@ class AiokafkaSender(Sender):
         self._client = client
         self._is_started = False
         self.produce = self._enqueue
-        self._queue: deque[tuple[Report, dict[str, Any]]] = deque()
+        self._queue: deque[tuple[OnReport, dict[str, Any]]] = deque()
         self._task: asyncio.Task[None] | None = None
 
-    def _enqueue(self, topic: str, *, on_delivery: Report, **record: Any) -> None:
+    def _enqueue(self, topic: str, *, on_delivery: OnReport, **record: Any) -> None:
         if not self._is_started:
             check_started(self._client)
             self._is_started = True
@@ -78,7 +78,7 @@ class AiokafkaSender(Sender):
                 self._queue.popleft()
                 future.add_done_callback(partial(self._delivered, report))
 
-    def _delivered(self, report: Report, future: asyncio.Future[Any]) -> None:
+    def _delivered(self, report: OnReport, future: asyncio.Future[Any]) -> None:
         if future.cancelled():
             self._call(report, _describe(asyncio.CancelledError()), None)
         elif (error := future.exception()) is not None:
@@ -86,7 +86,7 @@ class AiokafkaSender(Sender):
         else:
             self._call(report, None, None if future.result() is None else AiokafkaMessage(future.result()))
 
-    def _call(self, report: Report, error: BaseException | None, place: AiokafkaMessage | None) -> None:
+    def _call(self, report: OnReport, error: BaseException | None, place: AiokafkaMessage | None) -> None:
         report(error, place)
         self.deliveries.callbacks.serve()
         self.report_called()

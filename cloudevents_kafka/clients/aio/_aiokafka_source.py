@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cloudevents_kafka.clients._gathered import Readable
 from cloudevents_kafka.clients._places import places_of
-from cloudevents_kafka.clients._protocols import Message
+from cloudevents_kafka.clients._protocols import PolledMessage
 from cloudevents_kafka.clients._steps import Ask
 from cloudevents_kafka.clients.aio._aiokafka_calls import FetchCalls, Found
 from cloudevents_kafka.clients.aio._aiokafka_message import AiokafkaFailure, AiokafkaMessage
@@ -68,12 +68,12 @@ class AiokafkaSource(Source):
             self.gathered.discard(places)
             await self.hand_over(places, lost=False)
 
-    def fetch(self, count: int, seconds: float) -> asyncio.Future[Sequence[Message]]:
+    def fetch(self, count: int, seconds: float) -> asyncio.Future[Sequence[PolledMessage]]:
         """Return the task that waits for records."""
         check_started(self.client)
         return asyncio.ensure_future(self._get_many(count, seconds))
 
-    async def _get_many(self, count: int, seconds: float) -> Sequence[Message]:
+    async def _get_many(self, count: int, seconds: float) -> Sequence[PolledMessage]:
         """Add the records that arrive to ``waiting``, and return an error if there is one."""
         deadline = time.monotonic() + (seconds or FETCH_SECONDS)
         while count > 0:

@@ -1,4 +1,4 @@
-"""`Sender`: the shell of deliveries for an event loop, with a bound on what is in flight.
+"""`AsyncSender`: the shell of deliveries for an event loop, with a bound on what is in flight.
 
 `PolledSender` passes records to confluent-kafka's ``Producer``, which one thread polls, and its reports to
 the deliveries.
@@ -44,7 +44,7 @@ class AsyncDelivery(Delivery[SentT_co]):
 
     def __await__(self) -> Generator[Any, None, Self]:
         if not self.done:
-            if isinstance(self._shell, Sender):
+            if isinstance(self._shell, AsyncSender):
                 self._shell.resume()
             waiter = asyncio.get_running_loop().create_future()
             self._waiters = (*self._waiters, waiter)
@@ -53,7 +53,7 @@ class AsyncDelivery(Delivery[SentT_co]):
         return self if self._client_error is None else self.result()
 
 
-class Sender:
+class AsyncSender:
     """Passes records to a client on one event loop, and wakes the tasks that wait for deliveries or room.
 
     A subclass sets ``produce``, which is the client's or queues a record, and calls
@@ -187,7 +187,7 @@ def _wake_some(waiting: deque[asyncio.Future[None]], count: int) -> None:
             count -= 1
 
 
-class PolledSender(Sender):
+class PolledSender(AsyncSender):
     """Sends through a client whose ``poll`` calls the reports.
 
     The thread wakes the loop once for all reports of one call of ``poll``. Woken by the first of them,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cloudevents_kafka.clients._errors import explain_unread
 from cloudevents_kafka.clients._gathered import Readable, check_committed
-from cloudevents_kafka.clients._protocols import Consumer, Message
+from cloudevents_kafka.clients._protocols import Consumer, PolledMessage
 from cloudevents_kafka.clients._settings import check_begun
 from cloudevents_kafka.clients._steps import Ask
 from cloudevents_kafka.clients.aio._call_thread import CallThread
@@ -51,7 +51,7 @@ class Source(ABC):
         self.waiting = self.gathered.waiting
         self.hand_over: Callable[..., Awaitable[None]] | None = None
         """Hand over partitions that are revoked or ``lost``; set while a run reads."""
-        self._fetching: asyncio.Future[Sequence[Message]] | None = None
+        self._fetching: asyncio.Future[Sequence[PolledMessage]] | None = None
         self._failure: BaseException | None = None
 
     def begin(self, count: int = 0, seconds: float = 0) -> None:
@@ -72,7 +72,7 @@ class Source(ABC):
             failure, self._failure = self._failure, None
             raise failure
 
-    def _fetched(self, fetch: asyncio.Future[Sequence[Message]]) -> None:
+    def _fetched(self, fetch: asyncio.Future[Sequence[PolledMessage]]) -> None:
         self._fetching = None
         if fetch.cancelled():
             return
@@ -81,7 +81,7 @@ class Source(ABC):
             self.waiting += fetch.result()
 
     @abstractmethod
-    def fetch(self, count: int, seconds: float) -> asyncio.Future[Sequence[Message]]:
+    def fetch(self, count: int, seconds: float) -> asyncio.Future[Sequence[PolledMessage]]:
         """Begin to wait for up to ``count`` messages, for a short time, and return their future.
 
         The result is the messages that are there, or the next one, or those that arrive within ``seconds``
@@ -130,12 +130,12 @@ class PolledSource(Source):
         self._loop: asyncio.AbstractEventLoop | None = None  # of the last fetch
         self._ends: dict[tuple[str | None, int | None], int] = {}
 
-    def fetch(self, count: int, seconds: float) -> asyncio.Future[Sequence[Message]]:
+    def fetch(self, count: int, seconds: float) -> asyncio.Future[Sequence[PolledMessage]]:
         """Return the future of the messages for which the thread waits."""
         self._loop = asyncio.get_running_loop()
         return self._thread.call(partial(self._fetch, count, seconds), nests=False)
 
-    def _fetch(self, count: int, seconds: float) -> Sequence[Message]:
+    def _fetch(self, count: int, seconds: float) -> Sequence[PolledMessage]:
         try:
             messages = _fetch(self.client, count, seconds)
         except SystemError as error:
@@ -204,11 +204,11 @@ async def end_in_time(closing: asyncio.Future[None]) -> None:
         _log.warning("the client is still closing after %.0f s, and is not waited for", _CLOSE_SECONDS)
 
 
-def _fetch(client: Consumer, count: int, seconds: float) -> Sequence[Message]:
+def _fetch(client: Consumer, count: int, seconds: float) -> Sequence[PolledMessage]:
     """Return the messages of one call: a second one could revoke their partitions."""
     check_begun(client)
     began = time.monotonic()
-    messages: Sequence[Message] = client.consume(count, seconds)  # waits until there are as many
+    messages: Sequence[PolledMessage] = client.consume(count, seconds)  # waits until there are as many
     if not messages and not seconds:
         message = client.poll(FETCH_SECONDS)
         messages = () if message is None else (message,)
@@ -217,7 +217,7 @@ def _fetch(client: Consumer, count: int, seconds: float) -> Sequence[Message]:
     return messages
 
 
-def _ends_of(client: Any, messages: Sequence[Message]) -> dict[tuple[str | None, int | None], int]:
+def _ends_of(client: Any, messages: Sequence[PolledMessage]) -> dict[tuple[str | None, int | None], int]:
     """Return the ends of the partitions of messages, as the client knows them without a request."""
     from confluent_kafka import KafkaException, TopicPartition
 

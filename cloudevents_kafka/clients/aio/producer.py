@@ -1,6 +1,6 @@
 """`AsyncEventProducer`: sends events through a Kafka producer, for asyncio.
 
-Events are converted as in an `EventProducer`; a `Sender` passes them to the client.
+Events are converted as in an `EventProducer`; an `AsyncSender` passes them to the client.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from cloudevents_kafka.clients._sends import count_send
 from cloudevents_kafka.clients._settings import make_client
 from cloudevents_kafka.clients.aio._aiokafka_sender import AiokafkaSender
 from cloudevents_kafka.clients.aio._loop import Turn
-from cloudevents_kafka.clients.aio._sender import AsyncDelivery, PolledSender, Sender
+from cloudevents_kafka.clients.aio._sender import AsyncDelivery, AsyncSender, PolledSender
 from cloudevents_kafka.clients.producer import WriteOptions, Writer, with_options
 from cloudevents_kafka.event import Event, SdkEvent
 from cloudevents_kafka.record import Record, RecordInput
@@ -77,7 +77,7 @@ class AsyncEventProducer(Generic[AnyProducerT]):
         self.is_aiokafka = awaited = is_awaited(client, Producer, "send", "start", "stop")
         self.producer = cast("AnyProducerT", client)
         polled = partial(PolledSender, is_owned=client is not producer)
-        sender: Callable[..., Sender] = AiokafkaSender if awaited else polled
+        sender: Callable[..., AsyncSender] = AiokafkaSender if awaited else polled
         self._sender = sender(client, max_in_flight)
         self._turn = Turn()
         self.observe(observers)

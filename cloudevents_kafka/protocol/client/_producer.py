@@ -22,7 +22,7 @@ from cloudevents_kafka.protocol.client._batches import DeliveryCallback, QueuedR
 from cloudevents_kafka.protocol.client._cluster import Cluster
 from cloudevents_kafka.protocol.client._message import Message
 from cloudevents_kafka.protocol.client._retry import Deadline
-from cloudevents_kafka.protocol.client._sender import Sender
+from cloudevents_kafka.protocol.client._sender import BatchSender
 from cloudevents_kafka.protocol.client._settings import ProducerSettings
 from cloudevents_kafka.protocol.client._socket import OTHER_PROCESS
 from cloudevents_kafka.protocol.errors import ClientError, ProtocolError
@@ -68,7 +68,7 @@ class Producer(Closing):
         self._cluster: Final = cluster
         self._settings: Final = settings
         self._accumulator: Final = Accumulator(cluster, settings, self._complete)
-        self._sender: Final = Sender(cluster, settings, self._accumulator)
+        self._sender: Final = BatchSender(cluster, settings, self._accumulator)
         self._lock: Final = threading.RLock()
         self._changed: Final = threading.Condition(self._lock)
         self._clock = (0, Deadline(0))

@@ -1,4 +1,4 @@
-"""`Sender`: sends batches to the leaders of their partitions, and handles the responses.
+"""`BatchSender`: sends batches to the leaders of their partitions, and handles the responses.
 
 It is used by one thread, which calls `run_once` until the accumulator is empty. It waits for all
 leaders at once, so that a leader that does not answer delays only its own partitions.
@@ -53,7 +53,7 @@ class _InFlight(NamedTuple):
     correlation_id: int
 
 
-class Sender:
+class BatchSender:
     """Delivers the batches of an accumulator."""
 
     def __init__(self, cluster: Cluster, settings: ProducerSettings, accumulator: Accumulator) -> None:

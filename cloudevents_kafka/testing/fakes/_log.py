@@ -17,7 +17,7 @@ TransactionState = Literal["open", "committed", "aborted"]
 
 
 @dataclass(slots=True)
-class Entry:
+class LogEntry:
     """A message in a partition, and the state of the transaction that wrote it."""
 
     message: FakeMessage
@@ -40,15 +40,15 @@ class FakeLog:
 
     def __init__(self, messages: Iterable[FakeMessage] = (), *, partitions: int = 1) -> None:
         self.partitions = partitions
-        self._entries: dict[PartitionId, list[Entry]] = {}
+        self._entries: dict[PartitionId, list[LogEntry]] = {}
         self._lock = Lock()
         for message in messages:
             self.append(message)
 
-    def append(self, message: FakeMessage, state: TransactionState = "committed") -> Entry:
+    def append(self, message: FakeMessage, state: TransactionState = "committed") -> LogEntry:
         """Append a message to its partition, and return its entry."""
         topic_partition = (message.topic() or "", message.partition() or 0)
-        entry = Entry(message, state)
+        entry = LogEntry(message, state)
         with self._lock:  # several producers may write to one log
             entries = self._entries.setdefault(topic_partition, [])
             message._offset = len(entries)  # noqa: SLF001 (the broker sets it)

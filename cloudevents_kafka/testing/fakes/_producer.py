@@ -21,8 +21,8 @@ from cloudevents_kafka.testing.fakes._checks import (
 )
 from cloudevents_kafka.testing.fakes._group import FakeGroup
 from cloudevents_kafka.testing.fakes._log import (
-    Entry,
     FakeLog,
+    LogEntry,
     PartitionId,
     TransactionState,
     kafka_error,
@@ -85,7 +85,7 @@ class FakeProducer(Closing):
         self._pending: deque[_Pending] = deque()
         self._failures: deque[str] = deque()
         self._state: str = "Init" if transactional else "plain"
-        self._written: list[Entry] = []
+        self._written: list[LogEntry] = []
         self._offsets: list[tuple[FakeGroup, dict[PartitionId, int]]] = []
         self._planned: dict[str, Any] | None = None  # the arguments of kafka_exception
         self._broken: dict[str, Any] | None = None  # the same, for the transaction in progress

@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from cloudevents_kafka import Record
-from cloudevents_kafka.cli.kafka.sender import Sender
+from cloudevents_kafka.cli.kafka.sender import TopicSender
 from cloudevents_kafka.cli.kafka.session import BrokerSession, TopicNotAllowed
 from cloudevents_kafka.cli.kafka.settings import Settings
 from cloudevents_kafka.cli.terminal.errors import BadUsage, BrokerFailure
@@ -64,7 +64,7 @@ def sender_for():
     def build(producer):
         session = StubSession(Settings((("test", {"bootstrap.servers": "h:1"}),)), 0.01, Interrupts())
         reports = []
-        sender = Sender(producer, session, lambda *report: reports.append(report))
+        sender = TopicSender(producer, session, lambda *report: reports.append(report))
         return sender, session, reports
 
     return build

@@ -7,7 +7,7 @@ from click.shell_completion import BashComplete
 
 from cloudevents_kafka import Record
 from cloudevents_kafka.cli.app import app
-from cloudevents_kafka.cli.kafka.cluster import Cluster
+from cloudevents_kafka.cli.kafka.cluster import ClusterView
 from tests.cli.command_line import send
 
 
@@ -58,7 +58,7 @@ def test_commands_and_options_are_completed():
 def test_groups_are_completed(mock_cluster, topic, monkeypatch):
     """The consumer groups of the brokers are completed wherever one is named."""
     monkeypatch.setenv("CE_KAFKA_BOOTSTRAP_SERVERS", mock_cluster)
-    monkeypatch.setattr(Cluster, "group_names", lambda _: ["billing", "bills", "shop"])
+    monkeypatch.setattr(ClusterView, "group_names", lambda _: ["billing", "bills", "shop"])
     for command in ("consume", "stats", "replay", "report", "groups"):
         assert completions(command, "--group", "bil") == ["billing", "bills"]
     assert completions("groups", "reset", "--group", "s") == ["shop"]

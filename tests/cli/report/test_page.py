@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from cloudevents_kafka import Record
 from cloudevents_kafka.cli.kafka.lag import Lag
-from cloudevents_kafka.cli.report.page import Report, to_html
+from cloudevents_kafka.cli.report.page import PageContents, to_html
 from cloudevents_kafka.counting import RecordCounts
 from cloudevents_kafka.counting._records import key_label
 from tests.support import sample_report
@@ -108,7 +108,7 @@ def reports(draw):
         counts.add_sample(text, text, Record(key=raw, value=raw, headers=[(text, raw)], topic=text), 1)
     counts.events, counts.others = counts.types.total, counts.errors.total
     lags = draw(st.lists(st.builds(Lag, TEXTS, st.integers(0, 2**63), st.integers(0, 2**63)), max_size=3))
-    return Report(draw(TEXTS), draw(st.lists(st.tuples(TEXTS, TEXTS), max_size=3)), counts, lags)
+    return PageContents(draw(TEXTS), draw(st.lists(st.tuples(TEXTS, TEXTS), max_size=3)), counts, lags)
 
 
 @given(reports())
@@ -129,7 +129,7 @@ def test_text_of_others_is_shown():
     """A type that resembles markup is shown as it is."""
     counts = RecordCounts(events=1)
     counts.types.add("<b>]]>&amp;\u202e")
-    assert ("span", "<b>]]>&amp;\\u202e") in Page(to_html(Report("t", [], counts))).texts
+    assert ("span", "<b>]]>&amp;\\u202e") in Page(to_html(PageContents("t", [], counts))).texts
 
 
 def test_a_page_loads_and_runs_nothing():
@@ -160,7 +160,7 @@ def test_secrets_are_masked():
     value = b'{"total": 12, "client_secret": "hunter2"}'
     counts.errors.add("broken-event")
     counts.add_sample("broken-event", "sasl.password=hunter2", Record(value=value, headers=headers), 41)
-    html = to_html(Report("Topic", [("brokers", "kafka://me:hunter2@host")], counts))
+    html = to_html(PageContents("Topic", [("brokers", "kafka://me:hunter2@host")], counts))
     assert "hunter2" not in html
     assert html.count("********") >= 6
     assert "total" in html
@@ -175,7 +175,7 @@ def test_secrets_that_are_cut_are_masked(start):
     counts.keys.add(key_label(text.encode()))
     counts.errors.add("broken-event")
     counts.add_sample("broken-event", text, record, len(text))
-    assert "hunter" not in to_html(Report("Topic", [], counts))
+    assert "hunter" not in to_html(PageContents("Topic", [], counts))
 
 
 def test_figures_have_tables_and_titles():
@@ -213,7 +213,7 @@ def test_contrast(mode):
 
 def test_an_empty_report_is_a_page():
     """A topic without records has a page that says so."""
-    assert "0 events and 0 other records" in to_html(Report("Topic t", [], RecordCounts()))
+    assert "0 events and 0 other records" in to_html(PageContents("Topic t", [], RecordCounts()))
 
 
 def test_drawing_changes_no_import():

@@ -9,7 +9,7 @@ from typing import Any, Final
 import click
 
 from cloudevents_kafka.cli.app import LazyGroup
-from cloudevents_kafka.cli.kafka.cluster import Cluster, Group, Partition
+from cloudevents_kafka.cli.kafka.cluster import ClusterView, Group, Partition
 from cloudevents_kafka.cli.kafka.session import BrokerSession
 from cloudevents_kafka.cli.kafka.settings import Settings, kafka_options, pop_settings
 from cloudevents_kafka.cli.kafka.topic_names import group_option
@@ -23,10 +23,11 @@ COMMANDS: Final = {"reset": "Change the committed offsets of a group."}
 
 
 @contextmanager
-def connected(settings: Settings, timeout: float) -> Iterator[Cluster]:
+def connected(settings: Settings, timeout: float) -> Iterator[ClusterView]:
     """Return a context manager for the cluster of settings; a signal ends its block at once."""
     with Interrupts() as interrupts, interrupts.waiting():
-        yield Cluster(BrokerSession(settings.with_defaults("defaults of groups", {}), timeout, interrupts))
+        defaults = settings.with_defaults("defaults of groups", {})
+        yield ClusterView(BrokerSession(defaults, timeout, interrupts))
 
 
 @click.group(cls=LazyGroup, package=__name__, summaries=COMMANDS, invoke_without_command=True)

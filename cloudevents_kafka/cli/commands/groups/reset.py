@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from cloudevents_kafka.cli.commands.groups import connected
-from cloudevents_kafka.cli.kafka.cluster import Cluster, Partition
+from cloudevents_kafka.cli.kafka.cluster import ClusterView, Partition
 from cloudevents_kafka.cli.kafka.reader import (
     Position,
     PositionType,
@@ -81,7 +81,7 @@ def command(
 
 
 def _offsets(
-    cluster: Cluster, group: str, partitions: list[Partition], position: Position
+    cluster: ClusterView, group: str, partitions: list[Partition], position: Position
 ) -> tuple[dict[Partition, int], dict[Partition, int]]:
     """Return the offsets of a group before and after a reset."""
     marks = cluster.watermarks(partitions)

@@ -14,8 +14,8 @@ from cloudevents_kafka.spark.pipeline.notes._counts import (
 )
 from cloudevents_kafka.spark.pipeline.notes._ledger import (
     REPLAYS,
-    Entry,
     Ledger,
+    LedgerEntry,
     OffsetRange,
     OffsetRanges,
     format_ranges,

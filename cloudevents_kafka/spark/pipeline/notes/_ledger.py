@@ -33,7 +33,7 @@ _Partitions = Mapping[str, tuple[OffsetRange, ...]]
 _Topics = Mapping[str, Mapping[str, Mapping[str, _Partitions]]]
 
 
-class Entry(NamedTuple):
+class LedgerEntry(NamedTuple):
     """A range of offsets that a pipeline has landed."""
 
     topic: str
@@ -49,14 +49,14 @@ class Ledger(msgspec.Struct, frozen=True):
     generation: int = 0
     topics: _Topics = {}
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[LedgerEntry]:
         """Yield all ranges."""
         for topic, ids in self.topics.items():
             for topic_id, pipelines in ids.items():
                 for pipeline, partitions in pipelines.items():
                     for partition, ranges in partitions.items():
                         for offsets in ranges:
-                            yield Entry(topic, topic_id, pipeline, partition, offsets)
+                            yield LedgerEntry(topic, topic_id, pipeline, partition, offsets)
 
     def landed(self, ids: Mapping[str, str]) -> OffsetRanges:
         """Return the last range of each partition of topics with these ids, by all pipelines."""
@@ -101,9 +101,9 @@ class Ledger(msgspec.Struct, frozen=True):
         """Return the ledger after replay ``number``: one range for all replays, which are counted from 1."""
         return self.add("replay", {}, {REPLAYS: {"0": OffsetRange(0, number)}})
 
-    def _by_partition(self, topic: str, topic_id: str) -> dict[str, list[Entry]]:
+    def _by_partition(self, topic: str, topic_id: str) -> dict[str, list[LedgerEntry]]:
         """Return the ranges of a topic by partition, in order; an unknown id may be any."""
-        found: dict[str, list[Entry]] = {}
+        found: dict[str, list[LedgerEntry]] = {}
         entries = Ledger(topics={topic: self.topics.get(topic, {})}).entries()
         for entry in sorted(entries, key=lambda entry: entry.offsets.start):
             if entry.topic_id == topic_id or not (entry.topic_id and topic_id):
@@ -113,21 +113,21 @@ class Ledger(msgspec.Struct, frozen=True):
     def add(self, pipeline: str, ids: Mapping[str, str], ranges: OffsetRanges) -> Ledger:
         """Return the ledger after a commit of these offsets."""
         added = (
-            Entry(topic, ids.get(topic, ""), pipeline, partition, offsets)
+            LedgerEntry(topic, ids.get(topic, ""), pipeline, partition, offsets)
             for topic, partition, offsets in iter_partitions(ranges)
         )
         return Ledger.of_entries(self.generation + 1, chain(self.entries(), added))
 
-    def merge(self, entries: Iterable[Entry]) -> Ledger:
+    def merge(self, entries: Iterable[LedgerEntry]) -> Ledger:
         """Return the ledger with other ranges, too."""
         return Ledger.of_entries(self.generation, chain(self.entries(), entries))
 
-    def begins(self) -> list[Entry]:
+    def begins(self) -> list[LedgerEntry]:
         """Return where a pipeline begins in partitions of which it has landed nothing."""
         return [entry for entry in self.entries() if entry.offsets.start == entry.offsets.end]
 
     @staticmethod
-    def of_entries(generation: int, entries: Iterable[Entry]) -> Ledger:
+    def of_entries(generation: int, entries: Iterable[LedgerEntry]) -> Ledger:
         """Return the ledger with these ranges."""
         topics: dict[str, dict[str, dict[str, dict[str, tuple[OffsetRange, ...]]]]] = {}
         for topic, topic_id, pipeline, partition, offsets in entries:
@@ -150,7 +150,9 @@ def _joined(ranges: list[OffsetRange]) -> tuple[OffsetRange, ...]:
     return tuple(joined)
 
 
-def _left(pipeline: str | None, topic: str, planned: OffsetRange, landed: Iterable[Entry]) -> OffsetRange:
+def _left(
+    pipeline: str | None, topic: str, planned: OffsetRange, landed: Iterable[LedgerEntry]
+) -> OffsetRange:
     """Return the planned offsets after those that a pipeline has landed, in order; raise `WrongTable`."""
     start = planned.start
     for entry in landed:

@@ -26,7 +26,7 @@ from cloudevents_kafka.spark._java import (
 )
 from cloudevents_kafka.spark._sql import quote, settings, write_settings
 from cloudevents_kafka.spark.pipeline._errors import WrongTable
-from cloudevents_kafka.spark.pipeline.notes import Entry, Ledger, OffsetRange
+from cloudevents_kafka.spark.pipeline.notes import Ledger, LedgerEntry, OffsetRange
 from cloudevents_kafka.spark.pipeline.tables import _table
 from cloudevents_kafka.spark.pipeline.tables._delta_history import LEDGER, PROPERTY, DeltaHistory
 from cloudevents_kafka.spark.pipeline.tables._evolution import names_in
@@ -84,7 +84,7 @@ class DeltaTable(_table.Table):
         commits = re.search(rf"(?m)^{LEDGER} -> (\d+)$", text)
         ranges = re.findall(rf"(?m)^{LEDGER}/([^/\n]*)/([^/\n]*)/([^/\n]*)/(\d+)/([^/\n]*) -> (\d+)$", text)
         entries = (
-            Entry(topic, topic_id, pipeline, partition, OffsetRange(int(start), int(end)))
+            LedgerEntry(topic, topic_id, pipeline, partition, OffsetRange(int(start), int(end)))
             for topic, topic_id, partition, start, pipeline, end in ranges
         )
         found = Ledger.of_entries(int(commits[1]), entries) if commits else None

@@ -12,8 +12,8 @@ import pytest
 from cloudevents_kafka.spark.pipeline import WrongTable
 from cloudevents_kafka.spark.pipeline.notes import (
     REPLAYS,
-    Entry,
     Ledger,
+    LedgerEntry,
     OffsetRange,
     format_ranges,
     iter_partitions,
@@ -24,7 +24,7 @@ HISTORIES = 300
 END = 20
 
 
-def histories() -> Iterator[tuple[random.Random, list[Entry]]]:
+def histories() -> Iterator[tuple[random.Random, list[LedgerEntry]]]:
     """Yield what pipelines may have landed, each offset once, in any order; some ranges are empty."""
     for seed in range(HISTORIES):
         chance, entries = random.Random(seed), []
@@ -32,13 +32,14 @@ def histories() -> Iterator[tuple[random.Random, list[Entry]]]:
             at = chance.randrange(3)
             while at < END:
                 offsets = OffsetRange(at, at + chance.randrange(5))
-                entries.append(Entry(topic, chance.choice(IDS), chance.choice("ab"), partition, offsets))
+                place = (topic, chance.choice(IDS), chance.choice("ab"), partition)
+                entries.append(LedgerEntry(*place, offsets))
                 at = offsets.end + chance.randrange(3)
         chance.shuffle(entries)
         yield chance, entries
 
 
-def offsets_of(entries: Iterable[Entry]) -> set[int]:
+def offsets_of(entries: Iterable[LedgerEntry]) -> set[int]:
     return {offset for entry in entries for offset in range(entry.offsets.start, entry.offsets.end)}
 
 
@@ -49,7 +50,7 @@ def ranges_of(offsets: set[int]) -> list[OffsetRange]:
     return [OffsetRange(run[0], run[-1] + 1) for run in found]
 
 
-def matching(entries: list[Entry], topic: str, topic_id: str, partition: str) -> list[Entry]:
+def matching(entries: list[LedgerEntry], topic: str, topic_id: str, partition: str) -> list[LedgerEntry]:
     """Return the entries of a partition; an id that is not known may be any."""
     chosen = [each for each in entries if (each.topic, each.partition) == (topic, partition)]
     return [each for each in chosen if each.topic_id == topic_id or "" in {each.topic_id, topic_id}]
@@ -62,7 +63,8 @@ def test_ranges_that_touch_or_overlap_are_one() -> None:
         for _ in range(12):
             start = chance.randrange(END)
             offsets = OffsetRange(start, start + chance.choice([0, 0, 1, 2, 5]))
-            entries.append(Entry("t", chance.choice(IDS), chance.choice("ab"), chance.choice("01"), offsets))
+            place = ("t", chance.choice(IDS), chance.choice("ab"), chance.choice("01"))
+            entries.append(LedgerEntry(*place, offsets))
         ledger = Ledger.of_entries(7, entries)
         assert ledger.generation == 7
         found = list(ledger.entries())
@@ -88,9 +90,9 @@ def test_a_commit_adds_its_ranges() -> None:
         assert before.merge(entries[cut:]) == Ledger.of_entries(4, entries)
         ranges = {"t": {"0": OffsetRange(3, 9), "1": OffsetRange(0, 1)}, "v": {"0": OffsetRange(1, 2)}}
         added = [
-            Entry("t", "x", "a", "0", OffsetRange(3, 9)),
-            Entry("t", "x", "a", "1", OffsetRange(0, 1)),
-            Entry("v", "", "a", "0", OffsetRange(1, 2)),
+            LedgerEntry("t", "x", "a", "0", OffsetRange(3, 9)),
+            LedgerEntry("t", "x", "a", "1", OffsetRange(0, 1)),
+            LedgerEntry("v", "", "a", "0", OffsetRange(1, 2)),
         ]
         after = before.add("a", {"t": "x"}, ranges)
         assert after == Ledger.of_entries(5, [*entries[:cut], *added])
@@ -124,7 +126,7 @@ def test_gaps_are_what_no_pipeline_has_landed() -> None:
             assert ledger.gaps("t", topic_id, partition, asked) == ranges_of(left)
 
 
-def refusal_of(chosen: list[Entry], owner: str | None, planned: OffsetRange) -> tuple[str, int] | int:
+def refusal_of(chosen: list[LedgerEntry], owner: str | None, planned: OffsetRange) -> tuple[str, int] | int:
     """Return why planned offsets must not land and where, or the first that has not landed."""
     owners = {offset: each.pipeline for each in chosen for offset in offsets_of([each])}
     start = planned.start
@@ -170,7 +172,7 @@ def test_replays_are_counted_from_1() -> None:
     for number in (1, 2, 5):
         ledger = ledger.add_replay(number)
         assert ledger.replays == number
-        assert [*ledger.entries()][1:] == [Entry(REPLAYS, "", "replay", "0", OffsetRange(0, number))]
+        assert [*ledger.entries()][1:] == [LedgerEntry(REPLAYS, "", "replay", "0", OffsetRange(0, number))]
     assert ledger.generation == 4
 
 
