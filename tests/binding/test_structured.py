@@ -163,7 +163,7 @@ def make_nothing() -> Any:
     ],
 )
 def test_a_users_format_may_have_mistakes(name: str, make_format: Any, value: bytes, why: str) -> None:
-    """Whatever it raises or returns, the record is a broken event with the mistake."""
+    """A record in such a format is a broken event with the mistake."""
     register_format(name, make_format)
     with pytest.raises(BrokenEvent, match=rf"{why} \(K-15"):
         from_record(of(b"application/cloudevents+" + name.encode(), value))
