@@ -97,7 +97,7 @@ IMPORTED = (
 NOT_COPIED = (".git", ".*_cache", ".venv*", "build", "node_modules", "target")
 VARIABLES = {"PYTHONDONTWRITEBYTECODE": "1", "EXAMPLES": "0.2", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 # Only what the tests need: other plug-ins take longer than most of them.
-PYTEST = ["-x", "-q", "--tb=no", "--assert=plain", "--hypothesis-profile=first"]
+PYTEST = ["-x", "-q", "--timeout=300", "--tb=no", "--assert=plain", "--hypothesis-profile=first"]
 PYTEST += ["-p", "_hypothesis_pytestplugin", "-p", "pytest_timeout", "-p", "xdist.plugin"]
 PYTEST += ["-p", "no:cacheprovider", "-p", "no:unraisableexception"]
 PYTEST += ["-m", "not broker and not spark and not legacy and not peer and not release and not slow"]
@@ -232,11 +232,13 @@ def outcome_of(mutant: Mutant, judged: frozenset[Change]) -> tuple[str, int, Cha
     line, change = change_of(mutant.module, before.splitlines(), after.splitlines())
     if change in judged:
         return "judged", line, change
+    times = path.stat()
     path.write_text(after, "utf-8")
     try:
         return "killed" if test(mutant.module) else "unjudged", line, change
     finally:
-        shutil.copy2(ROOT / path, path)  # with its time, by which Python finds it compiled
+        path.write_text(before, "utf-8")
+        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))  # by which Python finds it compiled
 
 
 def change_of(module: str, before: list[str], after: list[str]) -> tuple[int, Change]:
