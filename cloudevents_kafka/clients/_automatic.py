@@ -1,13 +1,15 @@
 """`Automatic`: finds a client that commits by itself, which a run must not have.
 
-While a record is unfinished, the group's offset must not be after it: a crash would lose the record. A client
-of settings commits nothing by itself. One that was passed may, if it stores the offsets of what it returns;
-it does not say whether. So for such a client the group is asked while any record is unfinished. An offset
-after one, without the mark of a run, and which was not there before, is set back at once. If the group
-accepts that, it is an error: this member has the partition. (It may be wrong if another member had it for
-less than a second, and the client was subscribed elsewhere, of which a run warns.)
+While a record is unfinished, the group's offset must not be after it: a crash would lose the record. A
+client of settings commits nothing by itself. One that was passed may, if it stores the offsets of what
+it returns; it does not say whether. So for such a client the group is asked while any record is
+unfinished. If a new offset is after one of these, and has no mark of a run, the group is set back at
+once. If the group accepts that, it is an error: this member has the partition. (It may be wrong if
+another member had it for less than a second, and the client was subscribed elsewhere, of which a run
+warns.)
 
-The client is assigned its partitions again then, so it forgets what it would commit next.
+Then the client's partitions are assigned again, so that it forgets the offsets that it would commit
+next.
 """
 
 from __future__ import annotations

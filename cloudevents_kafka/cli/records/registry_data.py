@@ -75,7 +75,7 @@ class RegistryData:
         self._client.close()
 
     def _reader(self, name: str) -> _Read:
-        """Return what reads data of a schema; it is known by its id, or its GUID."""
+        """Return the reader for data of a schema, which has an id or a GUID."""
         return self._readers.get(name) or remember(self._readers, name, self._fetch(name))
 
     def _fetch(self, name: str) -> _Read:

@@ -46,8 +46,9 @@ class GroupOffsets:
         if reason not in self._reasons:
             self._reasons.add(reason)
             self._warn(
-                f"landed offsets were not committed to the group {self._group}: {reason}. The run goes on, "
-                "as the tables decide; the group must have no consumer, and this login the right READ on it"
+                f"landed offsets were not committed to the group {self._group}: {reason}. The run continues, "
+                "because the tables decide what has landed. The group must have no consumer, and this login "
+                "needs the right READ on it"
             )
 
 
