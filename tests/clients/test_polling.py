@@ -359,7 +359,10 @@ def test_no_thread_is_left_by_a_forgotten_producer() -> None:
 
 @pytest.mark.broker
 def test_threads_wait_together(kafka_broker: LocalBroker) -> None:
-    """Eight threads that wait for each event need hardly longer than one, with a real broker."""
+    """Eight threads that wait for each event need hardly longer than one, with a real broker.
+
+    Waiting in turn would take eight times as long in each round; another program may disturb some rounds.
+    """
     settings = {"bootstrap.servers": kafka_broker.bootstrap_servers}
     producer = EventProducer(Producer(settings), topic=kafka_broker.create_topic("waits"))
     producer.send(order(0)).result(20)
@@ -368,10 +371,10 @@ def test_threads_wait_together(kafka_broker: LocalBroker) -> None:
         for number in range(50):
             producer.send(order(number)).result(10)
 
-    began = time.monotonic()
-    work()
-    alone = time.monotonic() - began
-    began = time.monotonic()
-    with running(*[work] * 8):
-        pass
-    assert time.monotonic() - began < 3 * alone
+    def seconds(threads: int) -> float:
+        began = time.monotonic()
+        with running(*[work] * threads):
+            pass
+        return time.monotonic() - began
+
+    assert any(seconds(8) < 3 * seconds(1) for _ in range(10))
