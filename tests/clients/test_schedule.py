@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 from collections import defaultdict
+from itertools import product
 
 import pytest
 from confluent_kafka import TopicPartition
@@ -777,4 +778,15 @@ def test_lanes_of_a_closed_partition_are_free_for_others() -> None:
     assert task.item.record.partition == 1
     assert schedule.next(0) is None
     schedule.end(task, 0)
+    assert schedule.is_idle
+
+
+def test_a_partition_may_be_closed_again() -> None:
+    """Lanes of others that are closed with it are closed, too."""
+    schedule = Schedule(99, BYTES)
+    for partition, number in product((0, 1), range(9)):
+        schedule.add(record(number, partition, b"%d%d" % (partition, number)), 0)
+    schedule.close([("t", 0)])
+    assert not schedule.is_idle
+    schedule.close([("t", 0), ("t", 1)])
     assert schedule.is_idle

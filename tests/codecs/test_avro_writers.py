@@ -29,6 +29,8 @@ def decimal(**more: Any) -> dict[str, Any]:
         ),
         (record(decimal(precision=2, scale=3)), b"\x02\x04", b"\x04"),
         (record(decimal(precision="2")), b"\x02\x04", b"\x04"),
+        (record(decimal(precision=0)), b"\x02\x04", b"\x04"),
+        (record(decimal(precision=2, scale=-1)), b"\x02\x04", b"\x04"),
         (record(decimal(precision=True)), b"\x02\x04", b"\x04"),
     ],
 )
@@ -43,6 +45,9 @@ def test_all_else_is_kept() -> None:
     """A schema that is valid is the same but for its defaults."""
     schema = record(decimal(precision=4, scale=2)) | {"doc": "a", "aliases": ["b"]}
     assert writer_schema(schema) == schema
+    for precision, scale in ((1, 0), (1, 1), (2, 0)):
+        schema = record(decimal(precision=precision, scale=scale))
+        assert writer_schema(schema) == schema
     assert writer_schema("long") == "long"
     assert writer_schema(["null", {"type": "enum", "name": "E", "symbols": ["A"], "default": "A"}]) == [
         "null",
