@@ -790,3 +790,17 @@ def test_a_partition_may_be_closed_again() -> None:
     assert not schedule.is_idle
     schedule.close([("t", 0), ("t", 1)])
     assert schedule.is_idle
+
+
+def test_other_partitions_in_an_answer_hide_none() -> None:
+    """A partition that is not known here may stand before one with an offset of somebody else."""
+    schedule = in_work(5, 6)
+    others = [TopicPartition("u", 0, 9), TopicPartition("t", 0, 18)]
+    assert schedule.done() == []
+    assert schedule.find_foreign(others) is None
+    assert [place.offset for place in schedule.done()] == [5]  # the group is set back
+    assert schedule.find_foreign([others[0], TopicPartition("t", 0, 19)]) == TopicPartition("t", 0, 19)
+    task = take(schedule)
+    assert not task.is_waiting
+    schedule.commit(schedule.done())
+    assert schedule.confirm(others) == others[1:]
