@@ -34,7 +34,7 @@ class Server:
 
     def __init__(self, folder: Path, broker: LocalBroker, replaced: dict[str, str]) -> None:
         topic = broker.create_topic(f"shipping-{uuid.uuid4()}")
-        pages.fill(broker, topic)
+        pages.fill(broker.bootstrap_servers, topic)
         [code] = [block.code for block in pages.blocks(PAGE) if block.title == "shipping.py"]
         for old, new in {
             "localhost:9092": broker.bootstrap_servers,
