@@ -24,7 +24,7 @@ PIP := pip>=25.1
 INSTALLED := $(VENV)/.installed
 CHECKED := $(if $(wildcard $(INSTALLED))$(filter-out check lint,$(MAKECMDGOALS)),$(INSTALLED),$(VENV)/.light)
 # More workers than cores, as many tests wait for sockets and processes; each collects all tests, in 7 CPU seconds.
-WORKERS := 4
+WORKERS := 6
 
 .PHONY: help check test report test-newest test-later release soak peers lint jar demo bench docs docs-serve pictures ready classes legacy clean
 
