@@ -103,7 +103,8 @@ PYTEST += ["-p", "no:cacheprovider", "-p", "no:unraisableexception"]
 PYTEST += ["-m", "not broker and not spark and not legacy and not peer and not release and not slow"]
 OUTCOMES = ("killed", "judged", "unjudged")
 FORK = multiprocessing.get_context("fork")
-CPU_SECONDS = 300  # a mutant that needs as many is one that does not end
+CPU_SECONDS = 20  # of a file of tests: a mutant that needs as many is one that does not end
+MOST_CPU_SECONDS = 200
 MEMORY = 4 << 30
 
 
@@ -286,7 +287,8 @@ def run_here(tests: list[str]) -> None:
     """Run tests, without any output, and end this process."""
     import pytest
 
-    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
+    seconds = min(CPU_SECONDS * len(tests), MOST_CPU_SECONDS)
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
