@@ -11,8 +11,8 @@ CONNECT: Final = (
     "docs/how-to/connect_and_clusters.md"
 )
 TOPICS: Final = (
-    "Write to topics in a function for each_batch, by encode_events and Spark's Kafka sink; the same folder can "
-    "be used: see docs/how-to/each_batch.md"
+    "Write to topics in a function for each_batch, by encode_events and Spark's Kafka sink; the same folder "
+    "can be used: see docs/how-to/each_batch.md"
 )
 OPTIONS: Final = {
     "mode": (
