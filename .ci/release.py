@@ -74,6 +74,7 @@ PAGES = (
     "tests/test_tutorial.py",
 )
 REGISTRY = "tests/real_registry"
+BUSY = 4
 ALONE = "not broker and not spark and not legacy and not peer and not release"
 
 
@@ -116,6 +117,8 @@ def all_steps(minutes: float, examples: float, seed: int) -> Iterator[Step]:
     yield Step("tables", title, spark_tests)
     yield Step("pages", "the pages, examples and the demo that make test has no time for", page_tests)
     yield Step("old-brokers", "the tests marked legacy: old brokers, ZooKeeper, Java's clients", old_brokers)
+    title = f"make test next to {BUSY} busy processes, in an order by chance within groups, --seed {seed}"
+    yield Step("busy", title, partial(busy, seed))
     yield Step("check", "make check in a new tree, whose environment has no Spark", light_tests)
     title = f"kills while events are forwarded (200) and pipelines land records (50), --seed {seed}"
     yield Step("soak", title, partial(soak, seed))
@@ -217,6 +220,17 @@ def old_brokers() -> None:
 def marked(marker: str, *paths: str, leave_out: tuple[str, ...] = ()) -> None:
     """Run the tests in paths that have a marker."""
     pytest("-m", marker, "--durations", "10", *(f"--ignore={path}" for path in leave_out), *paths)
+
+
+def busy(seed: int) -> None:
+    """Run the tests where all cores are taken, so that one that measures the clock or needs another fails."""
+    spinning = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(BUSY)]
+    try:
+        command("make", "--no-print-directory", "test", f"PYTEST_FLAGS=--shuffle {seed}")
+    finally:
+        for process in spinning:
+            process.kill()
+            process.wait()
 
 
 def light_tests() -> None:

@@ -96,6 +96,7 @@ def test_steps_can_be_named() -> None:
         "tables",
         "pages",
         "old-brokers",
+        "busy",
         "check",
         "soak",
         "properties",
@@ -118,7 +119,7 @@ def test_steps_can_be_named() -> None:
     ]
     wrong = subprocess.run([sys.executable, SCRIPT, "test"], capture_output=True, text=True, check=False)
     assert wrong.returncode == 2
-    assert "STEP must be one of tests, tables, pages, old-brokers, check" in wrong.stderr
+    assert "STEP must be one of tests, tables, pages, old-brokers, busy" in wrong.stderr
     assert "got test" in wrong.stderr
 
 
