@@ -1,6 +1,6 @@
 """The rows of one micro-batch: how they are decoded, counted while they are written, and read by Python."""
 
-from cloudevents_kafka.spark.pipeline.batches._batch import BatchWriter, KeptBatch
+from cloudevents_kafka.spark.pipeline.batches._batch import Append, BatchWriter, KeptBatch
 from cloudevents_kafka.spark.pipeline.batches._batch_rows import Rows
 from cloudevents_kafka.spark.pipeline.batches._changes import row_changes
 from cloudevents_kafka.spark.pipeline.batches._distinct import without_duplicates

@@ -62,14 +62,6 @@ class FunctionTarget(Target):
         """Take the number and the offsets of a batch."""
         self._batch = batch
 
-    def takes_all(self, batch: notes.BegunBatch) -> bool:  # noqa: ARG002
-        """Return True."""
-        return True
-
-    def append(self, table: str, rows: DataFrame) -> bool:
-        """Return whether it wrote; raise `NotImplementedError`, as the function takes all rows at once."""
-        raise NotImplementedError
-
     def take(self, events: DataFrame, quarantine: DataFrame, counts: notes.BatchCounts) -> None:
         """Call the function with the rows of a batch."""
         del counts  # they are exact, as the rows are kept

@@ -5,8 +5,8 @@
 3. `Landed.plan` decides by the ledger which of the offsets have not landed.
 4. What a schema registry knows of their data is fetched, and `Landed.begin` notes the batch.
 5. `Target.start` forgets what was staged of another batch.
-6. `BatchWriter` has Spark decode and count the records while `Target.append` stages the rows; or it keeps
-   the rows for `Target.compare` and `Target.take`.
+6. `BatchWriter` has Spark decode and count the records while what `Target.appends` returns stages the rows;
+   or it keeps the rows for `Target.compare` and `Target.take`.
 7. The topics are compared again, now that Spark has read the records, and `Target.commit` commits the rows.
 8. `Landed.complete` creates the manifest, and `Target.finish` does what is left.
 
@@ -174,9 +174,9 @@ class BatchLander:
         counts = target.start(records.sparkSession, batch)
         if counts is not None:
             return counts
-        if target.takes_all(batch):
-            return self._writer.write_kept(records, batch, target.take, target.compare)
-        return self._writer.write(records, batch, target.append)
+        if append := target.appends(batch):
+            return self._writer.write(records, batch, append)
+        return self._writer.write_kept(records, batch, target.take, target.compare)
 
     def _in_parts(self, spark: SparkSession, offsets: notes.OffsetRanges) -> DataFrame:
         from cloudevents_kafka.spark.pipeline.batches import read_out_of_range

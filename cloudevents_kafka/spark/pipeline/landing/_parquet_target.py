@@ -36,6 +36,7 @@ from cloudevents_kafka.spark.typed.shape import VALUE
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from cloudevents_kafka.spark.pipeline.batches import Append
     from cloudevents_kafka.spark.typed.schemas import DataSchema
 
 STAGING: Final = "_staging"
@@ -145,9 +146,9 @@ class ParquetTarget(Target):
         self._staging = f"{STAGING}/{batch.number:08d}-{uuid.uuid4().hex[:8]}"
         self._batch, self._files = batch, ParquetFiles(spark, self._store.url(self._staging))
 
-    def takes_all(self, batch: notes.BegunBatch) -> bool:
-        """Return whether tables have columns of their own."""
-        return bool(batch.routes and batch.schemas)
+    def appends(self, batch: notes.BegunBatch) -> Append | None:
+        """Return `append`, or None if tables have columns of their own."""
+        return None if batch.routes and batch.schemas else self.append
 
     def append(self, table: str, rows: DataFrame) -> bool:
         """Write rows to the staging folder, and return True; see `ParquetFiles.append`."""

@@ -35,7 +35,7 @@ from cloudevents_kafka.spark.typed.shape import VALUE
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from cloudevents_kafka.spark.pipeline.batches import KeptBatch
+    from cloudevents_kafka.spark.pipeline.batches import Append, KeptBatch
 
 _MOST_AT_ONCE: Final = 4  # tables that are staged at once
 _MOST_TRIES: Final = 100  # commits that other pipelines precede
@@ -174,9 +174,9 @@ class TablesTarget(Target):
                     "unknown. Land into a fresh table"
                 )
 
-    def takes_all(self, batch: notes.BegunBatch) -> bool:
-        """Return whether a batch has several tables of events, or is compared."""
-        return bool(batch.routes) or self._compare is not None
+    def appends(self, batch: notes.BegunBatch) -> Append | None:
+        """Return `append`, or None if a batch has several tables of events, or is compared."""
+        return None if batch.routes or self._compare is not None else self.append
 
     def compare(self, batch: KeptBatch) -> AbstractContextManager[KeptBatch]:
         """Return what yields the part of a batch that is to land."""

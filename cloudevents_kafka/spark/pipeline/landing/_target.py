@@ -1,7 +1,8 @@
 """`Target`: where the rows of batches go, which are files, tables or a function of the user.
 
-`BatchLander` calls it for each batch: `Target.start`, then `append` for rows that are computed while they are
-written, or `take` for all rows at once, then `commit`, and `finish` when the batch has its manifest.
+`BatchLander` calls it for each batch: `Target.start`, then what `appends` returns for rows that are computed
+while they are written, or `take` for all rows at once, then `commit`, and `finish` when the batch has its
+manifest.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from cloudevents_kafka.spark.pipeline import notes
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from cloudevents_kafka.spark.pipeline.batches import KeptBatch
+    from cloudevents_kafka.spark.pipeline.batches import Append, KeptBatch
 
 
 class Target(ABC):
@@ -49,17 +50,13 @@ class Target(ABC):
     def start(self, spark: SparkSession, batch: notes.BegunBatch) -> notes.BatchCounts | None:
         """Start a batch, and forget what was staged; return its counts if all of its rows have landed."""
 
-    @abstractmethod
-    def takes_all(self, batch: notes.BegunBatch) -> bool:
-        """Return whether `take` is called for a batch, rather than `append`."""
+    def appends(self, batch: notes.BegunBatch) -> Append | None:  # noqa: ARG002  # tables need it
+        """Return what stages a part of the rows of a table, or None if `take` needs all rows of a batch."""
+        return None
 
     def compare(self, batch: KeptBatch) -> AbstractContextManager[KeptBatch]:
         """Return what yields the part of a batch that is to land, of one that `take` is called for."""
         return nullcontext(batch)
-
-    @abstractmethod
-    def append(self, table: str, rows: DataFrame) -> bool:
-        """Stage rows of a table; return whether they were computed: not if the table has all of them."""
 
     @abstractmethod
     def take(self, events: DataFrame, quarantine: DataFrame, counts: notes.BatchCounts) -> None:
