@@ -3,9 +3,9 @@
 This module exports the names that most programs need; the folders of the package export
 more. Importing it imports neither a Kafka client, nor asyncio, nor Spark. Read the package in this order:
 
-* `record` and `errors`: the input, and what breaks the requirements;
+* `record` and `problems`: the input, and what breaks the requirements;
 * `attributes`, `codecs`, `event` and `formats`: an event and its parts, and one as a value;
-* `binding`: a record to an event, and back;
+* `errors` and `binding`: a record to an event, or an error, and back;
 * `registry` and `extensions`: what users add, and what documented extensions ask for;
 * `sdk`: the functions of the official SDK, under their own names;
 * `clients`: wrappers of Kafka clients for producers, consumers and services, also for asyncio, and what

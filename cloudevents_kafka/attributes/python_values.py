@@ -28,8 +28,8 @@ from cloudevents_kafka.attributes.types import (
 )
 from cloudevents_kafka.attributes.validation import validate
 from cloudevents_kafka.attributes.value_hints import find_class_problem, with_hint
-from cloudevents_kafka.errors import InvalidEvent, Problem
 from cloudevents_kafka.primitives.preview import preview
+from cloudevents_kafka.problems import InvalidEvent, Problem
 
 _BACKSLASH: Final = ord("\\")
 _DEL: Final = 0x7F

@@ -30,9 +30,9 @@ from cloudevents_kafka.attributes.types import (
     is_name,
     is_string,
 )
-from cloudevents_kafka.errors import Problem
 from cloudevents_kafka.primitives.bounded import remember_text
 from cloudevents_kafka.primitives.preview import preview
+from cloudevents_kafka.problems import Problem
 
 _RULED: Final[dict[str, Callable[[str], bool]]] = {
     "specversion": SPECVERSION.__eq__,

@@ -15,9 +15,9 @@ import msgspec
 
 from cloudevents_kafka.attributes.types import is_name
 from cloudevents_kafka.attributes.validation import CORE_CLAUSES
-from cloudevents_kafka.errors import Problem
 from cloudevents_kafka.primitives.plural import with_article
 from cloudevents_kafka.primitives.preview import preview
+from cloudevents_kafka.problems import Problem
 
 _SHOWN: Final = (bool, int, float, bytes, date, Decimal, UUID)  # their `repr` raises no error
 _RESERVED: Final = ":/?#[]@!$&'()*+,;=%"  # characters of a URI that stay as they are

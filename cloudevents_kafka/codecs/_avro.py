@@ -16,8 +16,8 @@ from typing import Any, Final, NamedTuple
 from cloudevents_kafka.codecs.avro_binary import MalformedDatum, read_count, read_datum
 from cloudevents_kafka.codecs.avro_budget import FREE_STEPS, MAX_EMPTY_ITEMS, STEPS_PER_BYTE
 from cloudevents_kafka.codecs.registry import Codec
-from cloudevents_kafka.errors import DataError
 from cloudevents_kafka.primitives import zigzag
+from cloudevents_kafka.problems import DataError
 
 MAX_DEPTH: Final = 128
 """The maximum nesting of records, arrays and maps in a recursive schema: it fits a stack of 512 KiB."""

@@ -14,9 +14,9 @@ import msgspec
 
 from cloudevents_kafka.codecs.json_grammar import find_lone_surrogate, is_json_text
 from cloudevents_kafka.codecs.registry import Codec
-from cloudevents_kafka.errors import DataError
 from cloudevents_kafka.primitives.plural import with_article
 from cloudevents_kafka.primitives.preview import message_without_data
+from cloudevents_kafka.problems import DataError
 
 _decode_json: Final = msgspec.json.Decoder().decode
 _check_json: Final = msgspec.json.Decoder(msgspec.Raw).decode

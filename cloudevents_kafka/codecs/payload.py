@@ -18,9 +18,9 @@ from cloudevents_kafka.attributes.media_type import media_type, python_codec
 from cloudevents_kafka.codecs.json import decode_json, encode_json, is_json
 from cloudevents_kafka.codecs.json_charset import encode_json_text
 from cloudevents_kafka.codecs.registry import by_key, call_decode, call_encode, find
-from cloudevents_kafka.errors import DataError
 from cloudevents_kafka.primitives.plural import with_article
 from cloudevents_kafka.primitives.preview import message_without_data, preview_name
+from cloudevents_kafka.problems import DataError
 
 
 class DataKind(Enum):

@@ -17,10 +17,10 @@ from typing import Any, Final
 import msgspec
 
 from cloudevents_kafka.attributes.media_type import media_type as parsed
-from cloudevents_kafka.errors import DataError
 from cloudevents_kafka.primitives.locks import registration_lock
 from cloudevents_kafka.primitives.plural import with_article
 from cloudevents_kafka.primitives.preview import preview_name
+from cloudevents_kafka.problems import DataError
 
 
 class Codec(msgspec.Struct, frozen=True):

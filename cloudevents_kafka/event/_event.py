@@ -25,10 +25,10 @@ from cloudevents_kafka.attributes.types import (
 )
 from cloudevents_kafka.codecs.payload import DataKind, from_payload, to_payload
 from cloudevents_kafka.codecs.registry import call_decode
-from cloudevents_kafka.errors import DataError, InvalidEvent
 from cloudevents_kafka.event._problems import data_problem, find_problems
 from cloudevents_kafka.event._sdk import SdkMethods, parts_of
 from cloudevents_kafka.primitives.plural import pluralize
+from cloudevents_kafka.problems import DataError, InvalidEvent
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as TypeVarWithDefault  # of checkers, which need no package for it

@@ -6,7 +6,7 @@ from typing import Any
 
 from cloudevents_kafka.attributes.python_values import check_values
 from cloudevents_kafka.codecs.payload import to_payload
-from cloudevents_kafka.errors import DataError, InvalidEvent, Problem
+from cloudevents_kafka.problems import DataError, InvalidEvent, Problem
 
 
 def find_problems(attributes: dict[str, Any], data: Any) -> dict[str, Any]:

@@ -14,13 +14,13 @@ from cloudevents_kafka.attributes.types import CORE, REQUIRED, AttributeType
 from cloudevents_kafka.attributes.validation import find_repeats, find_type_problem
 from cloudevents_kafka.codecs.json import encode_json, is_json
 from cloudevents_kafka.codecs.payload import DataKind, encode_text, from_utf8
-from cloudevents_kafka.errors import DataError, Problem
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.formats import protobuf_decoder
 from cloudevents_kafka.formats.base import build_event, malformed
 from cloudevents_kafka.formats.protobuf_decoder import ATTR_FIELDS, AttributeField
 from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.primitives.preview import preview
+from cloudevents_kafka.problems import DataError, Problem
 
 NAME: Final = "protobuf"
 _STRING: Final = AttributeType.STRING

@@ -31,11 +31,11 @@ from cloudevents_kafka.codecs.avro_binary import (
 )
 from cloudevents_kafka.codecs.json import decode_json
 from cloudevents_kafka.codecs.payload import DataKind, encode_text, implies_json, json_payload
-from cloudevents_kafka.errors import DataError, EncodeError, Problem
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.formats.base import BaseFormat, build_event, malformed
 from cloudevents_kafka.primitives.plural import with_article
 from cloudevents_kafka.primitives.preview import preview_name
+from cloudevents_kafka.problems import DataError, EncodeError, Problem
 
 __all__ = ["AvroFormat"]
 

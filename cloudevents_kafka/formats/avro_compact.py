@@ -31,10 +31,10 @@ from cloudevents_kafka.codecs.avro_binary import (
     write_bytes,
 )
 from cloudevents_kafka.codecs.payload import DataKind
-from cloudevents_kafka.errors import EncodeError, Problem
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.formats.base import BaseFormat, build_event, encode_epoch, malformed
 from cloudevents_kafka.primitives import zigzag
+from cloudevents_kafka.problems import EncodeError, Problem
 
 _MILLION: Final = 10**6
 _SINGLE_OBJECT: Final = b"\xc3\x01" + bytes.fromhex("ba27b92209f0ef56")

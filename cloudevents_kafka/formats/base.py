@@ -11,9 +11,9 @@ from cloudevents_kafka.attributes.timestamps import to_epoch
 from cloudevents_kafka.attributes.types import AttributeValue
 from cloudevents_kafka.attributes.validation import validate
 from cloudevents_kafka.codecs.payload import DataKind
-from cloudevents_kafka.errors import EncodeError, InvalidEvent, Problem
 from cloudevents_kafka.event import Event, raw_parts, unchecked_event
 from cloudevents_kafka.primitives.preview import preview
+from cloudevents_kafka.problems import EncodeError, InvalidEvent, Problem
 from cloudevents_kafka.record import to_bytes
 
 

@@ -17,11 +17,11 @@ from cloudevents_kafka.attributes.media_type import media_type
 from cloudevents_kafka.attributes.types import AttributeValue
 from cloudevents_kafka.codecs.json import encode_json, is_json
 from cloudevents_kafka.codecs.payload import DataKind, decode_text, encode_text, from_utf8, to_utf8
-from cloudevents_kafka.errors import DataError, EncodeError, InvalidEvent, Problem
 from cloudevents_kafka.event import Event, stored_parts
 from cloudevents_kafka.formats.base import build_event
 from cloudevents_kafka.formats.json_decoder import Envelope, InvalidEnvelope, read_data, split_envelope
 from cloudevents_kafka.formats.json_reader import NAME, JsonReader
+from cloudevents_kafka.problems import DataError, EncodeError, InvalidEvent, Problem
 from cloudevents_kafka.record import to_bytes
 
 _JSON: Final = DataKind.JSON  # an attribute of an enum takes longer to read

@@ -17,8 +17,8 @@ from cloudevents_kafka.attributes.validation import find_repeats
 from cloudevents_kafka.codecs.json import explain_error
 from cloudevents_kafka.codecs.json_grammar import blank_members, find_lone_surrogate, find_members
 from cloudevents_kafka.codecs.payload import DataKind, encode_text, from_utf8, implies_json
-from cloudevents_kafka.errors import DataError, InvalidEvent, Problem
 from cloudevents_kafka.primitives.preview import preview_name
+from cloudevents_kafka.problems import DataError, InvalidEvent, Problem
 
 _split: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _parse: Final = msgspec.json.Decoder().decode

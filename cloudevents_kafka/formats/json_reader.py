@@ -20,10 +20,10 @@ from cloudevents_kafka.attributes.media_type import media_type
 from cloudevents_kafka.attributes.types import CORE, parse_binary
 from cloudevents_kafka.codecs.json import is_utf8
 from cloudevents_kafka.codecs.payload import DataKind
-from cloudevents_kafka.errors import InvalidEvent
 from cloudevents_kafka.event import Event, unchecked_event
 from cloudevents_kafka.formats.json_decoder import Envelope, read_data
 from cloudevents_kafka.primitives.bounded import MAX_KEY_LENGTH
+from cloudevents_kafka.problems import InvalidEvent
 
 NAME: Final = "json"
 _Scalar = str | int | bool | None

@@ -27,12 +27,12 @@ from cloudevents_kafka.attributes.types import CORE, REQUIRED, AttributeType, At
 from cloudevents_kafka.attributes.validation import native_type
 from cloudevents_kafka.codecs.json import decode_json, encode_json
 from cloudevents_kafka.codecs.payload import DataKind, to_utf8
-from cloudevents_kafka.errors import DataError, EncodeError
 from cloudevents_kafka.event import Event
 from cloudevents_kafka.formats._protobuf_reader import NAME, read
 from cloudevents_kafka.formats._protobuf_scanner import read_valid
 from cloudevents_kafka.formats.base import BaseFormat, encode_epoch
 from cloudevents_kafka.formats.protobuf_decoder import ATTR_FIELDS
+from cloudevents_kafka.problems import DataError, EncodeError
 
 _TYPED: Final = frozenset((*REQUIRED, *(name for name in CORE if type_of(name) is not AttributeType.STRING)))
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from cloudevents_kafka.errors import CloudEventsKafkaError
+from cloudevents_kafka.problems import CloudEventsKafkaError
 
 CACHE_VARIABLE: Final = "CLOUDEVENTS_KAFKA_CACHE"
 

@@ -12,7 +12,6 @@ from typing import Final
 
 import msgspec
 
-from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.jvm._cache import building, cache_folder, locked
 from cloudevents_kafka.jvm._checksums import BadJar, check_jar, file_digest
 from cloudevents_kafka.jvm._coordinates import Coordinate, JarRequest, jar_sets, pinned_checksums
@@ -21,6 +20,7 @@ from cloudevents_kafka.jvm._repository import JGO_HINT, find_repository
 from cloudevents_kafka.jvm._web import MIRROR_VARIABLE, REJECTED_HINT, FetchFailed, Repository
 from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.primitives.redaction import mask_url
+from cloudevents_kafka.problems import CloudEventsKafkaError
 
 MANIFEST: Final = "manifest.json"  # the SHA-256 of each jar in a folder, by coordinate
 JAR_LIMIT: Final = 1 << 29  # bytes of a jar

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from cloudevents_kafka.errors import CloudEventsKafkaError
+from cloudevents_kafka.problems import CloudEventsKafkaError
 
 SUPPORTED: Final = (17, 21)
 NEEDED_MODULE: Final = "jdk.incubator.vector"

@@ -1,0 +1,146 @@
+"""`Problem`, a broken rule, and the errors of values: of an event, its data, and how it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from cloudevents_kafka.primitives.clauses import sections
+from cloudevents_kafka.primitives.preview import preview, preview_name
+
+_MAX_PROBLEMS: Final = 20  # in a message; ``problems`` has all of them
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """One broken rule.
+
+    ``attribute`` is the name of an attribute or header, ``"data"``, or None for the
+    whole record; ``rule`` is what the specification demands; ``clause`` is the id of the
+    requirement; ``value`` is a preview of the wrong value, or None; ``hint`` is what to pass to an
+    `Event` instead, or None. What lenient reading leaves out is a `LeftOut`, whose ``value`` is whole.
+
+    Examples:
+        >>> from cloudevents_kafka import Problem
+        >>> problem = Problem("id", "must not be empty", "R-02", "''")
+        >>> print(problem)
+        id: must not be empty, got '' (R-02, core: id)
+    """
+
+    attribute: str | None
+    rule: str
+    clause: str
+    value: str | bytes | None = None
+    hint: str | None = None
+
+    def __str__(self) -> str:
+        name = "" if self.attribute is None else f"{preview_name(self.attribute)}: "
+        got = "" if self.seen is None else f", got {self.seen}"
+        hint = "" if self.hint is None else f"; {self.hint}"
+        return f"{name}{self.rule}{got}{hint} ({self.clause}, {self.section})"
+
+    @property
+    def seen(self) -> str | None:
+        """The value as messages show it: escaped and cut."""
+        return self.value if self.value is None or isinstance(self.value, str) else preview(self.value)
+
+    @property
+    def section(self) -> str:
+        """The document and section of the clause.
+
+        Examples:
+            >>> from cloudevents_kafka import Problem
+            >>> Problem("id", "must not be empty", "R-02").section
+            'core: id'
+        """
+        return sections()[self.clause]
+
+
+class LeftOut(Problem, frozen=True):
+    """What lenient reading leaves out of an event: an attribute, a header or a member.
+
+    ``attribute`` is its name as it was received, and ``value`` its whole value: a text, which is the JSON of
+    a number, an object or a list; bytes if they are not UTF-8; None if the record has no value for it.
+
+    Examples:
+        >>> from cloudevents_kafka import Record, decode
+        >>> from cloudevents_kafka.errors import LeftOut
+        >>> value = b'{"specversion":"1.0","id":"1","source":"/shop","type":"t","time":"2023-01-25T19:07GMT"}'
+        >>> item = decode(Record(value=value), lenient=True)
+        >>> [(one.attribute, one.value) for one in item.tolerated if isinstance(one, LeftOut)]
+        [('time', '2023-01-25T19:07GMT')]
+    """
+
+    @property
+    def seen(self) -> str | None:
+        """The value as messages show it: escaped and cut."""
+        return None if self.value is None else preview(self.value)
+
+
+def join_problems(problems: Sequence[Problem]) -> str:
+    """Return the first problems as one text; their number is untrusted input."""
+    end = f"; and {len(problems) - _MAX_PROBLEMS} more" if len(problems) > _MAX_PROBLEMS else ""
+    return "; ".join(map(str, problems[:_MAX_PROBLEMS])) + end
+
+
+class CloudEventsKafkaError(Exception):
+    """The base class of the exceptions of this library, except those of `protocol`.
+
+    Examples:
+        >>> from cloudevents_kafka import CloudEventsKafkaError, Event
+        >>> try:
+        ...     Event(id="", source="/shop", type="order.placed")
+        ... except CloudEventsKafkaError as error:
+        ...     print(error)
+        not a valid CloudEvent: id: must not be empty, got ''; pass id=str(uuid4()) (R-02, core: id)
+    """
+
+
+class InvalidEvent(CloudEventsKafkaError, ValueError):
+    """The values do not form a valid event; ``problems`` lists every broken rule.
+
+    Examples:
+        >>> from cloudevents_kafka import Event, InvalidEvent
+        >>> try:
+        ...     Event(id="", source="/shop", type="order.placed", time="yesterday")
+        ... except InvalidEvent as error:
+        ...     print([(problem.attribute, problem.clause) for problem in error.problems])
+        [('id', 'R-02'), ('time', 'T-12')]
+    """
+
+    problems: tuple[Problem, ...]
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        super().__init__(tuple(problems))
+        self.problems = tuple(problems)
+
+    def __str__(self) -> str:
+        return "not a valid CloudEvent: " + join_problems(self.problems)
+
+
+class EncodeError(CloudEventsKafkaError):
+    """The event cannot be written in the requested mode or format, or as a record.
+
+    Examples:
+        >>> from cloudevents_kafka import EncodeError, Event, to_record
+        >>> try:
+        ...     to_record(Event(id="1", source="/shop", type="order.placed"), mode="structured", format="xml")
+        ... except EncodeError as error:
+        ...     print(error)
+        format must be one of json, avro, protobuf, avro-compact, got 'xml'
+    """
+
+
+class DataError(CloudEventsKafkaError, ValueError):
+    """The event's data does not match its ``datacontenttype``.
+
+    Examples:
+        >>> from cloudevents_kafka import DataError, Event
+        >>> event = Event(id="1", source="/shop", type="t", datacontenttype="application/json", data=b"{")
+        >>> try:
+        ...     event.data
+        ... except DataError as error:
+        ...     print(error)
+        data is not JSON: Input data was truncated; event.payload has its text
+    """
