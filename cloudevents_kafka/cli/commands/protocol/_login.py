@@ -1,18 +1,24 @@
-"""How the commands log in: by the settings that the other commands have.
+"""How the commands log in: the settings of the other commands (see `cli.kafka.settings`), for our client.
 
-They are librdkafka's, from --config, the environment and -X (see `cli.kafka.settings`). Our client
-reads those in `_READ`. Other settings of connections are refused, so that none is ignored by mistake;
-settings for other commands have no effect.
+It reads those in `_READ`. Other settings of connections are refused, so that none is ignored by mistake;
+settings for other commands have no effect. As our client fetches no tokens, those of client credentials
+(RFC 6749 4.4) are fetched here.
 """
 
 from __future__ import annotations
 
 import ssl
-from collections.abc import Mapping
-from typing import Final, NamedTuple
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from functools import partial
+from http.client import HTTPException, InvalidURL
+from typing import Any, Final, NamedTuple
+from urllib.error import HTTPError
+from urllib.parse import urlencode
+
+import msgspec
 
 from cloudevents_kafka import protocol
-from cloudevents_kafka.cli.commands.protocol import _credentials
 from cloudevents_kafka.cli.kafka.logins import (
     CHECK_ISSUER,
     MECHANISMS,
@@ -24,24 +30,26 @@ from cloudevents_kafka.cli.kafka.logins import (
 )
 from cloudevents_kafka.cli.kafka.settings import Settings
 from cloudevents_kafka.cli.terminal.errors import BadUsage
-from cloudevents_kafka.primitives.redaction import mask_name
+from cloudevents_kafka.clients.oauth import TokenError
+from cloudevents_kafka.primitives.redaction import mask_name, mask_url
+from cloudevents_kafka.primitives.web import TooLarge, open_url, split_url
 
 CHOICES: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", OAUTH)
 """The mechanisms of our client."""
 
 _SECURITY: Final = ("plaintext", "ssl", "sasl_plaintext", "sasl_ssl")
 _METHOD: Final = "sasl.oauthbearer.method"
+_NEEDED: Final = (
+    "sasl.oauthbearer.token.endpoint.url",
+    "sasl.oauthbearer.client.id",
+    "sasl.oauthbearer.client.secret",
+)
+_CREDENTIALS: Final = (*_NEEDED, "sasl.oauthbearer.scope", "https.ca.location")
 _READ: Final = frozenset(
     {
-        *(
-            "bootstrap.servers",
-            "security.protocol",
-            "ssl.ca.location",
-            "sasl.username",
-            "sasl.password",
-            *MECHANISMS,
-        ),
-        *(TOKEN_COMMAND, "sasl.oauthbearer.extensions", _METHOD, *_credentials.SETTINGS),
+        *("bootstrap.servers", "security.protocol", "ssl.ca.location", *MECHANISMS),
+        *("sasl.username", "sasl.password", TOKEN_COMMAND, "sasl.oauthbearer.extensions", _METHOD),
+        *_CREDENTIALS,
     }
 )
 _DECIDING: Final = ("security.", "ssl.", "sasl.", "https.", "enable.ssl.", "enable.sasl.")
@@ -50,6 +58,8 @@ _DEFAULTS: Final = {
     "enable.ssl.certificate.verification": "true",
 }
 _NO_TOKEN: Final = "there is no token"  # noqa: S105  # words of the client's error
+_LIMIT: Final = 1 << 20  # bytes of an answer of a token endpoint
+_SHOWN: Final = 300  # characters of the error that it sends
 
 
 class Login(NamedTuple):
@@ -69,7 +79,7 @@ def read_login(settings: Settings, timeout: float) -> Login:
     security = effective.get("security.protocol", "plaintext").lower()
     if security not in _SECURITY:
         raise BadUsage(f"security.protocol must be one of {', '.join(_SECURITY)}")
-    tls = _context(effective.get("ssl.ca.location")) if security.endswith("ssl") else False
+    tls = security.endswith("ssl") and (_trusted(effective, "ssl.ca.location") or True)
     return Login(tls, _sasl(settings, timeout) if security.startswith("sasl_") else None)
 
 
@@ -80,7 +90,7 @@ def explain_refusal(settings: Settings, reason: str) -> str:
         return "check sasl.mechanism, sasl.username and sasl.password (--show-config)"
     if _NO_TOKEN not in reason:
         return CHECK_ISSUER
-    return f"check {TOKEN_COMMAND if effective.get(TOKEN_COMMAND) else ', '.join(_credentials.SETTINGS)}"
+    return f"check {TOKEN_COMMAND if effective.get(TOKEN_COMMAND) else ', '.join(_CREDENTIALS)}"
 
 
 def _check(settings: Settings) -> None:
@@ -97,14 +107,15 @@ def _is_refused(name: str, value: str) -> bool:
     return name.startswith(_DECIDING) and name not in _READ and _DEFAULTS.get(name) != value.lower()
 
 
-def _context(path: str | None) -> ssl.SSLContext | bool:
-    if not path:
-        return True
+def _trusted(effective: Mapping[str, str], name: str) -> ssl.SSLContext | None:
+    """Return a context with the certificates of a file that a setting names; None if it is not set."""
+    if not (path := effective.get(name)):
+        return None
     try:
         return ssl.create_default_context(cafile=path)
     except (OSError, ssl.SSLError) as error:
         reason = error.strerror or error
-        raise BadUsage(f"ssl.ca.location: cannot read certificates from {path}: {reason}") from None
+        raise BadUsage(f"{name}: cannot read certificates from {path}: {reason}") from None
 
 
 def _mechanism(effective: Mapping[str, str]) -> str:
@@ -118,7 +129,7 @@ def _sasl(settings: Settings, timeout: float) -> protocol.Plain | protocol.Scram
     if name not in CHOICES:
         raise BadUsage(f"sasl.mechanism must be one of {', '.join(CHOICES)}")
     if name == OAUTH:
-        return _bearer(settings, timeout)
+        return protocol.OAuthBearer(_tokens(settings, timeout), extensions(effective))
     user, password = effective.get("sasl.username"), effective.get("sasl.password")
     if not user or not password:
         raise BadUsage(f"{name} needs sasl.username and sasl.password (CE_KAFKA_SASL_PASSWORD, --config)")
@@ -127,15 +138,49 @@ def _sasl(settings: Settings, timeout: float) -> protocol.Plain | protocol.Scram
     return protocol.Scram(user, password, name)  # type: ignore[arg-type]  # one of the choices
 
 
-def _bearer(settings: Settings, timeout: float) -> protocol.OAuthBearer:
-    """Return the login by tokens of a command, or of a token endpoint."""
+def _tokens(settings: Settings, timeout: float) -> Callable[[], str]:
+    """Return a function that returns a token, of a command or of a token endpoint."""
     effective = settings.effective
-    command = token_command(settings)
-    if command is not None:
-        return protocol.OAuthBearer(lambda: command.token().value, extensions(effective))
+    if (command := token_command(settings)) is not None:
+        return lambda: command.token().value
     if effective.get(_METHOD, "").lower() != "oidc":
         raise BadUsage(
             f"{OAUTH} needs a token: set {TOKEN_COMMAND}, or {_METHOD}=oidc with "
-            f"{', '.join(_credentials.SETTINGS[:3])} (-X, --config)"
+            f"{', '.join(_NEEDED)} (-X, --config)"
         )
-    return protocol.OAuthBearer(_credentials.token_fetcher(effective, timeout), extensions(effective))
+    if missing := [name for name in _NEEDED if not effective.get(name)]:
+        raise BadUsage(f"client credentials need {', '.join(missing)}")
+    url, *login = (effective[name] for name in _NEEDED)
+    try:
+        split_url(url)
+    except InvalidURL:
+        raise BadUsage(f"{_NEEDED[0]} must be a URL of http or https, got {mask_url(url)}") from None
+    scope = effective.get("sasl.oauthbearer.scope")
+    form = urlencode({"grant_type": "client_credentials", **({"scope": scope} if scope else {})}).encode()
+    trusted = _trusted(effective, "https.ca.location")
+    return partial(_fetch_token, url, timeout=timeout, login=":".join(login), form=form, trusted=trusted)
+
+
+def _fetch_token(url: str, **request: Any) -> str:
+    """Return a token of an endpoint; raise `TokenError` if there is none."""
+    try:
+        with open_url(url, limit=_LIMIT, **request) as answer:
+            token = _fields(answer.read()).get("access_token")
+    except HTTPError as error:
+        with closing(error):  # a refused redirect is closed already
+            reason = str(_fields(error.read(_LIMIT)).get("error") or error.reason)[:_SHOWN]
+        raise TokenError(f"token endpoint {mask_url(url)} answers {error.code}: {reason}") from None
+    except (OSError, HTTPException, TooLarge) as error:
+        reason = getattr(error, "reason", None) or str(error) or type(error).__name__
+        raise TokenError(f"token endpoint {mask_url(url)} does not answer: {reason}") from None
+    if not isinstance(token, str):
+        raise TokenError(f"token endpoint {mask_url(url)} answers without an access_token")
+    return token
+
+
+def _fields(answer: bytes) -> dict[str, Any]:
+    """Return the members of an answer, none if it is not a JSON object."""
+    try:
+        return msgspec.json.decode(answer, type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return {}
