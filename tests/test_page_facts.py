@@ -123,17 +123,17 @@ def test_versions_of_python(page: str) -> None:
 
 
 def test_names_in_the_design() -> None:
-    """Each private module, and each file, that the page about the design names exists."""
+    """Each private module, with its folders, and each file that the page about the design names exists."""
     text = re.sub(r"^```.*?^```", "", (DOCS / "design.md").read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
-    names = set(re.findall(r"`(_\w+|[\w.-]+(?:/[\w.-]+)+)`", text))
-    assert len(names) > 20
     package = Path(cloudevents_kafka.__file__).parent  # its source, or where it is installed
-    modules = {path.stem for path in package.rglob("_*.py")}
-    missing = [
-        name
-        for name in names
-        if name not in modules and not any((r / name).exists() for r in (ROOT, package, package.parent))
-    ]
+    modules = [f"/{path.relative_to(package).with_suffix('').as_posix()}" for path in package.rglob("_*.py")]
+    private = set(re.findall(r"`((?:[a-z]\w*\.)*_[a-z]\w*)", text))
+    files = set(re.findall(r"`([\w.-]+(?:/[\w.-]+)+)`", text))
+    assert len(private) > 50
+    assert len(files) > 10
+    ends = {name: f"/{name.replace('.', '/')}" for name in private}
+    missing = [name for name, end in ends.items() if not any(module.endswith(end) for module in modules)]
+    missing += [name for name in files if not any((r / name).exists() for r in (ROOT, package, package.parent))]
     assert missing == []
 
 

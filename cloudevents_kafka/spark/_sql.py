@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Final
@@ -11,7 +12,7 @@ from cloudevents_kafka.spark._patterns import literal
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["literal", "quote", "settings", "sql_text", "write_settings"]
+__all__ = ["literal", "name_parts", "quote", "settings", "sql_text", "write_settings"]
 
 # Spark's default, INT96, has no time zone, and other readers decode it as nanoseconds, which range
 # from 1677 to 2262; its dates before 1582 may be in the Julian calendar.
@@ -23,6 +24,9 @@ _WRITE_SETTINGS: Final = {
     # Tables of Iceberg whose property says so stage rows while this is set.
     "spark.wap.id": "cloudevents-kafka",
 }
+
+
+_PART: Final = r"(?:`((?:[^`]|``)+)`|([^`.\s]+))"
 
 
 @contextmanager
@@ -44,6 +48,19 @@ def settings(spark: SparkSession, values: Mapping[str, str]) -> Iterator[None]:
 def quote(*parts: str) -> str:
     """Return the parts of a name as an identifier of SQL."""
     return ".".join("`" + part.replace("`", "``") + "`" for part in parts)
+
+
+def name_parts(name: str) -> tuple[str, ...]:
+    """Return the parts of a table's name; raise ValueError if it has none.
+
+    A part with a dot or a space is in backticks.
+    """
+    if not re.fullmatch(rf"{_PART}(?:\.{_PART})*", name):
+        raise ValueError(
+            f"the name of a table must be catalog.schema.name, got {name!r}; "
+            "put a part with a dot or a space in backticks"
+        )
+    return tuple(quoted.replace("``", "`") or plain for quoted, plain in re.findall(_PART, name))
 
 
 def sql_text(text: str) -> str:

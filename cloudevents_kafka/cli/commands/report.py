@@ -35,6 +35,7 @@ from cloudevents_kafka.primitives.plural import pluralize
 if TYPE_CHECKING:
     from confluent_kafka import Consumer
 
+    from cloudevents_kafka.spark.pipeline import Summary
     from cloudevents_kafka.spark.table_formats import TableFormat
 
 _OF_TABLES: Final = ("folder", "names", "master", "conf")
@@ -148,18 +149,37 @@ def _of_tables(settings: Settings, timeout: float, options: dict[str, Any]) -> P
 
 def _of_run(settings: Settings, timeout: float, options: dict[str, Any]) -> PageContents:
     from cloudevents_kafka.spark.pipeline import Summary
-    from cloudevents_kafka.spark.pipeline.maintenance import contents_of_run
 
     try:
         run = msgspec.json.decode(Path(options["run"]).read_bytes(), type=Summary)
-        found = contents_of_run(run)
+        counts, positions = _counts_of(run)
     except OSError as error:
         raise BadUsage(f"--summary-json: cannot read {options['run']}: {error.strerror}") from None
     except ValueError as error:
         raise BadUsage(f"{options['run']} must be what pipeline --summary-json writes: {error}") from None
     rate = f"{pluralize(run.batches, 'batch', 'batches')} in {run.seconds:,.1f} s, {run.rate:,.0f} records/s"
-    facts = [("run", rate), ("topics", ", ".join(run.topics)), *(("table", name) for name in found.tables)]
-    return PageContents("Run of a pipeline", facts, found.counts, _behind(settings, timeout, found.positions))
+    tables = (("table", name) for name in (run.events_table, run.quarantine_table))
+    facts = [("run", rate), ("topics", ", ".join(run.topics)), *tables]
+    return PageContents("Run of a pipeline", facts, counts, _behind(settings, timeout, positions))
+
+
+def _counts_of(summary: Summary) -> tuple[RecordCounts, dict[tuple[str, int], int]]:
+    """Return the counts of a run, which have no sizes, times and samples, and the next offsets.
+
+    Raises `ValueError` if a partition is not a number.
+    """
+    run = summary.counts
+    counts = RecordCounts(run.events, run.quarantined)
+    for type_, modes in run.by_type.items():
+        for mode, number in modes.items():
+            counts.types.add(type_, number)
+            counts.modes.add(mode, number)
+    for labels, by_label in ((counts.errors, run.by_reason), (counts.tolerated, run.by_tolerated)):
+        for outer, inner in by_label.items():
+            for label, number in inner.items():
+                labels.add(f"{outer} {label}", number)
+    parts = ((topic, *part) for topic, partitions in run.offsets.items() for part in partitions.items())
+    return counts, {(topic, int(number)): counted.last + 1 for topic, number, counted in parts}
 
 
 def _behind(settings: Settings, timeout: float, positions: Mapping[tuple[str, int], int]) -> list[Lag]:

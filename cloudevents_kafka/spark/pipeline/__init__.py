@@ -18,6 +18,7 @@ records of the quarantine, and `maintenance` looks after tables. `session` start
 
 from __future__ import annotations
 
+from cloudevents_kafka.spark.kafka_settings import to_java_settings
 from cloudevents_kafka.spark.pipeline._errors import NotOnConnect, PipelineError, PipelineFailed, WrongTable
 from cloudevents_kafka.spark.pipeline.landing import EventBatch, WrongStore
 from cloudevents_kafka.spark.pipeline.notes import (
@@ -30,7 +31,7 @@ from cloudevents_kafka.spark.pipeline.notes import (
 from cloudevents_kafka.spark.pipeline.options import PipelineOptions
 from cloudevents_kafka.spark.pipeline.replays import ReplayOptions, ReplaySummary, replay_quarantine
 from cloudevents_kafka.spark.pipeline.runs import EventPipeline
-from cloudevents_kafka.spark.pipeline.session import SparkFailed, local_session, to_java_settings
+from cloudevents_kafka.spark.pipeline.session import SparkFailed, local_session
 from cloudevents_kafka.spark.pipeline.stores import FolderFailed, InUse
 from cloudevents_kafka.spark.pipeline.topics import TopicChanged
 from cloudevents_kafka.spark.pipeline.watching import BatchProgress, Summary, Threshold, ThresholdCrossed

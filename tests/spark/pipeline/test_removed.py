@@ -11,14 +11,15 @@ from click.testing import CliRunner
 
 from cloudevents_kafka.cli.app import app
 from cloudevents_kafka.spark.pipeline import EventPipeline, NotOnConnect, PipelineOptions
-from cloudevents_kafka.spark.pipeline.options.removed import CONNECT, OPTIONS, TOPICS
+from cloudevents_kafka.spark.pipeline._errors import IN_PROCESS
+from cloudevents_kafka.spark.pipeline.options.removed import OPTIONS, TOPICS
 from tests.support.cases import each
 
 CHANGELOG = (Path(__file__).parents[3] / "CHANGELOG.md").read_text("utf-8")
 GOOD: dict[str, Any] = {"bootstrap_servers": "b:1", "topics": ("t",), "out": "o"}
 
 
-@each("sentence", [CONNECT, TOPICS, *OPTIONS.values()])
+@each("sentence", [IN_PROCESS, TOPICS, *OPTIONS.values()])
 def test_changelog(sentence: str) -> None:
     """Each sentence is a row of the table, and names pages that exist."""
     rows = re.findall(r"^\|.*\| (.+) \|$", CHANGELOG, re.MULTILINE)
@@ -34,7 +35,7 @@ def test_changelog(sentence: str) -> None:
         ({"to": "kafka", "table": "x"}, "to must be parquet, delta or iceberg, got 'kafka'", TOPICS),
         ({"mode": "structured"}, "mode='structured' was removed", OPTIONS["mode"]),
         ({"date_of": "time"}, "date_of='time' was removed", OPTIONS["date_of"]),
-        ({"master": "sc://h"}, "master must be .* got 'sc://h', which is Spark Connect", CONNECT),
+        ({"master": "sc://h"}, "master must be .* got 'sc://h', which is Spark Connect", IN_PROCESS),
     ],
 )
 def test_options(options: dict[str, Any], words: str, sentence: str) -> None:
@@ -49,7 +50,7 @@ def test_options(options: dict[str, Any], words: str, sentence: str) -> None:
         (["--to", "kafka"], "--to must be parquet, delta or iceberg, got kafka", TOPICS),
         (["--mode", "binary"], "--mode was removed", OPTIONS["mode"]),
         (["--date-of", "time"], "--date-of was removed", OPTIONS["date_of"]),
-        (["--master", "sc://h"], "which is Spark Connect", CONNECT),
+        (["--master", "sc://h"], "which is Spark Connect", IN_PROCESS),
     ],
 )
 def test_command(monkeypatch: pytest.MonkeyPatch, options: list[str], words: str, sentence: str) -> None:
@@ -73,5 +74,5 @@ def test_session_of_connect() -> None:
     """A pipeline and a function for each batch need a session in this process."""
     session: Any = ConnectSession()
     for function in (None, print):
-        with pytest.raises(NotOnConnect, match=f"got one of Spark Connect. {CONNECT}"):
+        with pytest.raises(NotOnConnect, match=f"got one of Spark Connect. {IN_PROCESS}"):
             EventPipeline(PipelineOptions(**GOOD), spark=session, each_batch=function).start()

@@ -184,3 +184,10 @@ def test_wrong_counts_of_compared_batches(changed: dict[str, Any], words: str) -
     """Counts that contradict each other are refused."""
     with pytest.raises(CountMismatch, match=words):
         replace(COMPARED, **changed).check()
+
+
+def test_python_processes() -> None:
+    """A process of Spark that was killed, or that does not start, is not taken for a broker."""
+    slow = "java.net.SocketTimeoutException: Timed out while waiting for the Python worker to connect back"
+    assert "the machine is busy" in str(failure_of(f"Caused by: {slow}"))
+    assert "a Python process of Spark ended" in str(failure_of("java.io.EOFException"))

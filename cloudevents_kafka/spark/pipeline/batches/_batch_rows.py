@@ -30,7 +30,6 @@ from cloudevents_kafka.spark.pipeline.batches._observed import (
     MOST_RULES,
     Counting,
     Labels,
-    error_rule,
     label_counts,
     landed_by_now,
     partition_counts,
@@ -47,6 +46,7 @@ from cloudevents_kafka.spark.pipeline.notes import (
 from cloudevents_kafka.spark.pipeline.tables import (
     KAFKA_COLUMNS,
     TOLERATED,
+    error_rule,
     event_columns,
     select_quarantine,
     table_of,

@@ -28,9 +28,9 @@ from pyspark.sql import functions as F  # noqa: N812  # the usual name of this m
 from cloudevents_kafka.spark._names import PREFIX
 from cloudevents_kafka.spark.pipeline.batches._batch import KeptBatch, kept_rows
 from cloudevents_kafka.spark.pipeline.batches._batch_rows import Rows, count_now, event_counts
-from cloudevents_kafka.spark.pipeline.batches._observed import Counting, Labels, error_rule, label_counts
+from cloudevents_kafka.spark.pipeline.batches._observed import Counting, Labels, label_counts
 from cloudevents_kafka.spark.pipeline.notes import DELETED, BatchCounts, Upsert
-from cloudevents_kafka.spark.pipeline.tables import select_quarantine
+from cloudevents_kafka.spark.pipeline.tables import error_rule, select_quarantine
 from cloudevents_kafka.spark.typed.shape import VALUE
 
 _PLACE: Final = ("topic", "partition", "offset")

@@ -14,14 +14,9 @@ from pyspark.sql import functions as F  # noqa: N812  # the usual name of this m
 from cloudevents_kafka.primitives.bounded import MAX_KEY_LENGTH
 from cloudevents_kafka.spark._patterns import matches
 from cloudevents_kafka.spark.pipeline.batches._batch_rows import PACKED, Rows, frame_of
-from cloudevents_kafka.spark.pipeline.batches._observed import (
-    MOST_RULES,
-    rule_counts,
-    rule_of_error,
-    texts_of_tolerated,
-)
+from cloudevents_kafka.spark.pipeline.batches._observed import MOST_RULES, rule_counts, texts_of_tolerated
 from cloudevents_kafka.spark.pipeline.notes import EVENTS, BatchCounts, table_for
-from cloudevents_kafka.spark.pipeline.tables import KAFKA_COLUMNS, select_quarantine
+from cloudevents_kafka.spark.pipeline.tables import KAFKA_COLUMNS, rule_of_error, select_quarantine
 from cloudevents_kafka.spark.schema import FROM_JSON, event_schema, wire_schema
 from cloudevents_kafka.spark.typed.framed import HEADER, check_payload
 from cloudevents_kafka.spark.udf import PackedRecord, result_fields

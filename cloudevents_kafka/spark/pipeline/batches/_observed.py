@@ -34,11 +34,6 @@ _NAMES: Final = re.compile(
     r"|^(header) .*( occurs more than once)"
 )
 _HASH_BITS: Final = 48  # a double holds 53 bits
-# The rule of a reason such as "broken CloudEvent: time: must be …, got '…' (T-12, core: …)".
-# With the value, each bad record could have a reason of its own.
-_RULE: Final = (
-    r"(?s)^(?:broken CloudEvent: |not a CloudEvent: )?(.+?)(?:, got |, but | \([A-Z]-[0-9]|$|(?<=.{120}))"
-)
 MOST_RULES: Final = 8  # rules of one event that are counted one by one
 _LONGEST_RULES: Final = 512  # characters; the names in rules are untrusted input
 
@@ -187,19 +182,6 @@ def _bin_counts(observed: Mapping[str, Any], name: str) -> Counter[int]:
     for bin_ in observed.get(name, ()):
         counts[round(bin_["x"])] += round(bin_["y"])
     return counts
-
-
-def error_rule() -> str:
-    """Return SQL for the rule and the clause of the column ``error``, without the value that breaks it."""
-    rule = f"regexp_extract(error.reason, {literal(_RULE)}, 1)"
-    return f"concat_ws(' ', {rule}, concat('[', error.clause, ']'))"
-
-
-def rule_of_error(error: Mapping[str, str | None]) -> str:
-    """Return the rule and the clause of one error, as `error_rule` does in SQL."""
-    found = re.search(_RULE, error["reason"] or "")
-    rule, clause = found[1] if found else "", error["clause"]
-    return rule if clause is None else f"{rule} [{clause}]"
 
 
 def tolerated_rules(tolerated: str) -> tuple[str, str]:

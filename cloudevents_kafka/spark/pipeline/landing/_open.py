@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from cloudevents_kafka.primitives.redaction import mask_urls
 from cloudevents_kafka.primitives.spans import parse_span
 from cloudevents_kafka.spark._java import file_system
+from cloudevents_kafka.spark._sql import name_parts
 from cloudevents_kafka.spark.pipeline import notes
 from cloudevents_kafka.spark.pipeline._errors import WrongTable
 from cloudevents_kafka.spark.pipeline.landing._function_target import EachBatch, FunctionTarget
@@ -174,7 +175,7 @@ def check_catalog(options: PipelineOptions, spark: SparkSession) -> None:
     """Raise `WrongTable` if the tables of the options would vanish with a session."""
     if options.table is None:
         return
-    from cloudevents_kafka.spark.pipeline.tables import catalog_of, name_parts
+    from cloudevents_kafka.spark.pipeline.tables import catalog_of
 
     catalog, _ = catalog_of(spark, name_parts(options.table))
     in_memory = spark.conf.get("spark.sql.catalogImplementation", "in-memory") == "in-memory"

@@ -1,12 +1,7 @@
 """Tables next to a run: upkeep of Delta and Iceberg by their own procedures, and what tables have."""
 
 from cloudevents_kafka.spark.pipeline._errors import WrongTable
-from cloudevents_kafka.spark.pipeline.maintenance._contents import (
-    TableContents,
-    contents_of,
-    contents_of_run,
-    read_contents,
-)
+from cloudevents_kafka.spark.pipeline.maintenance._contents import contents_of, read_contents
 from cloudevents_kafka.spark.pipeline.maintenance._upkeep import (
     Maintenance,
     needed_formats,

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from cloudevents_kafka import counting
 from cloudevents_kafka.primitives.bounded import OTHERS
 from cloudevents_kafka.record import Record
-from cloudevents_kafka.spark._sql import literal, quote
+from cloudevents_kafka.spark._sql import literal, name_parts, quote
 from cloudevents_kafka.spark.pipeline._errors import WrongTable, failures_in_words
 from cloudevents_kafka.spark.pipeline.notes import DELETED, OUTCOMES
 from cloudevents_kafka.spark.pipeline.session import local_session
 from cloudevents_kafka.spark.pipeline.stores import open_store, without_patterns
-from cloudevents_kafka.spark.pipeline.tables import find_tables, name_parts, table_in_folder
-from cloudevents_kafka.spark.pipeline.watching import Summary
+from cloudevents_kafka.spark.pipeline.tables import find_tables, table_in_folder
 from cloudevents_kafka.spark.table_formats import TableFormat
 from cloudevents_kafka.spark.typed.shape import VALUE
 
@@ -98,28 +97,6 @@ def contents_of(spark: SparkSession, folder: str | None, names: Sequence[str]) -
     found = rows.where("topic IS NOT NULL").groupBy("topic", "partition").agg({"offset": "max"})
     positions = {(topic, number): last + 1 for topic, number, last in found.limit(_PARTITIONS).collect()}
     return TableContents(tuple(tables), _count(rows), positions)
-
-
-def contents_of_run(summary: Summary) -> TableContents:
-    """Return the counts of a run, which have no sizes, times and samples.
-
-    Raises `ValueError` if a partition is not a number.
-    """
-    run = summary.counts
-    counts = counting.RecordCounts(run.events, run.quarantined)
-    for type_, modes in run.by_type.items():
-        for mode, number in modes.items():
-            counts.types.add(type_, number)
-            counts.modes.add(mode, number)
-    for labels, by_label in ((counts.errors, run.by_reason), (counts.tolerated, run.by_tolerated)):
-        for outer, inner in by_label.items():
-            for label, number in inner.items():
-                labels.add(f"{outer} {label}", number)
-    found = (
-        (topic, int(number), part) for topic, parts in run.offsets.items() for number, part in parts.items()
-    )
-    positions = {(topic, number): part.last + 1 for topic, number, part in found}
-    return TableContents((summary.events_table, summary.quarantine_table), counts, positions)
 
 
 def _tables(spark: SparkSession, folder: str | None, names: Sequence[str]) -> Iterator[tuple[str, DataFrame]]:

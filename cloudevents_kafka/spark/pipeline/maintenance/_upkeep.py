@@ -14,17 +14,11 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from cloudevents_kafka.primitives.plural import pluralize
-from cloudevents_kafka.spark._sql import quote
+from cloudevents_kafka.spark._sql import name_parts, quote
 from cloudevents_kafka.spark.pipeline._errors import WrongTable, failure_of
 from cloudevents_kafka.spark.pipeline.session import local_session
 from cloudevents_kafka.spark.pipeline.stores import LocalStore, folder_lock, local_path, open_store
-from cloudevents_kafka.spark.pipeline.tables import (
-    Table,
-    find_tables,
-    name_parts,
-    table_by_name,
-    table_in_folder,
-)
+from cloudevents_kafka.spark.pipeline.tables import Table, find_tables, table_by_name, table_in_folder
 from cloudevents_kafka.spark.table_formats import TABLE_FORMATS, TableFormat
 
 if TYPE_CHECKING:

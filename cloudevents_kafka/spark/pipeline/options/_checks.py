@@ -12,25 +12,13 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from cloudevents_kafka.primitives.options import must_be
-from cloudevents_kafka.primitives.redaction import is_secret_name, mask_credentials
+from cloudevents_kafka.primitives.redaction import mask_credentials
 from cloudevents_kafka.primitives.spans import parse_span
+from cloudevents_kafka.spark.pipeline._errors import IN_PROCESS
 from cloudevents_kafka.spark.pipeline.notes import check_topic
 from cloudevents_kafka.spark.pipeline.options._backfill_range import BackfillRange
-from cloudevents_kafka.spark.pipeline.options.removed import CONNECT
 from cloudevents_kafka.spark.pipeline.watching import split_address
 
-# Settings that Spark needs when its Java process starts; all others can follow.
-_LAUNCH_SETTINGS: Final = (
-    "spark.master",
-    "spark.app.name",
-    "spark.archives",
-    "spark.driver.",
-    "spark.files",
-    "spark.jars",
-    "spark.local.dir",
-    "spark.log.",
-    "spark.submit.",
-)
 # Set by the pipeline, or refused by Spark; without includeHeaders no record is an event.
 _RESERVED: Final = frozenset(
     {
@@ -51,14 +39,6 @@ check_start: Final = must_be(
     'earliest, latest, or offsets as JSON, such as {"orders": {"0": 17}} (-2 is earliest, -1 latest)',
     lambda start: start in {"earliest", "latest"} or _is_json_object(start),
 )
-
-
-def is_launch_setting(name: str) -> bool:
-    """Return whether a setting of Spark may be on Java's command line, which other users can read.
-
-    Only settings that Java needs at its start are; any other setting may contain a secret.
-    """
-    return name.startswith(_LAUNCH_SETTINGS) and not is_secret_name(name)
 
 
 def split_topics(topics: Iterable[str]) -> tuple[str, ...]:
@@ -121,7 +101,7 @@ def check_master(name: str, master: str) -> None:
     if master.startswith("sc://"):
         raise ValueError(
             f"{name} must be local[*], spark://HOST:7077 or another master of Spark, got {master!r}, which "
-            f"is Spark Connect. {CONNECT}"
+            f"is Spark Connect. {IN_PROCESS}"
         )
 
 

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from cloudevents_kafka.primitives.options import Option, check_fields
 from cloudevents_kafka.primitives.redaction import mask_settings, mask_urls
+from cloudevents_kafka.spark._sql import name_parts
 from cloudevents_kafka.spark.pipeline.notes import CHECKPOINT, Kind, OffsetRanges, Upsert, check_routes
 from cloudevents_kafka.spark.pipeline.options import _checks as rules
 from cloudevents_kafka.spark.pipeline.options._schemas import Rescue, SchemaRegistry, Schemas
@@ -298,8 +299,6 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True, metaclass=Optio
         if self.to == "parquet" and self.table is not None:
             raise ValueError("table must be None for parquet, which has no tables in a catalog; set to")
         if self.table is not None:
-            from cloudevents_kafka.spark.pipeline.tables import name_parts
-
             name_parts(self.table)
         check_routes(self.tables, self.table)
 

@@ -6,10 +6,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-CONNECT: Final = (
-    "Run the pipeline in the process of Spark's driver, by spark-submit or as a job of the platform: see "
-    "docs/how-to/connect_and_clusters.md"
-)
 TOPICS: Final = (
     "Write to topics in a function for each_batch, by encode_events and Spark's Kafka sink; the same folder "
     "can be used: see docs/how-to/each_batch.md"

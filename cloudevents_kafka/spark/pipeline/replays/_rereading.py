@@ -11,11 +11,10 @@ from inspect import getmodule
 from typing import TYPE_CHECKING, Any, Final
 
 from cloudevents_kafka.primitives.bounded import OTHERS
-from cloudevents_kafka.spark.pipeline.batches import error_rule
 from cloudevents_kafka.spark.pipeline.notes import EVENTS, ReadSettings
 from cloudevents_kafka.spark.pipeline.replays._replay_notes import LANDED, REFUSED, ReplayNote
 from cloudevents_kafka.spark.pipeline.replays._replay_options import PLACE
-from cloudevents_kafka.spark.pipeline.tables import event_columns, record_date, table_of
+from cloudevents_kafka.spark.pipeline.tables import error_rule, event_columns, record_date, table_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -9,18 +9,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from cloudevents_kafka.spark.kafka_settings import allow_token_endpoint
 from cloudevents_kafka.spark.pipeline.landing import EachBatch, check_catalog, check_renames, open_landing
 from cloudevents_kafka.spark.pipeline.options import PipelineOptions
 from cloudevents_kafka.spark.pipeline.runs._backfill import Backfill
 from cloudevents_kafka.spark.pipeline.runs._run import Run
 from cloudevents_kafka.spark.pipeline.runs._stream import Stream
 from cloudevents_kafka.spark.pipeline.runs._watch import Report, Warn, Watch
-from cloudevents_kafka.spark.pipeline.session import (
-    allow_token_endpoint,
-    check_in_process,
-    check_reachable,
-    local_session,
-)
+from cloudevents_kafka.spark.pipeline.session import check_in_process, check_reachable, local_session
 from cloudevents_kafka.spark.pipeline.stores import folder_lock
 from cloudevents_kafka.spark.pipeline.topics import KafkaAdmin
 from cloudevents_kafka.spark.pipeline.watching import Metrics, Summary

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.jvm import find_java
+from cloudevents_kafka.primitives.redaction import is_secret_name
 from cloudevents_kafka.spark._java import (
     forget_java,
     has_active_context,
@@ -24,9 +25,7 @@ from cloudevents_kafka.spark._java import (
     stop_active_context,
 )
 from cloudevents_kafka.spark.class_archive import ClassArchive
-from cloudevents_kafka.spark.pipeline._errors import NotOnConnect, PipelineError, PipelineFailed
-from cloudevents_kafka.spark.pipeline.options import is_launch_setting
-from cloudevents_kafka.spark.pipeline.options.removed import CONNECT
+from cloudevents_kafka.spark.pipeline._errors import IN_PROCESS, NotOnConnect, PipelineError, PipelineFailed
 from cloudevents_kafka.spark.pipeline.session._scratch import scratch_folder
 from cloudevents_kafka.spark.session import session_settings
 from cloudevents_kafka.spark.table_formats import SessionFormat
@@ -39,6 +38,18 @@ _SHUTDOWN_SECONDS = 120  # only a Java that hangs takes longer, also on a busy m
 # Seconds to wait for the process to end, after an error of its connection and after other errors.
 _BROKEN_CONNECTION_SECONDS = 10
 _OTHER_ERROR_SECONDS = 1
+# Settings that Spark needs when its Java process starts; all others can follow.
+_LAUNCH_SETTINGS = (
+    "spark.master",
+    "spark.app.name",
+    "spark.archives",
+    "spark.driver.",
+    "spark.files",
+    "spark.jars",
+    "spark.local.dir",
+    "spark.log.",
+    "spark.submit.",
+)
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
 # Java logs to its stderr, which is a file: this process reports errors itself.
@@ -139,7 +150,7 @@ def check_in_process(spark: SparkSession) -> None:
     """Raise `NotOnConnect` for a session of Spark Connect."""
     if not has_java(spark):
         raise NotOnConnect(
-            f"spark must be a Spark session of this process, got one of Spark Connect. {CONNECT}"
+            f"spark must be a Spark session of this process, got one of Spark Connect. {IN_PROCESS}"
         )
 
 
@@ -232,6 +243,14 @@ def _has_died(process: Any, error: Exception) -> bool:
     with suppress(TimeoutExpired):
         process.wait(_BROKEN_CONNECTION_SECONDS if broken else _OTHER_ERROR_SECONDS)
     return process.poll() is not None or isinstance(cause, Py4JNetworkError)
+
+
+def is_launch_setting(name: str) -> bool:
+    """Return whether a setting of Spark may be on Java's command line, which other users can read.
+
+    Only settings that Java needs at its start are; any other setting may contain a secret.
+    """
+    return name.startswith(_LAUNCH_SETTINGS) and not is_secret_name(name)
 
 
 def _launch(settings: Mapping[str, str], log: Path, *inherited: int) -> Any:

@@ -4,9 +4,11 @@ from cloudevents_kafka.spark.pipeline.tables._columns import (
     KAFKA_COLUMNS,
     RECORD_DATE,
     TOLERATED,
+    error_rule,
     event_columns,
     filter_offsets,
     record_date,
+    rule_of_error,
     select_quarantine,
     table_of,
 )
@@ -15,7 +17,6 @@ from cloudevents_kafka.spark.pipeline.tables._iceberg import catalog_of
 from cloudevents_kafka.spark.pipeline.tables._open import (
     find_tables,
     folder_format,
-    name_parts,
     sibling_name,
     table_by_name,
     table_in_folder,

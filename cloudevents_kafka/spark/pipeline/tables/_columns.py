@@ -5,6 +5,7 @@ If the events have several tables, `TABLE` names the table of each row until the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
@@ -31,6 +32,11 @@ OWN_COLUMNS: Final = frozenset(
     (*EVENT_COLUMNS, *RECORD_COLUMNS, "headers", *ADDED_COLUMNS, DELETED, RECORD_DATE)
 )
 """All columns of events that a pipeline writes; any other is someone else's."""
+# The rule of a reason such as "broken CloudEvent: time: must be …, got '…' (T-12, core: …)".
+# With the value, each bad record could have a reason of its own.
+_RULE: Final = (
+    r"(?s)^(?:broken CloudEvent: |not a CloudEvent: )?(.+?)(?:, got |, but | \([A-Z]-[0-9]|$|(?<=.{120}))"
+)
 
 
 def record_date() -> str:
@@ -97,3 +103,16 @@ def select_quarantine(records: DataFrame) -> DataFrame:
     """Return the columns of records that are not events: unchanged, with their errors."""
     columns = ("error", *RECORD_COLUMNS, "value", "headers")
     return records.selectExpr(*(f"`{name}`" for name in columns), record_date())
+
+
+def error_rule() -> str:
+    """Return SQL for the rule and the clause of the column ``error``, without the value that breaks it."""
+    rule = f"regexp_extract(error.reason, {literal(_RULE)}, 1)"
+    return f"concat_ws(' ', {rule}, concat('[', error.clause, ']'))"
+
+
+def rule_of_error(error: Mapping[str, str | None]) -> str:
+    """Return the rule and the clause of one error, as `error_rule` does in SQL."""
+    found = re.search(_RULE, error["reason"] or "")
+    rule, clause = found[1] if found else "", error["clause"]
+    return rule if clause is None else f"{rule} [{clause}]"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from cloudevents_kafka.spark._sql import quote
+from cloudevents_kafka.spark._sql import name_parts, quote
 from cloudevents_kafka.spark.pipeline.notes import Upsert
 from cloudevents_kafka.spark.pipeline.stores import Store
 from cloudevents_kafka.spark.pipeline.tables._delta import DeltaTable
@@ -18,7 +18,6 @@ from cloudevents_kafka.spark.table_formats import FORMATS, TABLE_FORMATS, TableF
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_PART: Final = r"(?:`((?:[^`]|``)+)`|([^`.\s]+))"
 # The tables of each format: those with a row for each record, and those with one for each key.
 _TABLES: Final[Mapping[TableFormat, tuple[Callable[..., Table], Callable[..., Table]]]] = {
     "delta": (DeltaTable, UpsertDeltaTable),
@@ -45,19 +44,6 @@ def _open(spark: SparkSession, table_format: TableFormat, upsert: Upsert | None,
     table = (rows if upsert is None else keyed)(spark, **place)
     table.upsert = upsert
     return table
-
-
-def name_parts(name: str) -> tuple[str, ...]:
-    """Return the parts of a table's name; raise ValueError if it has none.
-
-    A part with a dot or a space is in backticks.
-    """
-    if not re.fullmatch(rf"{_PART}(?:\.{_PART})*", name):
-        raise ValueError(
-            f"the name of a table must be catalog.schema.name, got {name!r}; "
-            "put a part with a dot or a space in backticks"
-        )
-    return tuple(quoted.replace("``", "`") or plain for quoted, plain in re.findall(_PART, name))
 
 
 def sibling_name(name: str, sibling: str = "{}_quarantine") -> str:

@@ -2,7 +2,6 @@
 
 from cloudevents_kafka.spark.pipeline.topics._admin import KafkaAdmin
 from cloudevents_kafka.spark.pipeline.topics._group import GroupOffsets
-from cloudevents_kafka.spark.pipeline.topics._librdkafka import NoCounterpart, librdkafka_settings
 from cloudevents_kafka.spark.pipeline.topics._starts import find_starts
 from cloudevents_kafka.spark.pipeline.topics._topics import (
     TopicAdmin,

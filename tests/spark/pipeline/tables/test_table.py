@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from cloudevents_kafka.spark._sql import name_parts
 from cloudevents_kafka.spark.pipeline import WrongTable
 from cloudevents_kafka.spark.pipeline.notes import OffsetRange
 from cloudevents_kafka.spark.pipeline.stores import LocalStore
@@ -22,7 +23,6 @@ from cloudevents_kafka.spark.pipeline.tables import (
     Table,
     _table,
     find_tables,
-    name_parts,
     sibling_name,
     table_by_name,
     table_in_folder,

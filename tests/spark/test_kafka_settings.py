@@ -1,4 +1,4 @@
-"""Settings of librdkafka as options of Spark's Kafka source."""
+"""Settings of librdkafka as options of Spark's Kafka source, and back."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from cloudevents_kafka.spark.pipeline.session import allow_token_endpoint, to_java_settings
-from cloudevents_kafka.spark.pipeline.topics._librdkafka import librdkafka_settings
+from cloudevents_kafka.spark.kafka_settings import (
+    NoCounterpart,
+    allow_token_endpoint,
+    librdkafka_settings,
+    to_java_settings,
+)
 from tests.support.cases import each
 
 OAUTH = {
@@ -162,3 +166,28 @@ def test_newer_clients_may_reach_the_endpoint() -> None:
     assert allow_token_endpoint({}, {}) == {}
     secret = {"kafka.sasl.oauthbearer.token.endpoint.url": "https://login.example.com/token?key=x"}
     assert allow_token_endpoint({}, secret) == {}
+
+
+def test_settings_for_librdkafka() -> None:
+    """The options of Spark's source connect librdkafka, too."""
+    wanted = {
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "SCRAM-SHA-512",
+        "sasl.username": "me",
+        "sasl.password": 'a"b\\\\c',
+        "ssl.ca.location": "/ca.pem",
+    }
+    options = {"kafka.bootstrap.servers": "b:1", "subscribe": "t", **to_java_settings(wanted)}
+    assert librdkafka_settings(options) == {"bootstrap.servers": "b:1", **wanted}
+    assert librdkafka_settings({**options, "kafka.fetch.max.bytes": "1"})["sasl.username"] == "me"
+
+
+@each(
+    "setting",
+    ["kafka.sasl.login.callback.handler.class", "kafka.ssl.keystore.location", "kafka.sasl.jaas.config"],
+)
+def test_no_counterpart(setting: str) -> None:
+    """A setting of Java's client that librdkafka does not have is named."""
+    options = {"kafka.bootstrap.servers": "b:1", setting: "x"}
+    with pytest.raises(NoCounterpart, match=setting):
+        librdkafka_settings(options)

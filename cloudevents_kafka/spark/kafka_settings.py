@@ -1,20 +1,26 @@
-"""`to_java_settings`: settings of librdkafka as options of Spark's Kafka source, whose client is Java's."""
+"""Settings of librdkafka as options of Spark's Kafka source, whose client is Java's, and back.
+
+`to_java_settings` is for what a user has set; `librdkafka_settings` lets a client of this process connect
+as Spark does.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 from cloudevents_kafka.primitives.redaction import mask_name, mask_setting, mask_url
 
-LOGIN_MODULE: Final = "org.apache.kafka.common.security.{}LoginModule"
-OAUTH_HANDLER: Final = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler"
+_LOGIN_MODULE: Final = "org.apache.kafka.common.security.{}LoginModule"
+_OAUTH_HANDLER: Final = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler"
 _LOGIN_MODULES: Final = {
-    "PLAIN": LOGIN_MODULE.format("plain.Plain"),
-    "SCRAM-SHA-256": LOGIN_MODULE.format("scram.Scram"),
-    "SCRAM-SHA-512": LOGIN_MODULE.format("scram.Scram"),
+    "PLAIN": _LOGIN_MODULE.format("plain.Plain"),
+    "SCRAM-SHA-256": _LOGIN_MODULE.format("scram.Scram"),
+    "SCRAM-SHA-512": _LOGIN_MODULE.format("scram.Scram"),
 }
+_OAUTH_MODULE: Final = _LOGIN_MODULE.format("oauthbearer.OAuthBearer")
 _SAME_VALUE: Final = {
     "security.protocol": "security.protocol",
     "sasl.mechanism": "sasl.mechanism",
@@ -33,7 +39,7 @@ _FILES: Final = {
 }
 _ENDPOINT: Final = "sasl.oauthbearer.token.endpoint.url"
 # The option of Java's login by each name of librdkafka for it.
-OAUTH_OPTIONS: Final = {
+_OAUTH_OPTIONS: Final = {
     "sasl.oauthbearer.client.id": "clientId",
     "sasl.oauthbearer.client.secret": "clientSecret",
     "sasl.oauthbearer.scope": "scope",
@@ -44,7 +50,7 @@ _ALIASES: Final = {
     "sasl.oauthbearer.client.credentials.client.secret": "sasl.oauthbearer.client.secret",
 }
 _OAUTH: Final = frozenset(
-    {_ENDPOINT, "sasl.oauthbearer.method", "sasl.oauthbearer.extensions", *OAUTH_OPTIONS, *_ALIASES}
+    {_ENDPOINT, "sasl.oauthbearer.method", "sasl.oauthbearer.extensions", *_OAUTH_OPTIONS, *_ALIASES}
 )
 _REQUIRED: Final = (_ENDPOINT, "sasl.oauthbearer.client.id", "sasl.oauthbearer.client.secret")
 _TRANSLATED_ELSEWHERE: Final = _OAUTH | {
@@ -53,6 +59,19 @@ _TRANSLATED_ELSEWHERE: Final = _OAUTH | {
 # A property of Kafka's clients from 3.9.1 on; clients from 4.0 on use only endpoints in its list.
 _ALLOWED_URLS: Final = "org.apache.kafka.sasl.oauthbearer.allowed.urls"
 _JAVA_OPTIONS: Final = ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")
+_PREFIX: Final = "kafka."
+_CONNECTION: Final = ("sasl.", "ssl.", "security.")  # settings that decide whether a broker answers
+_SAME_IN_BOTH: Final = frozenset({*_SAME_VALUE.values(), _ENDPOINT}) - {"isolation.level", "client.id"}
+_PEM: Final = {"ssl.keystore.certificate.chain": "ssl.certificate.pem", "ssl.keystore.key": "ssl.key.pem"}
+_TYPES: Final = ("ssl.truststore.type", "ssl.keystore.type")
+_JAAS: Final = tuple(f"{module} " for module in (*_LOGIN_MODULES.values(), _OAUTH_MODULE))
+_JAAS_OPTION: Final = re.compile(r'([\w.]+)="((?:[^"\\]|\\.)*)"')
+_LOGIN_NAMES: Final = {
+    "username": "sasl.username",
+    "password": "sasl.password",
+    **{java: name for name, java in _OAUTH_OPTIONS.items()},
+}
+_EXTENSION: Final = "extension_"
 
 
 def to_java_settings(settings: Mapping[str, str]) -> dict[str, str]:
@@ -121,15 +140,15 @@ def _oauth_login(mechanism: str, settings: Mapping[str, str]) -> dict[str, str]:
         )
     if missing := [name for name in _REQUIRED if not settings.get(name)]:
         raise ValueError(f"sasl.oauthbearer.method=oidc needs {', '.join(missing)}")
-    options = {java: settings[name] for name, java in OAUTH_OPTIONS.items() if name in settings}
+    options = {java: settings[name] for name, java in _OAUTH_OPTIONS.items() if name in settings}
     if "https.ca.location" in settings:
         options["ssl.truststore.type"] = "PEM"
     for name, value in _pairs(settings.get("sasl.oauthbearer.extensions", "")):
         options[f"extension_{name}"] = value
     return {
         "kafka.sasl.mechanism": mechanism,
-        "kafka.sasl.jaas.config": _jaas(LOGIN_MODULE.format("oauthbearer.OAuthBearer"), options),
-        "kafka.sasl.login.callback.handler.class": OAUTH_HANDLER,
+        "kafka.sasl.jaas.config": _jaas(_OAUTH_MODULE, options),
+        "kafka.sasl.login.callback.handler.class": _OAUTH_HANDLER,
         f"kafka.{_ENDPOINT}": settings[_ENDPOINT],
     }
 
@@ -161,3 +180,46 @@ def allow_token_endpoint(conf: Mapping[str, str], kafka: Mapping[str, str]) -> d
         return dict(conf)
     option = f"-D{_ALLOWED_URLS}={url}"
     return {**conf, **{name: f"{conf.get(name, '')} {option}".strip() for name in _JAVA_OPTIONS}}
+
+
+class NoCounterpart(Exception):
+    """A setting of Spark's source that librdkafka does not have."""
+
+
+def librdkafka_settings(source_options: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings of librdkafka that connect as the options of Spark's Kafka source do.
+
+    Raises `NoCounterpart` for one that decides on the connection and that librdkafka does not have.
+    """
+    java = {
+        name.removeprefix(_PREFIX): value
+        for name, value in source_options.items()
+        if name.startswith(_PREFIX)
+    }
+    settings = {"bootstrap.servers": java["bootstrap.servers"]}
+    for name, value in java.items():
+        if name == "sasl.jaas.config" and value.startswith(_JAAS):
+            settings |= _login_of(value)
+        elif name == "sasl.login.callback.handler.class" and value == _OAUTH_HANDLER:
+            settings["sasl.oauthbearer.method"] = "oidc"
+        elif name == "ssl.truststore.location" and java.get("ssl.truststore.type") == "PEM":
+            settings["ssl.ca.location"] = value
+        elif name in _SAME_IN_BOTH:
+            settings[name] = value or "none"
+        elif name in _PEM:
+            settings[_PEM[name]] = value
+        elif name.startswith(_CONNECTION) and not (name in _TYPES and value == "PEM"):
+            raise NoCounterpart(f"{_PREFIX}{name}")
+    return settings
+
+
+def _login_of(jaas: str) -> dict[str, str]:
+    """Return the settings of librdkafka for the options of a login module."""
+    login = {name: re.sub(r"\\(.)", r"\1", text) for name, text in _JAAS_OPTION.findall(jaas)}
+    pairs = [
+        f"{name.removeprefix(_EXTENSION)}={value}"
+        for name, value in login.items()
+        if name.startswith(_EXTENSION)
+    ]
+    extensions = {"sasl.oauthbearer.extensions": ",".join(pairs)} if pairs else {}
+    return {_LOGIN_NAMES[name]: login[name] for name in login if name in _LOGIN_NAMES} | extensions
