@@ -11,14 +11,14 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypedDict, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Final, TypedDict, TypeVar, Unpack, overload
 
 from cloudevents_kafka.binding import Decoded, Undecodable
 from cloudevents_kafka.clients._gathered import ends_of
+from cloudevents_kafka.clients._handling import BatchHandler, Handled
 from cloudevents_kafka.clients._places import Item
-from cloudevents_kafka.clients._policy import Action, OnFailure, Policy, RunResult, log_outcome
+from cloudevents_kafka.clients._policy import OnFailure, Policy, RunResult
 from cloudevents_kafka.clients._protocols import check_handler, check_seconds, member_id
-from cloudevents_kafka.clients._sends import Sends
 from cloudevents_kafka.clients._serving import Serving
 from cloudevents_kafka.clients._signals import stop_at_sigterm
 from cloudevents_kafka.clients._transaction_time import TransactionTime
@@ -31,7 +31,6 @@ from cloudevents_kafka.clients._transactions import (
     is_abortable,
 )
 from cloudevents_kafka.clients.consumer import EventConsumer
-from cloudevents_kafka.clients.dead_letters import DeadLetters
 from cloudevents_kafka.clients.producer import EventProducer
 from cloudevents_kafka.errors import DecodeError
 from cloudevents_kafka.primitives.plural import pluralize
@@ -46,15 +45,6 @@ __all__ = ["EventProcessor", "TransactionError"]
 
 ItemT = TypeVar("ItemT", bound=Item)
 T = TypeVar("T")
-Place = tuple[str | None, int | None, int | None]
-
-
-class _Handled(NamedTuple):
-    """The first ``number`` records of a batch were handled; the next one, if it failed, after a pause."""
-
-    number: int
-    is_aborted: bool = False  # the failed one has sent something, or is the first
-    seconds: float = 0.0
 
 
 class ProcessorOptions(TypedDict, total=False):
@@ -157,7 +147,6 @@ class EventProcessor:
         check_handler(handler)
         self.consumer = consumer
         self.producer = producer
-        self._handler = handler
         self._max_records = self._next_records = max_records
         self._time = TransactionTime(transaction_timeout, max_seconds)
         self._serving = Serving(consumer, consumer._gathered, consumer._settings)
@@ -174,12 +163,9 @@ class EventProcessor:
             backoff=backoff,
             retry_on=retry_on,
         )
-        self._passes_all = on_failure is None
-        if isinstance(on_failure, DeadLetters):
-            self._check_letters(on_failure)
+        self._handler = BatchHandler(handler, self._policy, producer, passes_all=on_failure is None)
         self._most = transactions
         self._timeout = timeout
-        self._failures: dict[Place, tuple[int, Exception, Action | None]] = {}  # tries, error, what to do
         self._counts = RunResult()
         self._stopped = False
         self._is_stuck = False  # whether a handler was left in its thread
@@ -311,76 +297,20 @@ class EventProcessor:
             self._seek_back(batch)
             self._transactions.pause(pause)
             return 0
-        for item in batch[:number]:
-            failure = self._failures.pop(_place(item), None)
-            if failure is not None and failure[2] is not None:
-                log_outcome(item, failure[0], failure[1], failure[2], self._counts)
-                self._policy.note_outcome(item, failure[0], failure[1], failure[2])
+        self._handler.note_committed(batch[:number], self._counts)
         self._leave(batch, number)
         self._transactions.pause(pause)
         return number
 
-    def _handle_in_thread(self, batch: Sequence[Item]) -> _Handled:
+    def _handle_in_thread(self, batch: Sequence[Item]) -> Handled:
         try:
             with self.consumer.vitals.working(len(batch)):
-                return self._transactions.in_thread(partial(self._handle, batch))
+                return self._transactions.in_thread(
+                    partial(self._handler.handle, batch, self._time, self._is_ending)
+                )
         except Unfinished:
             self._is_stuck = True
             raise
-
-    def _handle(self, batch: Sequence[Item]) -> _Handled:
-        """Handle records while there is time, at least one, up to one that fails."""
-        for number, item in enumerate(batch):
-            if number and (self._is_ending() or self._time.is_over):
-                return _Handled(number)
-            with self._time.measured(item.record):
-                failed = self._handle_one(number, item)
-            if failed is not None:
-                return failed
-        return _Handled(len(batch))
-
-    def _handle_one(self, number: int, item: Item) -> _Handled | None:
-        """Call the handler, or act on the failure that an aborted transaction has shown."""
-        attempt, error, action = self._failures.get(_place(item), (0, None, None))
-        if action is None:
-            attempt += 1
-            sends = Sends()
-            error = self._try(item, attempt, sends)
-            if error is None:
-                return None
-            seconds = self._policy.next_try(item, attempt, error)
-            if seconds is None:
-                action = self._policy.action(item, error)
-            self._failures[_place(item)] = attempt, error, action
-            if seconds is not None or sends.number:
-                return _Handled(number, sends.number > 0 or not number, seconds or 0.0)
-        if isinstance(action, DeadLetters):
-            self._check_letters(action)
-            letters = action.by(self.producer) if action.is_async else action
-            letters.send(item, error, attempt=attempt)
-        return None
-
-    def _try(self, item: Item, attempt: int, sends: Sends) -> Exception | None:
-        """Return the error of a record, None if it was handled."""
-        item = self._policy.read_again(item) if attempt > 1 else item
-        if isinstance(item, Undecodable) and not self._passes_all:
-            return item.error
-        try:
-            with self._policy.handling(item), sends.counted():
-                self._handler(item)
-        except BaseException as error:
-            error.add_note(f"while {item.record.where or 'a record'} was handled")
-            if self._passes_all or not isinstance(error, Exception) or client_error(error) is not None:
-                raise  # the transaction has failed, not the record, if it is an error of the client
-            return error
-        return None
-
-    def _check_letters(self, letters: DeadLetters) -> None:
-        if letters.producer.producer is not self.producer.producer:
-            raise ValueError(
-                "on_failure must send dead letters by the producer of the processor, so that they are in its "
-                "transactions, got another; make DeadLetters with that producer"
-            )
 
     def _leave(self, batch: Sequence[Item], number: int) -> None:
         """Leave the records after the first ``number`` to the next batch, which is then smaller."""
@@ -421,8 +351,3 @@ def _check(wrapper: object, kind: type, name: str, method: str) -> None:
             f"{name} must be an {kind.__name__} of a client with {method}(), "
             f"got {type(wrapper).__name__}; wrap a {name.capitalize()} of confluent_kafka"
         )
-
-
-def _place(item: Item) -> Place:
-    record = item.record
-    return record.topic, record.partition, record.offset
