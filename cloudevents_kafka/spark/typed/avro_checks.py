@@ -64,11 +64,6 @@ class Compiled(NamedTuple):
     empties: int = 0
 
 
-def check_avro(payload: bytes | None, schema: Any) -> Checked:
-    """Return a payload that is one datum of a schema, parsed by fastavro, or the reason why not."""
-    return AvroChecks(schema).check(payload)
-
-
 def named_schemas(schema: Any) -> Mapping[str, Any]:
     """Return the named schemas of one that fastavro has parsed."""
     return schema.get("__named_schemas", {}) if isinstance(schema, dict) else {}

@@ -14,7 +14,7 @@ import pytest
 from cloudevents_kafka import DataError, codecs
 from cloudevents_kafka.codecs.avro_budget import FREE_STEPS, MAX_EMPTY_ITEMS, STEPS_PER_BYTE
 from cloudevents_kafka.primitives import zigzag
-from cloudevents_kafka.spark.typed.avro_checks import AvroChecks, check_avro
+from cloudevents_kafka.spark.typed.avro_checks import AvroChecks
 from cloudevents_kafka.spark.typed.framed import Writer
 from cloudevents_kafka.spark.typed.schemas import data_schema
 from tests.support.cases import each
@@ -141,9 +141,9 @@ def test_the_bound_is_of_the_whole_datum() -> None:
     schema = fastavro.parse_schema(record(array(NULLS)))
     half = zigzag.encode(MAX_EMPTY_ITEMS // 2) + b"\0"
     fits = zigzag.encode(2) + half * 2 + b"\0"
-    assert check_avro(fits, schema).payload == fits
+    assert AvroChecks(schema).check(fits).payload == fits
     one_more = zigzag.encode(3) + half * 2 + zigzag.encode(1) + b"\0" * 2
-    assert check_avro(one_more, schema).reason == (
+    assert AvroChecks(schema).check(one_more).reason == (
         f"data: /a/* must have at most {MAX_EMPTY_ITEMS} items without bytes, got more"
     )
 
@@ -157,11 +157,11 @@ def test_a_long_datum_has_a_larger_budget() -> None:
         "fields": [{"name": "n", "type": "null"}, {"name": "b", "type": "int"}],
     }
     datum = arrays(number, b"\x02")
-    assert check_avro(datum, fastavro.parse_schema(record(array(with_null)))).payload == datum
+    assert AvroChecks(fastavro.parse_schema(record(array(with_null)))).check(datum).payload == datum
     deep = arrays(5_000, b"\0")
-    reason = check_avro(deep, fastavro.parse_schema(record(array(chain(STEPS_PER_BYTE + 10))))).reason or ""
+    reason = AvroChecks(fastavro.parse_schema(record(array(chain(STEPS_PER_BYTE + 10))))).check(deep).reason or ""
     assert f"at most {FREE_STEPS + STEPS_PER_BYTE * len(deep)} values, for its {len(deep)} bytes" in reason
-    assert check_avro(deep, fastavro.parse_schema(record(array(chain(20))))).payload == deep
+    assert AvroChecks(fastavro.parse_schema(record(array(chain(20))))).check(deep).payload == deep
 
 
 def test_defaults_of_a_reader_are_of_the_budget() -> None:

@@ -11,7 +11,7 @@ import fastavro
 
 from cloudevents_kafka.codecs.avro_binary import write_bytes
 from cloudevents_kafka.primitives import zigzag
-from cloudevents_kafka.spark.typed.avro_checks import check_avro
+from cloudevents_kafka.spark.typed.avro_checks import AvroChecks
 from cloudevents_kafka.spark.typed.avro_resolution import Resolution
 from cloudevents_kafka.spark.typed.checks import Misfit
 from cloudevents_kafka.spark.typed.framed import Writer
@@ -181,7 +181,7 @@ def test_pairs_of_schemas_resolve_as_by_fastavro() -> None:
             except Exception:  # noqa: BLE001  # fastavro raises errors of any type
                 resolves = False
             found = resolved(writer, reader, datum)
-            fits = isinstance(found, bytes) and check_avro(found, wanted).payload == found
+            fits = isinstance(found, bytes) and AvroChecks(wanted).check(found).payload == found
             assert fits == resolves, (seed, writer, reader, datum)
             assert not fits or read(wanted, found) == expected, (seed, writer, reader, datum)
             outcomes["read" if fits else "misfit"] += 1

@@ -9,7 +9,7 @@ from typing import Any
 import jsonschema
 from hypothesis import given
 
-from cloudevents_kafka.spark.typed.avro_checks import check_avro
+from cloudevents_kafka.spark.typed.avro_checks import AvroChecks
 from cloudevents_kafka.spark.typed.checks import check_json
 from cloudevents_kafka.spark.typed.json_schema import shape_of
 from cloudevents_kafka.spark.typed.shape import Member, Shape
@@ -219,7 +219,7 @@ def test_avro_is_read_as_by_fastavro(payload: bytes) -> None:
         value = read_avro(payload)
         has_ints = all(-(2**31) <= each < 2**31 for each in value["list"])  # fastavro has no bound
         fits = has_ints and avro_of(value) == payload
-    checked = check_avro(payload, PARSED)
+    checked = AvroChecks(PARSED).check(payload)
     if fits:
         assert checked.payload == payload
     elif checked.reason is None:  # another encoding of the same value, such as a long number
@@ -231,12 +231,12 @@ def test_places_in_avro() -> None:
     value = {"text": "a", "count": 1, "flag": True, "share": 1.0, "maybe": None, "kind": "NEW", "raw": b""}
     value |= {"four": b"1234", "list": [], "map": {}, "nested": {"name": "b"}}
     payload = avro_of(value)
-    assert check_avro(payload, PARSED) == (payload, None)
-    assert check_avro(payload + b"x", PARSED).reason == (
+    assert AvroChecks(PARSED).check(payload) == (payload, None)
+    assert AvroChecks(PARSED).check(payload + b"x").reason == (
         "data: /nested/name must be of the schema, got data of which bytes follow its end"
     )
-    assert check_avro(payload[:-1], PARSED).reason == (
+    assert AvroChecks(PARSED).check(payload[:-1]).reason == (
         "data: /nested/name must be of the schema, got data of which a length beyond its end"
     )
-    assert check_avro(None, PARSED).reason == "data: it must be one datum of Avro, got no data"
+    assert AvroChecks(PARSED).check(None).reason == "data: it must be one datum of Avro, got no data"
     assert AVRO["name"] == "Order"

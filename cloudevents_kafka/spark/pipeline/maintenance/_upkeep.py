@@ -15,7 +15,7 @@ import msgspec
 
 from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.spark._sql import name_parts, quote
-from cloudevents_kafka.spark.pipeline._errors import WrongTable, failure_of
+from cloudevents_kafka.spark.pipeline._errors import WrongTable, failure_of, failures_in_words
 from cloudevents_kafka.spark.pipeline.session import local_session
 from cloudevents_kafka.spark.pipeline.stores import LocalStore, folder_lock, local_path, open_store
 from cloudevents_kafka.spark.pipeline.tables import Table, find_tables, table_by_name, table_in_folder
@@ -148,8 +148,6 @@ def _maintain(
     alone: bool,
 ) -> Iterator[Maintenance]:
     """Yield what was done; ``alone`` is whether no pipeline may write to the folder meanwhile."""
-    from pyspark.errors import PySparkException
-
     for name in names:
         name_parts(name)
     formats = needed_formats(folder, names)
@@ -157,10 +155,8 @@ def _maintain(
         if folder is not None and alone:
             stack.enter_context(folder_lock(_pipeline_folder(folder)))
         spark = stack.enter_context(local_session(master=master, conf=conf, formats=formats, kafka=False))
-        try:
-            yield from act(list(_tables(spark, folder, names)))
-        except PySparkException as error:
-            raise failure_of(str(error)) from error
+        stack.enter_context(failures_in_words(str))
+        yield from act(list(_tables(spark, folder, names)))
 
 
 def needed_formats(folder: str | None, names: Sequence[str]) -> tuple[TableFormat, ...]:
