@@ -12,13 +12,7 @@ Read the modules in this order:
 """
 
 from cloudevents_kafka.binding._decode import Decoded, Undecodable, decode, from_record
-from cloudevents_kafka.binding._encode import (
-    check_header_names,
-    check_mode,
-    encode,
-    extra_headers,
-    to_record,
-)
+from cloudevents_kafka.binding._encode import check_header_names, check_mode, encode, extra_headers, to_record
 from cloudevents_kafka.binding._headers import attribute_of
 from cloudevents_kafka.binding._keys import (
     KeyMapper,

@@ -15,14 +15,7 @@ import msgspec
 
 from cloudevents_kafka.attributes.media_type import media_type
 from cloudevents_kafka.binding._binary import decode_binary
-from cloudevents_kafka.binding._sniffer import (
-    ContentMode,
-    Mode,
-    Verdict,
-    decode_error,
-    framed_hint,
-    sniff,
-)
+from cloudevents_kafka.binding._sniffer import ContentMode, Mode, Verdict, decode_error, framed_hint, sniff
 from cloudevents_kafka.binding._structured import check_content_type, decode_structured
 from cloudevents_kafka.binding._valid import Unread, read_valid
 from cloudevents_kafka.binding.lenient import Found, lenient_format, lenient_mode, read_leniently

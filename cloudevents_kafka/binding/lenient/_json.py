@@ -9,13 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from cloudevents_kafka.attributes.media_type import CLOUDEVENTS, media_type
-from cloudevents_kafka.attributes.types import (
-    INTEGER_RANGE,
-    REQUIRED,
-    SPECVERSION,
-    AttributeValue,
-    is_name,
-)
+from cloudevents_kafka.attributes.types import INTEGER_RANGE, REQUIRED, SPECVERSION, AttributeValue, is_name
 from cloudevents_kafka.attributes.validation import name_problem
 from cloudevents_kafka.binding._headers import CONTENT_TYPE, fold_name
 from cloudevents_kafka.binding._structured import null_value

@@ -17,12 +17,7 @@ from cloudevents_kafka.protocol.client._address import Address
 from cloudevents_kafka.protocol.client._broker import connect
 from cloudevents_kafka.protocol.client._connection import Connection, first_answer
 from cloudevents_kafka.protocol.client._opening import Opening
-from cloudevents_kafka.protocol.client._retry import (
-    FIRST_PAUSE,
-    MAX_PAUSE,
-    Deadline,
-    is_retriable,
-)
+from cloudevents_kafka.protocol.client._retry import FIRST_PAUSE, MAX_PAUSE, Deadline, is_retriable
 from cloudevents_kafka.protocol.client._settings import ConnectionSettings
 from cloudevents_kafka.protocol.client._socket import AuthenticationFailed, no_response
 from cloudevents_kafka.protocol.error_codes import ErrorCode

@@ -36,13 +36,7 @@ from cloudevents_kafka.spark.pipeline.batches._observed import (
     rule_counts,
     tolerated_rules,
 )
-from cloudevents_kafka.spark.pipeline.notes import (
-    DELETED,
-    EVENTS,
-    BatchCounts,
-    OffsetRanges,
-    ReadSettings,
-)
+from cloudevents_kafka.spark.pipeline.notes import DELETED, EVENTS, BatchCounts, OffsetRanges, ReadSettings
 from cloudevents_kafka.spark.pipeline.tables import (
     KAFKA_COLUMNS,
     TOLERATED,
@@ -53,12 +47,7 @@ from cloudevents_kafka.spark.pipeline.tables import (
 )
 from cloudevents_kafka.spark.schema import FROM_JSON, HEADERS, error_schema, event_schema
 from cloudevents_kafka.spark.typed.frames import refuse_misfits, typed_columns
-from cloudevents_kafka.spark.typed.values import (
-    is_read_sql,
-    read_checked,
-    read_values,
-    value_names,
-)
+from cloudevents_kafka.spark.typed.values import is_read_sql, read_checked, read_values, value_names
 
 _READ: Final = PREFIX + "read"
 _LEFT: Final = PREFIX + "left"

@@ -24,12 +24,7 @@ from cloudevents_kafka.spark.pipeline import notes
 from cloudevents_kafka.spark.pipeline._errors import WrongTable
 from cloudevents_kafka.spark.pipeline.landing._landed import Landed
 from cloudevents_kafka.spark.pipeline.landing._target import Target
-from cloudevents_kafka.spark.pipeline.tables import (
-    LedgerChanged,
-    Staged,
-    Table,
-    filter_offsets,
-)
+from cloudevents_kafka.spark.pipeline.tables import LedgerChanged, Staged, Table, filter_offsets
 from cloudevents_kafka.spark.typed.shape import VALUE
 
 if TYPE_CHECKING:

@@ -17,11 +17,7 @@ from cloudevents_kafka.primitives.redaction import mask_settings
 from cloudevents_kafka.primitives.text_table import format_table
 from cloudevents_kafka.spark._sql import write_settings
 from cloudevents_kafka.spark.pipeline import notes
-from cloudevents_kafka.spark.pipeline._errors import (
-    PipelineFailed,
-    WrongTable,
-    failures_in_words,
-)
+from cloudevents_kafka.spark.pipeline._errors import PipelineFailed, WrongTable, failures_in_words
 from cloudevents_kafka.spark.pipeline.landing import Landed, TablesTarget, open_sibling
 from cloudevents_kafka.spark.pipeline.replays._replay_landing import ParquetReplay, Rows, TablesReplay
 from cloudevents_kafka.spark.pipeline.replays._replay_notes import (

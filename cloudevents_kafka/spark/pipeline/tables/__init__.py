@@ -22,8 +22,4 @@ from cloudevents_kafka.spark.pipeline.tables._open import (
     table_in_folder,
 )
 from cloudevents_kafka.spark.pipeline.tables._places import partition_sql
-from cloudevents_kafka.spark.pipeline.tables._table import (
-    LedgerChanged,
-    Staged,
-    Table,
-)
+from cloudevents_kafka.spark.pipeline.tables._table import LedgerChanged, Staged, Table
