@@ -154,6 +154,21 @@ def test_names_in_docstrings() -> None:
     assert seen > 100
 
 
+def test_classes_in_docstrings() -> None:
+    """Each class or constant of capitals that a docstring names exists in the package."""
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    known = {"StrEnum"}  # of Python
+    named: dict[str, Path] = {}
+    for path in Path(cloudevents_kafka.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            names = (getattr(node, field, None) for field in ("id", "attr", "name", "arg"))
+            known.update(name for name in names if isinstance(name, str))
+            text = (isinstance(node, documented) and ast.get_docstring(node, clean=False)) or ""
+            named |= dict.fromkeys(re.findall(r"(?<!`)`(?:\w+\.)*(_?[A-Z]\w*)`", text), path)
+    assert len(named) > 200
+    assert {name: str(path) for name, path in named.items() if name not in known} == {}
+
+
 def test_figures_of_speed() -> None:
     """The tables of figures are those of the benchmarks, and so is each other figure of the page."""
     text = speed_page.PAGE.read_text("utf-8")

@@ -307,7 +307,7 @@ def _other_counts(found: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _unpack(records: DataFrame, packed: list[str]) -> DataFrame:
-    """Return the rows in texts that `_read_in_java` made."""
+    """Return the rows in texts that `Reading.packed` has returned."""
     texts = frame_of(records.sparkSession, text=packed)
     row = texts.select(F.from_json("text", PACKED, FROM_JSON).alias("row")).select("row.*")
     return row.withColumn("timestamp", F.timestamp_micros("micros")).selectExpr(*_KAFKA)

@@ -1,4 +1,4 @@
-"""`Gaps`: what a backfill has to read of each partition, and how it is cut into batches."""
+"""`Asked`: what a backfill has to read of each partition; `next_batch` cuts it into batches."""
 
 from __future__ import annotations
 
