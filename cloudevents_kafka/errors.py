@@ -32,9 +32,9 @@
         └── ThresholdCrossed             a threshold has ended the run of a pipeline
 
 `DecodeError` and its kinds are defined here, those before it, with `Problem`, in `problems`. `SigningError`
-and those after it are defined in `extensions`, `clients` and `spark.pipeline`, which raise them. `cli`, `jvm`,
-`oauth`, `sdk`, `spark` and `testing` define further ones; `binding` and `formats` raise private kinds of
-`InvalidEvent`, which users see as `BrokenEvent`. The exceptions of `protocol` have another root,
+and those after it are defined in `extensions`, `clients` and `spark.pipeline`, which raise them. `cli`,
+`jvm`, `oauth`, `sdk`, `spark` and `testing` define further ones; `binding` and `formats` raise private kinds
+of `InvalidEvent`, which users see as `BrokenEvent`. The exceptions of `protocol` have another root,
 `ProtocolError`.
 
 An error lists all rules that an event breaks, each as a `Problem`. No message

@@ -133,7 +133,9 @@ def test_names_in_the_design() -> None:
     assert len(files) > 10
     ends = {name: f"/{name.replace('.', '/')}" for name in private}
     missing = [name for name, end in ends.items() if not any(module.endswith(end) for module in modules)]
-    missing += [name for name in files if not any((r / name).exists() for r in (ROOT, package, package.parent))]
+    missing += [
+        name for name in files if not any((r / name).exists() for r in (ROOT, package, package.parent))
+    ]
     assert missing == []
 
 

@@ -26,6 +26,7 @@ CAPTIONS = {
     "jvm": "Java and its jars",
     "problems": "broken rules, and the errors of values",
     "record": "what the packages above pass on",
+    "message_headers": "what a client returns as headers",
     "protocol": "Kafka's protocol, without CloudEvents",
     "primitives": "integers, caches, masked secrets, URLs",
 }

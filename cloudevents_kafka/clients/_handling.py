@@ -58,10 +58,8 @@ class BatchHandler:
         if isinstance(policy.on_failure, DeadLetters):
             self._check_letters(policy.on_failure)
 
-    def handle(
-        self, batch: Sequence[Item], time: TransactionTime, is_ending: Callable[[], bool]
-    ) -> Handled:
-        """Handle records while there is time, at least one, up to one that fails."""
+    def handle(self, batch: Sequence[Item], time: TransactionTime, is_ending: Callable[[], bool]) -> Handled:
+        """Return how many records were handled while there was time: at least one, up to one that fails."""
         for number, item in enumerate(batch):
             if number and (is_ending() or time.is_over):
                 return Handled(number)

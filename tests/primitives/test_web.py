@@ -15,13 +15,15 @@ from urllib.error import HTTPError
 import pytest
 
 import cloudevents_kafka
-from cloudevents_kafka.cli.commands.protocol._credentials import token_fetcher
+from cloudevents_kafka.cli.commands.protocol._login import read_login
 from cloudevents_kafka.cli.kafka.servers import ask_registry
+from cloudevents_kafka.cli.kafka.settings import Settings
 from cloudevents_kafka.cli.terminal.errors import CommandError
 from cloudevents_kafka.errors import CloudEventsKafkaError
 from cloudevents_kafka.jvm._web import FetchFailed, Login, Repository
 from cloudevents_kafka.primitives import web
 from cloudevents_kafka.primitives.web import RefusedRedirect, TooLarge, open_url
+from cloudevents_kafka.protocol import OAuthBearer
 
 PACKAGE = Path(cloudevents_kafka.__file__).parent
 ROOT = PACKAGE.parent
@@ -100,8 +102,14 @@ def registry(server):
 
 def token(server):
     name = "sasl.oauthbearer."
-    settings = {f"{name}client.id": "me", f"{name}client.secret": "hunter2"}
-    token_fetcher({**settings, f"{name}token.endpoint.url": f"{server.url}/token"}, 5)()
+    oidc = {"client.id": "me", "client.secret": "hunter2", "method": "oidc"}
+    oidc |= {"token.endpoint.url": f"{server.url}/token"}
+    settings = {"security.protocol": "sasl_plaintext", "sasl.mechanism": "OAUTHBEARER"}
+    settings |= {name + key: value for key, value in oidc.items()}
+    login = read_login(Settings((("test", settings),)), 5).sasl
+    assert isinstance(login, OAuthBearer)
+    assert callable(login.token)
+    login.token()
 
 
 def maven(server):
@@ -111,7 +119,7 @@ def maven(server):
 # Each module of the package that opens URLs, and a call that makes it do so with a password.
 CALLS = {
     "cli/kafka/servers.py": registry,
-    "cli/commands/protocol/_credentials.py": token,
+    "cli/commands/protocol/_login.py": token,
     "jvm/_web.py": maven,
 }
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from cloudevents_kafka.spark.pipeline.session._session import is_launch_setting
 from cloudevents_kafka.spark.pipeline.options._options import PipelineOptions
+from cloudevents_kafka.spark.pipeline.session._session import is_launch_setting
 from cloudevents_kafka.spark.pipeline.stores import local_path
 from tests.support.cases import each
 

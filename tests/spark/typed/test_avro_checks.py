@@ -159,7 +159,9 @@ def test_a_long_datum_has_a_larger_budget() -> None:
     datum = arrays(number, b"\x02")
     assert AvroChecks(fastavro.parse_schema(record(array(with_null)))).check(datum).payload == datum
     deep = arrays(5_000, b"\0")
-    reason = AvroChecks(fastavro.parse_schema(record(array(chain(STEPS_PER_BYTE + 10))))).check(deep).reason or ""
+    reason = (
+        AvroChecks(fastavro.parse_schema(record(array(chain(STEPS_PER_BYTE + 10))))).check(deep).reason or ""
+    )
     assert f"at most {FREE_STEPS + STEPS_PER_BYTE * len(deep)} values, for its {len(deep)} bytes" in reason
     assert AvroChecks(fastavro.parse_schema(record(array(chain(20))))).check(deep).payload == deep
 

@@ -14,9 +14,9 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from cloudevents_kafka.message_headers import UnreadHeaders, headers_of
+from cloudevents_kafka.spark.kafka_settings import NoCounterpart, librdkafka_settings
 from cloudevents_kafka.spark.pipeline._errors import PipelineFailed
 from cloudevents_kafka.spark.pipeline.notes import OffsetRange, OffsetRanges, iter_partitions
-from cloudevents_kafka.spark.kafka_settings import NoCounterpart, librdkafka_settings
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, Message

@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
-from cloudevents_kafka.spark.pipeline.notes import OffsetRanges, iter_partitions
 from cloudevents_kafka.spark.kafka_settings import NoCounterpart, librdkafka_settings
+from cloudevents_kafka.spark.pipeline.notes import OffsetRanges, iter_partitions
 
 if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
