@@ -202,7 +202,7 @@ def test_no_credentials_follow_a_redirect(serve, name, status):
     with suppress(CommandError, CloudEventsKafkaError, FetchFailed):
         CALLS[name](source)
     assert SECRETS[1] in source.text
-    assert len(target.requests) == (0 if name.endswith("_credentials.py") and status > 303 else 1)
+    assert len(target.requests) == (0 if name.endswith("_login.py") and status > 303 else 1)
     for word in (*SECRETS, "uthorization", "ookie", "grant_type"):
         assert word not in target.text
 
