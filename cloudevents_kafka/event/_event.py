@@ -130,10 +130,10 @@ class Event(SdkMethods, Generic[DataT_co]):
                 attributes |= extensions
             self._set(attributes, data)
 
-    def _set(self, attributes: dict[str, Any], data: Any) -> None:
-        """Check values and store them; the event keeps the dictionary."""
+    def _set(self, attributes: dict[str, Any], data: Any, before: Mapping[str, Any] | None = None) -> None:
+        """Check values and store them; the event keeps the dictionary. ``before`` are those to be changed."""
         if not accept_values(attributes):
-            attributes = find_problems(attributes, data)
+            attributes = find_problems(attributes, data, before)
         try:
             if data is None or type(data) is bytes:
                 self._payload = data
@@ -306,10 +306,12 @@ class Event(SdkMethods, Generic[DataT_co]):
         """Return a changed event; None removes an attribute.
 
         The payload stays the same without ``data``, also if ``datacontenttype`` changes.
-        Raises `InvalidEvent` if the changed event breaks a rule.
+        An invalid value that lenient reading kept stays, if no other one is passed. Raises `InvalidEvent`
+        if the changed event breaks another rule.
         """
         event = _new(type(self))
-        event._set({**self._attributes, **attributes}, self._payload if data is _UNSET else data)
+        changed = {**self._attributes, **attributes}
+        event._set(changed, self._payload if data is _UNSET else data, self._attributes)
         if self._encoded is not None:
             event._origin = self
         elif hasattr(self, "_origin"):

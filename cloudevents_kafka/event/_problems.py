@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from cloudevents_kafka.attributes.python_values import check_values
@@ -9,9 +10,16 @@ from cloudevents_kafka.codecs.payload import to_payload
 from cloudevents_kafka.problems import DataError, InvalidEvent, Problem
 
 
-def find_problems(attributes: dict[str, Any], data: Any) -> dict[str, Any]:
-    """Return attributes that break no rule in canonical form; raise `InvalidEvent` with all problems."""
+def find_problems(
+    attributes: dict[str, Any], data: Any, before: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return attributes that break no rule in canonical form; raise `InvalidEvent` with all problems.
+
+    ``before`` are the attributes of the event that is changed: a value that lenient reading kept stays.
+    """
     attributes, problems = check_values(attributes)
+    if problems and before is not None:
+        problems = [one for one in problems if not _is_kept(one, attributes, before)]
     if not problems:
         return attributes
     content_type = attributes.get("datacontenttype")
@@ -20,6 +28,12 @@ def find_problems(attributes: dict[str, Any], data: Any) -> dict[str, Any]:
     except DataError as error:
         problems.append(data_problem(error))
     raise InvalidEvent(problems)
+
+
+def _is_kept(problem: Problem, attributes: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
+    """Return whether an event had a problem before it was changed, by the same value."""
+    name = str(problem.attribute)
+    return attributes.get(name) == before.get(name) and problem in check_values({**before})[1]
 
 
 def data_problem(error: DataError) -> Problem:

@@ -108,6 +108,23 @@ def changed(event: Event, luck: random.Random) -> Event:
         return unchecked_event(attributes, event.payload, event.kind)
 
 
+def test_a_changed_event_keeps_invalid_values() -> None:
+    """What lenient reading kept stays in a changed event; a value that is passed is checked."""
+    kept = {"source": b"a b", "dataschema": b"order", "sampledrate": b"-1", "deprecated": b"maybe"}
+    headers = [(name, value) for name, value in CE if name != "ce_source"]
+    headers += [(f"ce_{name}", value) for name, value in kept.items()]
+    item = decode(Record(value=b"{}", headers=headers), lenient=True)
+    assert isinstance(item, Decoded)
+    assert [one.attribute for one in item.tolerated] == [*kept]
+    again = to_record(item.event.replace(subject="x", data=b"1"), like=item.record)
+    assert (again.value, again.headers) == (b"1", [*headers, ("ce_subject", b"x")])
+    for name in kept:
+        with pytest.raises(InvalidEvent) as caught:
+            item.event.replace(**{name: "c d", "subject": ""})
+        assert {one.attribute for one in caught.value.problems} == {name, "subject"}
+    assert item.event.replace(source="/", dataschema=None).replace(source="/shop")["sampledrate"] == -1
+
+
 def is_foreign(name: Any) -> bool:
     folded = str(name).lower()
     return folded != "content-type" and not folded.startswith(("ce_", "ce-", "cloudevents"))
