@@ -6,10 +6,10 @@ cosmic-ray makes the changes: it replaces an operator or a keyword, changes a nu
 condition, empties a loop. Modules that decide are mutated in all places, and some packages in places drawn
 by chance. Annotations and bounds of caches are not mutated, and texts are not either.
 
-A mutant is killed if a test fails: of the file that mirrors its module, then of the other files of the
-packages and of `TOGETHER`, of which those that are `LONG` run last. A survivor that differs in nothing that
-a user may rely on is in `mutants.toml`, by its code and the reason. Print each other survivor and a table,
-and exit with status 1 if more than `ALLOWED` of all mutants are neither killed nor judged.
+A mutant is killed if one of the tests fails that `mutant_tests` chooses: those that call functions of its
+module. A survivor that differs in nothing that a user may rely on is in `mutants.toml`, by its code and the
+reason. Print each other survivor and a table, and exit with status 1 if more than `ALLOWED` of all mutants
+are neither killed nor judged.
 """
 
 from __future__ import annotations
@@ -17,15 +17,14 @@ from __future__ import annotations
 import argparse
 import ast
 import compileall
-import multiprocessing
 import os
 import random
 import re
-import resource
 import secrets
 import shutil
 import sys
 import tempfile
+import time
 import tomllib
 from collections import Counter
 from collections.abc import Iterator
@@ -35,9 +34,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
-ROOT = Path(__file__).resolve().parents[1]
-BUILD = ROOT / "build" / "release" / "mutants"
-PACKAGE = "cloudevents_kafka"
+from mutant_tests import BUILD, FORK, IMPORTED, PACKAGE, ROOT, SAMPLED, files_of, is_killed, record
+
 WHOLE = (
     "attributes/timestamps.py",
     "binding/_binary.py",
@@ -45,19 +43,6 @@ WHOLE = (
     "clients/_schedule.py",
     "formats/json_decoder.py",
     "spark/pipeline/notes/_ledger.py",
-)
-SAMPLED = ("attributes", "binding", "codecs", "formats")
-# What runs for mutants of the packages above that tests of their own folder do not kill.
-TOGETHER = ("tests/test_properties.py", "tests/test_refusals.py")
-# Tests among them that take a second or more run last.
-LONG = (
-    "at_any_moment",
-    "test_a_changed_event_keeps_the_rest",
-    "test_an_unchanged_event_goes_on_as_it_came",
-    "test_deep_json_is_read_or_refused",
-    "test_depth_is_not_limited",
-    "test_pydantic_is_not_imported",
-    "test_what_is_learned_is_bounded",
 )
 ALLOWED = 0.05
 # One neighbour of each operator, and for an order the opposite, too: all pairs would be ten times as many.
@@ -85,27 +70,8 @@ OPERATORS = (*(f"{kind}_{swap}" for kind, swaps in SWAPS.items() for swap in swa
 # A line with one of these bounds a cache, whose size and contents no result shows.
 CACHES = re.compile(r"\b(MAX_KEY_LENGTH|MAX_ENTRIES|_MOST_NAMES|_MOST_TEXTS|_LONGEST_NAME|lru_cache)\b")
 OF_BOUNDS = ("NumberReplacer", "ReplaceComparisonOperator")
-# What tests import and the package does not change: a worker imports it once for all its mutants.
-IMPORTED = (
-    "_hypothesis_pytestplugin",
-    "confluent_kafka",
-    "fastavro",
-    "google.protobuf",
-    "hypothesis",
-    "msgspec",
-)
 NOT_COPIED = (".git", ".*_cache", ".venv*", "build", "node_modules", "target")
-VARIABLES = {"PYTHONDONTWRITEBYTECODE": "1", "EXAMPLES": "0.2", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-# Only what the tests need: other plug-ins take longer than most of them.
-PYTEST = ["-x", "-q", "--timeout=300", "--tb=no", "--assert=plain", "--hypothesis-profile=first"]
-PYTEST += ["-p", "_hypothesis_pytestplugin", "-p", "pytest_timeout", "-p", "xdist.plugin"]
-PYTEST += ["-p", "no:cacheprovider", "-p", "no:unraisableexception"]
-PYTEST += ["-m", "not broker and not spark and not legacy and not peer and not release and not slow"]
 OUTCOMES = ("killed", "judged", "unjudged")
-FORK = multiprocessing.get_context("fork")
-CPU_SECONDS = 20  # of a file of tests: a mutant that needs as many is one that does not end
-MOST_CPU_SECONDS = 200
-MEMORY = 4 << 30
 
 
 class Mutant(NamedTuple):
@@ -132,6 +98,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seed", type=int, default=secrets.randbelow(1 << 31), help="of these places")
     parser.add_argument("--workers", type=int, default=os.cpu_count(), help="at the same time (%(default)s)")
     options = parser.parse_args(arguments)
+    started = time.monotonic()
     groups = {module: list(mutants_of(module)) for module in options.modules or WHOLE}
     if not options.modules:
         print(f"--places {options.places} --seed {options.seed}", flush=True)
@@ -142,6 +109,7 @@ def main(arguments: list[str]) -> int:
         with ProcessPoolExecutor(options.workers, FORK, prepare) as pool:
             return report(groups, pool)
     finally:
+        print(f"{(time.monotonic() - started) / 60:.0f} minutes")
         shutil.rmtree(BUILD, ignore_errors=True)
 
 
@@ -155,10 +123,8 @@ def sample(places: int, seed: int) -> list[Mutant]:
 
 def report(groups: dict[str, list[Mutant]], pool: ProcessPoolExecutor) -> int:
     """Test mutants, print the survivors and a table, and return the exit status."""
-    modules = {mutant.module for mutants in groups.values() for mutant in mutants}
-    named = (each for module in modules for tests in tests_of(module) for each in tests)
-    files = sorted({name for name in named if name.endswith(".py")})
-    for file, code in zip(files, pool.map(run, ([file] for file in files)), strict=True):
+    files = files_of({mutant.module for mutants in groups.values() for mutant in mutants})
+    for file, code in zip(files, pool.map(record, files), strict=True):
         if code:
             sys.exit(f"without a change {file} must pass, got the exit status {code} of pytest")
     test_one = partial(outcome_of, judged=judged())
@@ -236,7 +202,7 @@ def outcome_of(mutant: Mutant, judged: frozenset[Change]) -> tuple[str, int, Cha
     times = path.stat()
     path.write_text(after, "utf-8")
     try:
-        return "killed" if test(mutant.module) else "unjudged", line, change
+        return "killed" if is_killed(mutant.module, line) else "unjudged", line, change
     finally:
         path.write_text(before, "utf-8")
         os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))  # by which Python finds it compiled
@@ -253,51 +219,6 @@ def change_of(module: str, before: list[str], after: list[str]) -> tuple[int, Ch
 def squeezed(lines: list[str]) -> str:
     """Return lines as one, with one blank where there are several."""
     return " ".join(" ".join(lines).split())
-
-
-def test(module: str) -> int:
-    """Return the exit status of the first tests that fail for the module as it is here, or 0."""
-    return next(filter(None, map(run, tests_of(module))), 0)
-
-
-def tests_of(module: str) -> Iterator[list[str]]:
-    """Yield the file that mirrors a module, if there is one, and then other files that may kill mutants."""
-    path = Path("tests", module)
-    mirror = path.with_name(f"test_{path.name.removeprefix('_')}")
-    if mirror.exists():
-        yield [str(mirror)]
-    package = module.partition("/")[0]
-    if package in SAMPLED:
-        packages = sorted((*SAMPLED, "event"), key=lambda name: name != package)  # its own first
-        files = [file for name in packages for file in sorted(Path("tests", name).rglob("test_*.py"))]
-        others = [str(file) for file in files if file != mirror]
-        for long in (f"not ({' or '.join(LONG)})", " or ".join(LONG)):
-            yield [*others, *TOGETHER, "-k", long]
-
-
-def run(tests: list[str]) -> int:
-    """Return 0 if no test fails in a fork of this process, else the exit status of pytest, or the signal."""
-    child = FORK.Process(target=run_here, args=(tests,))
-    child.start()
-    child.join()
-    return int(child.exitcode or 0)
-
-
-def run_here(tests: list[str]) -> None:
-    """Run tests, without any output, and end this process."""
-    import pytest
-
-    seconds = min(CPU_SECONDS * len(tests), MOST_CPU_SECONDS)
-    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)
-    os.dup2(nowhere, 2)
-    sys.dont_write_bytecode = True
-    os.environ |= VARIABLES
-    sys.path.insert(0, str(Path.cwd()))
-    code = pytest.main([*PYTEST, *tests])
-    os._exit(0 if code is pytest.ExitCode.NO_TESTS_COLLECTED else code)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from importlib.util import module_from_spec, spec_from_file_location
+from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
@@ -12,13 +13,15 @@ ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture(scope="module")
-def mutants() -> ModuleType:
-    spec = spec_from_file_location("mutants", ROOT / ".ci" / "mutants.py")
-    assert spec
-    assert spec.loader
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def mutants() -> Iterator[ModuleType]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(ROOT / ".ci")
+        yield import_module("mutants")
+
+
+@pytest.fixture(scope="module")
+def mutant_tests(mutants: ModuleType) -> ModuleType:
+    return import_module("mutant_tests")
 
 
 def test_judged_code_is_there(mutants: ModuleType) -> None:
@@ -29,14 +32,51 @@ def test_judged_code_is_there(mutants: ModuleType) -> None:
         assert mutant != code
 
 
-def test_modules_that_decide_have_tests_of_their_own(mutants: ModuleType) -> None:
-    """The first tests of a mutant are the file that mirrors its module."""
+def test_modules_that_decide_have_tests_of_their_own(mutants: ModuleType, mutant_tests: ModuleType) -> None:
+    """A file of tests mirrors each of them, and is among those that run for its mutants."""
+    files = mutant_tests.files_of({*mutants.WHOLE})
+    assert all((ROOT / file).exists() for file in files)
     for module in mutants.WHOLE:
         assert (ROOT / mutants.PACKAGE / module).exists()
-        [mirror], *others = mutants.tests_of(module)
+        mirror = mutant_tests.mirror_of(module)
         assert Path(mirror).name == f"test_{Path(module).name.removeprefix('_')}"
-        assert all((ROOT / file).exists() for files in others for file in files if file.endswith(".py"))
-        assert (ROOT / mirror).exists()
+        assert mirror in files
+    assert mutant_tests.files_of({"clients/_schedule.py"}) == ["tests/clients/test_schedule.py"]
+
+
+CALLED = {
+    "tests/binding/test_keys.py::test_slow": (2.0, {"binding/_keys.py": [[1, 9], [20, 29]]}),
+    "tests/binding/test_keys.py::test_quick": (1.0, {"binding/_keys.py": [[20, 29]]}),
+    "tests/test_properties.py::test_all": (
+        0.5,
+        {"binding/_keys.py": [[20, 22]], "binding/_mode.py": [[1, 3]]},
+    ),
+    "tests/test_properties.py::test_mode": (0.1, {"binding/_mode.py": [[1, 3]]}),
+    "tests/test_slow_path.py::test_calls": (0.1, {}),
+}
+
+
+@pytest.mark.parametrize(
+    ("module", "line", "expected"),
+    [
+        ("binding/_keys.py", 25, [["quick", "slow"], ["calls", "all"]]),
+        ("binding/_keys.py", 5, [["slow", "quick"], ["calls", "all"]]),
+        ("binding/_mode.py", 2, [["mode", "all"], ["calls"]]),
+        ("binding/_binary.py", 2, [["calls"]]),
+    ],
+)
+def test_tests_that_call_the_line_run_first(
+    mutant_tests: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    module: str,
+    line: int,
+    expected: list[list[str]],
+) -> None:
+    """First is the file that mirrors the module, or calls the line most; in it first what calls the line."""
+    tests = {name: mutant_tests.Called(*called) for name, called in CALLED.items()}
+    monkeypatch.setattr(mutant_tests, "recorded", lambda: tests)
+    found = mutant_tests.tests_of(module, line)
+    assert [[name.rpartition("_")[2] for name in part] for part in found] == expected
 
 
 def test_annotations_are_left_out(mutants: ModuleType) -> None:
