@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 
 from cloudevents_kafka import DataError
-from cloudevents_kafka.codecs.payload import DataKind, from_payload, to_payload
+from cloudevents_kafka.codecs.payload import DataKind, from_payload, implies_utf8_json, to_payload
 from tests.support import strategies as make
 from tests.support.cases import each
 from tests.support.ids import stable
@@ -224,3 +224,20 @@ def test_error_messages_have_no_data(charset: str, kind: str) -> None:
     for message in said:
         assert message.isascii()
         assert re.search(r"0x[0-9a-f]|\\[xuU]", message) is None, message
+
+
+@each(
+    ("content_type", "is_json"),
+    [
+        (None, True),
+        ("application/json", True),
+        ("application/vnd.a+json; charset=utf-8", True),
+        ("application/json; charset=utf-16", False),
+        ("text/plain", False),
+        ("application/octet-stream", False),
+    ],
+    ids=stable,
+)
+def test_json_in_utf8_is_known_by_the_content_type(content_type: str | None, *, is_json: bool) -> None:
+    """Without a content type data is JSON, which is UTF-8 unless the charset is another one."""
+    assert implies_utf8_json(content_type) is is_json

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.descriptor_pb2 import UninterpretedOption
+from google.protobuf.struct_pb2 import Struct
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from cloudevents_kafka import InvalidEvent, from_record, to_record
@@ -131,3 +132,15 @@ def test_an_incomplete_message_is_refused() -> None:
     """A message without a required field cannot be serialized."""
     with pytest.raises(InvalidEvent, match="data: a NamePart cannot be serialized"):
         least(data=UninterpretedOption.NamePart())
+
+
+def test_equal_messages_are_equal_data() -> None:
+    """The entries of a map have one order in bytes, however the message was made."""
+    names = [f"name{number}" for number in range(50)]
+    payloads = set()
+    for order in (names, names[::-1]):
+        data = Struct()
+        for name in order:
+            data[name] = name
+        payloads.add(least(datacontenttype="application/protobuf", data=data).payload)
+    assert len(payloads) == 1
