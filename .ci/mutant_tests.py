@@ -27,7 +27,7 @@ PACKAGE = "cloudevents_kafka"
 SAMPLED = ("attributes", "binding", "codecs", "formats")
 """The packages whose tests may kill mutants of each other."""
 
-# The tests for these packages besides their own.
+# Tests for these packages that stand in other folders.
 OTHER_TESTS = ("tests/event", "tests/test_properties.py", "tests/test_refusals.py")
 # These count calls, so it is not seen what they call: they run last for each mutant of these packages.
 COUNTS = ("tests/test_function_calls.py", "tests/test_slow_path.py")
@@ -47,7 +47,7 @@ PYTEST += ["-p", "_hypothesis_pytestplugin", "-p", "pytest_timeout", "-p", "xdis
 PYTEST += ["-p", "no:cacheprovider", "-p", "no:unraisableexception"]
 PYTEST += ["-m", "not broker and not spark and not legacy and not peer and not release and not slow"]
 FORK = multiprocessing.get_context("fork")
-# A mutant with which a test takes ten times the CPU seconds, and these besides, is one that does not end.
+# A mutant with which a test takes ten times its CPU seconds, and these in addition, does not end.
 CPU_SECONDS = 5
 MOST_CPU_SECONDS = 100  # of imports, and of a test without a change
 MEMORY = 4 << 30
@@ -97,7 +97,7 @@ def is_killed(module: str, line: int) -> bool:
 def tests_of(module: str, line: int) -> list[list[str]]:
     """Return the tests that call functions of a module: of the file that knows it best, and of others.
 
-    First are those that call what has this line, and of these the quickest.
+    First are those that call the function of this line, the quickest first.
     """
     tests = {name: (called.lines.get(module, []), called.seconds) for name, called in recorded().items()}
     order = {
