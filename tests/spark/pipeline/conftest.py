@@ -28,14 +28,17 @@ if TYPE_CHECKING:
 # Short runs do not benefit from more optimization.
 _QUICK = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
 QUICK = ("-X", f"spark.driver.extraJavaOptions={_QUICK}")
-SECONDS = 200.0
+SECONDS = 900.0  # only what hangs takes longer, also on a busy machine
+LIMIT = 1_200  # of a phase of a test
 
 
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave tests with a session that are not listed to ``make release``."""
+    """Leave tests with a session that are not listed to ``make release``; limit the time of each test."""
     folder = "tests/spark/pipeline/"
     for item in items:
+        if item.nodeid.startswith(folder) and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(LIMIT))
         if item.nodeid.startswith(folder) and "session" in getattr(item, "fixturenames", ()):
             listed = IN_EACH_RUN.get(item.nodeid.removeprefix(folder).partition("::")[0], ())
             if getattr(item, "originalname", "") not in listed:

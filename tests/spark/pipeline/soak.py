@@ -45,7 +45,7 @@ CLUSTER: Final = "local-cluster[1,2,1024]"
 LOCAL: Final = "local[2]"
 TOPIC: Final = "soak"
 PARTITIONS: Final = 3
-SECONDS: Final = 180  # for a batch to land, or a run to end
+SECONDS: Final = 900  # for a batch to land, or a run to end: only what hangs takes longer
 _DRIVER: Final = Path(__file__).with_name("soak_driver.py")
 _DIED: Final = (3, -signal.SIGKILL)  # exit codes: an error in words, or killed
 

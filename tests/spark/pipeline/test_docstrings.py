@@ -14,7 +14,6 @@ from tests.support import docstrings
 pytestmark = [
     pytest.mark.spark,
     pytest.mark.broker,
-    pytest.mark.timeout(300),
     # PySpark leaves the sockets of results to the garbage collector.
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
 ]

@@ -19,7 +19,7 @@ from cloudevents_kafka.cli.demo.traffic import send_traffic, shop_traffic
 from cloudevents_kafka.clients.consumer import EventConsumer
 from cloudevents_kafka.testing import LocalBroker
 
-pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.slow]
 
 Pipeline = Callable[..., Any]
 PartitionId = tuple[int, int]

@@ -23,7 +23,6 @@ pytest.importorskip("pyiceberg")
 
 pytestmark = [
     pytest.mark.spark,
-    pytest.mark.timeout(300),
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
     pytest.mark.filterwarnings("ignore:Iceberg scan planning with the polars_iceberg plugin"),
 ]

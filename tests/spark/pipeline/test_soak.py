@@ -13,7 +13,6 @@ pytestmark = [
     pytest.mark.spark,
     pytest.mark.slow,
     pytest.mark.release,  # test_killed_between_commits is its sample
-    pytest.mark.timeout(900),
 ]
 
 

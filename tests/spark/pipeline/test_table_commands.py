@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 NAMES = ("events", "payments", "quarantine")
 pytestmark = [
     pytest.mark.spark,
-    pytest.mark.timeout(300),
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
 ]
 

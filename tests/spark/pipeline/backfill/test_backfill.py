@@ -27,7 +27,6 @@ pytestmark = [
     pytest.mark.broker,
     pytest.mark.spark,
     pytest.mark.slow,
-    pytest.mark.timeout(300),
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
 ]
 KINDS = ("parquet", *(pytest.param(to, marks=pytest.mark.release) for to in ("delta", "iceberg")))

@@ -33,7 +33,6 @@ pytestmark = [
     pytest.mark.broker,
     pytest.mark.spark,
     pytest.mark.slow,
-    pytest.mark.timeout(600),
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
 ]
 FORMATS = ["iceberg", pytest.param("delta", marks=pytest.mark.release)]

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 pytestmark = [
     pytest.mark.spark,
     pytest.mark.slow,
-    pytest.mark.timeout(300),
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
 ]
 
@@ -41,7 +40,7 @@ def run(lake: Lake, each_batch: EachBatch, **options: object) -> Summary:
     pipeline_options = PipelineOptions(bootstrap_servers=lake.broker.bootstrap_servers, **settings)
     with closing(EventPipeline(pipeline_options, spark=lake.spark, each_batch=each_batch)) as pipeline:
         pipeline.start()
-        assert pipeline.wait(120)
+        assert pipeline.wait()
         return pipeline.summary()
 
 

@@ -86,7 +86,6 @@ PATTERNS = st.lists(PIECES | st.just("*") | st.just("*"), min_size=1, max_size=6
 
 @pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 @pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
 @settings(max_examples=4, deadline=None)
 @given(

@@ -16,7 +16,6 @@ pytestmark = [
     pytest.mark.spark,
     pytest.mark.slow,
     pytest.mark.release,  # the page runs in each gate
-    pytest.mark.timeout(300),
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
 ]
 PAGE = DOCS / "how-to" / "delta_and_iceberg.md"

@@ -26,7 +26,6 @@ pytestmark = [
     pytest.mark.broker,
     pytest.mark.spark,
     pytest.mark.slow,
-    pytest.mark.timeout(300),
     # PySpark leaves the sockets that it fetches results through to the garbage collector.
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
 ]
@@ -90,7 +89,7 @@ def test_recreated_under_way(
         before = lake.ids()[lake.topic]
         recreate(lake.broker, lake.topic, count)
         with pytest.raises(TopicChanged) as caught:
-            pipeline.wait(120)
+            pipeline.wait()
     check_sentence(str(caught.value), lake.topic, before)
     assert len(lake.rows()) == 20
 
