@@ -7,11 +7,17 @@ one of Spark's jars, writes the fields of an answer as JSON, and a request is ch
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 
+from cloudevents_kafka.primitives.preview import preview
+from cloudevents_kafka.spark.connector import KNOWN_GOOD
+from cloudevents_kafka.spark.pipeline._errors import PipelineFailed
+from cloudevents_kafka.spark.pipeline.topics._topics import call_java
+
 T = TypeVar("T")
+_Place = Annotated[str, msgspec.Meta(pattern=r"-\d+$")]
 Places = frozenset[tuple[str, int]]
 Offsets = Mapping[str, Mapping[str, int]]
 """Offsets by topic and partition, as text."""
@@ -31,7 +37,11 @@ class _Offset(msgspec.Struct, frozen=True):
 
 
 class Answers:
-    """Reads the answers of a client by their fields, as its classes have no properties of Java's beans."""
+    """Reads the answers of a client by their fields, as its classes have no properties of Java's beans.
+
+    Raises `PipelineFailed` if a client has other fields, which only a version of Kafka can have that no
+    released Spark has.
+    """
 
     def __init__(self, jvm: Any) -> None:
         jackson, common = jvm.com.fasterxml.jackson, jvm.org.apache.kafka.common
@@ -51,13 +61,21 @@ class Answers:
     def offsets(self, found: Any) -> Offsets:
         """Return the offsets in Java's map of them."""
         offsets: dict[str, dict[str, int]] = {}
-        for place, info in self._read(found, dict[str, _Offset]).items():
+        for place, info in self._read(found, dict[_Place, _Offset]).items():
             topic, _, partition = place.rpartition("-")
             offsets.setdefault(topic, {})[partition] = info.offset
         return offsets
 
     def _read(self, answer: Any, type_: type[T]) -> T:
-        return msgspec.json.decode(self._mapper.writeValueAsString(answer), type=type_)
+        text = call_java(lambda: self._mapper.writeValueAsString(answer))
+        try:
+            return msgspec.json.decode(text, type=type_)
+        except msgspec.MsgspecError as error:
+            raise PipelineFailed(
+                f"Kafka's AdminClient must answer as the one of PySpark {' or '.join(KNOWN_GOOD)} does, got "
+                f"{preview(text, 200)}: {error}. Install one of these, with its connector",
+                final=True,
+            ) from error
 
 
 class EndRequest:
