@@ -52,10 +52,10 @@ def avro(schema: Any, *, references: Iterable[Any] = ()) -> Codec:
     """
     import fastavro  # slow to import
 
+    from cloudevents_kafka.codecs.avro_names import with_one_name
+
     named: dict[str, Any] = {}
-    for each in references:
-        fastavro.parse_schema(each, named)
-    parsed = fastavro.parse_schema(schema, named)
+    *_, parsed = (fastavro.parse_schema(each, named) for each in with_one_name([*references, schema]))
     limits = AvroLimits(parsed, named)
 
     def decode(payload: bytes) -> Any:

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import msgspec
 
+from cloudevents_kafka.codecs.avro_names import with_one_name
 from cloudevents_kafka.codecs.avro_writers import writer_schema
 from cloudevents_kafka.primitives.preview import preview
 from cloudevents_kafka.spark.typed.avro_resolution import Resolution
@@ -69,7 +70,7 @@ class Writer(msgspec.Struct, frozen=True, dict=True):
         import fastavro
 
         named: dict[str, Any] = {}
-        schemas = [writer_schema(msgspec.json.decode(text)) for text in self.texts]
+        schemas = with_one_name(writer_schema(msgspec.json.decode(text)) for text in self.texts)
         *_, parsed = (fastavro.parse_schema(schema, named) for schema in schemas)
         return parsed, named
 

@@ -317,6 +317,15 @@ def test_references(registry: Any) -> None:
     assert check_payload(reader, data, None, {str(number): writer}, rescue=False).payload == b"\x02\x04"
 
 
+def test_names_with_a_dot() -> None:
+    """A schema whose names have a dot in front, which means no namespace, is read."""
+    part = record(("size", "int"), name="Part")
+    texts = json.dumps(part), json.dumps(record(("part", ".Part"), ("next", ["null", ".Order"])))
+    reader = data_schema(record(("part", part), ("again", ["null", "Part"], None)))
+    found = check_payload(reader, b"\0\0\0\0\1\x02\0", None, {"1": Writer("AVRO", texts)}, rescue=False)
+    assert found.payload == b"\x02\0"
+
+
 def test_wrong_use_is_refused(spark: SparkSession, registry: Any) -> None:
     """A stream, wrong settings, and a union whose value may be of several types are refused at the call."""
     for union in (["string", "int"], ["null", "int", "long"]):
