@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from cloudevents_kafka.cli.kafka.reader import check_partitions
-from cloudevents_kafka.cli.kafka.session import BrokerSession, TopicNotAllowed
+from cloudevents_kafka.cli.kafka.session import ASK_FOR_PERMISSION, BrokerSession, TopicNotAllowed
 from cloudevents_kafka.cli.terminal.errors import BadUsage, BrokerFailure
 from cloudevents_kafka.cli.terminal.text import print_message
 from cloudevents_kafka.primitives.plural import pluralize
@@ -22,7 +22,7 @@ _ADVICE: Final = {
     **dict.fromkeys(("MSG_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE"), _SIZE),
     "INVALID_RECORD": "a compacted topic takes no record without a key: pass --key or --key-from",
     "INVALID_TIMESTAMP": "the topic takes no time so far from its own: leave out --keep-timestamps",
-    "TOPIC_AUTHORIZATION_FAILED": "ask for this permission, or use other credentials",
+    "TOPIC_AUTHORIZATION_FAILED": ASK_FOR_PERMISSION,
 }
 _WAIT_SECONDS: Final = 0.2  # the longest call of the client, which signals do not end
 

@@ -54,8 +54,7 @@ _ADVICE: Final = {
     "_SSL": "check security.protocol and ssl.ca.location (--show-config)",
     "_RESOLVE": "check the host name in -b",
 }
-
-
+ASK_FOR_PERMISSION: Final = "ask for this permission, or use other credentials"
 CREATE_TOPICS: Final = "allow.auto.create.topics"
 """The setting by which a client asks the brokers to create a missing topic."""
 
@@ -206,7 +205,7 @@ class BrokerSession:
         if cause.name() in _LOGIN:
             reason, advice = explain_login(self._settings, self._tokens, reason)
         if cause.name().endswith("AUTHORIZATION_FAILED"):
-            advice = "ask for this permission, or use other credentials"
+            advice = ASK_FOR_PERMISSION
         return BrokerFailure(f"broker {self.address} {what}: {self._settings.redact(reason)}; {advice}")
 
     def no_answer(self) -> BrokerFailure:

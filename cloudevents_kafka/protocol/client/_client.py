@@ -10,7 +10,7 @@ from typing import IO, Final
 from cloudevents_kafka.primitives.closing import Closing
 from cloudevents_kafka.protocol.client._address import parse_addresses
 from cloudevents_kafka.protocol.client._capture import Trace, to_trace
-from cloudevents_kafka.protocol.client._cluster import Cluster
+from cloudevents_kafka.protocol.client._cluster import CREATION_VERSION, Cluster
 from cloudevents_kafka.protocol.client._connection import Connection
 from cloudevents_kafka.protocol.client._consumer import Consumer
 from cloudevents_kafka.protocol.client._message import Offsets, PartitionId
@@ -26,12 +26,13 @@ from cloudevents_kafka.protocol.client._settings import (
     Sasl,
     check_credentials,
 )
-from cloudevents_kafka.protocol.errors import BrokerError
+from cloudevents_kafka.protocol.errors import BrokerError, Unsupported
 from cloudevents_kafka.protocol.messages.topics import (
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
     CreateTopicsResponse,
+    MetadataRequest,
     MetadataResponse,
 )
 from cloudevents_kafka.protocol.records import Codec
@@ -97,8 +98,12 @@ class Client(Closing):
         )
         self._cluster: Final = self._new_cluster()
 
-    def metadata(self, topics: Sequence[str] | None = None) -> MetadataResponse:
+    def metadata(self, topics: Sequence[str] | None = None, *, create: bool = True) -> MetadataResponse:
         """Return the brokers, and the metadata of these topics or of all.
+
+        A broker with auto.create.topics.enable creates missing topics, unless ``create`` is False. Brokers
+        before 0.11 create them in any case, so `Unsupported` is raised if ``create`` is False and there are
+        topics.
 
         Examples:
             >>> with Client("localhost:9092") as client:
@@ -106,8 +111,10 @@ class Client(Closing):
             [0]
         """
         deadline = Deadline(self._timeout)
+        if topics and not create and self._any_broker().version(MetadataRequest) < CREATION_VERSION:
+            raise Unsupported("brokers before 0.11 create the topics of a request; request all topics")
         return self._cluster.retry(
-            "metadata", lambda: self._cluster.fetch_metadata(topics, deadline), deadline
+            "metadata", lambda: self._cluster.fetch_metadata(topics, deadline, create=create), deadline
         )
 
     def partitions(self, topic: str) -> list[int]:

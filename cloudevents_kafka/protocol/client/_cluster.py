@@ -35,7 +35,8 @@ from cloudevents_kafka.protocol.schema import Structure
 _Result = TypeVar("_Result")
 
 
-_CREATION_VERSION: Final = 4  # of Metadata, the first that may ask without creating
+CREATION_VERSION: Final = 4
+"""The first version of Metadata that can request a topic without creating it."""
 _CONNECTED_SOON: Final = 0.05  # seconds: most brokers are connected by then
 _PATIENCE: Final = 0.5  # seconds for a response, before another broker is asked, which may be sooner
 _CONNECT_PATIENCE: Final = 2.0  # seconds for a connection; to a 0.9 it takes 0.5 at least
@@ -184,7 +185,7 @@ class Cluster:
             if named is None and version == 0:
                 # S0-A1: "If empty the request will yield metadata for all topics"
                 return messages.MetadataRequest(topics=[])
-            creates = create or version < _CREATION_VERSION
+            creates = create or version < CREATION_VERSION
             return messages.MetadataRequest(topics=named, allow_auto_topic_creation=creates)
 
         response: messages.MetadataResponse = self.ask(question, deadline)

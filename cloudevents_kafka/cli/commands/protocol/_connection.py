@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import wraps
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
@@ -13,11 +13,13 @@ import msgspec
 
 from cloudevents_kafka import protocol
 from cloudevents_kafka.cli.commands.protocol._login import explain_refusal, read_login
+from cloudevents_kafka.cli.kafka.session import ASK_FOR_PERMISSION, TopicNotAllowed
 from cloudevents_kafka.cli.kafka.settings import Settings, kafka_options, pop_settings
 from cloudevents_kafka.cli.terminal.errors import BadData, BadUsage, BrokerFailure, CommandError
 from cloudevents_kafka.cli.terminal.parameters import FILE
 from cloudevents_kafka.cli.terminal.text import near
 from cloudevents_kafka.protocol.error_codes import ErrorCode
+from cloudevents_kafka.protocol.messages.topics import MetadataResponse
 
 _Decorated = TypeVar("_Decorated", bound=Callable[..., Any])
 _trace_option: Final = click.option(
@@ -69,15 +71,25 @@ def connect(options: ConnectionOptions) -> Iterator[protocol.Client]:
 
 
 def topic_partitions(client: protocol.Client, options: ConnectionOptions, topic: str) -> list[int]:
-    """Return the partitions of a topic. Raises `BadUsage` if it does not exist.
+    """Return the partitions of a topic. Raises `BadUsage` if it does not exist, and `TopicNotAllowed`.
 
-    Requests all topics, since a request for one may create it.
+    Creates no topic: it requests all topics, and this one only from brokers that can leave it missing.
     """
     topics = {metadata.name: metadata for metadata in client.metadata().topics if metadata.name}
     if topic not in topics:
+        with suppress(protocol.Unsupported):
+            _check_allowed(client.metadata([topic], create=False), options)
         advice = near(topic, topics) or "; check TOPIC, and the permission to describe it"
         raise BadUsage(f"broker {options.broker} has no topic {topic!r}{advice}")
     return sorted(metadata.partition_index for metadata in topics[topic].partitions)
+
+
+def _check_allowed(found: MetadataResponse, options: ConnectionOptions) -> None:
+    """Raise `TopicNotAllowed` if the broker refuses to describe a topic."""
+    for topic in found.topics:
+        if topic.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+            error = protocol.BrokerError(topic.error_code, f"topic {topic.name}")
+            raise TopicNotAllowed(command_error(error, options).message)
 
 
 def command_error(error: protocol.ProtocolError, options: ConnectionOptions) -> CommandError:
@@ -96,7 +108,8 @@ def command_error(error: protocol.ProtocolError, options: ConnectionOptions) -> 
         return BrokerFailure(
             f"{text}; check -b, that a broker listens there, and security.protocol (--show-config)"
         )
-    return BrokerFailure(text)
+    is_refused = isinstance(cause, protocol.BrokerError) and cause.name.endswith("AUTHORIZATION_FAILED")
+    return BrokerFailure(f"{text}; {ASK_FOR_PERMISSION}" if is_refused else text)
 
 
 def _needs_package(error: BaseException | None) -> bool:

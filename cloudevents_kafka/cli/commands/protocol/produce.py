@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Any, Final
 
 import click
@@ -15,7 +15,7 @@ from cloudevents_kafka.cli.commands.protocol._connection import (
     topic_partitions,
 )
 from cloudevents_kafka.cli.kafka.reader import check_partitions
-from cloudevents_kafka.cli.kafka.session import CREATE_TOPICS
+from cloudevents_kafka.cli.kafka.session import CREATE_TOPICS, TopicNotAllowed
 from cloudevents_kafka.cli.kafka.topic_names import complete_topics
 from cloudevents_kafka.cli.needs import packages, require
 from cloudevents_kafka.cli.records.inputs import read_stdin
@@ -80,14 +80,11 @@ def _deliver(
 ) -> Message:
     """Send a record and return the delivery report.
 
-    Raises `BadUsage` if there is no such topic or partition, and `BrokerFailure` if it fails.
+    Raises `BadUsage` if there is no such topic or partition, and `BrokerFailure` if it fails. The broker
+    decides about a topic that the user may not describe.
     """
-    if connection.settings.effective.get(CREATE_TOPICS) == "true":
-        existing = client.partitions(topic)
-    else:
-        existing = topic_partitions(client, connection, topic)
-    if record["partition"] >= 0:
-        check_partitions(topic, [record["partition"]], existing)
+    with suppress(TopicNotAllowed):
+        _check_place(client, connection, topic, record["partition"])
     reports: list[Message] = []
     with ExitStack() as stack:
         producer = client.producer(compression=compression, delivery_timeout=connection.timeout)
@@ -102,3 +99,13 @@ def _deliver(
     if (error := reports[0].error()) is not None:
         raise command_error(error, connection)
     return reports[0]
+
+
+def _check_place(client: Client, connection: ConnectionOptions, topic: str, partition: int) -> None:
+    """Raise `BadUsage` if there is no such topic or partition, and `TopicNotAllowed`."""
+    if connection.settings.effective.get(CREATE_TOPICS) == "true":
+        existing = client.partitions(topic)
+    else:
+        existing = topic_partitions(client, connection, topic)
+    if partition >= 0:
+        check_partitions(topic, [partition], existing)

@@ -12,6 +12,8 @@ import pytest
 from confluent_kafka import Producer
 
 from cloudevents_kafka.cli.commands.protocol.produce import CODECS
+from cloudevents_kafka.protocol.api_keys import ApiKey
+from cloudevents_kafka.protocol.error_codes import ErrorCode
 from cloudevents_kafka.protocol.messages import APIS
 from cloudevents_kafka.protocol.records import Codec
 from cloudevents_kafka.testing import LocalBroker
@@ -205,6 +207,31 @@ def test_errors(run, broker, closed_port, arguments, code, message):
     assert (result.exit_code, result.stdout) == (code, "")
     assert message in " ".join(result.stderr.split())
     assert "Traceback" not in result.stderr
+
+
+def test_a_topic_that_may_not_be_described(run, topic):
+    """A record for a topic that the user may not describe is sent, and the broker decides."""
+
+    def hide(call, handle):
+        response = handle()
+        if call.message.topics is None:
+            response.topics = []
+        for row in response.topics:
+            row.error_code, row.partitions = ErrorCode.TOPIC_AUTHORIZATION_FAILED, []
+        return response
+
+    with WireBroker("4.3") as broker:
+        broker.faults.add(hide, api=ApiKey.METADATA, times=None)
+        servers = broker.bootstrap_servers
+        for kind, *command in (["fetch"], ["produce", "x"], ["produce", "x", "--partition", "7"]):
+            result = run("protocol", kind, "-b", servers, topic, *command)
+            words = " ".join(result.stderr.split())
+            assert (result.exit_code, result.stdout) == (3, ""), command
+            assert "TOPIC_AUTHORIZATION_FAILED (29)" in words, command
+            assert words.endswith("; ask for this permission, or use other credentials"), command
+            if kind == "fetch":
+                named = [call.message for call in broker.calls(ApiKey.METADATA) if call.message.topics]
+                assert [message.allow_auto_topic_creation for message in named] == [False]
 
 
 def test_traces(run, broker, topic, tmp_path):
