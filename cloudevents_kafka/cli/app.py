@@ -33,7 +33,7 @@ COMMANDS: Final = {
     "broker": "Run a local Kafka broker for trying things out.",
     "doctor": "Print what is installed, what is missing, and what would work.",
     "demo": "Run the library on a local Kafka and Spark.",
-    "pipeline": "Write topics of events to tables or topics with Spark.",
+    "pipeline": "Land topics of events in tables, with Spark.",
     "report": "Write an HTML file about a topic, tables or a run.",
     "table": "Maintain tables: optimize, vacuum, replay their quarantine.",
     "spark-jar": "Write the jar of Spark's Java function.",

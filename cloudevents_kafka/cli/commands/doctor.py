@@ -23,6 +23,7 @@ from cloudevents_kafka.cli.needs import (
     packages,
     table_format,
 )
+from cloudevents_kafka.cli.terminal.completion import complete_from
 from cloudevents_kafka.cli.terminal.errors import BAD_USAGE, BROKER_FAILURE, BrokerFailure
 from cloudevents_kafka.cli.terminal.text import escape_lines, near, print_lines
 from cloudevents_kafka.primitives.text_table import format_table
@@ -62,13 +63,10 @@ _OF_BROKER: Final = frozenset({"consume", "produce", "topics", "groups", "stats"
 _PACKAGES: Final = ("cloudevents", "confluent-kafka", "fastavro", "msgspec", "click")
 
 
-def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001  # click's signature
-    """Return the commands that begin so, also those with an option."""
-    return [name for name in COMMAND_NEEDS if name.startswith(incomplete)]
-
-
 @click.command()
-@click.argument("commands", nargs=-1, metavar="[COMMAND]...", shell_complete=_complete)
+@click.argument(
+    "commands", nargs=-1, metavar="[COMMAND]...", shell_complete=complete_from(lambda: COMMAND_NEEDS)
+)
 @click.option("--fetch", is_flag=True, help="Fetch the jars that are missing.")
 @click.option(
     "-b",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -18,8 +18,9 @@ from cloudevents_kafka.cli.kafka.cluster import ClusterView
 from cloudevents_kafka.cli.kafka.logins import TOKEN_COMMAND, token_command
 from cloudevents_kafka.cli.kafka.session import BrokerSession, ConnectionsRefused
 from cloudevents_kafka.cli.kafka.settings import Settings, config_option
-from cloudevents_kafka.cli.kafka.topic_names import complete_topics
+from cloudevents_kafka.cli.kafka.topic_names import complete_groups, complete_topics
 from cloudevents_kafka.cli.needs import connector, java, packages, require, table_format
+from cloudevents_kafka.cli.terminal.completion import Completer, complete_folders
 from cloudevents_kafka.cli.terminal.errors import BadData, BadUsage, BrokerFailure, ThresholdEnd
 from cloudevents_kafka.cli.terminal.options import struct_options
 from cloudevents_kafka.cli.terminal.parameters import FILE, option_group
@@ -31,6 +32,13 @@ from cloudevents_kafka.spark.pipeline.options.removed import OPTIONS, removed_te
 from cloudevents_kafka.spark.table_formats import TABLE_FORMATS
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
+_COMPLETE: Final[Mapping[str, Completer]] = {
+    "topics": complete_topics,
+    "out": complete_folders,
+    "checkpoint": complete_folders,
+    "forget_topics": complete_topics,
+    "group": complete_groups,
+}
 _ASK_SECONDS: Final = 2.0  # the longest wait for brokers before Spark starts
 
 # Another folder, table, checkpoint or topic is needed.
@@ -52,7 +60,7 @@ def _removed_option(name: str) -> Callable[[_Command], _Command]:
 
 
 @click.command()
-@struct_options(pipeline.PipelineOptions, complete={"topics": complete_topics})
+@struct_options(pipeline.PipelineOptions, complete=_COMPLETE)
 @option_group(*map(_removed_option, OPTIONS))
 @click.option("-X", "options", metavar="NAME=VALUE", multiple=True, help="A setting, see above. Repeatable.")
 @config_option

@@ -10,6 +10,8 @@ from typing import Any, Final
 import click
 import msgspec
 
+from cloudevents_kafka.attributes.documented_extensions import DOCUMENTED
+from cloudevents_kafka.attributes.types import CORE
 from cloudevents_kafka.binding import ContentMode, attribute_key, extra_headers
 from cloudevents_kafka.cli.kafka.sender import TopicSender
 from cloudevents_kafka.cli.kafka.session import BrokerSession
@@ -19,6 +21,7 @@ from cloudevents_kafka.cli.needs import packages, require
 from cloudevents_kafka.cli.records.inputs import event_from_options, read_lines
 from cloudevents_kafka.cli.records.json_lines import JsonLine, read_line
 from cloudevents_kafka.cli.records.resolve import Overrides, encode_event, resolve_line
+from cloudevents_kafka.cli.terminal.completion import complete_from
 from cloudevents_kafka.cli.terminal.errors import BadData, BadUsage, BrokerFailure
 from cloudevents_kafka.cli.terminal.parameters import BYTES, FILE, PAIR, header_option
 from cloudevents_kafka.cli.terminal.signals import Interrupted, Interrupts
@@ -67,7 +70,12 @@ class _Options(msgspec.Struct, kw_only=True):
     help="Event format of structured mode.  [default: that of the line, or json]",
 )
 @click.option("-k", "--key", type=BYTES, metavar="TEXT", help="The key of every record.")
-@click.option("--key-from", metavar="NAME", help="Use an attribute as key: partitionkey, subject, …")
+@click.option(
+    "--key-from",
+    metavar="NAME",
+    help="Use an attribute as key: partitionkey, subject, …",
+    shell_complete=complete_from(lambda: [*CORE, *DOCUMENTED]),
+)
 @header_option("Add a header. Repeatable.", allow_null=False)
 @click.option("--partition", type=click.IntRange(min=0), metavar="N", help="Send to this partition.")
 @click.option("--keep-partitions", is_flag=True, help="Send each line to its own partition.")

@@ -25,6 +25,7 @@ from cloudevents_kafka.cli.kafka.topic_names import group_option, topic_option
 from cloudevents_kafka.cli.needs import java, packages, require, table_format
 from cloudevents_kafka.cli.records.statistics import count_records
 from cloudevents_kafka.cli.report.page import PageContents, to_html
+from cloudevents_kafka.cli.terminal.completion import complete_folders
 from cloudevents_kafka.cli.terminal.errors import BadUsage, BrokerFailure
 from cloudevents_kafka.cli.terminal.parameters import FILE
 from cloudevents_kafka.cli.terminal.signals import Interrupts
@@ -49,7 +50,12 @@ _OF_TABLES: Final = ("folder", "names", "master", "conf")
 @group_option("Show how far this group is behind.")
 @click.option("--lenient", is_flag=True, help="Accept known deviations of other producers, and count them.")
 @click.option(
-    "-o", "--out", "folder", metavar="DIR", help="Report on the folder of a pipeline, or of one table."
+    "-o",
+    "--out",
+    "folder",
+    metavar="DIR",
+    help="Report on the folder of a pipeline, or of one table.",
+    shell_complete=complete_folders,
 )
 @click.option(
     "--table", "names", metavar="NAME", multiple=True, help="Report on a table of a catalog. Repeatable."

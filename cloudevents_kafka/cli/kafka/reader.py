@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 import click
 import msgspec
+from click.shell_completion import CompletionItem
 
 from cloudevents_kafka.attributes.timestamps import is_timestamp, to_datetime
 from cloudevents_kafka.cli.kafka.cluster import Partition
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from confluent_kafka import Consumer, TopicPartition
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
+_NAMED: Final = ("earliest", "latest", "stored")
 _NUMBER: Final = re.compile(r"[0-9]{1,18}", re.ASCII)
 _LAST: Final = re.compile(r"-[1-9][0-9]{0,17}", re.ASCII)
 _AGO: Final = re.compile(r"-[0-9]{1,9}[smhd]", re.ASCII)
@@ -67,7 +69,7 @@ class Position(msgspec.Struct, frozen=True):
 
 def parse_position(text: str) -> Position:
     """Return the position of a text such as ``-10``. Raises `ValueError`, which has the grammar."""
-    if text in ("earliest", "latest", "stored"):
+    if text in _NAMED:
         return Position(text)  # type: ignore[arg-type]  # one of the three
     if _NUMBER.fullmatch(text):
         return Position("offset", int(text))
@@ -102,6 +104,15 @@ class PositionType(click.ParamType):  # type: ignore[type-arg]  # older clicks h
             return parse_position(value)
         except ValueError as error:
             self.fail(str(error), param, ctx)
+
+    def shell_complete(
+        self,
+        ctx: click.Context,  # noqa: ARG002  # click's signature
+        param: click.Parameter,  # noqa: ARG002  # the same
+        incomplete: str,
+    ) -> list[CompletionItem]:
+        """Return the positions that are names; the others are numbers and times."""
+        return [CompletionItem(name) for name in _NAMED if name.startswith(incomplete)]
 
 
 def _parse_partitions(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> tuple[int, ...]:

@@ -42,6 +42,7 @@ from cloudevents_kafka.cli.kafka.references import (
     settings_of_pairs,
     settings_of_table,
 )
+from cloudevents_kafka.cli.terminal.completion import complete_from
 from cloudevents_kafka.cli.terminal.errors import BadUsage
 from cloudevents_kafka.cli.terminal.options import struct_options
 from cloudevents_kafka.cli.terminal.parameters import SecondsType, is_utf8, option_group
@@ -225,11 +226,11 @@ def _profiles(path: str) -> dict[str, Any]:
     return read_toml(path, f"--profile: cannot read {path}: ")
 
 
-def _complete_profiles(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001  # click's signature
-    """Return the profiles whose names begin so; none if the file cannot be read."""
+def _profile_names() -> Iterable[str]:
+    """Return the names of the profiles; none if the file cannot be read."""
     with suppress(BadUsage):
-        return [name for name in _profiles(_profiles_file(os.environ)) if name.startswith(incomplete)]
-    return []
+        return _profiles(_profiles_file(os.environ))
+    return ()
 
 
 def _from_file(path: str) -> Mapping[str, str]:
@@ -275,7 +276,7 @@ setting_option: Final = click.option(
     multiple=True,
     help="Any librdkafka setting; NAME@=FILE reads the value from a file. Repeatable.",
 )
-config_option: Final = struct_options(SettingFiles, complete={"profile": _complete_profiles})
+config_option: Final = struct_options(SettingFiles, complete={"profile": complete_from(_profile_names)})
 kafka_options: Final = option_group(
     click.option(
         "-b", "--brokers", "bootstrap_servers", metavar="HOST:PORT,…", help="The brokers (bootstrap.servers)."

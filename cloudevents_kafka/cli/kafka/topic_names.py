@@ -76,8 +76,10 @@ def complete_groups(ctx: click.Context, param: click.Parameter, incomplete: str)
 
 def _complete(ctx: click.Context, incomplete: str, ask: Callable[[ClusterView], list[str]]) -> list[str]:
     try:
-        settings = pop_settings(dict(ctx.params)).with_defaults("completion", {})
-        found = ask(ClusterView(BrokerSession(settings, _SECONDS, Interrupts())))
+        settings, _ = pop_settings(dict(ctx.params)).split("spark.")
+        found = ask(
+            ClusterView(BrokerSession(settings.with_defaults("completion", {}), _SECONDS, Interrupts()))
+        )
     except click.ClickException:
         return []
     return [name for name in found if name.startswith(incomplete)]

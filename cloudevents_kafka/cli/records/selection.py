@@ -22,9 +22,9 @@ from cloudevents_kafka.event import Event
 from cloudevents_kafka.primitives.plural import pluralize
 from cloudevents_kafka.record import Record
 
-VERDICTS: Final = (
-    *("event", "any-error", "not-an-event", "broken-event", "broken-data", "unsupported-format", "batch"),
-)
+ERRORS: Final = ("not-an-event", "broken-event", "broken-data", "unsupported-format", "batch")
+"""The verdicts about records that are not valid events."""
+VERDICTS: Final = ("event", "any-error", *ERRORS)
 
 _OF_RECORDS: Final = {
     "key": "--key GLOB",
@@ -70,8 +70,12 @@ def _advice(name: str, text: str) -> str:
 
 filter_options: Final = option_group(
     click.option("--type", "types", multiple=True, metavar="GLOB", help="Only events whose type matches."),
-    click.option("--source", "sources", multiple=True, metavar="GLOB", help="The same for their source."),
-    click.option("--subject", "subjects", multiple=True, metavar="GLOB", help="The same for their subject."),
+    click.option(
+        "--source", "sources", multiple=True, metavar="GLOB", help="Only events whose source matches."
+    ),
+    click.option(
+        "--subject", "subjects", multiple=True, metavar="GLOB", help="Only events whose subject matches."
+    ),
     click.option(
         "--where",
         multiple=True,
@@ -82,7 +86,9 @@ filter_options: Final = option_group(
     click.option(
         "-k", "--key", "keys", multiple=True, metavar="GLOB", help="Only records whose key matches, as text."
     ),
-    click.option("--value", "values", multiple=True, metavar="GLOB", help="The same for their value."),
+    click.option(
+        "--value", "values", multiple=True, metavar="GLOB", help="Only records whose value matches, as text."
+    ),
     header_option("Only records with this header. Repeatable: all must match."),
     click.option(
         "--verdict",

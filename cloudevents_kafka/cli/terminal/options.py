@@ -14,13 +14,13 @@ import click
 import msgspec
 from click.core import ParameterSource
 
+from cloudevents_kafka.cli.terminal.completion import Completer
 from cloudevents_kafka.cli.terminal.errors import BadUsage
 from cloudevents_kafka.cli.terminal.parameters import FILE, SecondsType, option_group
 from cloudevents_kafka.primitives.options import Field, fields_of
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _Decorator = Callable[[Any], Any]
-_Completer = Callable[[click.Context, click.Parameter, str], list[str]]
 _NONE: Final[Mapping[str, Any]] = {}
 
 
@@ -51,7 +51,7 @@ def struct_options(
     struct: type[msgspec.Struct],
     *,
     after: Mapping[str, _Decorator] = _NONE,
-    complete: Mapping[str, _Completer] = _NONE,
+    complete: Mapping[str, Completer] = _NONE,
     required: bool = False,
 ) -> Callable[[_Command], _Command]:
     """Return a decorator that adds the options of a struct, in the order of its fields.
@@ -68,7 +68,7 @@ def struct_options(
     return option_group(*options)
 
 
-def _click_option(field: Field, completer: _Completer | None, *, required: bool) -> _Decorator:
+def _click_option(field: Field, completer: Completer | None, *, required: bool) -> _Decorator:
     option, types = field.option, field.types
     *short, flag = option.flags.split() or [field.flag]
     if types == (bool,):

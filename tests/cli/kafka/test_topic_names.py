@@ -1,4 +1,4 @@
-"""A shell completes the names of topics."""
+"""A shell completes names of topics and groups, and other values of options."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from cloudevents_kafka.cli.app import app
 from cloudevents_kafka.cli.kafka.cluster import ClusterView
 from tests.cli.command_line import send
 
+SHELL = BashComplete(app, {}, "cloudevents-kafka", "_COMPLETE")
+
 
 def completions(*words: str) -> list[str]:
-    shell = BashComplete(app, {}, "cloudevents-kafka", "_COMPLETE")
-    return [item.value for item in shell.get_completions(list(words[:-1]), words[-1])]
+    return [item.value for item in SHELL.get_completions(list(words[:-1]), words[-1])]
 
 
 @pytest.mark.parametrize(
@@ -59,7 +60,7 @@ def test_groups_are_completed(mock_cluster, topic, monkeypatch):
     """The consumer groups of the brokers are completed wherever one is named."""
     monkeypatch.setenv("CE_KAFKA_BOOTSTRAP_SERVERS", mock_cluster)
     monkeypatch.setattr(ClusterView, "group_names", lambda _: ["billing", "bills", "shop"])
-    for command in ("consume", "stats", "replay", "report", "groups"):
+    for command in ("consume", "stats", "replay", "report", "groups", "pipeline"):
         assert completions(command, "--group", "bil") == ["billing", "bills"]
     assert completions("groups", "reset", "--group", "s") == ["shop"]
 
@@ -81,3 +82,20 @@ def test_messages_and_commands_are_completed():
     assert completions("protocol", "grammar", "metadatar") == ["MetadataRequest", "MetadataResponse"]
     assert "pipeline --to delta" in completions("doctor", "pipeline")
     assert completions("doctor", "consume", "stat") == ["stats"]
+
+
+def test_values_that_are_known_are_completed():
+    """Options complete values that are known without a broker, such as attributes, and folders."""
+    for words, values in (
+        (("produce", "--key-from", "part"), ["partitionkey"]),
+        (("protocol", "decode", "--api", "meta"), ["Metadata"]),
+        (("table", "replay", "--verdict", "broken"), ["broken-event", "broken-data"]),
+        (("table", "replay", "--clause", "k-1"), ["K-10", "K-11", "K-15"]),
+        (("consume", "--from", "e"), ["earliest"]),
+        (("stats", "--until", ""), ["earliest", "latest", "stored"]),
+        (("groups", "reset", "--to", "l"), ["latest"]),
+    ):
+        assert completions(*words) == values, words
+    for command in (("pipeline",), ("report",), ("table", "vacuum"), ("table", "replay")):
+        [item] = SHELL.get_completions([*command, "--out"], "la")
+        assert (item.value, item.type) == ("la", "dir"), command

@@ -11,6 +11,7 @@ import click
 
 from cloudevents_kafka.cli.commands.protocol._explained import Allowance, Form, Frame, heading, print_frame
 from cloudevents_kafka.cli.records.inputs import InputLine, read_lines
+from cloudevents_kafka.cli.terminal.completion import complete_from
 from cloudevents_kafka.cli.terminal.errors import BAD_DATA, BadData, BadUsage
 from cloudevents_kafka.cli.terminal.parameters import FILE
 from cloudevents_kafka.cli.terminal.signals import Interrupts
@@ -32,7 +33,12 @@ Explain = Callable[[bytes], explain.ExplainedFrame]
 @click.argument("file", type=FILE, default="-")
 @click.option("--hex", "digits", metavar="HEX", help="Explain this frame, in hexadecimal digits.")
 @click.option("--response", is_flag=True, help="The frames are responses.")
-@click.option("--api", metavar="NAME", help="The API of the responses: a name or a key.")
+@click.option(
+    "--api",
+    metavar="NAME",
+    help="The API of the responses: a name or a key.",
+    shell_complete=complete_from(lambda: [api.name for api in APIS.values()]),
+)
 @click.option(
     "--version", type=click.IntRange(0, 32767), metavar="N", help="The API version of the responses."
 )

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import click
 
+from cloudevents_kafka.cli.terminal.completion import complete_from
 from cloudevents_kafka.cli.terminal.errors import BadUsage
 from cloudevents_kafka.cli.terminal.text import near
 from cloudevents_kafka.protocol.explain.grammar import text as grammar_text
@@ -15,13 +16,8 @@ from cloudevents_kafka.protocol.messages.produce import MessageSetEntry
 from cloudevents_kafka.protocol.schema import Structure, Versions, spec_of
 
 
-def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001  # click's signature
-    """Return the messages whose names begin so, in any case."""
-    return [name for name in _messages() if name.lower().startswith(incomplete.lower())]
-
-
 @click.command()
-@click.argument("name", required=False, shell_complete=_complete)
+@click.argument("name", required=False, shell_complete=complete_from(lambda: list(_messages())))
 @click.argument("versions", nargs=-1, metavar="[VERSIONS]...")
 def command(name: str | None, versions: tuple[str, ...]) -> None:
     """Print the grammar of a message, in the notation of the 0.8 guide.

@@ -10,6 +10,7 @@ import click
 
 from cloudevents_kafka.cli.kafka.settings import load_settings
 from cloudevents_kafka.cli.needs import Check, java, packages, require, table_format
+from cloudevents_kafka.cli.terminal.completion import complete_folders
 from cloudevents_kafka.cli.terminal.errors import BadData, BadUsage, BrokerFailure
 from cloudevents_kafka.cli.terminal.parameters import option_group
 
@@ -23,6 +24,7 @@ table_options = option_group(
         "folder",
         metavar="DIR",
         help="The folder of a pipeline, or of one table: a path, or a URL for Spark.",
+        shell_complete=complete_folders,
     ),
     click.option(
         "--table",

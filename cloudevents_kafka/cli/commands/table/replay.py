@@ -12,9 +12,12 @@ from cloudevents_kafka.cli.commands.table._options import in_words
 from cloudevents_kafka.cli.data_schemas import REGISTRY, registry_settings
 from cloudevents_kafka.cli.kafka.settings import load_settings
 from cloudevents_kafka.cli.needs import java, packages, require, table_format
+from cloudevents_kafka.cli.records.selection import ERRORS
+from cloudevents_kafka.cli.terminal.completion import complete_folders, complete_from
 from cloudevents_kafka.cli.terminal.errors import BadUsage
 from cloudevents_kafka.cli.terminal.options import passed_options, struct_options, struct_values
 from cloudevents_kafka.cli.terminal.text import escape_json, escape_lines
+from cloudevents_kafka.primitives.clauses import sections
 from cloudevents_kafka.primitives.options import fields_of
 from cloudevents_kafka.spark.pipeline import ReplayOptions
 
@@ -28,7 +31,16 @@ _json: Final = click.option("--json", "as_json", is_flag=True, help="Print the c
 
 
 @click.command()
-@struct_options(ReplayOptions, after={"lenient": _mend, "apply": _json}, required=True)
+@struct_options(
+    ReplayOptions,
+    after={"lenient": _mend, "apply": _json},
+    complete={
+        "out": complete_folders,
+        "verdicts": complete_from(lambda: ERRORS),
+        "clauses": complete_from(sections),
+    },
+    required=True,
+)
 @click.option("-X", "settings", metavar="NAME=VALUE", multiple=True, help="A setting of Spark. Repeatable.")
 @click.pass_context
 def command(
